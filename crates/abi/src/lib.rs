@@ -1,0 +1,1 @@
+//! What outlives versions: the ring file and keeper protocol v1

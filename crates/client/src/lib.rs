@@ -1,0 +1,1 @@
+//! Connect, attach, resume, typed calls

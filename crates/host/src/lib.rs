@@ -1,0 +1,1 @@
+//! The daemon: finds keepers, keeps screens, answers clients

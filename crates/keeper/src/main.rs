@@ -1,0 +1,2 @@
+//! The keeper.
+fn main() {}

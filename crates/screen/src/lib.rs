@@ -1,0 +1,1 @@
+//! VT state, keyframe, history lines, repaint and text view

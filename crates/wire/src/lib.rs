@@ -1,0 +1,1 @@
+//! Every operation and frame between clients and the host
