@@ -1,2 +1,160 @@
-//! xtask
-fn main() {}
+//! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `bench`, `fuzz-smoke`.
+//!
+//! Every step is one line of output before it starts. Nothing asks a question, nothing needs a terminal.
+
+mod bench;
+mod ci;
+mod fuzz;
+mod step;
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+/// The texts of `--help`, by subcommand; the empty name is the overview.
+const HELP: &[(&str, &str)] = &[
+    (
+        "",
+        "\
+usage: cargo xtask COMMAND
+
+  test [FILTER…]     install what the tests need, then run all of them
+  ci                 what CI runs: fmt, clippy, rustdoc, tidy, test, fuzz-smoke
+  tidy [--shrink]    the rules about this tree that no compiler checks
+  fuzz-smoke [S]     every fuzz target for S seconds (default 20)
+  bench [-- ARGS]    build for release and compare with the neighbours
+
+`cargo xtask COMMAND --help` says more.
+",
+    ),
+    (
+        "test",
+        "\
+usage: cargo xtask test [FILTER…]
+
+Runs every test of the workspace with cargo-nextest, then the doc tests. FILTERs are parts of test names.
+
+Before that it installs what is missing: Debian packages (as root, on Debian), npm packages of the tests written in
+JavaScript, and cargo-nextest. Where it may not install, it says what is missing and the command to get it, and stops.
+The exit code is that of the tests.
+",
+    ),
+    (
+        "ci",
+        "\
+usage: cargo xtask ci
+
+Runs, in this order and whatever the earlier ones said: cargo fmt --check, clippy and rustdoc with warnings as errors,
+tidy, test, fuzz-smoke. Prints the time of each step and the total; fails if one of them failed.
+",
+    ),
+    (
+        "tidy",
+        "\
+usage: cargo xtask tidy [--shrink]
+
+Checks what no compiler checks:
+  purity      pure crates and the keeper depend on nothing but what their list allows; their clippy.toml bans IO
+  reasons     every dependency line of every Cargo.toml ends with `# what it is for`
+  long        files over 600 lines and functions over 80 are in xtask/long.txt, and no longer than it says
+  frames      frame numbers in the code are those of their written spec
+  words       no machine paths, registry hosts, todo!(), ignored tests, sleeping tests (xtask/allow.txt has exceptions)
+  documents   decisions are numbered and listed; ARCHITECTURE.md is at most 300 lines
+  npm         every package-lock.json is one that `cargo xtask test` installs
+
+--shrink lowers the numbers in xtask/long.txt to today's and drops what is short enough. It never raises one.
+",
+    ),
+    (
+        "fuzz-smoke",
+        "\
+usage: cargo xtask fuzz-smoke [SECONDS]
+
+Builds and runs every target of fuzz/ for SECONDS (default 20) with cargo-fuzz, which is installed if missing: with the
+address sanitizer where a nightly toolchain is installed, without it otherwise. Nothing to do where there is no fuzz/.
+",
+    ),
+    (
+        "bench",
+        "\
+usage: cargo xtask bench [-- ARGS…]
+
+Builds the release program and runs the benchmark that compares it with tmux, dtach and others; ARGS go to it
+(try `-- --quick`). It is a script of its own: HOLDFAST_BENCH=PATH, or ../shared/bench/run.sh beside this tree.
+",
+    ),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<ExitCode> {
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("", args),
+    };
+    let command = if matches!(command, "-h" | "--help" | "help") { "" } else { command };
+    let wants_help = rest.iter().take_while(|arg| *arg != "--").any(|arg| arg == "-h" || arg == "--help");
+    let Some((_, help)) = HELP.iter().find(|(name, _)| *name == command) else {
+        eprintln!("xtask: there is no command {command}\n\n{}", HELP[0].1);
+        return Ok(ExitCode::from(2));
+    };
+    if command.is_empty() || wants_help {
+        print!("{help}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let root = root();
+    match (command, rest) {
+        ("test", filters) => test::run(&root, filters),
+        ("ci", []) => ci::run(&root),
+        ("tidy", []) => tidy::run(&root),
+        ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),
+        ("fuzz-smoke", []) => fuzz::run(&root, fuzz::SMOKE_SECONDS),
+        ("fuzz-smoke", [seconds]) if seconds.parse::<u32>().is_ok() => fuzz::run(&root, seconds.parse()?),
+        ("bench", []) => bench::run(&root, &[]),
+        ("bench", [dashes, args @ ..]) if dashes == "--" => bench::run(&root, args),
+        _ => bail!("`{command}` does not take {:?}\n\n{help}", rest.join(" ")),
+    }
+}
+
+/// The repository: the directory above this crate's.
+fn root() -> PathBuf {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    manifest.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_command_has_a_help_text_and_the_overview_names_it() {
+        for (name, help) in HELP {
+            assert!(HELP[0].1.contains(name), "{name} is not in the overview");
+            assert!(help.starts_with("usage: cargo xtask"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_command_or_argument_is_not_taken() {
+        assert_eq!(format!("{:?}", run(&words("tidyy")).unwrap()), format!("{:?}", ExitCode::from(2)));
+        assert!(run(&words("ci now")).is_err());
+        assert!(run(&words("fuzz-smoke soon")).is_err());
+        assert!(run(&words("bench --quick")).is_err());
+    }
+}

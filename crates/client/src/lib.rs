@@ -1,1 +1,10 @@
-//! Connect, attach, resume, typed calls
+//! What the command line, and later every other operator, builds on: connect to a host (starting it where there is none),
+//! ask it by typed calls, attach a terminal.
+//!
+//! Blocking and without a runtime: a command that asks one question should cost one round trip and no threads.
+
+mod connection;
+mod start;
+
+pub use connection::{CallError, Connection, Incoming};
+pub use start::{ConnectError, HOST_READY_MS, connect, connect_or_start};

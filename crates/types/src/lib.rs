@@ -2,10 +2,12 @@
 //!
 //! Pure: no clock, no randomness, no file. An id is made from random bits the caller brings.
 
+mod home;
 mod id;
 mod name;
 mod size;
 
+pub use home::{Home, NoHome};
 pub use id::{IdError, SessionId};
 pub use name::{NAME_BYTES_MAX, NameError, SessionName};
 pub use size::{COLS_MAX, COLS_MIN, ROWS_MAX, ROWS_MIN, Size, SizeError};

@@ -1,1 +1,16 @@
-//! Every operation and frame between clients and the host
+//! Every operation and frame between clients and the host.
+//!
+//! [`frame`] is the byte layer that unix sockets, WebSockets and relayed streams share; [`message`] is JSON-RPC 2.0 in
+//! those frames, each message with optional raw bytes behind it; [`operations`] is the one table of what can be asked.
+//!
+//! Pure: encodes and decodes, owns no socket and reads no clock.
+
+pub mod fault;
+pub mod frame;
+pub mod message;
+pub mod operations;
+pub mod params;
+
+pub use fault::{Code, Fault};
+pub use message::{Body, Message};
+pub use operations::{Call, OPERATIONS, Operation, Right, Row};

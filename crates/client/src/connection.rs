@@ -1,0 +1,167 @@
+//! One connection to a host: requests out, answers and events in.
+
+use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame, FrameError};
+use holdfast_wire::message::VERSIONS;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{HelloAnswer, HelloParams};
+use holdfast_wire::{Body, Fault, Message, Operation};
+use serde_json::Value;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+/// A connection that has said hello.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+    received: Vec<u8>,
+    next_id: u64,
+    hello: HelloAnswer,
+}
+
+/// What a host sent of itself or as an answer.
+#[derive(Debug)]
+pub enum Incoming {
+    /// The answer to a request that was sent with [`Connection::ask`].
+    Answer {
+        /// The request's id.
+        id: u64,
+        /// What came of it.
+        result: Result<Value, Fault>,
+        /// Bytes that belong to it.
+        bytes: Vec<u8>,
+    },
+    /// Something the host wants us to know.
+    Event {
+        /// What happened.
+        method: String,
+        /// The details.
+        params: Value,
+    },
+}
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The host refused or failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The connection broke: the host went away, or was never there.
+    #[error("the connection to the host broke")]
+    Broken(#[source] io::Error),
+    /// The host said something that is not the protocol.
+    #[error("the host's answer cannot be read: {0}")]
+    Nonsense(String),
+}
+
+impl From<FrameError> for CallError {
+    fn from(error: FrameError) -> CallError {
+        CallError::Nonsense(error.to_string())
+    }
+}
+
+impl Connection {
+    /// Says hello on a fresh stream.
+    pub fn open(stream: UnixStream) -> Result<Connection, CallError> {
+        let hello = HelloAnswer { version: 0, program: String::new() };
+        let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello };
+        let params =
+            HelloParams { versions: VERSIONS.to_vec(), program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into() };
+        connection.hello = connection.call::<op::Hello>(&params)?;
+        Ok(connection)
+    }
+
+    /// What the host said of itself.
+    #[must_use]
+    pub fn hello(&self) -> &HelloAnswer {
+        &self.hello
+    }
+
+    /// Asks and waits for the answer. Events that come first are dropped: who wants them uses [`Connection::ask`].
+    pub fn call<O: Operation>(&mut self, params: &O::Params) -> Result<O::Answer, CallError> {
+        self.call_with_bytes::<O>(params, &[]).map(|(answer, _)| answer)
+    }
+
+    /// Asks with bytes, and gives the answer with its bytes.
+    pub fn call_with_bytes<O: Operation>(
+        &mut self,
+        params: &O::Params,
+        bytes: &[u8],
+    ) -> Result<(O::Answer, Vec<u8>), CallError> {
+        let asked = self.ask::<O>(params, bytes)?;
+        loop {
+            if let Incoming::Answer { id, result, bytes } = self.receive()?
+                && id == asked
+            {
+                let answer = serde_json::from_value(result?).map_err(|e| CallError::Nonsense(e.to_string()))?;
+                return Ok((answer, bytes));
+            }
+        }
+    }
+
+    /// Sends a request and gives its id; the answer comes with [`Connection::receive`].
+    pub fn ask<O: Operation>(&mut self, params: &O::Params, bytes: &[u8]) -> Result<u64, CallError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let params = serde_json::to_value(params).map_err(|e| CallError::Nonsense(e.to_string()))?;
+        let body = Body::Request { id, method: O::ROW.name.into(), params };
+        let mut out = Vec::new();
+        Message { body, bytes: bytes.to_vec() }.encode(&mut out);
+        self.stream.write_all(&out).map_err(CallError::Broken)?;
+        Ok(id)
+    }
+
+    /// Waits for the next answer or event.
+    pub fn receive(&mut self) -> Result<Incoming, CallError> {
+        loop {
+            if let Some(incoming) = self.take()? {
+                return Ok(incoming);
+            }
+            self.fill()?;
+        }
+    }
+
+    /// The next answer or event if it has arrived; reads once from the stream, which must have something to read.
+    pub fn receive_ready(&mut self) -> Result<Vec<Incoming>, CallError> {
+        self.fill()?;
+        let mut all = Vec::new();
+        while let Some(incoming) = self.take()? {
+            all.push(incoming);
+        }
+        Ok(all)
+    }
+
+    /// Where to poll for input.
+    #[must_use]
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    fn fill(&mut self) -> Result<(), CallError> {
+        let start = self.received.len();
+        self.received.resize(start + 64 * 1024, 0);
+        let count = loop {
+            match self.stream.read(&mut self.received[start..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        self.received.truncate(start + *count.as_ref().unwrap_or(&0));
+        match count.map_err(CallError::Broken)? {
+            0 => Err(CallError::Broken(io::ErrorKind::UnexpectedEof.into())),
+            _ => Ok(()),
+        }
+    }
+
+    fn take(&mut self) -> Result<Option<Incoming>, CallError> {
+        let Some((frame, taken)) = Frame::decode(&self.received, FRAME_BYTES_MAX)? else { return Ok(None) };
+        let message = Message::decode(frame).map_err(|fault| CallError::Nonsense(fault.message))?;
+        self.received.drain(..taken);
+        let incoming = match message.body {
+            Body::Answer { id, result } => Incoming::Answer { id, result, bytes: message.bytes },
+            Body::Event { method, params } => Incoming::Event { method, params },
+            Body::Request { method, .. } => return Err(CallError::Nonsense(format!("a request from the host: {method}"))),
+        };
+        Ok(Some(incoming))
+    }
+}

@@ -1,0 +1,98 @@
+//! Finding the host, and starting it where there is none.
+
+use crate::connection::{CallError, Connection};
+use holdfast_types::Home;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a host may take until it answers: it reads every session's files first, on a machine that may be busy.
+pub const HOST_READY_MS: u64 = 15_000;
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// No host listens.
+    #[error("no host is running (its socket would be {0})")]
+    NoHost(PathBuf),
+    /// The socket is there but cannot be used.
+    #[error("the host's socket {0} cannot be reached")]
+    Socket(PathBuf, #[source] io::Error),
+    /// The host could not be started.
+    #[error("the host could not be started from {0}")]
+    Start(PathBuf, #[source] io::Error),
+    /// It was started and does not answer.
+    #[error("the host was started but does not answer; its log is {0}")]
+    NotReady(PathBuf),
+    /// It answered something else than hello.
+    #[error("the host refused the connection")]
+    Hello(#[source] CallError),
+}
+
+/// Connects to a host that runs.
+pub fn connect(home: &Home) -> Result<Connection, ConnectError> {
+    let path = home.host_socket();
+    let stream = match connect_path(&path) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            return Err(ConnectError::NoHost(path));
+        }
+        Err(error) => return Err(ConnectError::Socket(path, error)),
+    };
+    match Connection::open(stream) {
+        Ok(connection) => Ok(connection),
+        // It died, or yielded to another, between our connect and its hello.
+        Err(CallError::Broken(_)) => Err(ConnectError::NoHost(path)),
+        Err(error) => Err(ConnectError::Hello(error)),
+    }
+}
+
+/// Connects to the host, and starts `program host run` first where none listens.
+pub fn connect_or_start(home: &Home, program: &Path) -> Result<Connection, ConnectError> {
+    let deadline = Instant::now() + Duration::from_millis(HOST_READY_MS);
+    let mut started = false;
+    let mut pause_ms = 1;
+    loop {
+        match connect(home) {
+            Err(ConnectError::NoHost(_)) if Instant::now() < deadline => {}
+            Err(ConnectError::NoHost(_)) => return Err(ConnectError::NotReady(home.host_log())),
+            other => return other,
+        }
+        if !started {
+            start_host(home, program).map_err(|e| ConnectError::Start(program.to_owned(), e))?;
+            started = true;
+        }
+        std::thread::sleep(Duration::from_millis(pause_ms));
+        pause_ms = (pause_ms * 2).min(50);
+    }
+}
+
+/// Starts a host in the background, in a session of its own: no terminal's end reaches it.
+fn start_host(home: &Home, program: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(&home.state)?;
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(home.host_log())?;
+    // `host start` forks away and returns at once, so that no zombie is left to us.
+    let status = Command::new(program)
+        .args(["host", "spawn"])
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("`host spawn` ended with {status}"))) }
+}
+
+/// Connects a stream socket however long its path is.
+fn connect_path(path: &Path) -> io::Result<UnixStream> {
+    /// The kernel's limit, less the terminating zero.
+    const PATH_BYTES_MAX: usize = 107;
+    if path.as_os_str().len() <= PATH_BYTES_MAX {
+        return UnixStream::connect(path);
+    }
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return UnixStream::connect(path) };
+    let dir = std::fs::File::open(dir)?;
+    let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
+    UnixStream::connect(Path::new(&short).join(name))
+}

@@ -1,0 +1,264 @@
+//! Where a control sequence ends, and what its parameters are.
+//!
+//! The states are those of the DEC parser as xterm.js and vte walk them, reduced to what a boundary needs. A sequence is only
+//! interpreted once it is complete, so between two feeds the terminal is always at rest and the incomplete tail is plain
+//! bytes: that is what makes a keyframe possible at any byte.
+
+use memchr::memchr3;
+
+pub(crate) const ESC: u8 = 0x1b;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+const BEL: u8 = 0x07;
+
+/// Most parameters of one sequence; the rest is ignored, as xterm does.
+const PARAMS_MAX: usize = 32;
+
+/// What kind of sequence an unfinished one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// `ESC`, perhaps with intermediates.
+    Escape,
+    /// `ESC [`.
+    Csi,
+    /// `ESC ]`: ends at BEL too.
+    Osc,
+    /// `ESC P`, `ESC X`, `ESC ^`, `ESC _`: ends at the next escape.
+    Text,
+}
+
+/// Finds the end of one sequence, resumably.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Boundary {
+    pub(crate) state: State,
+    seen: usize,
+}
+
+impl Boundary {
+    /// For a sequence whose first byte is ESC.
+    pub(crate) fn new() -> Boundary {
+        Boundary { state: State::Escape, seen: 1 }
+    }
+
+    /// For the middle of a string or CSI whose beginning was thrown away.
+    pub(crate) fn within(state: State) -> Boundary {
+        Boundary { state, seen: 0 }
+    }
+
+    /// The sequence's length if `bytes` (which grows from call to call) holds all of it. An escape that interrupts it is
+    /// not part of it.
+    #[inline]
+    pub(crate) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
+        while self.seen < bytes.len() {
+            let byte = bytes[self.seen];
+            match self.state {
+                State::Osc | State::Text => return self.find_string_end(bytes),
+                State::Escape | State::Csi if byte == ESC => return Some(self.seen),
+                State::Escape | State::Csi if byte == CAN || byte == SUB => return Some(self.seen + 1),
+                State::Escape => match byte {
+                    b'[' if self.seen == 1 || !has_intermediate(&bytes[..self.seen]) => self.state = State::Csi,
+                    b']' if !has_intermediate(&bytes[..self.seen]) => self.state = State::Osc,
+                    b'P' | b'X' | b'^' | b'_' if !has_intermediate(&bytes[..self.seen]) => self.state = State::Text,
+                    0x30..=0x7e => return Some(self.seen + 1),
+                    _ => {}
+                },
+                State::Csi if (0x40..=0x7e).contains(&byte) => return Some(self.seen + 1),
+                State::Csi => {}
+            }
+            self.seen += 1;
+        }
+        None
+    }
+
+    fn find_string_end(&mut self, bytes: &[u8]) -> Option<usize> {
+        let rest = &bytes[self.seen..];
+        let hard = memchr3(ESC, CAN, SUB, rest);
+        let bell = if self.state == State::Osc {
+            memchr::memchr(BEL, &rest[..hard.unwrap_or(rest.len())])
+        } else {
+            None
+        };
+        if let Some(at) = bell {
+            return Some(self.seen + at + 1);
+        }
+        match hard {
+            Some(at) if rest[at] == ESC => Some(self.seen + at),
+            Some(at) => Some(self.seen + at + 1),
+            None => {
+                self.seen = bytes.len();
+                None
+            }
+        }
+    }
+}
+
+fn has_intermediate(sequence: &[u8]) -> bool {
+    sequence.iter().any(|b| (0x20..=0x2f).contains(b))
+}
+
+/// The numbers of a CSI or DCS sequence.
+#[derive(Clone, Debug)]
+pub(crate) struct Params {
+    values: [u16; PARAMS_MAX],
+    /// Bit i: value i was joined to the one before it by a colon.
+    joined: u32,
+    count: usize,
+}
+
+impl Params {
+    /// The value at `index`, or `default` where it is missing or zero.
+    #[inline]
+    pub(crate) fn or(&self, index: usize, default: u16) -> u16 {
+        match self.values[..self.count].get(index) {
+            Some(0) | None => default,
+            Some(value) => *value,
+        }
+    }
+
+    /// All values, joined ones included.
+    #[inline]
+    pub(crate) fn all(&self) -> &[u16] {
+        &self.values[..self.count]
+    }
+
+    /// The group that starts at `index`: a value and those joined to it.
+    #[inline]
+    pub(crate) fn group(&self, index: usize) -> &[u16] {
+        let mut end = index + 1;
+        while end < self.count && self.joined & 1 << end != 0 {
+            end += 1;
+        }
+        &self.values[index.min(self.count)..end.min(self.count)]
+    }
+}
+
+/// A parsed CSI sequence.
+#[derive(Clone, Debug)]
+pub(crate) struct Csi {
+    /// `?`, `>`, `<`, `=` or zero.
+    pub(crate) prefix: u8,
+    pub(crate) params: Params,
+    /// The intermediate byte or zero.
+    pub(crate) intermediate: u8,
+    pub(crate) last: u8,
+}
+
+impl Csi {
+    /// Parses the bytes between `ESC [` and the end; `None` for what a terminal ignores. Controls inside are skipped: the
+    /// caller has executed them.
+    #[inline]
+    pub(crate) fn parse(body: &[u8]) -> Option<Csi> {
+        let (last, body) = body.split_last()?;
+        if !(0x40..=0x7e).contains(last) {
+            return None;
+        }
+        let mut csi = Csi { prefix: 0, params: parse_start(), intermediate: 0, last: *last };
+        let (mut value, mut any) = (0u16, false);
+        for (at, byte) in body.iter().enumerate() {
+            match byte {
+                b'0'..=b'9' if csi.intermediate == 0 => {
+                    value = value.saturating_mul(10).saturating_add(u16::from(byte - b'0'));
+                    any = true;
+                }
+                b';' | b':' if csi.intermediate == 0 => {
+                    csi.params.push(value, *byte == b':');
+                    value = 0;
+                    any = true;
+                }
+                b'<'..=b'?' if at == 0 => csi.prefix = *byte,
+                0x20..=0x2f if csi.intermediate == 0 => csi.intermediate = *byte,
+                0x00..=0x1f | 0x7f..=0xff => {}
+                _ => return None,
+            }
+        }
+        if any {
+            csi.params.push(value, false);
+        }
+        csi.params.joined &= u32::MAX >> (PARAMS_MAX - csi.params.count.clamp(1, PARAMS_MAX));
+        Some(csi)
+    }
+}
+
+fn parse_start() -> Params {
+    Params { values: [0; PARAMS_MAX], joined: 0, count: 0 }
+}
+
+impl Params {
+    #[inline]
+    fn push(&mut self, value: u16, next_joined: bool) {
+        if self.count < PARAMS_MAX {
+            self.values[self.count] = value;
+            self.count += 1;
+            if next_joined && self.count < PARAMS_MAX {
+                self.joined |= 1 << self.count;
+            }
+        }
+    }
+}
+
+/// The C0 controls inside an escape or CSI sequence that a terminal executes on its way.
+pub(crate) fn controls_within(sequence: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    sequence.iter().skip(1).copied().filter(|b| *b < 0x20 && *b != ESC)
+}
+
+
+/// One step of UTF-8 decoding.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Decoded {
+    /// A character and its length.
+    Char(char, usize),
+    /// This many bytes are no character.
+    Invalid(usize),
+    /// More bytes are needed to know.
+    Incomplete,
+}
+
+/// Decodes the first character of `bytes`, which does not start with ASCII.
+#[inline]
+pub(crate) fn decode(bytes: &[u8]) -> Decoded {
+    let first = bytes[0];
+    let (need, low, high) = match first {
+        0xc2..=0xdf => (2, 0x80, 0xbf),
+        0xe0 => (3, 0xa0, 0xbf),
+        0xed => (3, 0x80, 0x9f),
+        0xe1..=0xef => (3, 0x80, 0xbf),
+        0xf0 => (4, 0x90, 0xbf),
+        0xf1..=0xf3 => (4, 0x80, 0xbf),
+        0xf4 => (4, 0x80, 0x8f),
+        _ => return Decoded::Invalid(1),
+    };
+    let mut value = u32::from(first) & (0x7f >> need);
+    for at in 1..need {
+        let Some(&byte) = bytes.get(at) else { return Decoded::Incomplete };
+        let range = if at == 1 { low..=high } else { 0x80..=0xbf };
+        if !range.contains(&byte) {
+            return Decoded::Invalid(at);
+        }
+        value = value << 6 | u32::from(byte & 0x3f);
+    }
+    match char::from_u32(value) {
+        Some(c) => Decoded::Char(c, need),
+        None => Decoded::Invalid(need),
+    }
+}
+
+/// Length of the printable ASCII at the start of `bytes`.
+#[inline]
+pub(crate) fn ascii_run(bytes: &[u8]) -> usize {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let mut at = 0;
+    while let Some(chunk) = bytes.get(at..at + 8) {
+        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        // A byte below 0x20 borrows into its high bit; 0x7f overflows into it when one is added.
+        let odd = (word.wrapping_sub(ONES * 0x20) | word | word.wrapping_add(ONES)) & HIGH;
+        if odd != 0 {
+            break;
+        }
+        at += 8;
+    }
+    while at < bytes.len() && (0x20..0x7f).contains(&bytes[at]) {
+        at += 1;
+    }
+    at
+}

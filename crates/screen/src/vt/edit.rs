@@ -1,0 +1,403 @@
+//! Moving the cursor, erasing, inserting, scrolling.
+
+use super::{Vt, is_wrapped};
+use crate::vt::Modes;
+use alacritty_terminal::grid::Row;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::vte::ansi::{Color, NamedColor};
+
+impl Vt {
+    /// Keeps the cursor on the screen (within the region in origin mode) and takes it out of the pending wrap.
+    pub(crate) fn confine(&mut self) {
+        let (low, high) = if self.modes.has(Modes::ORIGIN) { self.region } else { (0, self.rows() - 1) };
+        let last = self.cols() - 1;
+        let cursor = &mut self.grid.cursor;
+        cursor.point.line = cursor.point.line.clamp(Line(low as i32), Line(high as i32));
+        cursor.point.column = Column(cursor.point.column.0.min(last));
+        cursor.input_needs_wrap = false;
+    }
+
+    /// CUP: relative to the region in origin mode.
+    pub(crate) fn goto(&mut self, column: usize, row: usize) {
+        let top = if self.modes.has(Modes::ORIGIN) { self.region.0 } else { 0 };
+        self.grid.cursor.point = super::point(column, (row + top).min(usize::from(u16::MAX)));
+        self.confine();
+    }
+
+    pub(crate) fn set_column(&mut self, column: usize) {
+        self.grid.cursor.point.column = Column(column.min(self.cols() - 1));
+        self.grid.cursor.input_needs_wrap = false;
+    }
+
+    pub(crate) fn move_up(&mut self, count: usize) {
+        let (_, row, _) = self.place();
+        let limit = if row >= self.region.0 { self.region.0 } else { 0 };
+        self.move_to_row(row.saturating_sub(count).max(limit));
+    }
+
+    pub(crate) fn move_down(&mut self, count: usize) {
+        let (_, row, _) = self.place();
+        let limit = if row <= self.region.1 { self.region.1 } else { self.rows() - 1 };
+        self.move_to_row((row + count).min(limit));
+    }
+
+    fn move_to_row(&mut self, row: usize) {
+        self.grid.cursor.point.line = Line(row as i32);
+        self.confine();
+    }
+
+    pub(crate) fn move_right(&mut self, count: usize) {
+        let (column, _, _) = self.place();
+        self.grid.cursor.point.column = Column(column + count);
+        self.confine();
+    }
+
+    pub(crate) fn move_left(&mut self, count: usize) {
+        let (column, _, _) = self.place();
+        self.grid.cursor.point.column = Column(column.saturating_sub(count));
+        self.confine();
+    }
+
+    pub(crate) fn backspace(&mut self) {
+        let (column, row, pending) = self.place();
+        if !self.modes.has(Modes::REVERSE_WRAP) {
+            return self.move_left(1);
+        }
+        if pending {
+            // xterm.js counts the pending wrap as a column of its own here.
+            self.grid.cursor.input_needs_wrap = false;
+        } else if column > 0 {
+            self.move_left(1);
+        } else if row > self.region.0 && row <= self.region.1 && is_wrapped(self.row(row - 1)) {
+            self.unwrap_row(row - 1);
+            self.grid.cursor.point = super::point(self.cols() - 1, row - 1);
+            if self.row(row - 1)[Column(self.cols() - 1)].flags.contains(Flags::LEADING_WIDE_CHAR_SPACER) {
+                self.move_left(1);
+            }
+        }
+    }
+
+    pub(crate) fn tab(&mut self, count: usize) {
+        let (mut column, _, pending) = self.place();
+        if pending {
+            return;
+        }
+        for _ in 0..count.min(self.cols()) {
+            column = (column + 1..self.cols()).find(|c| self.tabs[*c]).unwrap_or(self.cols() - 1);
+        }
+        self.set_column(column);
+    }
+
+    pub(crate) fn tab_back(&mut self, count: usize) {
+        let (mut column, _, pending) = self.place();
+        if pending {
+            return;
+        }
+        for _ in 0..count.min(self.cols()) {
+            column = (0..column).rev().find(|c| self.tabs[*c]).unwrap_or(0);
+        }
+        self.set_column(column);
+    }
+
+    pub(crate) fn set_tab(&mut self) {
+        let (column, _, pending) = self.place();
+        if !pending {
+            self.tabs[column] = true;
+        }
+    }
+
+    pub(crate) fn clear_tab(&mut self, which: u16) {
+        let (column, _, pending) = self.place();
+        match which {
+            0 if !pending => self.tabs[column] = false,
+            3 => self.tabs.fill(false),
+            _ => {}
+        }
+    }
+
+    /// Marks that the text of `row` ends with it.
+    pub(crate) fn unwrap_row(&mut self, row: usize) {
+        let last = Column(self.cols() - 1);
+        if is_wrapped(self.row(row)) {
+            self.grid[Line(row as i32)][last].flags.remove(Flags::WRAPLINE);
+        }
+    }
+
+    pub(crate) fn line_feed(&mut self) {
+        if self.modes.has(Modes::NEW_LINE) {
+            self.set_column(0);
+        }
+        let (_, row, _) = self.place();
+        if row == self.region.1 {
+            self.unwrap_row(row);
+            self.scroll_up(1);
+        } else if row + 1 < self.rows() {
+            self.unwrap_row(row);
+            self.grid.cursor.point.line = Line(row as i32 + 1);
+        }
+        self.grid.cursor.input_needs_wrap = false;
+    }
+
+    /// IND.
+    pub(crate) fn index(&mut self) {
+        self.confine();
+        let (_, row, _) = self.place();
+        if row == self.region.1 {
+            self.scroll_up(1);
+        } else if row + 1 < self.rows() {
+            self.grid.cursor.point.line = Line(row as i32 + 1);
+        }
+        self.confine();
+    }
+
+    /// RI.
+    pub(crate) fn reverse_index(&mut self) {
+        self.confine();
+        let (_, row, _) = self.place();
+        if row == self.region.0 {
+            self.scroll_down(self.region.0, 1);
+        } else {
+            self.grid.cursor.point.line = Line(row.saturating_sub(1) as i32);
+            self.confine();
+        }
+    }
+
+    /// Moves the region's text up; what leaves the top of the primary screen becomes history.
+    pub(crate) fn scroll_up(&mut self, count: usize) {
+        let (top, bottom) = self.region;
+        let count = count.min(bottom + 1 - top);
+        if top == 0 && !self.alternate {
+            for row in 0..count {
+                self.history.push_row(&self.grid[Line(row as i32)], self.grid_after(row));
+            }
+        }
+        self.grid.scroll_up(&(Line(top as i32)..Line(bottom as i32 + 1)), count);
+    }
+
+    /// The row below `row`, which tells whether a wide character was carried over.
+    fn grid_after(&self, row: usize) -> Option<&Row<Cell>> {
+        (row + 1 < self.rows()).then(|| self.row(row + 1))
+    }
+
+    /// Moves rows down within the region, starting at `top`.
+    pub(crate) fn scroll_down(&mut self, top: usize, count: usize) {
+        let bottom = self.region.1;
+        let count = count.min(bottom + 1 - top);
+        self.grid.scroll_down(&(Line(top as i32)..Line(bottom as i32 + 1)), count);
+    }
+
+    /// SD: the new rows are blank in the default background.
+    pub(crate) fn scroll_down_plain(&mut self, count: usize) {
+        let pen = std::mem::take(&mut self.grid.cursor.template);
+        self.scroll_down(self.region.0, count);
+        self.grid.cursor.template = pen;
+    }
+
+    pub(crate) fn insert_lines(&mut self, count: usize) {
+        self.confine();
+        let (_, row, _) = self.place();
+        if (self.region.0..=self.region.1).contains(&row) {
+            self.scroll_down(row, count);
+            self.set_column(0);
+        }
+    }
+
+    pub(crate) fn delete_lines(&mut self, count: usize) {
+        self.confine();
+        let (_, row, _) = self.place();
+        if (self.region.0..=self.region.1).contains(&row) {
+            let count = count.min(self.region.1 + 1 - row);
+            self.rotate_up(row, self.region.1, count);
+            self.set_column(0);
+        }
+    }
+
+    /// Moves rows up without making history of them.
+    fn rotate_up(&mut self, top: usize, bottom: usize, count: usize) {
+        for row in top..=bottom {
+            let source = row + count;
+            let moved = if source <= bottom { std::mem::take(&mut self.grid[Line(source as i32)]) } else { self.blank_row() };
+            self.grid[Line(row as i32)] = moved;
+        }
+    }
+
+    fn blank_row(&self) -> Row<Cell> {
+        let blank = self.blank();
+        let cols = self.cols();
+        Row::from_vec(vec![blank; cols], cols)
+    }
+
+    /// An erased cell: the current background and nothing else.
+    pub(crate) fn blank(&self) -> Cell {
+        Cell { bg: self.grid.cursor.template.bg, ..Cell::default() }
+    }
+
+    /// Erases columns `from..to` of a row; halves of wide characters at the edges become blanks.
+    pub(crate) fn erase(&mut self, row: usize, from: usize, to: usize) {
+        let to = to.min(self.cols());
+        if from >= to {
+            return;
+        }
+        self.split_wide(row, from, to);
+        let blank = self.blank();
+        let cells = &mut self.grid[Line(row as i32)][Column(from)..Column(to)];
+        for cell in cells {
+            *cell = blank.clone();
+        }
+    }
+
+    /// Prepares columns `from..to` for being overwritten: wide characters across the edges lose their other half.
+    pub(crate) fn split_wide(&mut self, row: usize, from: usize, to: usize) {
+        let cols = self.cols();
+        let row = &mut self.grid[Line(row as i32)];
+        if from > 0 && from < cols && row[Column(from)].flags.contains(Flags::WIDE_CHAR_SPACER) {
+            row[Column(from - 1)].clear_wide();
+        }
+        if to < cols && row[Column(to)].flags.contains(Flags::WIDE_CHAR_SPACER) {
+            row[Column(to)].flags.remove(Flags::WIDE_CHAR_SPACER);
+        }
+    }
+
+    pub(crate) fn erase_line(&mut self, which: u16) {
+        let (column, row, pending) = self.place();
+        let start = if pending { self.cols() } else { column };
+        match which {
+            0 => {
+                self.erase(row, start, self.cols());
+                if start == 0 && row > 0 {
+                    self.unwrap_row(row - 1);
+                }
+            }
+            1 => self.erase(row, 0, column + 1),
+            2 => {
+                self.erase(row, 0, self.cols());
+                if row > 0 {
+                    self.unwrap_row(row - 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn erase_display(&mut self, which: u16) {
+        let (column, row, pending) = self.place();
+        let start = if pending { self.cols() } else { column };
+        match which {
+            0 => {
+                self.erase(row, start, self.cols());
+                if start == 0 && row > 0 {
+                    self.unwrap_row(row - 1);
+                }
+                self.erase_rows(row + 1, self.rows());
+            }
+            1 => {
+                self.erase(row, 0, column + 1);
+                self.erase_rows(0, row);
+            }
+            2 => self.erase_rows(0, self.rows()),
+            // 3 clears a terminal's scrollback. What was recorded stays recorded here.
+            _ => {}
+        }
+    }
+
+    fn erase_rows(&mut self, from: usize, to: usize) {
+        if from < to {
+            self.grid.reset_region(Line(from as i32)..Line(to as i32));
+        }
+        if from == 0 && to > 0 {
+            // The open line's rest was just erased.
+            if !self.alternate {
+                self.history.close();
+            }
+        } else if from < to {
+            self.unwrap_row(from - 1);
+        }
+    }
+
+    pub(crate) fn erase_chars(&mut self, count: usize) {
+        self.confine();
+        let (column, row, _) = self.place();
+        self.erase(row, column, column.saturating_add(count));
+    }
+
+    pub(crate) fn insert_chars(&mut self, count: usize) {
+        self.confine();
+        let (column, row, _) = self.place();
+        self.insert_cells(row, column, count);
+    }
+
+    /// Shifts the cells from `column` on to the right; what leaves the row is gone.
+    pub(crate) fn insert_cells(&mut self, row: usize, column: usize, count: usize) {
+        let cols = self.cols();
+        let count = count.min(cols - column);
+        self.split_wide(row, column, column);
+        let blank = self.blank();
+        let line = &mut self.grid[Line(row as i32)][Column(column)..Column(cols)];
+        line[..].rotate_right(count);
+        for cell in &mut line[..count] {
+            *cell = blank.clone();
+        }
+        self.mend_edge(row);
+        let after = column + count;
+        if after < cols {
+            self.grid[Line(row as i32)][Column(after)].flags.remove(Flags::WIDE_CHAR_SPACER);
+        }
+    }
+
+    /// A wide character whose second half left the row becomes a blank; the wrap flag stays in the last cell only.
+    fn mend_edge(&mut self, row: usize) {
+        let cols = self.cols();
+        let row = &mut self.grid[Line(row as i32)];
+        if row[Column(cols - 1)].flags.contains(Flags::WIDE_CHAR) {
+            row[Column(cols - 1)].clear_wide();
+        }
+        for cell in &mut row[Column(0)..Column(cols - 1)] {
+            cell.flags.remove(Flags::WRAPLINE | Flags::LEADING_WIDE_CHAR_SPACER);
+        }
+    }
+
+    pub(crate) fn delete_chars(&mut self, count: usize) {
+        self.confine();
+        let (column, row, _) = self.place();
+        let cols = self.cols();
+        let count = count.min(cols - column);
+        self.split_wide(row, column, column + count);
+        let blank = self.blank();
+        let line = &mut self.grid[Line(row as i32)][Column(column)..Column(cols)];
+        line.rotate_left(count);
+        let kept = line.len() - count;
+        for cell in &mut line[kept..] {
+            *cell = blank.clone();
+        }
+        self.mend_edge(row);
+    }
+
+    /// DECSTBM.
+    pub(crate) fn set_region(&mut self, top: u16, bottom: u16) {
+        let rows = self.rows();
+        let bottom = if bottom == 0 { rows } else { usize::from(bottom).min(rows) };
+        let top = usize::from(top.max(1));
+        if top < bottom {
+            self.region = (top - 1, bottom - 1);
+            self.goto(0, 0);
+        }
+    }
+
+    /// DECALN.
+    pub(crate) fn alignment_pattern(&mut self) {
+        let pen = &self.grid.cursor.template;
+        let filled = Cell { c: 'E', fg: pen.fg, bg: pen.bg, flags: pen.flags, extra: None };
+        for row in 0..self.rows() {
+            for cell in &mut self.grid[Line(row as i32)][..] {
+                *cell = filled.clone();
+            }
+        }
+        self.goto(0, 0);
+    }
+
+    /// True when erased cells are the terminal's own background.
+    pub(crate) fn plain_background(&self) -> bool {
+        self.grid.cursor.template.bg == Color::Named(NamedColor::Background)
+    }
+}

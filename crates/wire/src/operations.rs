@@ -1,0 +1,150 @@
+//! The one table of operations: name, parameters, answer, the right it needs, and its doc line.
+//!
+//! Everything that can be asked of a host is a row here; client calls, the host's dispatch and the written reference all
+//! come from it. An operation that writes into a session names its right.
+
+use crate::fault::{Code, Fault};
+use crate::params::*;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What an actor may do in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the words are the glossary's
+pub enum Right {
+    Observe,
+    Type,
+    Run,
+    Signal,
+    Seize,
+    Grant,
+    Approve,
+    Checkpoint,
+    Fork,
+    End,
+    Configure,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// The right it needs in the session it names; `None` where it concerns the host alone.
+    pub right: Option<Right>,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// An operation's types, for typed calls.
+pub trait Operation {
+    /// Its row.
+    const ROW: Row;
+    /// What is asked.
+    type Params: Serialize + DeserializeOwned;
+    /// What is answered.
+    type Answer: Serialize + DeserializeOwned;
+}
+
+macro_rules! operations {
+    ($( #[doc = $doc:literal] $variant:ident = $name:literal ($params:ty) -> $answer:ty, $right:expr; )*) => {
+        /// One type per operation, for typed calls.
+        pub mod op {
+            $( #[doc = $doc] #[derive(Debug, Clone, Copy)] pub struct $variant; )*
+        }
+
+        $( impl Operation for op::$variant {
+            const ROW: Row = Row { name: $name, right: $right, doc: $doc };
+            type Params = $params;
+            type Answer = $answer;
+        } )*
+
+        /// All rows, in the order of the reference.
+        pub const OPERATIONS: &[Row] = &[ $( <op::$variant as Operation>::ROW, )* ];
+
+        /// A request with its parameters read.
+        #[derive(Debug, Clone)]
+        pub enum Call { $( #[doc = $doc] $variant($params), )* }
+
+        impl Call {
+            /// Reads a request's parameters by its method.
+            pub fn decode(method: &str, params: Value) -> Result<Call, Fault> {
+                // A request without parameters is one with none of the optional ones.
+                let params = if params.is_null() { Value::Object(Default::default()) } else { params };
+                match method {
+                    $( $name => serde_json::from_value(params)
+                        .map(Call::$variant)
+                        .map_err(|e| Fault::new(Code::BadRequest, format!("{}: {e}", $name))), )*
+                    _ => Err(Fault::new(Code::UnknownOperation, format!("there is no operation {method:?}"))
+                        .hint("this host may be older than the client: `holdfast host restart` starts the new one")),
+                }
+            }
+
+            /// The row of this call.
+            #[must_use]
+            pub fn row(&self) -> Row {
+                match self { $( Call::$variant(_) => <op::$variant as Operation>::ROW, )* }
+            }
+        }
+    };
+}
+
+operations! {
+    #[doc = "Agree on a protocol version; the first message of every connection."]
+    Hello = "hello" (HelloParams) -> HelloAnswer, None;
+    #[doc = "Start a session."]
+    New = "session.new" (NewParams) -> SessionView, None;
+    #[doc = "List sessions."]
+    List = "session.list" (ListParams) -> Vec<SessionView>, None;
+    #[doc = "Show one session."]
+    Get = "session.get" (SessionParams) -> SessionView, Some(Right::Observe);
+    #[doc = "Attach a terminal: the answer's bytes bring it into the session's state at an offset."]
+    Attach = "session.attach" (AttachParams) -> AttachAnswer, Some(Right::Observe);
+    #[doc = "Paint again, with or without history, for a terminal that is attached."]
+    Paint = "session.paint" (PaintParams) -> Painted, Some(Right::Observe);
+    #[doc = "Tell what changed at an attached terminal: its size, whether it answers queries."]
+    Update = "session.update" (UpdateParams) -> Nothing, Some(Right::Observe);
+    #[doc = "The screen as text."]
+    Screen = "session.screen" (ScreenParams) -> ScreenAnswer, Some(Right::Observe);
+    #[doc = "Output bytes from an offset on; waits for some if asked to."]
+    Read = "session.read" (ReadParams) -> ReadAnswer, Some(Right::Observe);
+    #[doc = "Type the message's bytes into the session; exactly once per stream and seq."]
+    Send = "session.send" (SendParams) -> SendAnswer, Some(Right::Type);
+    #[doc = "Wait until the session's command has ended."]
+    Wait = "session.wait" (WaitParams) -> WaitAnswer, Some(Right::Observe);
+    #[doc = "Give the session's terminal another size."]
+    Resize = "session.resize" (ResizeParams) -> Nothing, Some(Right::Type);
+    #[doc = "Give the session another name."]
+    Rename = "session.rename" (RenameParams) -> SessionView, Some(Right::Configure);
+    #[doc = "Detach clients from a session; it goes on."]
+    Detach = "session.detach" (DetachParams) -> DetachAnswer, Some(Right::Configure);
+    #[doc = "End a session's whole process tree: HUP, then KILL after the grace."]
+    End = "session.end" (EndParams) -> SessionView, Some(Right::End);
+    #[doc = "What the host is and how it does."]
+    Status = "host.status" (Nothing) -> HostStatus, None;
+    #[doc = "Stop the host; sessions go on."]
+    Stop = "host.stop" (Nothing) -> Nothing, None;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_row_has_a_doc_line() {
+        for (i, row) in OPERATIONS.iter().enumerate() {
+            assert!(row.doc.ends_with('.'), "{}", row.name);
+            assert!(OPERATIONS[..i].iter().all(|other| other.name != row.name), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_wrong_field_is_refused_by_name_and_missing_params_are_empty_ones() {
+        let fault = Call::decode("session.list", serde_json::json!({"al": true})).unwrap_err();
+        assert!(fault.message.contains("al"), "{fault}");
+        assert!(matches!(Call::decode("session.list", Value::Null), Ok(Call::List(_))));
+        assert_eq!(Call::decode("session.fly", Value::Null).unwrap_err().code, Code::UnknownOperation);
+    }
+}

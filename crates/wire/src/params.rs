@@ -1,0 +1,460 @@
+//! Parameters and answers of the operations.
+
+use holdfast_types::{Exit, Offset, SessionId, SessionName, Size, TimeMs};
+use serde::{Deserialize, Serialize};
+
+/// Neither asks nor answers anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Versions the client speaks, and what it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HelloParams {
+    /// Protocol versions, any order.
+    pub versions: Vec<u32>,
+    /// Program and version, for the host's log.
+    #[serde(default)]
+    pub program: String,
+}
+
+/// The version both will speak.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HelloAnswer {
+    /// The newest both know.
+    pub version: u32,
+    /// The host program's version.
+    pub program: String,
+}
+
+/// What to start.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewParams {
+    /// A name; the host picks one where none is given.
+    #[serde(default)]
+    pub name: Option<SessionName>,
+    /// Command and arguments.
+    pub command: Vec<String>,
+    /// `argv[0]` where it differs from the command (a login shell).
+    #[serde(default)]
+    pub argv0: Option<String>,
+    /// Where it starts.
+    pub cwd: String,
+    /// Its whole environment, `K=V` each.
+    #[serde(default)]
+    pub env: Vec<String>,
+    /// Columns and rows.
+    #[serde(default)]
+    pub size: Size,
+    /// Data bytes of the ring; rounded up to a power of two.
+    #[serde(default)]
+    pub ring_bytes: Option<u64>,
+    /// File mode mask.
+    #[serde(default)]
+    pub umask: Option<u32>,
+    /// Soft limit of open files.
+    #[serde(default)]
+    pub nofile: Option<u64>,
+}
+
+/// Which sessions.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListParams {
+    /// Ended ones too.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// One session by name, id, or the beginning of its id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionParams {
+    /// Name or id.
+    pub session: String,
+}
+
+/// Whether a session lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Life {
+    /// Its command runs.
+    Running,
+    /// Its command has ended.
+    Ended,
+    /// Its keeper speaks a version this host does not know; it is left alone.
+    Unknown,
+    /// Its files cannot be read; nothing about it is known.
+    Damaged,
+}
+
+/// A session as clients see it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SessionView {
+    /// Identity.
+    pub id: SessionId,
+    /// Human name.
+    pub name: SessionName,
+    /// Whether it lives.
+    pub life: Life,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Command and arguments.
+    pub command: Vec<String>,
+    /// Where it started.
+    pub cwd: String,
+    /// When it started.
+    pub created_ms: TimeMs,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<TimeMs>,
+    /// The command's process.
+    pub pid: u32,
+    /// The keeper's process.
+    pub keeper_pid: u32,
+    /// The terminal's size.
+    pub size: Size,
+    /// Offset of the next output byte.
+    pub head: Offset,
+    /// Oldest offset `read` can still give.
+    pub oldest: Offset,
+    /// Data bytes of the ring.
+    pub ring_bytes: u64,
+    /// The title its program set.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Who is attached.
+    pub clients: Vec<ClientView>,
+    /// Something a person should know (a damaged file, a gap in the screen).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// An attached client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientView {
+    /// Its number in this session.
+    pub id: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its terminal's name.
+    pub tty: String,
+    /// Its terminal's size.
+    pub size: Size,
+    /// It cannot write.
+    pub read_only: bool,
+    /// Since when.
+    pub since_ms: TimeMs,
+}
+
+/// A terminal that wants to be attached.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttachParams {
+    /// Name or id.
+    pub session: String,
+    /// The terminal's size.
+    pub size: Size,
+    /// It will not write.
+    #[serde(default)]
+    pub read_only: bool,
+    /// The terminal's name.
+    #[serde(default)]
+    pub tty: String,
+    /// The client's process.
+    #[serde(default)]
+    pub pid: u32,
+    /// Variables of the client that a session may want to follow (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each.
+    #[serde(default)]
+    pub env: Vec<String>,
+    /// The keeper connection this client still has, after its host went away.
+    #[serde(default)]
+    pub resume: Option<u32>,
+}
+
+/// How the bytes of an answer describe the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// Escape sequences for a cleared terminal of the session's size.
+    Repaint,
+    /// A keyframe: for a client that draws the session's screen on a terminal of another size.
+    Keyframe,
+}
+
+/// What was painted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Painted {
+    /// Output goes on from here.
+    pub offset: Offset,
+    /// The session's size there.
+    pub size: Size,
+    /// What the bytes are.
+    pub form: Form,
+    /// With a keyframe: how many of the bytes, at their front, are history lines for the terminal instead.
+    #[serde(default)]
+    pub history_bytes: usize,
+}
+
+/// Everything an attached terminal needs to go on by itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AttachAnswer {
+    /// The session.
+    pub session: SessionView,
+    /// The client's number there.
+    pub client: u32,
+    /// What the bytes are.
+    pub painted: Painted,
+    /// The ring file.
+    pub ring: String,
+    /// The keeper's socket.
+    pub keeper: String,
+    /// One-time token for it, hexadecimal.
+    pub token: String,
+    /// The fence to write under.
+    pub fence: u64,
+    /// This terminal answers the session's queries; the others filter them out.
+    pub answers: bool,
+}
+
+/// Asks for the screen again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaintParams {
+    /// Name or id.
+    pub session: String,
+    /// The terminal's size; decides the form.
+    pub size: Size,
+    /// History too.
+    #[serde(default)]
+    pub history: bool,
+}
+
+/// What changed at an attached terminal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateParams {
+    /// Name or id.
+    pub session: String,
+    /// The client's number.
+    pub client: u32,
+    /// The keeper's number for its connection.
+    #[serde(default)]
+    pub connection: Option<u32>,
+    /// Its terminal's new size.
+    #[serde(default)]
+    pub size: Option<Size>,
+    /// From this offset on it answers queries (true) or no longer does (false).
+    #[serde(default)]
+    pub answers: Option<Answers>,
+}
+
+/// From where on a terminal answers queries, or no longer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answers {
+    /// It does.
+    pub on: bool,
+    /// From this offset.
+    pub from: Offset,
+}
+
+/// Which view of the screen.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScreenParams {
+    /// Name or id.
+    pub session: String,
+    /// With colours and attributes as escape sequences.
+    #[serde(default)]
+    pub ansi: bool,
+    /// This many lines of history before it.
+    #[serde(default)]
+    pub history: u32,
+}
+
+/// The screen as text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ScreenAnswer {
+    /// Everything before this offset is in it.
+    pub offset: Offset,
+    /// Columns and rows.
+    pub size: Size,
+    /// The rows, top first.
+    pub rows: Vec<String>,
+    /// History lines asked for, oldest first.
+    pub history: Vec<String>,
+    /// Column and row of the cursor, from 0.
+    pub cursor: (u16, u16),
+    /// A full-screen program is on.
+    pub alternate: bool,
+    /// The title.
+    pub title: String,
+    /// Output the screen never saw: it was overwritten before a host could look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Gap>,
+}
+
+/// Output that is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// First offset lost.
+    pub from: Offset,
+    /// First offset there is again.
+    pub to: Offset,
+}
+
+/// Which output.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadParams {
+    /// Name or id.
+    pub session: String,
+    /// First offset wanted; none: the oldest there is.
+    #[serde(default)]
+    pub from: Option<Offset>,
+    /// At most this many bytes.
+    #[serde(default)]
+    pub max: Option<u32>,
+    /// Wait this long for the first byte.
+    #[serde(default)]
+    pub wait_ms: u64,
+}
+
+/// The answer's bytes are output; this says where they stand.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadAnswer {
+    /// What was asked for and is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Gap>,
+    /// Offset of the first byte given.
+    pub from: Offset,
+    /// Offset behind the last byte given: ask from here next.
+    pub to: Offset,
+    /// Offset of the next byte to come.
+    pub head: Offset,
+    /// The session has ended and everything was given.
+    pub end: bool,
+}
+
+/// Where the message's bytes are typed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SendParams {
+    /// Name or id.
+    pub session: String,
+    /// A random number of the sender's.
+    pub stream: u64,
+    /// Grows by one with each message of the stream, from 1; a repeated one is not typed twice. A message of more than
+    /// 4096 bytes takes one number for each 4096 begun.
+    pub seq: u64,
+}
+
+/// The bytes have reached the terminal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SendAnswer {
+    /// Output offset at that moment.
+    pub at: Offset,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitParams {
+    /// Name or id.
+    pub session: String,
+    /// Give up after this long.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What waiting gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WaitAnswer {
+    /// How the command ended; none: it still runs.
+    pub exit: Option<Exit>,
+}
+
+/// Another size.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResizeParams {
+    /// Name or id.
+    pub session: String,
+    /// Columns and rows.
+    pub size: Size,
+}
+
+/// Another name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RenameParams {
+    /// Name or id.
+    pub session: String,
+    /// The new name.
+    pub name: SessionName,
+}
+
+/// Whom to detach; nobody named: everybody.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetachParams {
+    /// Name or id.
+    pub session: String,
+    /// One client by its number.
+    #[serde(default)]
+    pub client: Option<u32>,
+}
+
+/// Who was detached.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DetachAnswer {
+    /// Their numbers.
+    pub clients: Vec<u32>,
+}
+
+/// How to end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndParams {
+    /// Name or id.
+    pub session: String,
+    /// From HUP to KILL.
+    pub grace_ms: u32,
+}
+
+/// The host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostStatus {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Since when.
+    pub started_ms: TimeMs,
+    /// Where its sessions lie.
+    pub state: String,
+    /// Its socket.
+    pub socket: String,
+    /// Live sessions.
+    pub running: u32,
+    /// Ended ones still shown.
+    pub ended: u32,
+    /// Attached clients.
+    pub clients: u32,
+}
+
+/// Event `detached`: the host tells a client to let go of its terminal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DetachedEvent {
+    /// The client's number.
+    pub client: u32,
+}
+
+/// Event `answer`: this terminal shall answer the session's queries from now on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnswerEvent {
+    /// The client's number.
+    pub client: u32,
+}

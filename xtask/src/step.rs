@@ -1,0 +1,93 @@
+//! Commands as steps: said in one line, run without a standard input, judged by their exit code.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Says what happens now, in one line.
+pub fn say(text: &str) {
+    println!("xtask: {text}");
+}
+
+/// The cargo that runs us, so that a step uses the same toolchain.
+pub fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// A program in a directory.
+pub fn program(name: &str, dir: &Path) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(dir);
+    command
+}
+
+/// The command as one would type it.
+pub fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
+    std::iter::once(name).chain(command.get_args().map(|arg| arg.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
+/// Says the command, runs it, gives its status.
+pub fn status(command: &mut Command) -> Result<ExitStatus> {
+    say(&shown(command));
+    command.stdin(Stdio::null()).status().with_context(|| format!("cannot run `{}`", shown(command)))
+}
+
+/// The same, for a command that must succeed.
+pub fn must(command: &mut Command) -> Result<()> {
+    let status = status(command)?;
+    if !status.success() {
+        bail!("`{}` failed: {status}", shown(command));
+    }
+    Ok(())
+}
+
+/// Whether the command runs and succeeds; nothing is shown.
+pub fn works(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Where PATH has this program.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+/// Installs a cargo subcommand unless it is there.
+pub fn cargo_has(root: &Path, subcommand: &str) -> Result<()> {
+    if works(cargo(root).args([subcommand, "--version"])) {
+        return Ok(());
+    }
+    must(cargo(root).args(["install", "--locked", &format!("cargo-{subcommand}")]))
+}
+
+/// Our exit code for a child's status; a signal is 128+n, as in a shell.
+pub fn exit_code(status: ExitStatus) -> ExitCode {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_shown_without_the_path_of_its_program() {
+        assert_eq!(shown(Command::new("/usr/bin/apt-get").args(["install", "-y", "less"])), "apt-get install -y less");
+    }
+
+    #[test]
+    fn a_failed_step_is_an_error_and_its_code_is_kept() {
+        assert!(must(Command::new("sh").args(["-c", "exit 3"])).is_err());
+        let code = |script: &str| format!("{:?}", exit_code(status(Command::new("sh").args(["-c", script])).unwrap()));
+        assert_eq!(code("exit 3"), format!("{:?}", ExitCode::from(3)));
+        assert_eq!(code("kill -9 $$"), format!("{:?}", ExitCode::from(137)));
+        assert!(!works(&mut Command::new("no-such-program-anywhere")));
+        assert!(on_path("sh").is_some() && on_path("no-such-program-anywhere").is_none());
+    }
+}
