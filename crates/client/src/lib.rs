@@ -3,8 +3,10 @@
 //!
 //! Blocking and without a runtime: a command that asks one question should cost one round trip and no threads.
 
+mod attach;
 mod connection;
 mod start;
 
+pub use attach::{AttachEnd, AttachError, AttachOptions, attach};
 pub use connection::{CallError, Connection, Incoming};
 pub use start::{ConnectError, HOST_READY_MS, connect, connect_or_start};
