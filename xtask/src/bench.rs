@@ -13,7 +13,7 @@ const HARNESS: &str = "../shared/bench/run.sh";
 
 /// Builds and measures.
 pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
-    let harness = harness(root, std::env::var_os("HOLDFAST_BENCH"));
+    let harness = harness(root, std::env::var_os("HOLDFAST_BENCH"))?;
     if !harness.is_file() {
         bail!(
             "no benchmark at {}: put the harness (its run.sh) there, or name it with HOLDFAST_BENCH=PATH",
@@ -27,8 +27,11 @@ pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     Ok(exit_code(status(bench.args(args))?))
 }
 
-fn harness(root: &Path, chosen: Option<OsString>) -> PathBuf {
-    chosen.map_or_else(|| root.join(HARNESS), |path| root.join(path))
+fn harness(root: &Path, chosen: Option<OsString>) -> Result<PathBuf> {
+    Ok(match chosen {
+        Some(path) => std::path::absolute(path)?,
+        None => root.join(HARNESS),
+    })
 }
 
 #[cfg(test)]
@@ -37,7 +40,7 @@ mod tests {
 
     #[test]
     fn the_environment_names_another_harness() {
-        assert_eq!(harness(Path::new("/r"), None), Path::new("/r/../shared/bench/run.sh"));
-        assert_eq!(harness(Path::new("/r"), Some("/b/run.sh".into())), Path::new("/b/run.sh"));
+        assert_eq!(harness(Path::new("/r"), None).unwrap(), Path::new("/r/../shared/bench/run.sh"));
+        assert_eq!(harness(Path::new("/r"), Some("/b/run.sh".into())).unwrap(), Path::new("/b/run.sh"));
     }
 }

@@ -48,7 +48,12 @@ pub fn must(command: &mut Command) -> Result<()> {
 
 /// Whether the command runs and succeeds; nothing is shown.
 pub fn works(command: &mut Command) -> bool {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// Where PATH has this program.

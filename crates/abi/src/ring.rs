@@ -127,6 +127,8 @@ pub struct Ring {
     mapped_bytes: usize,
     capacity: u64,
     log_bytes: u64,
+    /// Where data is read from when only the header page is mapped.
+    file: Option<File>,
 }
 
 // SAFETY: the mapping is valid until drop whichever thread uses it; shared fields are atomics, data is only copied.
@@ -137,6 +139,23 @@ unsafe impl Sync for Ring {}
 impl Ring {
     /// Maps a ring for reading.
     pub fn open(file: &File) -> Result<Ring, RingError> {
+        let (capacity, log_bytes) = Ring::check(file)?;
+        let bytes = HEADER_BYTES + capacity + log_bytes;
+        Ring::map(file, capacity, log_bytes, bytes, libc::PROT_READ).map_err(RingError::Io)
+    }
+
+    /// Maps the header page alone and reads everything else from the file: for a reader that rarely looks and must not
+    /// keep a page of every session resident.
+    pub fn open_lean(file: File) -> Result<Ring, RingError> {
+        let (capacity, log_bytes) = Ring::check(&file)?;
+        let mut ring =
+            Ring::map(&file, capacity, log_bytes, HEADER_BYTES, libc::PROT_READ).map_err(RingError::Io)?;
+        ring.file = Some(file);
+        Ok(ring)
+    }
+
+    /// Data and log bytes of a file that is a sound ring.
+    fn check(file: &File) -> Result<(u64, u64), RingError> {
         let length = file.metadata().map_err(RingError::Io)?.len();
         if length < HEADER_BYTES {
             return Err(RingError::Damaged);
@@ -157,7 +176,7 @@ impl Ring {
         if !sizes_hold {
             return Err(RingError::Damaged);
         }
-        Ring::map(file, capacity, log_bytes, libc::PROT_READ).map_err(RingError::Io)
+        Ok((capacity, log_bytes))
     }
 
     /// Lays out an empty file as a ring and maps it for writing. The space is allocated up front: a file system that
@@ -174,7 +193,7 @@ impl Ring {
             }
             file.set_len(length)?;
         }
-        let ring = Ring::map(file, capacity, LOG_BYTES, libc::PROT_READ | libc::PROT_WRITE)?;
+        let ring = Ring::map(file, capacity, LOG_BYTES, length, libc::PROT_READ | libc::PROT_WRITE)?;
         let header = ring.base.cast::<Header>();
         // SAFETY: the page is mapped writable and nobody else knows the file yet: the magic, which readers look for,
         // is written last.
@@ -189,8 +208,8 @@ impl Ring {
         Ok(ring)
     }
 
-    fn map(file: &File, capacity: u64, log_bytes: u64, protection: i32) -> io::Result<Ring> {
-        let mapped_bytes = (HEADER_BYTES + capacity + log_bytes) as usize;
+    fn map(file: &File, capacity: u64, log_bytes: u64, bytes: u64, protection: i32) -> io::Result<Ring> {
+        let mapped_bytes = bytes as usize;
         // SAFETY: a fresh shared mapping of a file; the kernel picks the address.
         let base = unsafe {
             libc::mmap(std::ptr::null_mut(), mapped_bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
@@ -201,7 +220,7 @@ impl Ring {
         // Without this the first touch reads ahead: 128 KiB of page cache for an empty session.
         // SAFETY: the range was just mapped; the advice changes no content.
         unsafe { libc::madvise(base, mapped_bytes, libc::MADV_RANDOM) };
-        Ok(Ring { base: base.cast(), mapped_bytes, capacity, log_bytes })
+        Ok(Ring { base: base.cast(), mapped_bytes, capacity, log_bytes, file: None })
     }
 
     /// The header page.
@@ -243,9 +262,7 @@ impl Ring {
         }
         let at = position & (self.capacity - 1);
         let count = (head - position).min(buffer.len() as u64).min(self.capacity - at) as usize;
-        // SAFETY: source and length lie inside the mapping, the buffer is private. The keeper may overwrite the source
-        // meanwhile; the check below then throws the copy away.
-        unsafe { std::ptr::copy_nonoverlapping(self.data(at), buffer.as_mut_ptr(), count) };
+        self.copy_out(HEADER_BYTES + at, &mut buffer[..count]);
         fence(Ordering::Acquire);
         let oldest = (self.header().head.load(Ordering::Relaxed) + GUARD_BYTES).saturating_sub(self.capacity);
         if position < oldest { Copied::Lapped { oldest } } else { Copied::Bytes(count) }
@@ -257,9 +274,25 @@ impl Ring {
         while done < buffer.len() {
             let at = (position + done as u64) & (self.log_bytes - 1);
             let count = (buffer.len() - done).min((self.log_bytes - at) as usize);
-            // SAFETY: inside the mapping, as `at + count <= log_bytes`; the buffer is private.
-            unsafe { std::ptr::copy_nonoverlapping(self.log(at), buffer[done..].as_mut_ptr(), count) };
+            self.copy_out(HEADER_BYTES + self.capacity + at, &mut buffer[done..done + count]);
             done += count;
+        }
+    }
+
+    /// Copies from the file's byte `at`. The keeper may overwrite it meanwhile; callers check and throw away.
+    fn copy_out(&self, at: u64, buffer: &mut [u8]) {
+        match &self.file {
+            // A file that is cut short under us gives zeros, never a fault.
+            Some(file) => {
+                let read = std::os::unix::fs::FileExt::read_exact_at(file, buffer, at);
+                if read.is_err() {
+                    buffer.fill(0);
+                }
+            }
+            // SAFETY: without a file everything is mapped, and callers stay inside; the buffer is private.
+            None => unsafe {
+                std::ptr::copy_nonoverlapping(self.base.add(at as usize), buffer.as_mut_ptr(), buffer.len());
+            },
         }
     }
 

@@ -1,6 +1,26 @@
 //! The daemon of a machine: finds keepers, keeps screens, answers clients.
+//!
+//! Everything here may crash safely: what a host knows it rebuilds from the sessions' files and their keepers. One thread
+//! serves all sessions; nothing it does for one takes longer than a few milliseconds.
+
+mod clients;
+mod history;
+mod link;
+mod picture;
+mod registry;
+mod serve;
+mod session;
+mod spawn;
+mod store;
 
 use holdfast_types::Home;
+use rustix::fs::{FlockOperation, flock};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::net::UnixListener;
 
 /// What a host can be told by configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +53,110 @@ pub enum Ran {
 }
 
 /// Serves a home until asked to stop.
-pub fn run(_home: &Home, _config: &HostConfig) -> std::io::Result<Ran> {
-    Ok(Ran::Yielded)
+pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
+    store::make_dir(&home.run)?;
+    store::make_dir(&home.state)?;
+    // The lock says who is the host; a crash releases it, whatever files are left.
+    let lock = std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(home.host_lock())?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Ran::Yielded),
+        Err(error) => return Err(error.into()),
+    }
+    raise_file_limit();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    tokio::task::LocalSet::new().block_on(&runtime, serve(home, config))?;
+    drop(lock);
+    Ok(Ran::Stopped)
+}
+
+async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
+    let registry = registry::Registry::open(home, config)?;
+    registry.recover().await?;
+    let server = Rc::new(serve::Server::new(registry));
+    let listener = bind(&home.host_socket())?;
+    println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
+    let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    loop {
+        let next_clearing = server.registry.clear_old(now_ms());
+        let pause = next_clearing.map_or(Duration::from_secs(3600), |at| {
+            Duration::from_millis(at.saturating_sub(now_ms()).clamp(1_000, 3_600_000))
+        });
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    tokio::task::spawn_local(Rc::clone(&server).serve(stream));
+                }
+                Err(error) => {
+                    // Out of descriptors: those who are connected go on; newcomers wait.
+                    eprintln!("holdfast host: a client could not be accepted: {error}");
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+            },
+            () = tokio::time::sleep(pause) => {}
+            () = server.stop.notified() => break,
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            // A terminal's end is no reason to stop.
+            _ = hangup.recv() => {}
+        }
+    }
+    let _ = std::fs::remove_file(home.host_socket());
+    server.registry.save_all();
+    // The answer to whoever asked us to stop is on its way.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    Ok(())
+}
+
+/// Binds the host's socket, in place of one that a crash left behind: we have the lock, so nobody serves it.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    /// The kernel's limit, less the terminating zero.
+    const PATH_BYTES_MAX: usize = 107;
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    if path.as_os_str().len() <= PATH_BYTES_MAX {
+        return UnixListener::bind(path);
+    }
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let dir = std::fs::File::open(dir)?;
+    let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
+    UnixListener::bind(Path::new(&short).join(name))
+}
+
+/// Two descriptors per session: as many as the system lets us have. Sessions get their starter's limit, not ours.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Milliseconds since the epoch.
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+fn random_token() -> [u8; 16] {
+    let mut token = [0; 16];
+    getrandom::fill(&mut token).expect("the kernel gives random bytes");
+    token
+}
+
+fn random() -> u64 {
+    u64::from_le_bytes(random_token()[..8].try_into().expect("eight bytes"))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 16]> {
+    let number = u128::from_str_radix(text, 16).ok()?;
+    (text.len() == 32).then(|| number.to_be_bytes())
 }

@@ -17,8 +17,10 @@ const PARAMS_MAX: usize = 32;
 /// What kind of sequence an unfinished one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// `ESC`, perhaps with intermediates.
+    /// `ESC`.
     Escape,
+    /// `ESC` and intermediates.
+    Intermediate,
     /// `ESC [`.
     Csi,
     /// `ESC ]`: ends at BEL too.
@@ -53,17 +55,22 @@ impl Boundary {
             let byte = bytes[self.seen];
             match self.state {
                 State::Osc | State::Text => return self.find_string_end(bytes),
-                State::Escape | State::Csi if byte == ESC => return Some(self.seen),
-                State::Escape | State::Csi if byte == CAN || byte == SUB => return Some(self.seen + 1),
+                State::Csi if (0x40..=0x7e).contains(&byte) => return Some(self.seen + 1),
+                State::Escape | State::Intermediate | State::Csi if byte == ESC => return Some(self.seen),
+                State::Escape | State::Intermediate | State::Csi if byte == CAN || byte == SUB => {
+                    return Some(self.seen + 1);
+                }
+                State::Csi => {}
                 State::Escape => match byte {
-                    b'[' if self.seen == 1 || !has_intermediate(&bytes[..self.seen]) => self.state = State::Csi,
-                    b']' if !has_intermediate(&bytes[..self.seen]) => self.state = State::Osc,
-                    b'P' | b'X' | b'^' | b'_' if !has_intermediate(&bytes[..self.seen]) => self.state = State::Text,
+                    b'[' => self.state = State::Csi,
+                    b']' => self.state = State::Osc,
+                    b'P' | b'X' | b'^' | b'_' => self.state = State::Text,
+                    0x20..=0x2f => self.state = State::Intermediate,
                     0x30..=0x7e => return Some(self.seen + 1),
                     _ => {}
                 },
-                State::Csi if (0x40..=0x7e).contains(&byte) => return Some(self.seen + 1),
-                State::Csi => {}
+                State::Intermediate if (0x30..=0x7e).contains(&byte) => return Some(self.seen + 1),
+                State::Intermediate => {}
             }
             self.seen += 1;
         }
@@ -90,10 +97,6 @@ impl Boundary {
             }
         }
     }
-}
-
-fn has_intermediate(sequence: &[u8]) -> bool {
-    sequence.iter().any(|b| (0x20..=0x2f).contains(b))
 }
 
 /// The numbers of a CSI or DCS sequence.
@@ -198,7 +201,12 @@ impl Params {
 
 /// The C0 controls inside an escape or CSI sequence that a terminal executes on its way.
 pub(crate) fn controls_within(sequence: &[u8]) -> impl Iterator<Item = u8> + '_ {
-    sequence.iter().skip(1).copied().filter(|b| *b < 0x20 && *b != ESC)
+    sequence.iter().skip(1).copied().filter(|b| *b < 0x20 && !matches!(*b, ESC | CAN | SUB))
+}
+
+/// True when a CAN or SUB cut the sequence off: nothing of it takes effect.
+pub(crate) fn is_cancelled(sequence: &[u8]) -> bool {
+    matches!(sequence.last(), Some(&(CAN | SUB)))
 }
 
 

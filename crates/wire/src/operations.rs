@@ -105,7 +105,7 @@ operations! {
     #[doc = "Paint again, with or without history, for a terminal that is attached."]
     Paint = "session.paint" (PaintParams) -> Painted, Some(Right::Observe);
     #[doc = "Tell what changed at an attached terminal: its size, whether it answers queries."]
-    Update = "session.update" (UpdateParams) -> Nothing, Some(Right::Observe);
+    Update = "session.update" (UpdateParams) -> UpdateAnswer, Some(Right::Observe);
     #[doc = "The screen as text."]
     Screen = "session.screen" (ScreenParams) -> ScreenAnswer, Some(Right::Observe);
     #[doc = "Output bytes from an offset on; waits for some if asked to."]

@@ -169,9 +169,18 @@ pub struct AttachParams {
     /// Variables of the client that a session may want to follow (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each.
     #[serde(default)]
     pub env: Vec<String>,
-    /// The keeper connection this client still has, after its host went away.
+    /// What this client still has, after its host went away.
     #[serde(default)]
-    pub resume: Option<u32>,
+    pub resume: Option<Resume>,
+}
+
+/// What a client that goes on without its host still has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// Its connection to the keeper.
+    pub connection: u32,
+    /// It answers the session's queries.
+    pub answers: bool,
 }
 
 /// How the bytes of an answer describe the screen.
@@ -249,6 +258,13 @@ pub struct UpdateParams {
     /// From this offset on it answers queries (true) or no longer does (false).
     #[serde(default)]
     pub answers: Option<Answers>,
+}
+
+/// What a terminal should know after its update.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct UpdateAnswer {
+    /// The session's size now.
+    pub size: Size,
 }
 
 /// From where on a terminal answers queries, or no longer does.
@@ -351,11 +367,13 @@ pub struct SendParams {
     pub seq: u64,
 }
 
-/// The bytes have reached the terminal.
+/// What became of the bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SendAnswer {
     /// Output offset at that moment.
     pub at: Offset,
+    /// They have reached the terminal; otherwise they are queued, because the program does not read now.
+    pub written: bool,
 }
 
 /// How long to wait.

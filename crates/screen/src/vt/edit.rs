@@ -2,7 +2,7 @@
 
 use super::{Vt, is_wrapped};
 use crate::vt::Modes;
-use alacritty_terminal::grid::Row;
+use alacritty_terminal::grid::{Dimensions, Row};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
@@ -124,6 +124,15 @@ impl Vt {
         }
     }
 
+    /// The text of `row` no longer continues the row above it, which may be the last one of the history.
+    fn part_from_above(&mut self, row: usize) {
+        if row > 0 {
+            self.unwrap_row(row - 1);
+        } else if !self.alternate {
+            self.history.close();
+        }
+    }
+
     pub(crate) fn line_feed(&mut self) {
         if self.modes.has(Modes::NEW_LINE) {
             self.set_column(0);
@@ -168,22 +177,20 @@ impl Vt {
         let (top, bottom) = self.region;
         let count = count.min(bottom + 1 - top);
         if top == 0 && !self.alternate {
-            for row in 0..count {
-                self.history.push_row(&self.grid[Line(row as i32)], self.grid_after(row));
+            for row in 0..count as i32 {
+                // The row below tells whether a wide character was carried over.
+                let below = row + 1 < self.grid.screen_lines() as i32;
+                self.history.push_row(&self.grid[Line(row)], below.then(|| &self.grid[Line(row + 1)]));
             }
         }
         self.grid.scroll_up(&(Line(top as i32)..Line(bottom as i32 + 1)), count);
-    }
-
-    /// The row below `row`, which tells whether a wide character was carried over.
-    fn grid_after(&self, row: usize) -> Option<&Row<Cell>> {
-        (row + 1 < self.rows()).then(|| self.row(row + 1))
     }
 
     /// Moves rows down within the region, starting at `top`.
     pub(crate) fn scroll_down(&mut self, top: usize, count: usize) {
         let bottom = self.region.1;
         let count = count.min(bottom + 1 - top);
+        self.part_from_above(top);
         self.grid.scroll_down(&(Line(top as i32)..Line(bottom as i32 + 1)), count);
     }
 
@@ -208,6 +215,7 @@ impl Vt {
         let (_, row, _) = self.place();
         if (self.region.0..=self.region.1).contains(&row) {
             let count = count.min(self.region.1 + 1 - row);
+            self.part_from_above(row);
             self.rotate_up(row, self.region.1, count);
             self.set_column(0);
         }
@@ -265,16 +273,14 @@ impl Vt {
         match which {
             0 => {
                 self.erase(row, start, self.cols());
-                if start == 0 && row > 0 {
-                    self.unwrap_row(row - 1);
+                if start == 0 {
+                    self.part_from_above(row);
                 }
             }
             1 => self.erase(row, 0, column + 1),
             2 => {
                 self.erase(row, 0, self.cols());
-                if row > 0 {
-                    self.unwrap_row(row - 1);
-                }
+                self.part_from_above(row);
             }
             _ => {}
         }
@@ -286,8 +292,8 @@ impl Vt {
         match which {
             0 => {
                 self.erase(row, start, self.cols());
-                if start == 0 && row > 0 {
-                    self.unwrap_row(row - 1);
+                if start == 0 {
+                    self.part_from_above(row);
                 }
                 self.erase_rows(row + 1, self.rows());
             }
@@ -304,14 +310,7 @@ impl Vt {
     fn erase_rows(&mut self, from: usize, to: usize) {
         if from < to {
             self.grid.reset_region(Line(from as i32)..Line(to as i32));
-        }
-        if from == 0 && to > 0 {
-            // The open line's rest was just erased.
-            if !self.alternate {
-                self.history.close();
-            }
-        } else if from < to {
-            self.unwrap_row(from - 1);
+            self.part_from_above(from);
         }
     }
 

@@ -13,8 +13,11 @@ mod print;
 mod reply;
 mod resize;
 
-pub(crate) use attributes::{BLINK, STYLE, Style, apply_sgr};
+pub(crate) use attributes::{STYLE, Style, apply_sgr, link, write_number};
 pub(crate) use modes::{Keyboard, Modes};
+pub(crate) use osc::{BACKGROUND, CURSOR, FOREGROUND};
+pub(crate) use print::{COMBINING_MAX, width};
+pub(crate) use resize::kept_lines;
 
 use crate::history::History;
 use crate::marks::{Mark, MarkKind, Reply, TerminalColors};
@@ -48,7 +51,7 @@ pub(crate) struct Vt {
     pub(crate) saved_charset: CharsetIndex,
     pub(crate) other_saved_charset: CharsetIndex,
     pub(crate) tabs: Vec<bool>,
-    /// What REP repeats.
+    /// What REP repeats: the last character, if nothing else came after it.
     pub(crate) last_char: Option<char>,
     pub(crate) cursor_style: u8,
     pub(crate) title: String,
@@ -120,6 +123,7 @@ impl Vt {
 
     /// Executes one C0 control.
     pub(crate) fn control(&mut self, byte: u8) {
+        self.last_char = None;
         match byte {
             0x05 => self.answer(b""),
             0x07 => self.mark(MarkKind::Bell),

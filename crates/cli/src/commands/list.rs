@@ -1,0 +1,169 @@
+//! `holdfast ls`, `holdfast info`: sessions as a person reads them.
+
+use crate::failure::Failure;
+use crate::here::Here;
+use crate::show::{
+    self, bytes, columns, command_line, fields, moment, now_ms, print, print_json, span, state, styled, table, visible,
+};
+use holdfast_types::TimeMs;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{ClientView, Life, ListParams, SessionView};
+
+/// `holdfast ls`.
+pub fn list(here: &Here, all: bool) -> Result<u8, Failure> {
+    let mut sessions = here.link()?.call::<op::List>(&ListParams { all })?;
+    sessions.sort_by(|a, b| (a.life == Life::Ended, &a.name, a.id).cmp(&(b.life == Life::Ended, &b.name, b.id)));
+    if here.json {
+        print_json(&sessions)?;
+    } else if sessions.is_empty() {
+        print("no sessions; start one with: holdfast new\n")?;
+    } else {
+        print(listed(&sessions, now_ms(), columns(), styled()))?;
+    }
+    Ok(0)
+}
+
+fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: bool) -> String {
+    let head = ["NAME", "STATE", "SIZE", "CLIENTS", "AGE", "COMMAND"].map(str::to_owned).to_vec();
+    let row = |session: &SessionView| {
+        vec![
+            visible(session.name.as_str()),
+            state(session),
+            session.size.to_string(),
+            session.clients.len().to_string(),
+            span(now.saturating_sub(session.created_ms)),
+            command_line(&session.command),
+        ]
+    };
+    let rows: Vec<_> = std::iter::once(head).chain(sessions.iter().map(row)).collect();
+    let lines = table(&rows, width);
+    let mut text = format!("{}\n", lines[0]);
+    for (line, session) in lines[1..].iter().zip(sessions) {
+        match session.life {
+            Life::Ended if styled => text.push_str(&format!("\x1b[2m{line}\x1b[0m\n")),
+            Life::Ended | Life::Running | Life::Unknown | Life::Damaged => text.push_str(&format!("{line}\n")),
+        }
+    }
+    text
+}
+
+/// `holdfast info`.
+pub fn info(here: &Here, session: &str) -> Result<u8, Failure> {
+    let session = here.link()?.get(session)?;
+    if here.json {
+        print_json(&session)?;
+    } else {
+        print(described(&session, now_ms()))?;
+    }
+    Ok(0)
+}
+
+fn described(session: &SessionView, now: TimeMs) -> String {
+    let mut rows = vec![
+        ("name", visible(session.name.as_str())),
+        ("id", session.id.to_string()),
+        ("state", state(session)),
+        ("command", command_line(&session.command)),
+        ("directory", visible(&session.cwd)),
+        ("size", session.size.to_string()),
+        ("started", moment(session.created_ms, now)),
+    ];
+    if let Some(ended) = session.ended_ms {
+        rows.push(("ended", moment(ended, now)));
+    }
+    if session.life == Life::Running {
+        rows.push(("process", session.pid.to_string()));
+        rows.push(("keeper", session.keeper_pid.to_string()));
+    }
+    rows.push(("output", format!("bytes {} to {} kept", session.oldest, session.head)));
+    rows.push(("ring", bytes(session.ring_bytes)));
+    if !session.title.is_empty() {
+        rows.push(("title", visible(&session.title)));
+    }
+    if let Some(note) = &session.note {
+        rows.push(("note", visible(note)));
+    }
+    if session.clients.is_empty() {
+        rows.push(("clients", "none".into()));
+    }
+    let name = |at: usize| if at == 0 { "clients" } else { "" };
+    rows.extend(session.clients.iter().enumerate().map(|(at, client)| (name(at), attached(client, now))));
+    fields(&rows)
+}
+
+fn attached(client: &ClientView, now: TimeMs) -> String {
+    let tty = if client.tty.is_empty() { "no terminal".into() } else { visible(&client.tty) };
+    let mode = if client.read_only { ", read-only" } else { "" };
+    let since = moment(client.since_ms, now);
+    format!("{} on {tty}, {}, process {}{mode}, since {since}", client.id, client.size, client.pid)
+}
+
+/// The names of all live sessions, one a line; completes nothing where no host runs.
+pub fn names(here: &Here) -> Result<u8, Failure> {
+    let Ok(mut connection) = holdfast_client::connect(&here.home) else { return Ok(0) };
+    let sessions = connection.call::<op::List>(&ListParams { all: false })?;
+    let lines: String = sessions.iter().map(|session| format!("{}\n", session.name)).collect();
+    show::print(lines)?;
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_types::{Exit, SessionId, Size};
+
+    fn session(name: &str, life: Life) -> SessionView {
+        SessionView {
+            id: SessionId::from_random_bits(7),
+            name: name.parse().unwrap(),
+            life,
+            exit: None,
+            command: vec!["sh".into(), "-c".into(), "echo \x1b[31m".into()],
+            cwd: "/tmp/\u{7}".into(),
+            created_ms: 1_000_000,
+            ended_ms: None,
+            pid: 12,
+            keeper_pid: 11,
+            size: Size::clamped(80, 24),
+            head: 900,
+            oldest: 100,
+            ring_bytes: 1 << 20,
+            title: "a\x1b]title".into(),
+            clients: vec![],
+            note: None,
+        }
+    }
+
+    #[test]
+    fn a_list_reads_as_a_table() {
+        let ended = SessionView { exit: Some(Exit::Signal(9)), ..session("build.2", Life::Ended) };
+        let lost = SessionView { exit: Some(Exit::Lost), ..session("lost", Life::Ended) };
+        let all = [session("main", Life::Running), session("old", Life::Unknown), ended, lost];
+        insta::assert_snapshot!(listed(&all, 1_065_000, Some(70), true).replace('\x1b', "ESC"), @r"
+        NAME     STATE                   SIZE   CLIENTS  AGE  COMMAND
+        main     running                 80x24  0        1m   sh -c 'echo \u{…
+        old      unknown keeper version  80x24  0        1m   sh -c 'echo \u{…
+        ESC[2mbuild.2  killed by signal 9      80x24  0        1m   sh -c 'echo \u{…ESC[0m
+        ESC[2mlost     lost                    80x24  0        1m   sh -c 'echo \u{…ESC[0m
+        ");
+    }
+
+    #[test]
+    fn everything_about_a_session_is_told() {
+        let client = ClientView {
+            id: 3,
+            pid: 77,
+            tty: "/dev/pts/4".into(),
+            size: Size::clamped(100, 30),
+            read_only: true,
+            since_ms: 1_030_000,
+        };
+        let second = ClientView { id: 4, tty: String::new(), read_only: false, ..client.clone() };
+        let session = SessionView {
+            clients: vec![client, second],
+            note: Some("the keyframe was damaged".into()),
+            ..session("main", Life::Running)
+        };
+        insta::assert_snapshot!(described(&session, 1_065_000));
+    }
+}

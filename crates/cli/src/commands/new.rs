@@ -1,0 +1,124 @@
+//! `holdfast new`: what a session starts with is what its caller has.
+
+use super::attach::{go_in, need_terminal, refuse_nested};
+use crate::args::NewArgs;
+use crate::failure::Failure;
+use crate::here::{Here, Link};
+use crate::show::{on_terminal, print, print_json, say};
+use holdfast_types::Size;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{NewParams, SessionView};
+use rustix::fs::Mode;
+use rustix::process::{Resource, getrlimit, getuid, umask};
+use rustix::termios::tcgetwinsize;
+use std::path::{Path, PathBuf};
+
+/// Variables that belong to the session the caller itself is in.
+const OUTER: [&str; 3] = ["HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV"];
+/// What nearly every terminal that will be attached understands.
+const TERM_DEFAULT: &str = "xterm-256color";
+
+/// `holdfast new`.
+pub fn new(here: &Here, args: &NewArgs) -> Result<u8, Failure> {
+    if !args.detach {
+        refuse_nested("attaching to a new session here")?;
+        need_terminal("new")
+            .map_err(|failure| failure.hint("`holdfast new -d` starts a session without attaching to it"))?;
+    }
+    let mut link = here.link()?;
+    let session = start(here, &mut link, args)?;
+    if !args.detach {
+        return go_in(here, link, &session.id.to_string(), false);
+    }
+    if here.json {
+        print_json(&session)?;
+    } else {
+        print(format!("{}\n", session.name))?;
+    }
+    Ok(0)
+}
+
+/// Starts a session. Asked once: where the answer is lost nobody knows whether there is a session.
+pub fn start(here: &Here, link: &mut Link<'_>, args: &NewArgs) -> Result<SessionView, Failure> {
+    let config = here.config()?;
+    let cwd = directory(args.cwd.as_deref())?;
+    let command = if args.command.is_empty() { vec![shell(config.shell)] } else { args.command.clone() };
+    let params = NewParams {
+        name: args.name.clone(),
+        command,
+        argv0: None,
+        env: environment(args, &cwd),
+        cwd,
+        size: args.size.or_else(terminal_size).unwrap_or_default(),
+        ring_bytes: args.ring.map(|ring| ring.0).or(config.ring),
+        umask: Some(file_mode_mask()),
+        nofile: getrlimit(Resource::Nofile).current,
+    };
+    Ok(link.once::<op::New>(&params, &[])?.0)
+}
+
+fn directory(flag: Option<&Path>) -> Result<String, Failure> {
+    let path = match flag {
+        Some(path) => std::path::absolute(path),
+        None => std::env::current_dir(),
+    };
+    let path = path.map_err(|e| Failure::io("the current directory cannot be found", e).hint("give --cwd DIR"))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| Failure::new("bad_request", format!("the directory {} is not UTF-8", PathBuf::from(path).display())))
+}
+
+/// The caller's whole environment without what belongs to an outer session, and `--env` on top.
+fn environment(args: &NewArgs, cwd: &str) -> Vec<String> {
+    let mut vars: Vec<(String, String)> = Vec::new();
+    for (key, value) in std::env::vars_os() {
+        match (key.into_string(), value.into_string()) {
+            (Ok(key), Ok(value)) => vars.push((key, value)),
+            (Ok(key) , Err(_)) => say(&format!("warning: the variable {key} is not UTF-8 and was left out")),
+            (Err(key), _) => say(&format!("warning: the variable {} is not UTF-8 and was left out", key.display())),
+        }
+    }
+    vars.retain(|(key, _)| !OUTER.contains(&key.as_str()));
+    let mut set = |key: &str, value: &str| {
+        vars.retain(|(k, _)| k != key);
+        vars.push((key.to_owned(), value.to_owned()));
+    };
+    let term = std::env::var("TERM").unwrap_or_default();
+    // Without a terminal of its own, `dumb` is what the caller has, not what the session will be attached to.
+    if term.is_empty() || (term == "dumb" && (args.detach || !on_terminal())) {
+        set("TERM", TERM_DEFAULT);
+    }
+    if args.cwd.is_some() {
+        set("PWD", cwd);
+    }
+    for (key, value) in args.env.iter().filter_map(|pair| pair.split_once('=')) {
+        set(key, value);
+    }
+    vars.into_iter().map(|(key, value)| format!("{key}={value}")).collect()
+}
+
+/// The size of whichever terminal the caller has.
+fn terminal_size() -> Option<Size> {
+    let sizes = [rustix::stdio::stdout(), rustix::stdio::stdin(), rustix::stdio::stderr()].map(tcgetwinsize);
+    let size = sizes.into_iter().flatten().find(|size| size.ws_col > 0 && size.ws_row > 0)?;
+    Some(Size::clamped(size.ws_col, size.ws_row))
+}
+
+/// The configured shell, `$SHELL`, the one of the password file, `/bin/sh`.
+fn shell(configured: Option<String>) -> String {
+    let variable = || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty());
+    let passwd = || {
+        let uid = getuid().as_raw().to_string();
+        let file = std::fs::read_to_string("/etc/passwd").ok()?;
+        let line = file.lines().find(|line| line.split(':').nth(2) == Some(&uid))?;
+        line.split(':').nth(6).filter(|shell| !shell.is_empty()).map(str::to_owned)
+    };
+    configured.or_else(variable).or_else(passwd).unwrap_or_else(|| "/bin/sh".into())
+}
+
+/// It can only be read by setting it.
+fn file_mode_mask() -> u32 {
+    let mask = umask(Mode::from_raw_mode(0o077));
+    umask(mask);
+    mask.as_raw_mode()
+}

@@ -1,0 +1,264 @@
+//! What a person may set: a flag wins over the environment (`HOLDFAST_<KEY>`), that over `config.toml`, that over the
+//! default.
+
+use crate::failure::Failure;
+use crate::keys::{self, Key};
+use crate::values::{Bytes, Seconds};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use toml::{Spanned, Value};
+
+/// Every key, in the order of the manual.
+pub const KEYS: [&str; 8] =
+    ["chord", "detach_key", "ring", "history_lines", "ended_keep", "grace", "shell", "attach_history"];
+
+/// From HUP to KILL unless told otherwise: editors save, databases flush.
+const GRACE_MS: u64 = 5_000;
+/// How far a word may be from a key and still be taken for a slip of the finger.
+const SLIPS_MAX: usize = 3;
+
+/// The settings that hold for this run of the program; `None`: nobody said anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The control byte that starts a chord.
+    pub chord: u8,
+    /// The second key that detaches.
+    pub detach_key: u8,
+    /// Data bytes of a new session's ring.
+    pub ring: Option<u64>,
+    /// Lines of history kept per session.
+    pub history_lines: Option<u32>,
+    /// How long an ended session stays visible.
+    pub ended_keep_ms: Option<u64>,
+    /// From HUP to KILL.
+    pub grace_ms: u64,
+    /// The shell of a new session.
+    pub shell: Option<String>,
+    /// Bring the history into the terminal's scrollback on attach.
+    pub attach_history: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            chord: 0x1c,
+            detach_key: b'd',
+            ring: None,
+            history_lines: None,
+            ended_keep_ms: None,
+            grace_ms: GRACE_MS,
+            shell: None,
+            attach_history: true,
+        }
+    }
+}
+
+/// A value as it was found.
+enum Found {
+    /// Of the environment: everything is text there.
+    Variable(String),
+    /// Of the file.
+    Typed(Value),
+}
+
+impl Config {
+    /// Reads the file, if there is one, then the environment.
+    pub fn load(file: &Path, get: impl Fn(&str) -> Option<OsString>) -> Result<Config, Failure> {
+        let mut config = Config::default();
+        match std::fs::read_to_string(file) {
+            Ok(text) => config.read_file(file, &text)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Failure::io(format!("cannot read {}", file.display()), error)),
+        }
+        for key in KEYS {
+            let variable = format!("HOLDFAST_{}", key.to_ascii_uppercase());
+            let Some(value) = get(&variable).filter(|v| !v.is_empty()) else { continue };
+            let value = Found::Variable(value.to_string_lossy().into_owned());
+            config.set(key, value).map_err(|why| wrong(format!("{variable}: {why}")))?;
+        }
+        Ok(config)
+    }
+
+    fn read_file(&mut self, file: &Path, text: &str) -> Result<(), Failure> {
+        let line = |at: usize| text.as_bytes()[..at.min(text.len())].iter().filter(|b| **b == b'\n').count() + 1;
+        let place = |at: usize| format!("{}:{}", file.display(), line(at));
+        let table: BTreeMap<Spanned<String>, Spanned<Value>> = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |s| s.start);
+            wrong(format!("{}: {}", place(at), error.message()))
+        })?;
+        // In the order of the file: the first mistake is the one to look at first.
+        let mut entries: Vec<_> = table.into_iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        for (key, value) in entries {
+            let at = place(key.span().start);
+            if !KEYS.contains(&key.get_ref().as_str()) {
+                return Err(unknown(&at, key.get_ref()));
+            }
+            self.set(key.get_ref(), Found::Typed(value.into_inner()))
+                .map_err(|why| wrong(format!("{at}: {}: {why}", key.get_ref())))?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, key: &str, found: Found) -> Result<(), String> {
+        match key {
+            "chord" => self.chord = chord(&found.text()?)?,
+            "detach_key" => self.detach_key = single_byte(&found.text()?)?,
+            "ring" => self.ring = Some(found.text_or_number()?.parse::<Bytes>().map_err(|e| e.to_string())?.0),
+            "history_lines" => self.history_lines = Some(found.number()?),
+            "ended_keep" => self.ended_keep_ms = Some(found.time_ms()?),
+            "grace" => self.grace_ms = found.time_ms()?,
+            "shell" => self.shell = Some(found.text()?),
+            "attach_history" => self.attach_history = found.flag()?,
+            other => return Err(format!("unknown key `{other}`")),
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    fn text(self) -> Result<String, String> {
+        match self {
+            Found::Variable(text) | Found::Typed(Value::String(text)) => Ok(text),
+            Found::Typed(value) => Err(format!("expected a text in quotes, not {}", kind(&value))),
+        }
+    }
+
+    fn text_or_number(self) -> Result<String, String> {
+        match self {
+            Found::Typed(Value::Integer(number)) => Ok(number.to_string()),
+            other => other.text(),
+        }
+    }
+
+    fn time_ms(self) -> Result<u64, String> {
+        self.text_or_number()?.parse::<Seconds>().map(|s| s.ms).map_err(|e| e.to_string())
+    }
+
+    fn number(self) -> Result<u32, String> {
+        let number = match self {
+            Found::Variable(text) => text.parse().ok(),
+            Found::Typed(Value::Integer(number)) => u32::try_from(number).ok(),
+            Found::Typed(value) => return Err(format!("expected a whole number, not {}", kind(&value))),
+        };
+        number.ok_or_else(|| format!("expected a whole number from 0 to {}", u32::MAX))
+    }
+
+    fn flag(self) -> Result<bool, String> {
+        match self {
+            Found::Variable(text) if text == "1" => Ok(true),
+            Found::Variable(text) if text == "0" => Ok(false),
+            Found::Variable(text) => text.parse().map_err(|_| "expected true or false".into()),
+            Found::Typed(Value::Boolean(flag)) => Ok(flag),
+            Found::Typed(value) => Err(format!("expected true or false, not {}", kind(&value))),
+        }
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "a text",
+        Value::Integer(_) | Value::Float(_) => "a number",
+        Value::Boolean(_) => "true or false",
+        Value::Datetime(_) => "a date",
+        Value::Array(_) => "a list",
+        Value::Table(_) => "a table",
+    }
+}
+
+fn wrong(message: String) -> Failure {
+    Failure::new("config", message)
+}
+
+fn unknown(at: &str, key: &str) -> Failure {
+    let near = KEYS.iter().map(|k| (strsim::damerau_levenshtein(k, &key.to_ascii_lowercase()), k)).min();
+    let failure = wrong(format!("{at}: unknown key `{key}`"));
+    match near {
+        Some((distance, near)) if distance <= SLIPS_MAX => failure.hint(format!("did you mean `{near}`?")),
+        Some(_) | None => failure.hint(format!("the keys are: {}", KEYS.join(", "))),
+    }
+}
+
+/// `C-x` as the byte it sends.
+fn chord(text: &str) -> Result<u8, String> {
+    let letter = text.strip_prefix("C-").or_else(|| text.strip_prefix("c-"));
+    let mut letters = letter.unwrap_or_default().chars();
+    match (letters.next().and_then(keys::control), letters.next()) {
+        (Some(byte), None) => Ok(byte),
+        _ => Err("expected a control key, for example \"C-a\"".into()),
+    }
+}
+
+fn single_byte(text: &str) -> Result<u8, String> {
+    match text.parse::<Key>().as_ref().map(|key| key.0.as_slice()) {
+        Ok([byte]) => Ok(*byte),
+        Ok(_) | Err(_) => Err("expected one key, for example \"d\"".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str, vars: &[(&str, &str)]) -> Result<Config, Failure> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, text).unwrap();
+        Config::load(&file, |key| vars.iter().find(|(k, _)| *k == key).map(|(_, v)| v.into()))
+    }
+
+    #[test]
+    fn every_key_can_be_set_in_the_file() {
+        let text = r#"
+            chord = "C-a"
+            detach_key = "x"
+            ring = "2MiB"
+            history_lines = 500
+            ended_keep = "2h"
+            grace = 3
+            shell = "/bin/dash"
+            attach_history = false
+        "#;
+        let expected = Config {
+            chord: 1,
+            detach_key: b'x',
+            ring: Some(2 << 20),
+            history_lines: Some(500),
+            ended_keep_ms: Some(7_200_000),
+            grace_ms: 3_000,
+            shell: Some("/bin/dash".into()),
+            attach_history: false,
+        };
+        assert_eq!(load(text, &[]).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_file() {
+        let vars = [("HOLDFAST_GRACE", "1s"), ("HOLDFAST_ATTACH_HISTORY", "0"), ("HOLDFAST_HISTORY_LINES", "7")];
+        let config = load("grace = \"9s\"\nhistory_lines = 1", &vars).unwrap();
+        assert_eq!((config.grace_ms, config.attach_history, config.history_lines), (1_000, false, Some(7)));
+    }
+
+    #[test]
+    fn no_file_means_the_defaults() {
+        assert_eq!(Config::load(Path::new("/nowhere/config.toml"), |_| None).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn a_mistake_names_file_line_and_what_was_expected() {
+        let mistakes = [
+            ("ring = \"1MiB\"\ngarce = 1", ":2: unknown key `garce`"),
+            ("ring = true", ":1: ring: expected a text in quotes, not true or false"),
+            ("\n\nring = \"1k\"", ":3: ring: a ring has 256 KiB to 1024 MiB"),
+            ("history_lines = \"5\"", ":1: history_lines: expected a whole number, not a text"),
+            ("chord = \"d\"", ":1: chord: expected a control key"),
+            ("grace = \"soon\"", ":1: grace: expected seconds"),
+            ("ring = \"1MiB\"\nchord C-a", ":2: "),
+        ];
+        for (text, expected) in mistakes {
+            let failure = load(text, &[]).unwrap_err();
+            assert!(failure.message().contains(expected), "{text:?}: {}", failure.message());
+        }
+    }
+}

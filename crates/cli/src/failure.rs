@@ -1,0 +1,161 @@
+//! Why a command failed, for people and for programs.
+
+use crate::show::visible;
+use holdfast_client::{AttachError, CallError, ConnectError};
+use holdfast_types::NoHome;
+use holdfast_wire::Fault;
+use serde_json::json;
+use std::error::Error;
+use std::io::Write;
+
+/// A usage error, as every shell tool reports it.
+pub const STATUS_USAGE: u8 = 2;
+/// What timeout(1) reports.
+pub const STATUS_TIMEOUT: u8 = 124;
+
+/// One failure: what is printed, and the status the program ends with.
+#[derive(Debug)]
+pub struct Failure {
+    code: String,
+    message: String,
+    hint: String,
+    status: u8,
+}
+
+impl Failure {
+    /// A failure of the program itself.
+    pub fn new(code: &str, message: impl Into<String>) -> Failure {
+        Failure { code: code.into(), message: message.into(), hint: String::new(), status: 1 }
+    }
+
+    /// Something failed because of something else.
+    pub fn from_error(code: &str, error: &dyn Error) -> Failure {
+        Failure::new(code, chain(error))
+    }
+
+    /// A call to the system failed.
+    pub fn io(what: impl std::fmt::Display, error: impl Error) -> Failure {
+        Failure::new("io", format!("{what}: {}", chain(&error)))
+    }
+
+    /// Adds what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = hint.into();
+        self
+    }
+
+    /// Ends the program with another status than 1.
+    pub fn status(mut self, status: u8) -> Failure {
+        self.status = status;
+        self
+    }
+
+    /// Says it on standard error; gives the status to end with.
+    pub fn report(&self, json: bool) -> u8 {
+        let text = if json {
+            let mut error = json!({"code": self.code, "message": self.message});
+            if !self.hint.is_empty() {
+                error["hint"] = json!(self.hint);
+            }
+            format!("{}\n", json!({ "error": error }))
+        } else {
+            self.text()
+        };
+        // Nobody is left to be told where this fails.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        self.status
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("holdfast: {}\n", visible(&self.message));
+        for line in self.hint.lines() {
+            text.push_str(&format!("  {}\n", visible(line)));
+        }
+        text
+    }
+
+    /// What one line of a list says about it.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+/// An error and its causes in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        let code = serde_json::to_value(fault.code).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+        Failure { code, message: fault.message, hint: fault.hint, status: 1 }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Failure {
+        match error {
+            CallError::Fault(fault) => fault.into(),
+            CallError::Broken(_) => {
+                Failure::from_error("broken", &error).hint("sessions go on; any command starts the host again")
+            }
+            CallError::Nonsense(_) => Failure::from_error("nonsense", &error)
+                .hint("the host may be of another version; `holdfast host restart` starts this one's"),
+        }
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Failure {
+        let code = match error {
+            ConnectError::NoHost(_) => "no_host",
+            ConnectError::Socket(..) => "socket",
+            ConnectError::Start(..) | ConnectError::NotReady(_) => "host_start",
+            ConnectError::Hello(_) => "hello",
+        };
+        Failure::from_error(code, &error).hint("`holdfast doctor` looks for the cause")
+    }
+}
+
+impl From<AttachError> for Failure {
+    fn from(error: AttachError) -> Failure {
+        match error {
+            AttachError::Call(error) => error.into(),
+            AttachError::NoTerminal => Failure::from_error("no_terminal", &error),
+            AttachError::Io { .. } => Failure::from_error("io", &error),
+        }
+    }
+}
+
+impl From<NoHome> for Failure {
+    fn from(error: NoHome) -> Failure {
+        Failure::from_error("no_home", &error).hint("set HOME, or give --home DIR")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_wire::Code;
+
+    #[test]
+    fn causes_follow_in_one_line_and_the_hint_in_its_own() {
+        let cause = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "no \x1b[31mway");
+        let failure = Failure::from(ConnectError::Socket("/s".into(), cause));
+        let expected = "holdfast: the host's socket /s cannot be reached: no \\u{1b}[31mway\n  `holdfast doctor` looks for the cause\n";
+        assert_eq!(failure.text(), expected);
+    }
+
+    #[test]
+    fn a_fault_keeps_its_code_and_hint() {
+        let failure = Failure::from(Fault::new(Code::NameTaken, "there is one").hint("pick another"));
+        assert_eq!((failure.code.as_str(), failure.hint.as_str(), failure.status), ("name_taken", "pick another", 1));
+    }
+}

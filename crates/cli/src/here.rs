@@ -1,0 +1,155 @@
+//! Where this run of the program stands: its home, its own file, its configuration, and its link to the host.
+
+use crate::config::Config;
+use crate::failure::Failure;
+use holdfast_client::{CallError, ConnectError, Connection, connect, connect_or_start};
+use holdfast_types::Home;
+use holdfast_wire::Operation;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{SessionParams, SessionView};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Hosts that break one after the other without an answer in between before we give up: more is no crash but a fault
+/// that comes back each time.
+const BREAKS_MAX: u32 = 10;
+/// Pause after a break, times the breaks so far.
+const BREAK_PAUSE_MS: u64 = 20;
+
+/// What every command is given.
+#[derive(Debug)]
+pub struct Here {
+    /// The directories.
+    pub home: Home,
+    /// This program, to start a host with.
+    pub program: PathBuf,
+    /// Answer in JSON.
+    pub json: bool,
+}
+
+impl Here {
+    /// From the command line and the environment.
+    pub fn find(home: Option<&Path>, json: bool) -> Result<Here, Failure> {
+        let program = own_path()?;
+        settle_home(home, &program)?;
+        Ok(Here { home: Home::from_env(|key| std::env::var_os(key))?, program, json })
+    }
+
+    /// The settings that hold now.
+    pub fn config(&self) -> Result<Config, Failure> {
+        Config::load(&self.home.config_file(), |key| std::env::var_os(key))
+    }
+
+    /// A link to the host, which is started where it does not run.
+    pub fn link(&self) -> Result<Link<'_>, Failure> {
+        Ok(Link { here: self, connection: self.connect()?, breaks: 0 })
+    }
+
+    /// A connection to the host, which is started where it does not run.
+    pub fn connect(&self) -> Result<Connection, Failure> {
+        match connect(&self.home) {
+            Err(ConnectError::NoHost(_)) => {}
+            other => return Ok(other?),
+        }
+        // A host that cannot read its configuration would only end up as a line in a log.
+        self.config()?;
+        Ok(connect_or_start(&self.home, &self.program)?)
+    }
+}
+
+/// Calls that may be asked twice, so that a host's crash between question and answer is no failure.
+#[derive(Debug)]
+pub struct Link<'a> {
+    here: &'a Here,
+    connection: Connection,
+    breaks: u32,
+}
+
+impl Link<'_> {
+    /// Asks until there is an answer.
+    pub fn call<O: Operation>(&mut self, params: &O::Params) -> Result<O::Answer, Failure> {
+        Ok(self.call_with_bytes::<O>(params, &[])?.0)
+    }
+
+    /// Asks with bytes until there is an answer.
+    pub fn call_with_bytes<O: Operation>(
+        &mut self,
+        params: &O::Params,
+        bytes: &[u8],
+    ) -> Result<(O::Answer, Vec<u8>), Failure> {
+        loop {
+            match self.once::<O>(params, bytes) {
+                Err(CallError::Broken(error)) => self.mend(error)?,
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Asks once: for what must look at the world again before it asks again.
+    pub fn once<O: Operation>(
+        &mut self,
+        params: &O::Params,
+        bytes: &[u8],
+    ) -> Result<(O::Answer, Vec<u8>), CallError> {
+        let answer = self.connection.call_with_bytes::<O>(params, bytes);
+        if answer.is_ok() {
+            self.breaks = 0;
+        }
+        answer
+    }
+
+    /// Finds or starts a host again after the connection broke.
+    pub fn mend(&mut self, error: std::io::Error) -> Result<(), Failure> {
+        self.breaks += 1;
+        if self.breaks > BREAKS_MAX {
+            return Err(CallError::Broken(error).into());
+        }
+        std::thread::sleep(Duration::from_millis(BREAK_PAUSE_MS * u64::from(self.breaks - 1)));
+        self.connection = self.here.connect()?;
+        Ok(())
+    }
+
+    /// One session.
+    pub fn get(&mut self, session: &str) -> Result<SessionView, Failure> {
+        self.call::<op::Get>(&SessionParams { session: session.to_owned() })
+    }
+
+    /// For requests whose answers are taken in another order.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// For what takes the connection with it.
+    pub fn into_connection(self) -> Connection {
+        self.connection
+    }
+}
+
+/// The file this program runs from; the new one where an upgrade has replaced it.
+fn own_path() -> Result<PathBuf, Failure> {
+    let path = std::env::current_exe().map_err(|e| Failure::io("cannot find the holdfast program itself", e))?;
+    let replaced = path.as_os_str().as_bytes().strip_suffix(b" (deleted)").map(|p| Path::new(OsStr::from_bytes(p)));
+    match replaced {
+        Some(new) if new.exists() => Ok(new.to_owned()),
+        Some(_) | None => Ok(path),
+    }
+}
+
+/// Sees to it that `HOLDFAST_HOME` is what was asked for, and absolute: the host is started from `/` and inherits it.
+///
+/// The program starts itself again where it is not; setting a variable of a running process is not safe.
+fn settle_home(flag: Option<&Path>, program: &Path) -> Result<(), Failure> {
+    let variable = std::env::var_os("HOLDFAST_HOME").filter(|v| !v.is_empty());
+    let Some(wanted) = flag.map(|p| p.as_os_str().to_owned()).or_else(|| variable.clone()) else { return Ok(()) };
+    let absolute = std::path::absolute(&wanted)
+        .map_err(|e| Failure::io(format!("cannot make {} an absolute path", Path::new(&wanted).display()), e))?;
+    if variable.is_some_and(|v| Path::new(&v) == absolute) {
+        return Ok(());
+    }
+    let error =
+        std::process::Command::new(program).args(std::env::args_os().skip(1)).env("HOLDFAST_HOME", absolute).exec();
+    Err(Failure::io("cannot start holdfast again with its home set", error))
+}

@@ -1,0 +1,114 @@
+//! Quantities as people write them: `512k`, `1MiB`, `5s`, `1d`.
+
+use holdfast_types::{RING_BYTES_MAX, RING_BYTES_MIN};
+use std::fmt;
+use std::str::FromStr;
+
+/// Bytes of a ring, within the limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+/// A span of time; a bare number is seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds {
+    /// In milliseconds.
+    pub ms: u64,
+}
+
+/// Why a text is no quantity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueError {
+    NotBytes,
+    BytesOutside,
+    NotTime,
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ValueError::NotBytes => write!(f, "expected a number of bytes, for example 512k or 4MiB"),
+            ValueError::BytesOutside => {
+                write!(f, "a ring has {} KiB to {} MiB", RING_BYTES_MIN >> 10, RING_BYTES_MAX >> 20)
+            }
+            ValueError::NotTime => write!(f, "expected seconds, or a time like 500ms, 5s, 10m, 2h or 1d"),
+        }
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+impl FromStr for Bytes {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Bytes, ValueError> {
+        let (number, unit) = split(text);
+        let number: u64 = number.parse().map_err(|_| ValueError::NotBytes)?;
+        let shift = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => 0,
+            "k" | "kb" | "kib" => 10,
+            "m" | "mb" | "mib" => 20,
+            "g" | "gb" | "gib" => 30,
+            _ => return Err(ValueError::NotBytes),
+        };
+        let bytes = number.checked_mul(1 << shift).ok_or(ValueError::BytesOutside)?;
+        match bytes {
+            RING_BYTES_MIN..=RING_BYTES_MAX => Ok(Bytes(bytes)),
+            _ => Err(ValueError::BytesOutside),
+        }
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Seconds, ValueError> {
+        let (number, unit) = split(text);
+        let number: f64 = number.parse().map_err(|_| ValueError::NotTime)?;
+        let unit_ms = match unit {
+            "ms" => 1.0,
+            "" | "s" => 1_000.0,
+            "m" | "min" => 60_000.0,
+            "h" => 3_600_000.0,
+            "d" => 86_400_000.0,
+            _ => return Err(ValueError::NotTime),
+        };
+        // The cast saturates: a number beyond u64 is as good as for ever.
+        Ok(Seconds { ms: (number * unit_ms).round() as u64 })
+    }
+}
+
+/// Digits (with a point) and what follows them.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    (&text[..end], text[end..].trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_read_with_and_without_units() {
+        for (text, bytes) in [("262144", 262_144), ("512k", 512 << 10), ("1MiB", 1 << 20), ("2 m", 2 << 20), ("1g", 1 << 30)]
+        {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "k", "1.5m", "1x", "-1", "é"] {
+            assert_eq!(text.parse::<Bytes>(), Err(ValueError::NotBytes), "{text}");
+        }
+        for text in ["1", "255k", "2g", "99999999999999999g"] {
+            assert_eq!(text.parse::<Bytes>(), Err(ValueError::BytesOutside), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_read_in_seconds_or_with_a_unit() {
+        for (text, ms) in [("0", 0), ("5", 5_000), ("0.5", 500), ("250ms", 250), ("5s", 5_000), ("1d", 86_400_000)] {
+            assert_eq!(text.parse(), Ok(Seconds { ms }), "{text}");
+        }
+        for text in ["", "s", "-1", "1w", "1.2.3", "soon"] {
+            assert_eq!(text.parse::<Seconds>(), Err(ValueError::NotTime), "{text}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Builds the keeper as a small static program and hands it to the host to embed (docs/decisions/0003).
+
+use std::path::PathBuf;
+use std::process::Command;
+
+fn main() {
+    let root = PathBuf::from(var("CARGO_MANIFEST_DIR")).join("../..");
+    for watched in ["crates/keeper", "crates/abi", "Cargo.lock"] {
+        println!("cargo::rerun-if-changed={}", root.join(watched).display());
+    }
+    let out = PathBuf::from(var("OUT_DIR"));
+    let target = var("TARGET");
+    // A target directory of its own: the outer cargo holds the lock of the shared one.
+    let target_dir = out.join("keeper-target");
+    let status = Command::new(var("CARGO"))
+        .args(["build", "--release", "--locked", "--package", "holdfast-keeper", "--bin", "holdfast-keeper"])
+        .args(["--target", &target])
+        .arg("--manifest-path")
+        .arg(root.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target_dir)
+        // What clippy or an outer wrapper set is meant for the outer build.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env_remove("RUSTC_WRAPPER")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static")
+        .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
+        .env("CARGO_PROFILE_RELEASE_LTO", "fat")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
+        .env("CARGO_PROFILE_RELEASE_STRIP", "true")
+        .status()
+        .expect("cargo runs, it runs us");
+    assert!(status.success(), "the keeper could not be built");
+    let built = target_dir.join(target).join("release/holdfast-keeper");
+    std::fs::copy(&built, out.join("keeper")).expect("the keeper was just built");
+}
+
+fn var(key: &str) -> String {
+    std::env::var(key).unwrap_or_else(|_| panic!("cargo sets {key} for build scripts"))
+}

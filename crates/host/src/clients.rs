@@ -1,0 +1,235 @@
+//! Who is attached to a session: which terminal sets its size, which one answers its queries.
+//!
+//! Sizes: a session has the size of the client that last typed; a client that comes alone sets it at once; one that only
+//! watches never does. Queries: at most one attached terminal answers, from an offset on; what it has not seen when it
+//! leaves is answered by the host.
+
+use holdfast_abi::protocol::Token;
+use holdfast_screen::Reply;
+use holdfast_types::{Offset, Size, TimeMs};
+use holdfast_wire::Message;
+use holdfast_wire::params::ClientView;
+use std::collections::VecDeque;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Answers kept back while a terminal answers, in case it leaves before it has seen the query.
+const WITHHELD_MAX: usize = 32;
+
+/// One attached client.
+#[derive(Debug)]
+pub struct Client {
+    /// Its number in this session.
+    pub id: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its terminal's name.
+    pub tty: String,
+    /// Its terminal's size; unknown until a client that outlived the last host has reported back.
+    pub size: Option<Size>,
+    /// It cannot write.
+    pub read_only: bool,
+    /// Since when.
+    pub since_ms: TimeMs,
+    /// What it shows the keeper.
+    pub token: Token,
+    /// The keeper's number for it, once it is there.
+    pub connection: Option<u32>,
+    /// Its connection to this host: number and where to put events.
+    pub peer: Option<(u64, UnboundedSender<Message>)>,
+}
+
+/// All clients of a session.
+#[derive(Debug, Default)]
+pub struct Clients {
+    all: Vec<Client>,
+    next_id: u32,
+    sizer: Option<u32>,
+    answerer: Option<Answerer>,
+    withheld: VecDeque<Reply>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Answerer {
+    client: u32,
+    from: Offset,
+}
+
+impl Clients {
+    /// Adds a client and gives its number.
+    pub fn add(&mut self, make: impl FnOnce(u32) -> Client) -> u32 {
+        self.next_id += 1;
+        self.all.push(make(self.next_id));
+        self.next_id
+    }
+
+    /// All of them, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Client> {
+        self.all.iter()
+    }
+
+    /// One by its number.
+    pub fn get(&mut self, id: u32) -> Option<&mut Client> {
+        self.all.iter_mut().find(|c| c.id == id)
+    }
+
+    /// One by the keeper's number for it.
+    pub fn by_connection(&mut self, connection: u32) -> Option<&mut Client> {
+        self.all.iter_mut().find(|c| c.connection == Some(connection))
+    }
+
+    /// One by its token.
+    pub fn by_token(&mut self, token: &Token) -> Option<&mut Client> {
+        self.all.iter_mut().find(|c| c.token == *token)
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether this client may set the size without having typed: it writes, and nobody else does.
+    pub fn is_only_writer(&self, id: u32) -> bool {
+        self.all.iter().all(|c| (c.id == id) != c.read_only)
+    }
+
+    /// Whether a change of this client's size is the session's.
+    pub fn sizes(&self, id: u32) -> bool {
+        self.sizer == Some(id) || self.is_only_writer(id)
+    }
+
+    /// This client typed; gives its size if that is news.
+    pub fn typed(&mut self, connection: u32) -> Option<Size> {
+        let client = self.all.iter().find(|c| c.connection == Some(connection))?;
+        let news = self.sizer != Some(client.id);
+        self.sizer = Some(client.id);
+        client.size.filter(|_| news)
+    }
+
+    /// Removes a client; gives the answers that are now due, because it had not seen the queries yet.
+    pub fn remove(&mut self, id: u32, acked: Option<Offset>) -> Vec<Reply> {
+        self.all.retain(|c| c.id != id);
+        if self.sizer == Some(id) {
+            self.sizer = None;
+        }
+        if self.answerer.is_some_and(|a| a.client == id) {
+            return self.stop_answering(acked.unwrap_or(0));
+        }
+        Vec::new()
+    }
+
+    /// A client that could answer now: it writes, its terminal has the session's size.
+    pub fn candidate(&self, size: Size) -> Option<&Client> {
+        if self.answerer.is_some() {
+            return None;
+        }
+        self.all.iter().find(|c| !c.read_only && c.size == Some(size) && c.peer.is_some())
+    }
+
+    /// Whether some attached terminal answers queries, or may: a client that outlived the last host and has not
+    /// reported back is given the benefit of the doubt.
+    pub fn someone_answers(&self) -> bool {
+        self.answerer.is_some() || self.all.iter().any(|c| c.size.is_none())
+    }
+
+    /// Whether this client answers.
+    pub fn answers(&self, id: u32) -> bool {
+        self.answerer.is_some_and(|a| a.client == id)
+    }
+
+    /// From `from` on this client answers.
+    pub fn start_answering(&mut self, client: u32, from: Offset) {
+        if self.answerer.is_none() {
+            self.answerer = Some(Answerer { client, from });
+        }
+    }
+
+    /// From `from` on nobody answers; gives the answers kept back that are now due.
+    pub fn stop_answering(&mut self, from: Offset) -> Vec<Reply> {
+        self.answerer = None;
+        self.withheld.drain(..).filter(|reply| reply.at > from).collect()
+    }
+
+    /// Sorts answers: those due now are given back, those a terminal sees to are kept in case it leaves.
+    pub fn sort(&mut self, replies: Vec<Reply>) -> Vec<Reply> {
+        let from = match self.answerer {
+            Some(answerer) => answerer.from,
+            None if self.someone_answers() => 0,
+            None => return replies,
+        };
+        let (covered, due): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.at > from);
+        self.withheld.extend(covered);
+        while self.withheld.len() > WITHHELD_MAX {
+            self.withheld.pop_front();
+        }
+        due
+    }
+
+    /// As others see them.
+    pub fn views(&self, session: Size) -> Vec<ClientView> {
+        let view = |c: &Client| ClientView {
+            id: c.id,
+            pid: c.pid,
+            tty: c.tty.clone(),
+            size: c.size.unwrap_or(session),
+            read_only: c.read_only,
+            since_ms: c.since_ms,
+        };
+        self.all.iter().map(view).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clients(sizes: &[(&str, bool)]) -> Clients {
+        let mut clients = Clients::default();
+        for (size, read_only) in sizes {
+            clients.add(|id| Client {
+                id,
+                pid: 0,
+                tty: String::new(),
+                size: size.parse().ok(),
+                read_only: *read_only,
+                since_ms: 0,
+                token: [id as u8; 16],
+                connection: Some(id),
+                peer: None,
+            });
+        }
+        clients
+    }
+
+    fn reply(at: Offset) -> Reply {
+        Reply { at, bytes: b"x".to_vec() }
+    }
+
+    #[test]
+    fn a_lone_writer_sizes_the_session_and_a_second_one_only_by_typing() {
+        let mut both = clients(&[("80x24", false), ("40x10", false)]);
+        assert!(!both.sizes(1) && !both.sizes(2));
+        assert_eq!(both.typed(2), "40x10".parse().ok());
+        assert_eq!(both.typed(2), None, "no news");
+        assert!(both.sizes(2) && !both.sizes(1));
+        let watched = clients(&[("80x24", false), ("40x10", true)]);
+        assert!(watched.sizes(1) && !watched.sizes(2));
+    }
+
+    #[test]
+    fn every_query_is_answered_once_whoever_leaves() {
+        let mut one = clients(&[("80x24", false)]);
+        assert_eq!(one.sort(vec![reply(5)]).len(), 1, "nobody answers yet");
+        one.start_answering(1, 10);
+        let due = one.sort(vec![reply(8), reply(20), reply(30)]);
+        assert_eq!(due.iter().map(|r| r.at).collect::<Vec<_>>(), [8], "before the client came");
+        let due = one.remove(1, Some(20));
+        assert_eq!(due.iter().map(|r| r.at).collect::<Vec<_>>(), [30], "the client never saw it");
+        assert_eq!(one.sort(vec![reply(40)]).len(), 1);
+    }
+
+    #[test]
+    fn a_client_of_another_size_or_one_that_only_watches_does_not_answer() {
+        let size = "80x24".parse().unwrap();
+        assert!(clients(&[("40x10", false), ("80x24", true)]).candidate(size).is_none());
+    }
+}

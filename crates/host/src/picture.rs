@@ -1,0 +1,258 @@
+//! What the host knows of a session's screen, made only when somebody looks.
+//!
+//! The screen follows the ring lazily. Between looks it lies on disk as a keyframe at an offset with the history up to
+//! there; looking means reading it back and feeding what the ring has since. Before the ring overwrites what was not fed,
+//! the session catches up (`session` sees to that). So a crash at any moment costs nothing that the ring still has.
+//!
+//! Output that was overwritten before anybody could look is a gap: said, never papered over.
+
+use crate::history::{History, Lines};
+use crate::store::{HistoryMark, Keyframe};
+use holdfast_abi::ring::{Copied, Ring};
+use holdfast_screen::{Reply, Screen};
+use holdfast_types::{Offset, Size};
+use holdfast_wire::params::Gap;
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Bytes fed between two looks at anything else: 2 ms of work at most.
+const SLICE_BYTES: usize = 128 * 1024;
+
+/// The screen of one session.
+#[derive(Debug)]
+pub struct Picture {
+    dir: PathBuf,
+    history_lines: u32,
+    /// The size a screen starts with where no keyframe tells.
+    size: Size,
+    live: Option<Live>,
+    /// Everything before this offset is in the keyframe on disk.
+    saved: Offset,
+    /// Log position the keyframe on disk remembers.
+    log_position: u64,
+    resizes: VecDeque<(Offset, Size)>,
+    note: Option<String>,
+}
+
+struct Live {
+    screen: Screen,
+    history: History,
+    gap: Option<Gap>,
+    dirty: bool,
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").field("offset", &self.screen.offset()).field("dirty", &self.dirty).finish_non_exhaustive()
+    }
+}
+
+/// What one step of catching up gave.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// Answers to the session's queries, to be typed unless a terminal answers.
+    pub replies: Vec<Reply>,
+    /// There is more to feed.
+    pub more: bool,
+}
+
+impl Picture {
+    /// A picture that starts from the session's files.
+    pub fn new(dir: &Path, size: Size, history_lines: u32) -> Picture {
+        Picture {
+            dir: dir.to_owned(),
+            history_lines,
+            size,
+            live: None,
+            saved: 0,
+            log_position: 0,
+            resizes: VecDeque::new(),
+            note: None,
+        }
+    }
+
+    /// The output offset that is safe on disk.
+    #[must_use]
+    pub fn saved(&self) -> Offset {
+        self.saved
+    }
+
+    /// The output offset the screen has been fed to, as far as it is in memory or on disk.
+    #[must_use]
+    pub fn seen(&self) -> Offset {
+        self.live.as_ref().map_or(self.saved, |live| live.screen.offset())
+    }
+
+    /// Log position up to which the last host had seen what was typed.
+    pub fn log_position(&mut self) -> u64 {
+        self.live();
+        self.log_position
+    }
+
+    /// The screen is in memory.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// The terminal changed its size when its output stood at `at`.
+    pub fn resized(&mut self, at: Offset, size: Size) {
+        self.resizes.push_back((at, size));
+    }
+
+    /// Something about the files a person should know.
+    #[must_use]
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Feeds one slice of what the ring has beyond the screen.
+    pub fn step(&mut self, ring: &Ring, buffer: &mut Vec<u8>) -> Step {
+        let mut resizes = std::mem::take(&mut self.resizes);
+        let live = self.live();
+        let head = ring.head();
+        let position = live.screen.offset();
+        while resizes.front().is_some_and(|(at, _)| *at <= position) {
+            let (_, size) = resizes.pop_front().expect("just seen");
+            live.screen.resize(size);
+            live.dirty = true;
+        }
+        let target = resizes.front().map_or(head, |(at, _)| head.min(*at));
+        let wanted = (target.saturating_sub(position) as usize).min(SLICE_BYTES);
+        buffer.resize(wanted, 0);
+        match ring.copy(position, buffer) {
+            Copied::Bytes(count) => {
+                live.screen.feed(&buffer[..count]);
+                live.dirty |= count > 0;
+            }
+            Copied::Lapped { oldest } => live.skip_to(oldest, position),
+            // A keyframe from the future: the ring is not the one it was taken of. Start over with what is there.
+            Copied::Ahead { newest } => live.skip_to(ring.oldest().min(newest), 0),
+        }
+        live.screen.drain_history(live.history.pending());
+        let settled = live.history.settle();
+        let step = Step { replies: live.screen.take_replies(), more: live.screen.offset() < head };
+        self.resizes = resizes;
+        self.remember_failure(settled);
+        step
+    }
+
+    /// Writes the keyframe, so that everything fed is safe; lets the screen go too if asked.
+    pub fn save(&mut self, log_position: u64, let_go: bool) {
+        let Some(live) = &self.live else { return };
+        let mut saved = Ok(());
+        let offset = live.screen.offset();
+        if live.dirty || log_position != self.log_position {
+            let (history, pending) = live.history.mark();
+            let keyframe = Keyframe {
+                log_position,
+                history,
+                gap: live.gap.map_or((0, 0), |gap| (gap.from, gap.to)),
+                pending: pending.to_vec(),
+                screen: live.screen.keyframe(),
+            };
+            saved = keyframe.save(&self.dir);
+        }
+        let failed = saved.is_err();
+        // Safe or not, the ring may go on: holding the session back would not make the disk larger.
+        self.saved = offset;
+        self.remember_failure(saved);
+        if failed {
+            return;
+        }
+        self.log_position = log_position;
+        if let Some(live) = &mut self.live {
+            live.dirty = false;
+        }
+        if let_go {
+            self.live = None;
+        }
+    }
+
+    /// The screen, caught up as far as the last [`Picture::step`] went.
+    pub fn screen(&mut self) -> &Screen {
+        &self.live().screen
+    }
+
+    /// The newest lines of history that are no longer part of the screen's own state.
+    pub fn history(&mut self, count: u32) -> Lines {
+        let count = count.min(self.history_lines);
+        self.live().history.tail(count)
+    }
+
+    /// Output the screen never saw.
+    pub fn gap(&mut self) -> Option<Gap> {
+        self.live().gap
+    }
+
+    fn remember_failure(&mut self, result: io::Result<()>) {
+        match result {
+            Ok(()) => {}
+            Err(error) => self.note = Some(format!("screen and history cannot be saved: {error}")),
+        }
+    }
+
+    fn live(&mut self) -> &mut Live {
+        if self.live.is_none() {
+            let live = self.load();
+            self.saved = live.screen.offset();
+            self.live = Some(live);
+        }
+        self.live.as_mut().expect("just made")
+    }
+
+    fn load(&mut self) -> Live {
+        let fresh = |picture: &Picture| Live {
+            screen: Screen::new(picture.size, 0),
+            history: History::resume(&picture.dir, picture.history_lines, HistoryMark::default(), Vec::new()),
+            gap: None,
+            dirty: false,
+        };
+        let keyframe = match Keyframe::load(&self.dir) {
+            Ok(Some(keyframe)) => keyframe,
+            Ok(None) => return fresh(self),
+            Err(error) => {
+                self.note = Some(format!("the screen was rebuilt from the ring: {error}"));
+                return fresh(self);
+            }
+        };
+        match Screen::restore(&keyframe.screen) {
+            Ok(screen) => {
+                self.log_position = keyframe.log_position;
+                Live {
+                    screen,
+                    history: History::resume(&self.dir, self.history_lines, keyframe.history, keyframe.pending),
+                    gap: (keyframe.gap.0 < keyframe.gap.1).then_some(Gap { from: keyframe.gap.0, to: keyframe.gap.1 }),
+                    dirty: false,
+                }
+            }
+            Err(error) => {
+                self.note = Some(format!("the screen was rebuilt from the ring: {error}"));
+                fresh(self)
+            }
+        }
+    }
+}
+
+impl Live {
+    /// Goes on at `to` with an empty screen; what lies between is a gap, and a line of history says so.
+    fn skip_to(&mut self, to: Offset, from: Offset) {
+        // Half finished lines of the old screen are part of what is known: they go into the history first.
+        self.screen.drain_history(self.history.pending());
+        let pending = self.history.pending();
+        pending.extend_from_slice(&self.screen.open_history());
+        if !pending.is_empty() && pending.last() != Some(&b'\n') {
+            pending.push(b'\n');
+        }
+        for row in self.screen.rows_ansi() {
+            pending.extend_from_slice(&row);
+            pending.push(b'\n');
+        }
+        let marker = format!("[holdfast: output from byte {from} to {to} was overwritten before it could be kept]\n");
+        pending.extend_from_slice(marker.as_bytes());
+        self.gap = Some(Gap { from: self.gap.map_or(from, |gap| gap.from.min(from)), to });
+        self.screen = Screen::new(self.screen.size(), to);
+        self.dirty = true;
+    }
+}

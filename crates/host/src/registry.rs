@@ -1,0 +1,331 @@
+//! All sessions of a home: finding them at the start, starting new ones, resolving names, clearing old ones.
+
+use crate::HostConfig;
+use crate::link::{Link, LinkError};
+use crate::session::{self, Session};
+use crate::spawn;
+use crate::store::{Spec, make_dir};
+use holdfast_abi::ring::RingError;
+use holdfast_abi::start::Start;
+use holdfast_types::{Home, RING_BYTES_MAX, RING_BYTES_MIN, SessionId, SessionName, TimeMs};
+use holdfast_wire::params::{Life, NewParams, SessionView};
+use holdfast_wire::{Code, Fault};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Shortest beginning of an id, without `ses_`, that is taken for one.
+const ID_PREFIX_MIN: usize = 4;
+/// How often a keeper that does not answer is asked again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The sessions of one home.
+#[derive(Debug)]
+pub struct Registry {
+    /// Where everything lies.
+    pub home: Home,
+    /// What the host was told.
+    pub config: HostConfig,
+    keeper: PathBuf,
+    sessions: RefCell<BTreeMap<SessionId, Rc<Session>>>,
+    /// Names that are being started.
+    starting: RefCell<Vec<SessionName>>,
+}
+
+impl Registry {
+    /// Makes the directories and puts the keeper program in its place.
+    pub fn open(home: &Home, config: &HostConfig) -> io::Result<Registry> {
+        make_dir(&home.sessions())?;
+        let keeper = spawn::install(&home.state)?;
+        Ok(Registry {
+            home: home.clone(),
+            config: config.clone(),
+            keeper,
+            sessions: RefCell::default(),
+            starting: RefCell::default(),
+        })
+    }
+
+    /// Finds every session on disk and takes up the keepers that live. Whatever is wrong with one is that one's alone.
+    pub async fn recover(&self) -> io::Result<()> {
+        for entry in std::fs::read_dir(self.home.sessions())? {
+            let dir = entry?.path();
+            let Some(id) = session::id_of(&dir) else { continue };
+            match Spec::load(&dir) {
+                Ok(spec) if spec.id == id => self.take_up(Rc::new(self.session(spec))).await,
+                // Made by a host that died before the spec was written: nothing ever ran.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.join("ring").exists() => {
+                    let _ = std::fs::remove_dir_all(&dir);
+                }
+                Ok(_) => self.shelve(id, "its spec file belongs to another session".into()),
+                Err(error) => self.shelve(id, format!("its spec file cannot be read: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn session(&self, spec: Spec) -> Session {
+        Session::new(spec, &self.home, self.config.history_lines)
+    }
+
+    /// A session of which nothing but its directory is known: shown, and left alone.
+    fn shelve(&self, id: SessionId, note: String) {
+        let text = id.to_string();
+        let spec = Spec {
+            id,
+            name: format!("damaged-{}", &text[text.len() - 6..]).parse().expect("letters and digits"),
+            command: Vec::new(),
+            cwd: String::new(),
+            size: Default::default(),
+            ring_bytes: 0,
+            secret: String::new(),
+            created_ms: 0,
+            exit: None,
+            ended_ms: None,
+        };
+        let session = self.session(spec);
+        let hint = format!("{note}; its directory is {}", session.dir.display());
+        session.set_aside(Life::Damaged, hint);
+        self.sessions.borrow_mut().insert(id, Rc::new(session));
+    }
+
+    async fn take_up(&self, session: Rc<Session>) {
+        self.sessions.borrow_mut().insert(session.id, Rc::clone(&session));
+        if !session.is_live() {
+            return;
+        }
+        match connect(&session).await {
+            Ok(()) => {
+                tokio::task::spawn_local(session::drive(session, crate::now_ms));
+            }
+            Err(Missed::Gone) => session.ended(crate::now_ms()),
+            Err(Missed::Unknown(note)) => session.set_aside(Life::Unknown, note),
+            Err(Missed::Silent) => {
+                tokio::task::spawn_local(keep_trying(session));
+            }
+        }
+    }
+
+    /// Starts a session.
+    pub async fn start(&self, params: NewParams) -> Result<SessionView, Fault> {
+        if params.command.is_empty() {
+            return Err(Fault::new(Code::BadRequest, "there is no command to run"));
+        }
+        let name = self.reserve(params.name.clone(), &params.command)?;
+        let started = self.start_named(name.clone(), params).await;
+        self.starting.borrow_mut().retain(|other| *other != name);
+        started
+    }
+
+    async fn start_named(&self, name: SessionName, params: NewParams) -> Result<SessionView, Fault> {
+        let ring_bytes = params.ring_bytes.unwrap_or(self.config.ring_bytes);
+        if ring_bytes > RING_BYTES_MAX {
+            return Err(Fault::new(Code::BadRequest, format!("a ring of {ring_bytes} bytes is over {RING_BYTES_MAX}")));
+        }
+        let ring_bytes = ring_bytes.max(RING_BYTES_MIN).next_power_of_two();
+        let secret = crate::random_token();
+        let id = SessionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
+        let spec = Spec {
+            id,
+            name,
+            command: params.command.clone(),
+            cwd: params.cwd.clone(),
+            size: params.size,
+            ring_bytes,
+            secret: crate::hex(&secret),
+            created_ms: crate::now_ms(),
+            exit: None,
+            ended_ms: None,
+        };
+        let session = Rc::new(self.session(spec.clone()));
+        let start = self.orders(&session, &spec, &params, secret);
+        let cannot = |error: io::Error| {
+            Fault::new(Code::CannotStart, format!("the session's files could not be made: {error}"))
+                .hint("is the disk full? see `holdfast doctor`")
+        };
+        make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
+        let begun = async {
+            let (child, _) = spawn::start(&self.keeper, &id.to_string(), &start).await?;
+            session.state.borrow_mut().child = Some(child);
+            connect(&session).await.map_err(|missed| {
+                // A command that ends at once may take its keeper with it before we came: that is an end, not a failure.
+                Fault::new(Code::CannotStart, format!("the new keeper cannot be reached: {missed:?}"))
+            })
+        };
+        match begun.await {
+            Ok(()) => {
+                self.sessions.borrow_mut().insert(id, Rc::clone(&session));
+                tokio::task::spawn_local(session::drive(Rc::clone(&session), crate::now_ms));
+            }
+            Err(_) if session.state.borrow().child.is_some() => {
+                self.sessions.borrow_mut().insert(id, Rc::clone(&session));
+                session.ended(crate::now_ms());
+            }
+            Err(fault) => {
+                let _ = std::fs::remove_dir_all(&session.dir);
+                let _ = std::fs::remove_file(&session.socket);
+                return Err(fault);
+            }
+        }
+        Ok(session.view())
+    }
+
+    /// What the keeper is told.
+    fn orders(&self, session: &Session, spec: &Spec, params: &NewParams, secret: [u8; 16]) -> Start {
+        use std::os::unix::ffi::OsStrExt;
+        let mut env: Vec<Vec<u8>> = params.env.iter().map(|pair| pair.clone().into_bytes()).collect();
+        let mut set = |key: &str, value: &[u8]| {
+            let start = format!("{key}=").into_bytes();
+            env.retain(|pair| !pair.starts_with(&start));
+            env.push([start.as_slice(), value].concat());
+        };
+        set("HOLDFAST_SESSION", spec.id.to_string().as_bytes());
+        set("HOLDFAST_SESSION_NAME", spec.name.as_str().as_bytes());
+        set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
+        // The link follows whoever attaches last; it starts with the agent of whoever started the session.
+        let agent = params.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK="));
+        if let Some(agent) = agent.filter(|path| !path.is_empty())
+            && std::os::unix::fs::symlink(agent, &session.agent_link).is_ok()
+        {
+            set("SSH_AUTH_SOCK", session.agent_link.as_os_str().as_bytes());
+        }
+        Start {
+            secret,
+            ring_path: session.dir.join("ring").as_os_str().as_bytes().to_vec(),
+            socket_path: session.socket.as_os_str().as_bytes().to_vec(),
+            ring_bytes: spec.ring_bytes,
+            size: (spec.size.cols(), spec.size.rows()),
+            umask: params.umask.unwrap_or(0o022),
+            nofile: params.nofile.unwrap_or(0),
+            cwd: params.cwd.clone().into_bytes(),
+            argv: params.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
+            argv0: params.argv0.clone().unwrap_or_default().into_bytes(),
+            env,
+        }
+    }
+
+    /// Reserves the name asked for, or one made from the command.
+    fn reserve(&self, name: Option<SessionName>, command: &[String]) -> Result<SessionName, Fault> {
+        let name = match name {
+            Some(name) if self.is_taken(&name) => {
+                return Err(Fault::new(Code::NameTaken, format!("a session named {name} is already running"))
+                    .hint(format!("attach to it with `holdfast attach {name}`, or choose another name")));
+            }
+            Some(name) => name,
+            None => self.free_name(command),
+        };
+        self.starting.borrow_mut().push(name.clone());
+        Ok(name)
+    }
+
+    /// Whether a live session, or one being started, has this name.
+    pub fn is_taken(&self, name: &SessionName) -> bool {
+        let live = |s: &Rc<Session>| s.is_live() && s.state.borrow().spec.name == *name;
+        self.starting.borrow().contains(name) || self.sessions.borrow().values().any(live)
+    }
+
+    fn free_name(&self, command: &[String]) -> SessionName {
+        let program = command.first().map_or("", |c| c.rsplit('/').next().unwrap_or(c));
+        let plain: String = program.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(40).collect();
+        let base = Some(plain.trim_start_matches('-')).filter(|b| b.parse::<SessionName>().is_ok()).unwrap_or("session");
+        let numbered = (2u32..).map(|n| format!("{base}-{n}"));
+        std::iter::once(base.to_owned())
+            .chain(numbered)
+            .filter_map(|text| text.parse().ok())
+            .find(|name| !self.is_taken(name))
+            .expect("there are more numbers than sessions")
+    }
+
+    /// All sessions, oldest first.
+    pub fn all(&self) -> Vec<Rc<Session>> {
+        let mut all: Vec<_> = self.sessions.borrow().values().cloned().collect();
+        all.sort_by_key(|s| s.state.borrow().spec.created_ms);
+        all
+    }
+
+    /// The session a person means: a live one's name, an ended one's, or the beginning of an id.
+    pub fn find(&self, wanted: &str) -> Result<Rc<Session>, Fault> {
+        let all = self.all();
+        let named = |live: bool| all.iter().rev().find(|s| s.is_live() == live && s.name() == wanted);
+        if let Some(session) = named(true).or_else(|| named(false)) {
+            return Ok(Rc::clone(session));
+        }
+        let digits = wanted.strip_prefix("ses_").unwrap_or(wanted);
+        let fits: Vec<_> = if digits.len() < ID_PREFIX_MIN {
+            Vec::new()
+        } else {
+            all.iter().filter(|s| s.id.to_string()["ses_".len()..].starts_with(digits)).collect()
+        };
+        match fits.as_slice() {
+            [one] => Ok(Rc::clone(one)),
+            [] => Err(Fault::new(Code::NotFound, format!("there is no session {wanted:?}"))
+                .hint("see `holdfast ls --all`, or start one with `holdfast new`")),
+            several => Err(Fault::new(Code::Ambiguous, format!("{wanted:?} is the beginning of {} ids", several.len()))
+                .hint("give more of the id, or the name")),
+        }
+    }
+
+    /// Clears sessions that ended longer ago than configured; gives when the next one is due.
+    pub fn clear_old(&self, now_ms: TimeMs) -> Option<TimeMs> {
+        let keep_ms = self.config.ended_keep_ms;
+        let old: Vec<_> =
+            self.all().into_iter().filter(|s| s.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms)).collect();
+        for session in old {
+            if let Err(error) = std::fs::remove_dir_all(&session.dir) {
+                eprintln!("holdfast host: {}: cannot be cleared: {error}", session.id);
+            }
+            self.sessions.borrow_mut().remove(&session.id);
+        }
+        self.all().iter().filter_map(|s| s.ended_ms()).map(|at| at.saturating_add(keep_ms)).min()
+    }
+
+    /// Writes every screen that is only in memory.
+    pub fn save_all(&self) {
+        for session in self.all() {
+            let mut state = session.state.borrow_mut();
+            let log_seen = state.log_seen;
+            state.picture.save(log_seen, true);
+        }
+    }
+}
+
+/// Why a keeper could not be taken up.
+#[derive(Debug)]
+enum Missed {
+    Gone,
+    Unknown(String),
+    Silent,
+}
+
+async fn connect(session: &Session) -> Result<(), Missed> {
+    let secret = crate::unhex(&session.state.borrow().spec.secret).ok_or_else(|| Missed::Unknown("its spec has no secret".into()))?;
+    let ring = match session.open_ring() {
+        Ok(ring) => ring,
+        Err(error @ RingError::Unknown) => return Err(Missed::Unknown(error.to_string())),
+        Err(error) if session.socket.exists() => return Err(Missed::Unknown(error.to_string())),
+        Err(_) => return Err(Missed::Gone),
+    };
+    let (link, welcome) = Link::open(&session.socket, secret).await.map_err(|error| match error {
+        LinkError::Gone => Missed::Gone,
+        LinkError::Version => Missed::Unknown(error.to_string()),
+        LinkError::Io(_) => Missed::Silent,
+    })?;
+    session.connected(link, welcome, ring);
+    Ok(())
+}
+
+/// A keeper that is there but silent (stopped, crowded) is asked until it answers or goes.
+async fn keep_trying(session: Rc<Session>) {
+    loop {
+        tokio::time::sleep(RETRY).await;
+        match connect(&session).await {
+            Ok(()) => return session::drive(session, crate::now_ms).await,
+            Err(Missed::Silent) => {}
+            Err(Missed::Gone) => return session.ended(crate::now_ms()),
+            Err(Missed::Unknown(note)) => return session.set_aside(Life::Unknown, note),
+        }
+    }
+}

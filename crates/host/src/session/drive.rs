@@ -1,0 +1,306 @@
+//! The task that serves one keeper: frames in, timers, the screen kept ahead of the ring's overwriting.
+//!
+//! Awake or asleep: while no attached terminal answers queries, or somebody waits for output, the keeper wakes us at the
+//! next byte; otherwise only when a quarter of the ring is unseen. After a large wake we look away for a few milliseconds,
+//! so that a flood is taken in large bites.
+
+use super::{Session, Typed, read_log};
+use crate::clients::Client;
+use crate::link::Link;
+use holdfast_abi::protocol::{
+    FOLLOW_HOLDS, FOLLOW_SCREEN, FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX, ToKeeper, WRITER_ANY,
+};
+use holdfast_screen::Reply;
+use holdfast_types::{Fence, Offset, Size};
+use holdfast_wire::params::{AnswerEvent, Life};
+use holdfast_wire::{Body, Message};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// After a large wake, this long until the next: a flood is taken in bites of some 100 KiB.
+const FLOOD_PAUSE: Duration = Duration::from_millis(3);
+/// What counts as a large wake.
+const FLOOD_BYTES: u64 = 8 * 1024;
+/// A screen nobody looked at and nothing changed for this long goes to disk.
+const REST_AFTER: Duration = Duration::from_millis(150);
+/// How long what was typed may wait in the keeper's log while nobody else is attached.
+const DRAIN_AFTER: Duration = Duration::from_millis(200);
+/// The screen is at most this far behind, however large the ring: a look must not take long.
+const BEHIND_BYTES_MAX: u64 = 1024 * 1024;
+/// Slices fed before other sessions get their turn.
+const SLICES_AT_ONCE: u32 = 4;
+/// Frames handled before other sessions get their turn.
+const FRAMES_AT_ONCE: u32 = 64;
+
+/// Serves a keeper until it is gone, then records the end.
+pub async fn drive(session: Rc<Session>, now_ms: fn() -> u64) {
+    if let Some(link) = session.link() {
+        if let Err(error) = serve(&session, &link).await {
+            eprintln!("holdfast host: {}: keeper connection: {error}", session.id);
+        }
+    }
+    session.ended(now_ms());
+}
+
+async fn serve(session: &Rc<Session>, link: &Rc<Link>) -> io::Result<()> {
+    session.begin(link)?;
+    loop {
+        let deadline = session.state.borrow().timers.next();
+        let timer = async {
+            match deadline {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            ready = link.readable() => {
+                ready?;
+                if !session.receive_all(link)? {
+                    return Ok(());
+                }
+            }
+            flushed = link.flush(), if link.has_queued() => flushed?,
+            () = timer => {}
+            () = session.nudge.notified() => {}
+        }
+        session.tick(link)?;
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Session {
+    fn begin(&self, link: &Link) -> io::Result<()> {
+        let mut state = self.state.borrow_mut();
+        // Until turns exist, every admitted client writes under the one fence.
+        state.fence = Fence(state.fence.0.max(1));
+        link.send(ToKeeper::Writer { fence: state.fence.0, connection: WRITER_ANY })?;
+        link.send(ToKeeper::Drained { position: state.log_seen })?;
+        link.send(ToKeeper::Follow { position: state.picture.saved(), flags: FOLLOW_HOLDS | FOLLOW_SCREEN })?;
+        state.timers.rearm = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Handles what the keeper sent; false once it has gone.
+    fn receive_all(&self, link: &Link) -> io::Result<bool> {
+        let mut buffer = [0; FRAME_BYTES_MAX];
+        for _ in 0..FRAMES_AT_ONCE {
+            match link.receive(&mut buffer)? {
+                None => return Ok(true),
+                Some(0) => return Ok(false),
+                // A keeper of a later version may say things we do not know; they are not for us.
+                Some(count) => {
+                    if let Ok(frame) = FromKeeper::decode(&buffer[..count]) {
+                        self.frame(link, frame)?;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn frame(&self, link: &Link, frame: FromKeeper<'_>) -> io::Result<()> {
+        match frame {
+            FromKeeper::Wake { .. } => {
+                self.state.borrow_mut().timers.rearm = Some(Instant::now());
+                self.changed.notify_waiters();
+            }
+            FromKeeper::Written { stream, seq, head } => self.answer_typed(stream, seq, Typed::Written(head)),
+            FromKeeper::Refused { code, fence, stream, seq } => {
+                let mut state = self.state.borrow_mut();
+                state.fence = Fence(state.fence.0.max(fence));
+                drop(state);
+                self.answer_typed(stream, seq, Typed::Refused(code));
+            }
+            FromKeeper::Resized { head, cols, rows } => {
+                let mut state = self.state.borrow_mut();
+                state.size = Size::clamped(cols, rows);
+                let size = state.size;
+                state.picture.resized(head, size);
+                // The log alone would remember it; the keyframe must too before the log is overwritten.
+                state.timers.rest = Some(Instant::now() + REST_AFTER);
+                state.timers.rearm = Some(Instant::now());
+                drop(state);
+                self.changed.notify_waiters();
+            }
+            FromKeeper::Joined { connection, pid, token, rights } => self.joined(connection, pid, token, rights),
+            FromKeeper::Left { connection, acked } => self.left(link, connection, acked)?,
+            FromKeeper::Logged { .. } => {
+                let mut state = self.state.borrow_mut();
+                let pause = if state.clients.len() > 1 { Duration::ZERO } else { DRAIN_AFTER };
+                state.timers.drain.get_or_insert(Instant::now() + pause);
+            }
+            // The end follows; the ring's header has it all.
+            FromKeeper::Exited { .. } => {}
+            FromKeeper::Welcome(_) | FromKeeper::Keys { .. } | FromKeeper::Probed { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn answer_typed(&self, stream: u64, seq: u64, typed: Typed) {
+        if let Some(waiter) = self.state.borrow_mut().typed.remove(&(stream, seq)) {
+            let _ = waiter.send(typed);
+        }
+    }
+
+    fn joined(&self, connection: u32, pid: u32, token: [u8; 16], rights: u8) {
+        let mut state = self.state.borrow_mut();
+        if let Some(client) = state.clients.by_token(&token) {
+            client.connection = Some(connection);
+            return;
+        }
+        // It was there before this host: it will report back.
+        state.clients.add(|id| Client {
+            id,
+            pid,
+            tty: String::new(),
+            size: None,
+            read_only: rights & holdfast_abi::protocol::RIGHT_WRITE == 0,
+            since_ms: crate::now_ms(),
+            token,
+            connection: Some(connection),
+            peer: None,
+        });
+    }
+
+    fn left(&self, link: &Link, connection: u32, acked: Offset) -> io::Result<()> {
+        let mut state = self.state.borrow_mut();
+        let Some(id) = state.clients.by_connection(connection).map(|c| c.id) else { return Ok(()) };
+        let due = state.clients.remove(id, Some(acked));
+        state.timers.rearm = Some(Instant::now());
+        drop(state);
+        self.type_replies(link, due)?;
+        self.appoint();
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    /// Asks another terminal to answer queries where the last one no longer does.
+    pub(crate) fn appoint(&self) {
+        let state = self.state.borrow();
+        if let Some(candidate) = state.clients.candidate(state.size)
+            && let Some((_, events)) = &candidate.peer
+        {
+            let params = serde_json::to_value(AnswerEvent { client: candidate.id }).expect("numbers always serialise");
+            let _ = events.send(Message::plain(Body::Event { method: "answer".into(), params }));
+        }
+    }
+
+    /// Does what is due, and sets when to be back.
+    fn tick(&self, link: &Link) -> io::Result<()> {
+        let now = Instant::now();
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        let (drain, rearm, rest) = {
+            let timers = &self.state.borrow().timers;
+            (due(timers.drain), due(timers.rearm), due(timers.rest))
+        };
+        if drain {
+            self.drain_log(link)?;
+        }
+        if rearm {
+            self.advance(link, now)?;
+        }
+        if rest && !rearm {
+            let mut state = self.state.borrow_mut();
+            state.timers.rest = None;
+            let log_seen = state.log_seen;
+            state.picture.save(log_seen, true);
+            let position = state.picture.saved();
+            link.send(ToKeeper::Ack { position })?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what was typed: whoever typed last sets the size.
+    pub(crate) fn drain_log(&self, link: &Link) -> io::Result<()> {
+        let mut state = self.state.borrow_mut();
+        state.timers.drain = None;
+        let Some(ring) = &state.ring else { return Ok(()) };
+        let log_head = ring.header().log_head.load(std::sync::atomic::Ordering::Acquire);
+        let news = read_log(ring, state.log_seen, log_head);
+        state.log_seen = log_head;
+        link.send(ToKeeper::Drained { position: log_head })?;
+        if let Some(size) = news.typist.and_then(|connection| state.clients.typed(connection))
+            && size != state.size
+        {
+            link.send(ToKeeper::Resize { fence: state.fence.0, cols: size.cols(), rows: size.rows() })?;
+        }
+        Ok(())
+    }
+
+    /// Feeds the screen where that is due, and arranges for the next wake.
+    fn advance(&self, link: &Link, now: Instant) -> io::Result<()> {
+        let mut state = self.state.borrow_mut();
+        let Some(head) = state.ring.as_ref().map(holdfast_abi::ring::Ring::head) else { return Ok(()) };
+        let before = state.picture.seen();
+        let quarter = (state.spec.ring_bytes / 4).min(BEHIND_BYTES_MAX);
+        let answering = !state.clients.someone_answers();
+        let unseen = head.saturating_sub(before);
+        let mut more = false;
+        if (answering && unseen > 0) || unseen >= quarter {
+            let replies = state.feed(SLICES_AT_ONCE, &mut more);
+            let due = state.clients.sort(replies);
+            drop(state);
+            self.type_replies(link, due)?;
+            state = self.state.borrow_mut();
+        }
+        if state.picture.seen() - state.picture.saved() >= quarter {
+            let log_seen = state.log_seen;
+            state.picture.save(log_seen, false);
+            link.send(ToKeeper::Ack { position: state.picture.saved() })?;
+        }
+        let seen = state.picture.seen();
+        if state.picture.is_live() {
+            state.timers.rest = Some(now + REST_AFTER);
+        }
+        if more {
+            state.timers.rearm = Some(now);
+            return Ok(());
+        }
+        // Right after a large bite nobody needs the next byte at once: queries come in small output.
+        if seen - before >= FLOOD_BYTES && state.timers.rearm.is_some_and(|at| now < at + FLOOD_PAUSE) && answering {
+            state.timers.rearm = Some(now + FLOOD_PAUSE);
+            return Ok(());
+        }
+        state.timers.rearm = None;
+        let eager = answering || self.watchers.get() > 0;
+        let wake_at = if eager { head.max(seen) + 1 } else { seen.max(state.picture.saved()) + quarter };
+        link.send(ToKeeper::Sleep { position: state.picture.saved(), wake_at })
+    }
+
+    /// Types the answers to the session's queries on behalf of an absent terminal.
+    pub(crate) fn type_replies(&self, link: &Link, replies: Vec<Reply>) -> io::Result<()> {
+        let mut state = self.state.borrow_mut();
+        if state.life != Life::Running {
+            return Ok(());
+        }
+        for reply in replies {
+            for bytes in reply.bytes.chunks(INPUT_BYTES_MAX) {
+                state.reply_seq += 1;
+                let (fence, stream, seq) = (state.fence.0, state.reply_stream, state.reply_seq);
+                link.send(ToKeeper::Input { fence, stream, seq, bytes })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl super::State {
+    /// Feeds up to `slices` slices; says whether there is more.
+    pub(crate) fn feed(&mut self, slices: u32, more: &mut bool) -> Vec<Reply> {
+        let mut replies = Vec::new();
+        let Some(ring) = &self.ring else { return replies };
+        let mut buffer = Vec::new();
+        *more = true;
+        for _ in 0..slices {
+            let step = self.picture.step(ring, &mut buffer);
+            replies.extend(step.replies);
+            if !step.more {
+                *more = false;
+                break;
+            }
+        }
+        replies
+    }
+}

@@ -1,0 +1,329 @@
+//! Looking at a session: its screen, its output, a terminal's first paint.
+
+use super::Session;
+use crate::clients::Client;
+use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper};
+use holdfast_abi::ring::{Copied, Ring};
+use holdfast_types::Size;
+use holdfast_wire::params::{
+    AttachAnswer, AttachParams, Form, Gap, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer, ScreenParams,
+    UpdateAnswer, UpdateParams,
+};
+use holdfast_wire::{Code, Fault, Message};
+use std::path::Path;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
+
+/// Most bytes in one answer.
+const READ_BYTES_MAX: u32 = 1024 * 1024;
+/// How long a first paint waits for the terminal to take the client's size.
+const RESIZE_WAIT: Duration = Duration::from_millis(300);
+
+/// A client's connection to this host: its number, and where events for it go.
+pub type Peer = (u64, UnboundedSender<Message>);
+
+impl Session {
+    /// Brings the screen up to the head.
+    fn look(&self) {
+        let mut state = self.state.borrow_mut();
+        let ended_ring = if state.ring.is_none() { self.open_ring().ok() } else { None };
+        let mut replies = Vec::new();
+        if let Some(ring) = &ended_ring {
+            let mut buffer = Vec::new();
+            while state.picture.step(ring, &mut buffer).more {}
+        }
+        let mut more = state.ring.is_some();
+        while more {
+            replies.extend(state.feed(u32::MAX, &mut more));
+        }
+        let due = state.clients.sort(replies);
+        state.timers.rest = Some(Instant::now() + Duration::from_millis(150));
+        drop(state);
+        self.nudge.notify_one();
+        if let Some(link) = self.link() {
+            let _ = self.type_replies(&link, due);
+        }
+    }
+
+    /// The screen as text.
+    pub fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
+        self.look();
+        let mut state = self.state.borrow_mut();
+        let mut history = Vec::new();
+        if params.history > 0 {
+            let mut encoded = state.picture.history(params.history).encoded;
+            encoded.extend_from_slice(&state.picture.screen().open_history());
+            let text = if params.ansi {
+                String::from_utf8_lossy(&encoded).into_owned()
+            } else {
+                holdfast_screen::history_text(&encoded)
+            };
+            history = text.lines().map(str::to_owned).collect();
+            history.drain(..history.len().saturating_sub(params.history as usize));
+        }
+        let gap = state.picture.gap();
+        let screen = state.picture.screen();
+        let rows = if params.ansi {
+            screen.rows_ansi().iter().map(|row| String::from_utf8_lossy(row).into_owned()).collect()
+        } else {
+            screen.rows_text()
+        };
+        ScreenAnswer {
+            offset: screen.offset(),
+            size: screen.size(),
+            rows,
+            history,
+            cursor: screen.cursor(),
+            alternate: screen.alternate(),
+            title: screen.title().to_owned(),
+            gap,
+        }
+    }
+
+    /// The screen for a terminal of this size.
+    pub fn paint(&self, params: &PaintParams) -> (Painted, Vec<u8>) {
+        self.look();
+        let mut state = self.state.borrow_mut();
+        let history = params.history.then(|| state.picture.history(u32::MAX).encoded);
+        let screen = state.picture.screen();
+        let size = screen.size();
+        let offset = screen.offset();
+        if size == params.size {
+            let bytes = screen.repaint(history.as_deref());
+            return (Painted { offset, size, form: Form::Repaint, history_bytes: 0 }, bytes);
+        }
+        let mut bytes = Vec::new();
+        if let Some(mut history) = history {
+            history.extend_from_slice(&screen.open_history());
+            holdfast_screen::history_ansi(&history, &mut bytes);
+        }
+        let history_bytes = bytes.len();
+        bytes.extend_from_slice(&screen.keyframe());
+        (Painted { offset, size, form: Form::Keyframe, history_bytes }, bytes)
+    }
+
+    /// Attaches a terminal: admits it to the keeper and paints it.
+    pub async fn attach(&self, params: &AttachParams, peer: Peer) -> Result<(AttachAnswer, Vec<u8>), Fault> {
+        let link = self.must_run()?;
+        if let Some(resume) = params.resume {
+            return self.resume(params, resume, peer).map(|answer| (answer, Vec::new()));
+        }
+        let token = crate::random_token();
+        let id = self.state.borrow_mut().clients.add(|id| Client {
+            id,
+            pid: params.pid,
+            tty: params.tty.clone(),
+            size: Some(params.size),
+            read_only: params.read_only,
+            since_ms: crate::now_ms(),
+            token,
+            connection: None,
+            peer: Some(peer),
+        });
+        self.follow_environment(&params.env);
+        let rights = if params.read_only { 0 } else { RIGHT_WRITE };
+        link.send(ToKeeper::Admit { token, rights }).map_err(|e| self.keeper_failed(&e))?;
+        if self.state.borrow().clients.is_only_writer(id) {
+            self.resize(params.size).await?;
+        }
+        let (painted, bytes) =
+            self.paint(&PaintParams { session: String::new(), size: params.size, history: false });
+        let mut state = self.state.borrow_mut();
+        if state.clients.candidate(painted.size).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
+            state.clients.start_answering(id, painted.offset);
+        }
+        drop(state);
+        Ok((self.attach_answer(id, painted, token), bytes))
+    }
+
+    fn attach_answer(&self, client: u32, painted: Painted, token: [u8; 16]) -> AttachAnswer {
+        let session = self.view();
+        let state = self.state.borrow();
+        AttachAnswer {
+            session,
+            client,
+            painted,
+            ring: self.dir.join("ring").to_string_lossy().into_owned(),
+            keeper: self.socket.to_string_lossy().into_owned(),
+            token: crate::hex(&token),
+            fence: state.fence.0,
+            answers: state.clients.answers(client),
+        }
+    }
+
+    /// A client that outlived the last host reports back.
+    fn resume(
+        &self,
+        params: &AttachParams,
+        resume: holdfast_wire::params::Resume,
+        peer: Peer,
+    ) -> Result<AttachAnswer, Fault> {
+        let mut state = self.state.borrow_mut();
+        let head = state.ring.as_ref().map_or(0, Ring::head);
+        let Some(client) = state.clients.by_connection(resume.connection) else {
+            return Err(Fault::new(Code::NotFound, "the keeper does not know that connection").hint("attach anew"));
+        };
+        client.size = Some(params.size);
+        client.tty.clone_from(&params.tty);
+        client.pid = params.pid;
+        client.peer = Some(peer);
+        let (id, token) = (client.id, client.token);
+        if resume.answers {
+            state.clients.start_answering(id, 0);
+        }
+        let painted = Painted { offset: head, size: state.size, form: Form::Repaint, history_bytes: 0 };
+        drop(state);
+        self.nudge.notify_one();
+        Ok(self.attach_answer(id, painted, token))
+    }
+
+    /// What changed at an attached terminal.
+    pub async fn update(&self, params: &UpdateParams) -> Result<UpdateAnswer, Fault> {
+        let gone = || Fault::new(Code::NotFound, format!("no client {} is attached", params.client));
+        let mut due = Vec::new();
+        let mut resize = None;
+        {
+            let mut state = self.state.borrow_mut();
+            let client = state.clients.get(params.client).ok_or_else(gone)?;
+            client.connection = params.connection.or(client.connection);
+            if let Some(size) = params.size {
+                client.size = Some(size);
+                resize = state.clients.sizes(params.client).then_some(size);
+            }
+            match params.answers {
+                Some(answers) if answers.on => state.clients.start_answering(params.client, answers.from),
+                Some(answers) if state.clients.answers(params.client) => due = state.clients.stop_answering(answers.from),
+                Some(_) | None => {}
+            }
+            state.timers.rearm = Some(Instant::now());
+        }
+        self.nudge.notify_one();
+        let link = self.must_run()?;
+        self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
+        if let Some(size) = resize {
+            self.resize(size).await?;
+        }
+        if params.answers.is_some_and(|answers| !answers.on) {
+            self.appoint();
+        }
+        Ok(UpdateAnswer { size: self.state.borrow().size })
+    }
+
+    /// Gives the terminal another size and waits until it has it.
+    pub async fn resize(&self, size: Size) -> Result<(), Fault> {
+        let link = self.must_run()?;
+        if self.state.borrow().size == size {
+            return Ok(());
+        }
+        let fence = self.state.borrow().fence.0;
+        link.send(ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() }).map_err(|e| self.keeper_failed(&e))?;
+        self.until(Some(RESIZE_WAIT), || (self.state.borrow().size == size || !self.is_live()).then_some(())).await;
+        Ok(())
+    }
+
+    /// Waits until `ready` gives something; `None` after the time is up.
+    pub(crate) async fn until<T>(&self, limit: Option<Duration>, ready: impl Fn() -> Option<T>) -> Option<T> {
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Registered before the check, so that a change between the two is not missed.
+            changed.as_mut().enable();
+            if let Some(value) = ready() {
+                return Some(value);
+            }
+            match deadline {
+                Some(at) => tokio::time::timeout_at(at, changed).await.ok()?,
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Output bytes from an offset on.
+    pub async fn read(&self, params: &ReadParams) -> Result<(ReadAnswer, Vec<u8>), Fault> {
+        let wanted = params.max.unwrap_or(READ_BYTES_MAX).clamp(1, READ_BYTES_MAX) as usize;
+        let (first, bytes) = self.read_now(params.from, wanted)?;
+        if !bytes.is_empty() || first.end || params.wait_ms == 0 {
+            return Ok((first, bytes));
+        }
+        let from = first.to;
+        self.watchers.set(self.watchers.get() + 1);
+        self.state.borrow_mut().timers.rearm = Some(Instant::now());
+        self.nudge.notify_one();
+        let limit = Duration::from_millis(params.wait_ms);
+        self.until(Some(limit), || {
+            let state = self.state.borrow();
+            let grown = state.ring.as_ref().is_none_or(|ring| ring.head() > from);
+            grown.then_some(())
+        })
+        .await;
+        self.watchers.set(self.watchers.get() - 1);
+        let (mut answer, bytes) = self.read_now(Some(from), wanted)?;
+        answer.gap = first.gap.or(answer.gap);
+        Ok((answer, bytes))
+    }
+
+    fn read_now(&self, from: Option<u64>, wanted: usize) -> Result<(ReadAnswer, Vec<u8>), Fault> {
+        let state = self.state.borrow();
+        // Asked before the head is loaded: what an ended session has is final.
+        let ended = state.ring.is_none();
+        let ended_ring = match &state.ring {
+            Some(_) => None,
+            None => Some(self.open_ring().map_err(|error| Fault::new(Code::Damaged, error.to_string()))?),
+        };
+        let ring = state.ring.as_ref().or(ended_ring.as_ref()).expect("one of the two");
+        let asked = from.unwrap_or_else(|| ring.oldest());
+        let mut position = asked;
+        loop {
+            let mut bytes = vec![0; wanted.min(ring.head().saturating_sub(position) as usize)];
+            match ring.copy(position, &mut bytes) {
+                Copied::Bytes(count) => {
+                    bytes.truncate(count);
+                    let to = position + count as u64;
+                    let head = ring.head();
+                    let gap = (asked < position).then_some(Gap { from: asked, to: position });
+                    let end = ended && to >= head;
+                    return Ok((ReadAnswer { gap, from: position, to, head, end }, bytes));
+                }
+                Copied::Lapped { oldest } => position = oldest,
+                Copied::Ahead { newest } => {
+                    return Err(Fault::new(Code::Ahead, format!("offset {asked} does not exist yet, the newest is {newest}"))
+                        .hint("ask from the `to` of the last answer"));
+                }
+            }
+        }
+    }
+
+    /// Offers the latest client's variables to the session: a file its shell can source, and a stable ssh-agent link.
+    fn follow_environment(&self, env: &[String]) {
+        let mut text = String::from("# Variables of the client that attached last. Source this file to take them over.\n");
+        for (key, value) in env.iter().filter_map(|pair| pair.split_once('=')) {
+            let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            if !plain || key.is_empty() {
+                continue;
+            }
+            if key == "SSH_AUTH_SOCK" {
+                let link = &self.agent_link;
+                if Path::new(value) != link.as_path() {
+                    let beside = link.with_extension("agent.new");
+                    let _ = std::fs::remove_file(&beside);
+                    let moved = std::os::unix::fs::symlink(value, &beside).and_then(|()| std::fs::rename(&beside, link));
+                    if moved.is_err() {
+                        continue;
+                    }
+                }
+                text.push_str(&format!("export SSH_AUTH_SOCK='{}'\n", link.display()));
+                continue;
+            }
+            text.push_str(&format!("export {key}='{}'\n", value.replace('\'', "'\\''")));
+        }
+        if let Err(error) = crate::store::replace(&self.dir, "env", text.as_bytes()) {
+            self.state.borrow_mut().note = Some(format!("the client's variables could not be offered: {error}"));
+        }
+    }
+
+    pub(crate) fn keeper_failed(&self, error: &std::io::Error) -> Fault {
+        Fault::new(Code::Busy, format!("the keeper of {} cannot be reached: {error}", self.name())).hint("try again")
+    }
+}

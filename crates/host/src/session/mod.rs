@@ -1,0 +1,345 @@
+//! One session as the host holds it: its keeper's connection, its picture, its clients.
+//!
+//! Nothing here cannot be rebuilt from the session's files and its keeper. State is changed in short synchronous steps;
+//! nothing is borrowed across an await.
+
+mod acts;
+mod drive;
+mod looks;
+
+pub use drive::drive;
+pub use looks::Peer;
+
+use crate::clients::Clients;
+use crate::link::Link;
+use crate::picture::Picture;
+use crate::store::Spec;
+use holdfast_abi::protocol::Welcome;
+use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
+use holdfast_types::{Exit, Fence, SessionId, Size, TimeMs};
+use holdfast_wire::params::{Life, SessionView};
+use holdfast_wire::{Code, Fault};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+
+/// What became of an input frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Typed {
+    Written(u64),
+    Refused(u8),
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// Its identity.
+    pub id: SessionId,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// The keeper's socket.
+    pub socket: PathBuf,
+    /// The link that follows the latest client's ssh agent.
+    pub agent_link: PathBuf,
+    pub(crate) state: RefCell<State>,
+    /// Something a waiter may wait for has happened.
+    pub(crate) changed: Notify,
+    /// The driver should look at its deadlines again.
+    pub(crate) nudge: Notify,
+    link: RefCell<Option<Rc<Link>>>,
+    /// Readers that wait for output.
+    pub(crate) watchers: Cell<u32>,
+}
+
+/// What changes.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub spec: Spec,
+    pub life: Life,
+    pub ring: Option<Ring>,
+    pub picture: Picture,
+    pub size: Size,
+    pub fence: Fence,
+    pub pid: u32,
+    pub keeper_pid: u32,
+    pub clients: Clients,
+    pub typed: HashMap<(u64, u64), oneshot::Sender<Typed>>,
+    /// Log position up to which everything was looked at.
+    pub log_seen: u64,
+    /// Our own stream of answers to queries.
+    pub reply_stream: u64,
+    pub reply_seq: u64,
+    pub child: Option<Child>,
+    pub timers: Timers,
+    pub note: Option<String>,
+}
+
+/// When the driver has to do something by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    /// Tell the keeper to wake us again.
+    pub rearm: Option<Instant>,
+    /// Look at the log.
+    pub drain: Option<Instant>,
+    /// Save the screen and let it go.
+    pub rest: Option<Instant>,
+}
+
+impl Timers {
+    pub fn next(&self) -> Option<Instant> {
+        [self.rearm, self.drain, self.rest].into_iter().flatten().min()
+    }
+}
+
+impl Session {
+    /// A session from its files, not yet connected.
+    pub fn new(spec: Spec, home: &holdfast_types::Home, history_lines: u32) -> Session {
+        let dir = home.session(spec.id);
+        let life = if spec.exit.is_some() { Life::Ended } else { Life::Running };
+        Session {
+            id: spec.id,
+            socket: home.keeper_socket(spec.id),
+            agent_link: home.agent_link(spec.id),
+            changed: Notify::new(),
+            nudge: Notify::new(),
+            link: RefCell::new(None),
+            watchers: Cell::new(0),
+            state: RefCell::new(State {
+                picture: Picture::new(&dir, spec.size, history_lines),
+                size: spec.size,
+                life,
+                ring: None,
+                fence: Fence(0),
+                pid: 0,
+                keeper_pid: 0,
+                clients: Clients::default(),
+                typed: HashMap::new(),
+                log_seen: 0,
+                reply_stream: crate::random(),
+                reply_seq: 0,
+                child: None,
+                timers: Timers::default(),
+                note: None,
+                spec,
+            }),
+            dir,
+        }
+    }
+
+    /// Opens the ring file.
+    pub fn open_ring(&self) -> Result<Ring, RingError> {
+        Ring::open_lean(std::fs::File::open(self.dir.join("ring")).map_err(RingError::Io)?)
+    }
+
+    /// Takes over a keeper's connection: what was typed and resized since the last host looked is caught up with first.
+    pub fn connected(&self, link: Link, welcome: Welcome, ring: Ring) {
+        let mut state = self.state.borrow_mut();
+        let keyframe_log = state.picture.log_position();
+        state.log_seen = state.replay_log(&ring, keyframe_log, welcome.log_head);
+        state.size = Size::clamped(welcome.cols, welcome.rows);
+        // Whatever the log could not tell, the size at the head is known.
+        let size = state.size;
+        state.picture.resized(welcome.head, size);
+        state.fence = Fence(welcome.fence.max(1));
+        state.pid = welcome.child_pid;
+        state.keeper_pid = ring.header().keeper_pid;
+        state.ring = Some(ring);
+        *self.link.borrow_mut() = Some(Rc::new(link));
+    }
+
+    /// The keeper's connection, while there is one.
+    pub(crate) fn link(&self) -> Option<Rc<Link>> {
+        self.link.borrow().clone()
+    }
+
+    pub(crate) fn unlink(&self) {
+        *self.link.borrow_mut() = None;
+    }
+
+    /// The human name.
+    pub fn name(&self) -> String {
+        self.state.borrow().spec.name.to_string()
+    }
+
+    /// Whether it lives (an unknown keeper's session does too).
+    pub fn is_live(&self) -> bool {
+        matches!(self.state.borrow().life, Life::Running | Life::Unknown)
+    }
+
+    /// When it ended.
+    pub fn ended_ms(&self) -> Option<TimeMs> {
+        self.state.borrow().spec.ended_ms
+    }
+
+    /// Marks it as one this host cannot serve, with the reason.
+    pub fn set_aside(&self, life: Life, note: String) {
+        let mut state = self.state.borrow_mut();
+        state.life = life;
+        state.note = Some(note);
+    }
+
+    /// Refuses what a session that does not run cannot do.
+    pub(crate) fn must_run(&self) -> Result<Rc<Link>, Fault> {
+        let state = self.state.borrow();
+        let name = &state.spec.name;
+        match (state.life, self.link()) {
+            (Life::Running, Some(link)) => Ok(link),
+            (Life::Running, None) => Err(Fault::new(Code::Busy, format!("the keeper of {name} does not answer"))
+                .hint("its process may be stopped; the host keeps trying")),
+            (Life::Ended, _) => {
+                let how = state.spec.exit.unwrap_or(Exit::Lost);
+                Err(Fault::new(Code::Ended, format!("session {name} has ended: {how}"))
+                    .hint(format!("its last screen: holdfast screen {name}")))
+            }
+            (Life::Unknown, _) => Err(Fault::new(
+                Code::UnknownKeeper,
+                format!("session {name} is held by a keeper of a version this host does not know"),
+            )
+            .hint("it is left alone and goes on; use the version of holdfast that started it")),
+            (Life::Damaged, _) => Err(Fault::new(Code::Damaged, format!("the files of session {name} cannot be read"))
+                .hint(state.note.clone().unwrap_or_default())),
+        }
+    }
+
+    /// As clients see it.
+    pub fn view(&self) -> SessionView {
+        let state = self.state.borrow();
+        let ended_ring = if state.ring.is_none() { self.open_ring().ok() } else { None };
+        let ring = state.ring.as_ref().or(ended_ring.as_ref());
+        let note = state.note.as_deref().or(state.picture.note());
+        SessionView {
+            id: self.id,
+            name: state.spec.name.clone(),
+            life: state.life,
+            exit: state.spec.exit,
+            command: state.spec.command.clone(),
+            cwd: state.spec.cwd.clone(),
+            created_ms: state.spec.created_ms,
+            ended_ms: state.spec.ended_ms,
+            pid: state.pid,
+            keeper_pid: state.keeper_pid,
+            size: state.size,
+            head: ring.map_or(0, Ring::head),
+            oldest: ring.map_or(0, Ring::oldest),
+            ring_bytes: state.spec.ring_bytes,
+            title: String::new(),
+            clients: state.clients.views(state.size),
+            note: note.map(str::to_owned),
+        }
+    }
+
+    /// As clients see it, with the title its program set; costs a look at the screen.
+    pub fn view_with_title(&self) -> SessionView {
+        let mut view = self.view();
+        if view.life != Life::Damaged && view.life != Life::Unknown {
+            view.title = self.screen(&holdfast_wire::params::ScreenParams { session: String::new(), ansi: false, history: 0 }).title;
+        }
+        view
+    }
+
+    /// Whether it lives, as clients see it.
+    pub fn view_life(&self) -> Life {
+        self.state.borrow().life
+    }
+
+    /// How many clients are attached.
+    pub fn client_count(&self) -> u32 {
+        self.state.borrow().clients.len() as u32
+    }
+
+    /// The keeper is gone: what is left is the ring, and in its header how the command ended, if the keeper could say.
+    pub fn ended(&self, now_ms: TimeMs) {
+        self.unlink();
+        let mut state = self.state.borrow_mut();
+        if state.spec.exit.is_some() {
+            return;
+        }
+        let ring = state.ring.take().or_else(|| self.open_ring().ok());
+        let (exit, ended_ms) = ring.as_ref().map_or((Exit::Lost, now_ms), |ring| {
+            let header = ring.header();
+            match header.state.load(Ordering::Acquire) {
+                STATE_ENDED => {
+                    let status = header.status.load(Ordering::Relaxed) as i32;
+                    (Exit::from_wait_status(status), header.ended_ms.load(Ordering::Relaxed))
+                }
+                _ => (Exit::Lost, now_ms),
+            }
+        });
+        if let Some(ring) = &ring {
+            state.pid = ring.header().child_pid.load(Ordering::Relaxed);
+            let mut buffer = Vec::new();
+            while state.picture.step(ring, &mut buffer).more {}
+            let log_seen = state.log_seen;
+            state.picture.save(log_seen, true);
+        }
+        state.life = Life::Ended;
+        state.spec.exit = Some(exit);
+        state.spec.ended_ms = Some(ended_ms);
+        state.clients = Clients::default();
+        state.typed.clear();
+        state.timers = Timers::default();
+        if let Err(error) = state.spec.save(&self.dir) {
+            state.note = Some(format!("the end of the session could not be recorded: {error}"));
+        }
+        if let Some(child) = state.child.take() {
+            crate::spawn::reap(child);
+        }
+        drop(state);
+        // A keeper that was killed leaves its socket behind.
+        let _ = std::fs::remove_file(&self.socket);
+        let _ = std::fs::remove_file(&self.agent_link);
+        self.changed.notify_waiters();
+    }
+}
+
+impl State {
+    /// Takes the sizes from the log since the last host looked; gives the position up to which it was read.
+    fn replay_log(&mut self, ring: &Ring, from: u64, log_head: u64) -> u64 {
+        // What is older than the log is long may be overwritten, and records have no other beginning.
+        if from < log_head.saturating_sub(ring.log_bytes()) || from > log_head {
+            return log_head;
+        }
+        for (at, size) in read_log(ring, from, log_head).resizes {
+            self.picture.resized(at, size);
+        }
+        log_head
+    }
+}
+
+/// What the log told.
+#[derive(Debug, Default)]
+pub(crate) struct LogNews {
+    /// Sizes and the output offsets at which they came.
+    pub resizes: Vec<(u64, Size)>,
+    /// The connection that typed last.
+    pub typist: Option<u32>,
+}
+
+/// Reads the log's records from `from` to `to`.
+pub(crate) fn read_log(ring: &Ring, from: u64, to: u64) -> LogNews {
+    use holdfast_abi::log::{Kind, Record};
+    let mut news = LogNews::default();
+    let Ok(length) = usize::try_from(to.saturating_sub(from)) else { return news };
+    let mut bytes = vec![0; length.min(ring.log_bytes() as usize)];
+    ring.copy_log(from, &mut bytes);
+    let mut rest = bytes.as_slice();
+    while let Some((record, length)) = Record::decode(rest) {
+        match record.kind {
+            Kind::Input if record.connection != 0 => news.typist = Some(record.connection),
+            Kind::Resize => news.resizes.push((record.at, Size::clamped(record.stream as u16, record.seq as u16))),
+            Kind::Input | Kind::Signal | Kind::Unknown(_) => {}
+        }
+        rest = &rest[length..];
+    }
+    news
+}
+
+/// Whether a directory name is a session's.
+pub fn id_of(dir: &Path) -> Option<SessionId> {
+    dir.file_name()?.to_str()?.parse().ok()
+}

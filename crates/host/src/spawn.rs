@@ -1,0 +1,110 @@
+//! Starting a keeper: the embedded program is put where it can be run, and told what to hold.
+
+use crate::store::{checksum, make_dir, replace};
+use holdfast_abi::start::{STARTED_BYTES, Stage, Start, Started};
+use holdfast_wire::{Code, Fault};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// The keeper program, built by this crate's build script.
+static KEEPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/keeper"));
+
+/// Puts the keeper program into the state directory, under its own hash: an upgrade never touches the file that running
+/// keepers were started from.
+pub fn install(state: &Path) -> io::Result<PathBuf> {
+    let dir = state.join("bin");
+    let name = format!("holdfast-keeper-{:016x}", checksum(KEEPER));
+    let path = dir.join(&name);
+    if std::fs::metadata(&path).is_ok_and(|m| m.len() == KEEPER.len() as u64 && m.permissions().mode() & 0o100 != 0) {
+        return Ok(path);
+    }
+    make_dir(&dir)?;
+    let staged = format!("{name}.{}", std::process::id());
+    replace(&dir, &staged, KEEPER)?;
+    std::fs::set_permissions(dir.join(&staged), std::fs::Permissions::from_mode(0o700))?;
+    std::fs::rename(dir.join(&staged), &path)?;
+    Ok(path)
+}
+
+/// Starts a keeper and waits until the command runs, or cannot.
+pub async fn start(program: &Path, label: &str, start: &Start) -> Result<(Child, Started), Fault> {
+    let failed = |what: &str, error: io::Error| {
+        Fault::new(Code::CannotStart, format!("{what}: {error}")).hint("see `holdfast doctor`")
+    };
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|e| failed("no socket pair", e))?;
+    let child = Command::new(program)
+        .arg(label)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| failed(&format!("the keeper {} could not be run", program.display()), e))?;
+    let answer = async {
+        ours.set_nonblocking(true)?;
+        let mut stream = tokio::net::UnixStream::from_std(ours)?;
+        stream.write_all(&start.encode()).await?;
+        let mut bytes = [0; STARTED_BYTES];
+        stream.read_exact(&mut bytes).await?;
+        Started::decode(&bytes).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    };
+    let started = match answer.await {
+        Ok(started) => started,
+        Err(error) => {
+            reap(child);
+            return Err(failed("the keeper ended before the command ran", error));
+        }
+    };
+    match refusal(&started, start) {
+        None => Ok((child, started)),
+        Some(fault) => {
+            reap(child);
+            Err(fault)
+        }
+    }
+}
+
+/// Collects a keeper that ends by itself, without blocking anybody.
+pub fn reap(mut child: Child) {
+    if matches!(child.try_wait(), Ok(Some(_))) {
+        return;
+    }
+    tokio::task::spawn_local(async move {
+        for _ in 0..100 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+        }
+    });
+}
+
+fn refusal(started: &Started, start: &Start) -> Option<Fault> {
+    let why = io::Error::from_raw_os_error(started.errno);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let fault = match started.stage {
+        Stage::Running => return None,
+        Stage::Block => Fault::new(Code::CannotStart, "the keeper did not understand its orders")
+            .hint("host and keeper are of different builds: `holdfast host restart`"),
+        Stage::Ring => Fault::new(Code::CannotStart, format!("the ring file could not be made: {why}"))
+            .hint("is the disk full? a smaller ring may do: --ring 256k"),
+        Stage::Terminal => Fault::new(Code::CannotStart, format!("no terminal could be had: {why}"))
+            .hint("see /proc/sys/kernel/pty/max and `holdfast doctor`"),
+        Stage::Socket => Fault::new(Code::CannotStart, format!("the keeper's socket could not be made: {why}"))
+            .hint("see `holdfast doctor` for the runtime directory"),
+        Stage::Directory => {
+            Fault::new(Code::CannotStart, format!("cannot start in {}: {why}", text(&start.cwd))).hint("give one that exists with --cwd DIR")
+        }
+        Stage::Command => {
+            let command = start.argv.first().map(|c| text(c)).unwrap_or_default();
+            Fault::new(Code::CannotStart, format!("cannot run {command}: {why}"))
+                .hint("the command is looked up in your PATH; what follows `--` is run as it is, without a shell")
+        }
+    };
+    Some(fault)
+}

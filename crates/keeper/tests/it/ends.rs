@@ -1,0 +1,91 @@
+use holdfast_abi::protocol::ToKeeper;
+
+use crate::harness::*;
+
+#[test]
+fn the_status_is_the_childs() {
+    for (script, status) in [("exit 0", 0), ("exit 3", 3 << 8), ("kill -TERM $$", 15), ("kill -KILL $$", 9)] {
+        let mut session = Session::shell(script);
+        assert_eq!(session.ended(), status, "{script}");
+    }
+}
+
+#[test]
+fn everybody_is_told_of_the_end_after_the_last_byte() {
+    let mut session = Session::raw("echo ready; read line; printf 'the last words'; exit 7");
+    session.wait_for_text("ready");
+    let mut host = session.host();
+    let mut client = session.client(&mut host, 0);
+    client.send(ToKeeper::Sleep { position: session.ring.head(), wake_at: u64::MAX });
+    host.type_in(0, 1, 1, "\n");
+    let (status, head) = host.exited();
+    assert_eq!(client.exited(), (status, head));
+    assert!(client.woken() <= head);
+    client.closed();
+    assert_eq!((session.ended(), status), (7 << 8, 7 << 8));
+    assert_eq!(session.ring.head(), head);
+    assert!(session.text().ends_with("the last words"));
+}
+
+#[test]
+fn what_runs_in_the_background_neither_keeps_the_session_nor_is_killed_by_its_end() {
+    let mut session = Session::shell("(trap '' HUP; exec sleep 1000) & echo $!; printf bye");
+    assert_eq!(session.ended(), 0);
+    let text = session.text();
+    assert!(text.ends_with("bye"), "{text}");
+    let background: u32 = text.lines().next().unwrap().trim().parse().unwrap();
+    assert!(is_alive(background));
+    holdfast_keeper::sys::kill(background as i32, libc::SIGKILL);
+}
+
+#[test]
+fn a_noisy_background_does_not_keep_the_session() {
+    let mut session = Session::raw("(trap '' HUP; exec yes) & echo $!; sleep 0.1");
+    assert_eq!(session.ended(), 0);
+}
+
+#[test]
+fn a_child_that_lets_go_of_its_terminal_and_takes_it_again_is_heard() {
+    let mut session = Session::raw(
+        "exec </dev/null >/dev/null 2>&1; sleep 0.2; echo back >/dev/tty; sleep 0.2; echo again >/dev/tty; exit 4",
+    );
+    assert_eq!(session.ended(), 4 << 8);
+    assert_eq!(session.text(), "back\nagain\n");
+}
+
+#[test]
+fn end_asks_politely_first() {
+    let mut session = Session::shell("trap 'echo asked; exit 5' HUP; echo ready; while :; do sleep 0.01; done");
+    session.wait_for_text("ready");
+    let started = std::time::Instant::now();
+    session.host().send(ToKeeper::End { grace_ms: 20_000 });
+    assert_eq!(session.ended(), 5 << 8);
+    assert!(session.text().contains("asked"));
+    assert!(started.elapsed().as_secs() < 15, "the grace was waited for in vain");
+}
+
+#[test]
+fn end_kills_daemons_and_whoever_does_not_listen() {
+    let script = "trap '' HUP TERM; (setsid sh -c 'trap \"\" HUP; echo daemon $$ >d1; (setsid sleep 1001 & echo $! >d2) ; \
+                  while :; do sleep 1; done' &) ; while [ ! -s d2 ]; do sleep 0.01; done; echo ready; \
+                  while :; do sleep 1; done";
+    let mut session = Session::shell(script);
+    session.wait_for_text("ready");
+    let daemon = |name| {
+        let text = std::fs::read_to_string(session.dir.path(name)).unwrap();
+        text.split_whitespace().last().unwrap().parse::<u32>().unwrap()
+    };
+    let daemons = [daemon("d1"), daemon("d2")];
+    assert!(daemons.iter().all(|pid| is_alive(*pid)));
+    session.host().send(ToKeeper::End { grace_ms: 100 });
+    assert_eq!(session.ended(), 9);
+    assert!(!daemons.iter().any(|pid| is_alive(*pid)));
+}
+
+#[test]
+fn a_stopped_tree_ends_too() {
+    let mut session = Session::shell("echo ready; kill -STOP $$; echo on");
+    session.wait_for_text("ready");
+    session.host().send(ToKeeper::End { grace_ms: 5000 });
+    assert_eq!(session.ended(), 1);
+}

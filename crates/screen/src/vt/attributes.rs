@@ -1,0 +1,309 @@
+//! Cell attributes: reading SGR, writing SGR.
+
+use super::Vt;
+use crate::parse::Params;
+use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
+use alacritty_terminal::vte::ansi::{Color, NamedColor, Rgb};
+
+/// Alacritty's cells have no blink; this bit of theirs is free.
+pub(crate) const BLINK: Flags = Flags::from_bits_retain(1 << 15);
+
+/// The flags that are attributes; the others say how a cell stands in its row.
+pub(crate) const STYLE: Flags = Flags::INVERSE
+    .union(Flags::BOLD)
+    .union(Flags::ITALIC)
+    .union(Flags::DIM)
+    .union(Flags::HIDDEN)
+    .union(Flags::STRIKEOUT)
+    .union(Flags::ALL_UNDERLINES)
+    .union(BLINK);
+
+const FOREGROUND: Color = Color::Named(NamedColor::Foreground);
+const BACKGROUND: Color = Color::Named(NamedColor::Background);
+
+/// What a terminal was last told about attributes, or is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Style {
+    pub(crate) fg: Color,
+    pub(crate) bg: Color,
+    pub(crate) flags: Flags,
+    pub(crate) underline: Option<Color>,
+    pub(crate) link: Option<Hyperlink>,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        Style { fg: FOREGROUND, bg: BACKGROUND, flags: Flags::empty(), underline: None, link: None }
+    }
+}
+
+impl Style {
+    pub(crate) fn of(cell: &Cell) -> Style {
+        Style {
+            fg: cell.fg,
+            bg: cell.bg,
+            flags: cell.flags & STYLE,
+            underline: cell.underline_color(),
+            link: cell.hyperlink(),
+        }
+    }
+
+    /// True when the cell has just these attributes.
+    #[inline]
+    pub(crate) fn fits(&self, cell: &Cell) -> bool {
+        self.fg == cell.fg
+            && self.bg == cell.bg
+            && self.flags == cell.flags & STYLE
+            && match &cell.extra {
+                None => self.underline.is_none() && self.link.is_none(),
+                Some(_) => self.underline == cell.underline_color() && self.link == cell.hyperlink(),
+            }
+    }
+
+    /// True without colours, flags and link.
+    #[inline]
+    pub(crate) fn is_default(&self) -> bool {
+        self.is_sgr_default() && self.link.is_none()
+    }
+
+    #[inline]
+    fn is_sgr_default(&self) -> bool {
+        self.fg == FOREGROUND && self.bg == BACKGROUND && self.flags.is_empty() && self.underline.is_none()
+    }
+
+    fn same_sgr(&self, other: &Style) -> bool {
+        self.fg == other.fg && self.bg == other.bg && self.flags == other.flags && self.underline == other.underline
+    }
+
+    /// Makes a terminal that is at `self` be at `next`.
+    pub(crate) fn change_to(&mut self, next: Style, out: &mut Vec<u8>) {
+        if !self.same_sgr(&next) {
+            write_sgr(&next, out);
+        }
+        if self.link != next.link {
+            write_link(next.link.as_ref(), out);
+        }
+        *self = next;
+    }
+
+    /// Back to the default attributes.
+    #[inline]
+    pub(crate) fn clear(&mut self, out: &mut Vec<u8>) {
+        if !self.is_default() {
+            self.change_to(Style::default(), out);
+        }
+    }
+}
+
+/// Links without an id get the empty one: equal addresses are then one link, whoever restored them.
+pub(crate) fn link(id: &str, uri: &str) -> Hyperlink {
+    Hyperlink::new(Some(id), uri.to_owned())
+}
+
+fn write_link(link: Option<&Hyperlink>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\x1b]8;");
+    if let Some(link) = link {
+        if !link.id().is_empty() {
+            out.extend_from_slice(b"id=");
+            out.extend_from_slice(link.id().as_bytes());
+        }
+        out.push(b';');
+        out.extend_from_slice(link.uri().as_bytes());
+    } else {
+        out.push(b';');
+    }
+    out.extend_from_slice(b"\x1b\\");
+}
+
+/// Writes a number without the formatting machinery, which is slow where every coloured word needs a few.
+pub(crate) fn write_number(mut number: u32, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 10];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// The SGR sequence that sets exactly these attributes from any state.
+pub(crate) fn write_sgr(style: &Style, out: &mut Vec<u8>) {
+    if style.is_sgr_default() {
+        out.extend_from_slice(b"\x1b[m");
+        return;
+    }
+    out.extend_from_slice(b"\x1b[0");
+    const FLAGS: [(Flags, &[u8]); 12] = [
+        (Flags::BOLD, b";1"),
+        (Flags::DIM, b";2"),
+        (Flags::ITALIC, b";3"),
+        (Flags::UNDERLINE, b";4"),
+        (Flags::DOUBLE_UNDERLINE, b";4:2"),
+        (Flags::UNDERCURL, b";4:3"),
+        (Flags::DOTTED_UNDERLINE, b";4:4"),
+        (Flags::DASHED_UNDERLINE, b";4:5"),
+        (BLINK, b";5"),
+        (Flags::INVERSE, b";7"),
+        (Flags::HIDDEN, b";8"),
+        (Flags::STRIKEOUT, b";9"),
+    ];
+    if !style.flags.is_empty() {
+        for (flag, code) in FLAGS {
+            if style.flags.contains(flag) {
+                out.extend_from_slice(code);
+            }
+        }
+    }
+    write_color(style.fg, 30, out);
+    write_color(style.bg, 40, out);
+    match style.underline {
+        Some(Color::Indexed(index)) => {
+            out.extend_from_slice(b";58:5:");
+            write_number(index.into(), out);
+        }
+        Some(Color::Spec(rgb)) => {
+            out.extend_from_slice(b";58:2:");
+            for part in [rgb.r, rgb.g, rgb.b] {
+                out.push(b':');
+                write_number(part.into(), out);
+            }
+        }
+        Some(Color::Named(_)) | None => {}
+    }
+    out.push(b'm');
+}
+
+fn write_color(color: Color, base: u32, out: &mut Vec<u8>) {
+    match color {
+        Color::Named(_) => {}
+        Color::Indexed(index) => {
+            out.push(b';');
+            match u32::from(index) {
+                n @ 0..8 => write_number(base + n, out),
+                n @ 8..16 => write_number(base + 60 + n - 8, out),
+                n => {
+                    write_number(base + 8, out);
+                    out.extend_from_slice(b";5;");
+                    write_number(n, out);
+                }
+            }
+        }
+        Color::Spec(rgb) => {
+            out.push(b';');
+            write_number(base + 8, out);
+            out.extend_from_slice(b";2");
+            for part in [rgb.r, rgb.g, rgb.b] {
+                out.push(b';');
+                write_number(part.into(), out);
+            }
+        }
+    }
+}
+
+impl Vt {
+    /// The SGR part of the pen.
+    pub(crate) fn sgr(&mut self, params: &Params) {
+        apply_sgr(&mut self.grid.cursor.template, params);
+    }
+}
+
+/// Applies an SGR sequence to a pen.
+pub(crate) fn apply_sgr(pen: &mut Cell, params: &Params) {
+    let values = params.all();
+    if values.is_empty() {
+        return reset(pen);
+    }
+    let mut at = 0;
+    while at < values.len() {
+        let group = params.group(at);
+        let mut used = group.len();
+        match values[at] {
+            0 => reset(pen),
+            1 => pen.flags.insert(Flags::BOLD),
+            2 => pen.flags.insert(Flags::DIM),
+            3 => pen.flags.insert(Flags::ITALIC),
+            4 => underline(pen, group.get(1).copied().unwrap_or(1)),
+            5 | 6 => pen.flags.insert(BLINK),
+            7 => pen.flags.insert(Flags::INVERSE),
+            8 => pen.flags.insert(Flags::HIDDEN),
+            9 => pen.flags.insert(Flags::STRIKEOUT),
+            21 => underline(pen, 2),
+            22 => pen.flags.remove(Flags::BOLD | Flags::DIM),
+            23 => pen.flags.remove(Flags::ITALIC),
+            24 => pen.flags.remove(Flags::ALL_UNDERLINES),
+            25 => pen.flags.remove(BLINK),
+            27 => pen.flags.remove(Flags::INVERSE),
+            28 => pen.flags.remove(Flags::HIDDEN),
+            29 => pen.flags.remove(Flags::STRIKEOUT),
+            n @ 30..=37 => pen.fg = Color::Indexed((n - 30) as u8),
+            n @ 90..=97 => pen.fg = Color::Indexed((n - 90 + 8) as u8),
+            n @ 40..=47 => pen.bg = Color::Indexed((n - 40) as u8),
+            n @ 100..=107 => pen.bg = Color::Indexed((n - 100 + 8) as u8),
+            39 => pen.fg = FOREGROUND,
+            49 => pen.bg = BACKGROUND,
+            59 => pen.set_underline_color(None),
+            n @ (38 | 48 | 58) => {
+                let (color, taken) = color(params, at);
+                used = taken;
+                if let Some(color) = color {
+                    match n {
+                        38 => pen.fg = color,
+                        48 => pen.bg = color,
+                        _ => pen.set_underline_color(Some(color)),
+                    }
+                }
+            }
+            _ => {}
+        }
+        at += used.max(1);
+    }
+}
+
+fn reset(pen: &mut Cell) {
+    pen.fg = FOREGROUND;
+    pen.bg = BACKGROUND;
+    pen.flags = Flags::empty();
+    if pen.extra.is_some() {
+        pen.set_underline_color(None);
+    }
+}
+
+fn underline(pen: &mut Cell, kind: u16) {
+    pen.flags.remove(Flags::ALL_UNDERLINES);
+    pen.flags.insert(match kind {
+        0 => Flags::empty(),
+        2 => Flags::DOUBLE_UNDERLINE,
+        3 => Flags::UNDERCURL,
+        4 => Flags::DOTTED_UNDERLINE,
+        5 => Flags::DASHED_UNDERLINE,
+        _ => Flags::UNDERLINE,
+    });
+}
+
+/// The colour of 38, 48 or 58 at `at`, in either notation, and how many values it took.
+fn color(params: &Params, at: usize) -> (Option<Color>, usize) {
+    let values = params.all();
+    let group = params.group(at);
+    let byte = |value: u16| value.min(255) as u8;
+    let rgb = |r: u16, g: u16, b: u16| Some(Color::Spec(Rgb { r: byte(r), g: byte(g), b: byte(b) }));
+    if group.len() > 1 {
+        let color = match group {
+            [_, 5, index, ..] => Some(Color::Indexed(byte(*index))),
+            [_, 2, r, g, b] => rgb(*r, *g, *b),
+            [_, 2, _, r, g, b, ..] => rgb(*r, *g, *b),
+            _ => None,
+        };
+        return (color, group.len());
+    }
+    match values.get(at + 1..) {
+        Some([5, index, ..]) => (Some(Color::Indexed(byte(*index))), 3),
+        Some([2, r, g, b, ..]) => (rgb(*r, *g, *b), 5),
+        Some([5, ..]) => (None, 2),
+        Some([2, rest @ ..]) => (None, 2 + rest.len()),
+        _ => (None, 1),
+    }
+}

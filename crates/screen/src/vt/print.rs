@@ -1,0 +1,175 @@
+//! Writing characters.
+
+use super::Vt;
+use crate::vt::Modes;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::vte::ansi::StandardCharset;
+use unicode_width::UnicodeWidthChar;
+
+/// Marks one cell may carry: more than any script needs, and a bound on what a hostile stream can hang on a cell.
+pub(crate) const COMBINING_MAX: usize = 16;
+
+/// Columns a character takes: 0, 1 or 2, as xterm.js counts with Unicode 11.
+#[inline]
+pub(crate) fn width(c: char) -> usize {
+    if c < '\u{300}' {
+        // Soft hyphen: xterm.js gives it a column, unicode-width none.
+        return 1;
+    }
+    c.width().unwrap_or(0).min(2)
+}
+
+impl Vt {
+    /// Writes printable ASCII.
+    pub(crate) fn print_ascii(&mut self, mut run: &[u8]) {
+        let Some(last) = run.last() else { return };
+        self.last_char = Some(char::from(*last));
+        let charset = self.grid.cursor.charsets[self.charset];
+        if charset != StandardCharset::Ascii || self.modes.has(Modes::INSERT) {
+            for byte in run {
+                self.put(char::from(*byte), 1);
+            }
+            return;
+        }
+        let cols = self.cols();
+        while !run.is_empty() {
+            if self.grid.cursor.input_needs_wrap {
+                if !self.modes.has(Modes::WRAP) {
+                    // Every further character replaces the last column's.
+                    run = &run[run.len() - 1..];
+                    self.grid.cursor.input_needs_wrap = false;
+                } else {
+                    self.wrap();
+                }
+            }
+            let (column, row, _) = self.place();
+            let count = run.len().min(cols - column);
+            self.split_wide(row, column, column + count);
+            let pen = self.grid.cursor.template.clone();
+            let cells = &mut self.grid[Line(row as i32)][Column(column)..Column(column + count)];
+            for (cell, byte) in cells.iter_mut().zip(run) {
+                cell.c = char::from(*byte);
+                cell.fg = pen.fg;
+                cell.bg = pen.bg;
+                cell.flags = pen.flags;
+                if cell.extra.is_some() || pen.extra.is_some() {
+                    cell.extra = pen.extra.clone();
+                }
+            }
+            run = &run[count..];
+            self.advance(column + count, cols);
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, column: usize, cols: usize) {
+        let cursor = &mut self.grid.cursor;
+        cursor.input_needs_wrap = column >= cols;
+        cursor.point.column = Column(column.min(cols - 1));
+    }
+
+    /// Writes one character that is not ASCII.
+    pub(crate) fn print(&mut self, c: char) {
+        match width(c) {
+            0 => self.combine(c),
+            n => {
+                self.last_char = Some(c);
+                self.put(c, n);
+            }
+        }
+    }
+
+    /// REP.
+    pub(crate) fn repeat(&mut self, count: usize) {
+        let Some(c) = self.last_char else { return };
+        // More than two screens of it look the same; the bound keeps a hostile count cheap.
+        let most = 2 * self.cols() * self.rows();
+        for _ in 0..count.min(most) {
+            self.put(c, width(c));
+        }
+    }
+
+    /// Hangs a mark on the character before the cursor.
+    fn combine(&mut self, c: char) {
+        let (mut column, row, pending) = self.place();
+        if !pending {
+            if column == 0 {
+                return;
+            }
+            column -= 1;
+        }
+        let line = &mut self.grid[Line(row as i32)];
+        if column > 0 && line[Column(column)].flags.contains(Flags::WIDE_CHAR_SPACER) {
+            column -= 1;
+        }
+        let cell = &mut line[Column(column)];
+        if cell.zerowidth().is_none_or(|marks| marks.len() < COMBINING_MAX) {
+            cell.push_zerowidth(c);
+        }
+    }
+
+    /// Goes to the next row and notes that the text goes on there.
+    fn wrap(&mut self) {
+        let cols = self.cols();
+        let (_, row, _) = self.place();
+        self.grid[Line(row as i32)][Column(cols - 1)].flags.insert(Flags::WRAPLINE);
+        if row == self.region.1 {
+            self.scroll_up(1);
+        } else if row + 1 < self.rows() {
+            self.grid.cursor.point.line = Line(row as i32 + 1);
+        } else {
+            self.unwrap_row(row);
+        }
+        self.grid.cursor.point.column = Column(0);
+        self.grid.cursor.input_needs_wrap = false;
+    }
+
+    fn put(&mut self, c: char, width: usize) {
+        // The underscore stays, as in xterm.js: a blank in its place only ever surprised.
+        let c = if c == '_' { c } else { self.grid.cursor.charsets[self.charset].map(c) };
+        let cols = self.cols();
+        let (mut column, mut row, pending) = self.place();
+        if pending || column + width > cols {
+            if self.modes.has(Modes::WRAP) {
+                if !pending {
+                    self.leave_spacer(row, column);
+                }
+                self.wrap();
+                (column, row, _) = self.place();
+            } else {
+                if width == 2 {
+                    return;
+                }
+                column = cols - 1;
+            }
+        }
+        if self.modes.has(Modes::INSERT) {
+            let pen = self.grid.cursor.template.clone();
+            self.insert_cells(row, column, width);
+            self.grid.cursor.template = pen;
+        }
+        self.split_wide(row, column, column + width);
+        let pen = &self.grid.cursor.template;
+        let mut cell = Cell { c, fg: pen.fg, bg: pen.bg, flags: pen.flags, extra: pen.extra.clone() };
+        let line = &mut self.grid[Line(row as i32)];
+        if width == 2 {
+            let mut spacer = cell.clone();
+            spacer.c = ' ';
+            spacer.flags.insert(Flags::WIDE_CHAR_SPACER);
+            line[Column(column + 1)] = spacer;
+            cell.flags.insert(Flags::WIDE_CHAR);
+        }
+        line[Column(column)] = cell;
+        self.advance(column + width, cols);
+    }
+
+    /// The last column stays empty when a wide character does not fit into it.
+    fn leave_spacer(&mut self, row: usize, column: usize) {
+        self.split_wide(row, column, column + 1);
+        let mut spacer = self.grid.cursor.template.clone();
+        spacer.c = ' ';
+        spacer.flags.insert(Flags::LEADING_WIDE_CHAR_SPACER);
+        self.grid[Line(row as i32)][Column(column)] = spacer;
+    }
+}
