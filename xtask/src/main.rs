@@ -61,7 +61,7 @@ Checks what no compiler checks:
   reasons     every dependency line of every Cargo.toml ends with `# what it is for`
   long        files over 600 lines and functions over 80 are in xtask/long.txt, and no longer than it says
   frames      frame numbers in the code are those of their written spec
-  words       no machine paths, registry hosts, todo!(), ignored tests, sleeping tests (xtask/allow.txt has exceptions)
+  words       no machine paths, registry hosts, todo!(), ignored tests, sleeping tests (exceptions: xtask/allow.txt)
   documents   decisions are numbered and listed; ARCHITECTURE.md is at most 300 lines
   npm         every package-lock.json is one that `cargo xtask test` installs
 

@@ -74,9 +74,14 @@ impl Failure {
         text
     }
 
-    /// What one line of a list says about it.
+    /// What went wrong.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// What to do about it; may be empty.
+    pub fn advice(&self) -> &str {
+        &self.hint
     }
 }
 
@@ -94,7 +99,8 @@ fn chain(error: &dyn Error) -> String {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Failure {
-        let code = serde_json::to_value(fault.code).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+        let code =
+            serde_json::to_value(fault.code).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
         Failure { code, message: fault.message, hint: fault.hint, status: 1 }
     }
 }

@@ -89,11 +89,7 @@ impl Link<'_> {
     }
 
     /// Asks once: for what must look at the world again before it asks again.
-    pub fn once<O: Operation>(
-        &mut self,
-        params: &O::Params,
-        bytes: &[u8],
-    ) -> Result<(O::Answer, Vec<u8>), CallError> {
+    pub fn once<O: Operation>(&mut self, params: &O::Params, bytes: &[u8]) -> Result<(O::Answer, Vec<u8>), CallError> {
         let answer = self.connection.call_with_bytes::<O>(params, bytes);
         if answer.is_ok() {
             self.breaks = 0;

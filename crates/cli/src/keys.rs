@@ -15,7 +15,10 @@ pub struct KeyError;
 
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no such key; keys are like C-c, M-x, Enter, Tab, Esc, Space, BSpace, Up, Home, PgUp, Delete, F1, or a character")
+        write!(
+            f,
+            "no such key; keys are like C-c, M-x, Enter, Tab, Esc, Space, BSpace, Up, Home, PgUp, Delete, F1, or a character"
+        )
     }
 }
 
@@ -41,9 +44,8 @@ impl FromStr for Key {
     fn from_str(text: &str) -> Result<Key, KeyError> {
         let mut held = Held::default();
         let mut rest = text;
-        loop {
-            // `C--` is Control and a hyphen: a prefix counts only where a key follows it.
-            let Some((prefix, key)) = rest.split_at_checked(2).filter(|(_, key)| !key.is_empty()) else { break };
+        // `C--` is Control and a hyphen: a prefix counts only where a key follows it.
+        while let Some((prefix, key)) = rest.split_at_checked(2).filter(|(_, key)| !key.is_empty()) {
             match prefix {
                 "C-" | "c-" => held.control = true,
                 "M-" | "m-" => held.meta = true,

@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn bytes_read_with_and_without_units() {
-        for (text, bytes) in [("262144", 262_144), ("512k", 512 << 10), ("1MiB", 1 << 20), ("2 m", 2 << 20), ("1g", 1 << 30)]
+        for (text, bytes) in
+            [("262144", 262_144), ("512k", 512 << 10), ("1MiB", 1 << 20), ("2 m", 2 << 20), ("1g", 1 << 30)]
         {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }

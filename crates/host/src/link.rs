@@ -44,8 +44,9 @@ impl Link {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => LinkError::Gone,
             _ => LinkError::Io(error),
         })?;
-        let link =
-            Link { socket: AsyncFd::register(socket).map_err(io::Error::from)?, queued: RefCell::default(), scratch: RefCell::new(Vec::new()) };
+        // SAFETY: an owned descriptor: it stays open, and the same, for as long as it is registered.
+        let socket = unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)?;
+        let link = Link { socket, queued: RefCell::default(), scratch: RefCell::new(Vec::new()) };
         link.send(ToKeeper::Hello { version: VERSION, role: 1, token: secret })?;
         let greeting = tokio::time::timeout(Duration::from_millis(WELCOME_MS), link.greeting());
         let welcome = greeting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;

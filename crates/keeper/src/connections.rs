@@ -124,14 +124,14 @@ impl Connections {
     }
 
     /// A newcomer.
-    pub fn add(&mut self, socket: OwnedFd, pid: u32, head: u64) {
+    pub fn add(&mut self, socket: OwnedFd, pid: u32) {
         // Zero and the largest number have meanings of their own.
         self.last_number = if self.last_number >= WRITER_HOST - 1 { 1 } else { self.last_number + 1 };
         self.list.push(Connection {
             number: self.last_number,
             pid,
             role: Role::Newcomer,
-            follower: Follower::watching(head),
+            follower: Follower::watching(0),
             is_screen: false,
             wake_at: None,
             tty: None,

@@ -46,7 +46,7 @@ impl Keeper {
         let mut buffer = std::mem::take(&mut self.buffer);
         let received = sys::receive(self.connections[at].socket(), &mut buffer);
         match received {
-            Received::Datagram(length) => match ToKeeper::decode(&buffer[..length]) {
+            Received::Datagram => match ToKeeper::decode(&buffer) {
                 Ok(frame) => self.handle(at, frame),
                 Err(FrameError::Unknown(_)) => self.refuse(at, refused::UNKNOWN, 0, 0),
                 Err(FrameError::Malformed) => self.refuse_frame(at),
@@ -56,7 +56,7 @@ impl Keeper {
             Received::Gone => self.connections[at].gone = true,
         }
         self.buffer = buffer;
-        matches!(received, Received::Datagram(_) | Received::Oversized)
+        matches!(received, Received::Datagram | Received::Oversized)
     }
 
     /// Refuses something, with the newest fence.
@@ -74,14 +74,12 @@ impl Keeper {
 
     /// A newcomer's first frame, if it is there. The host is heard first: it may just have announced the token.
     pub(crate) fn greet(&mut self, at: usize) {
-        let mut buffer = [0; 64];
-        let received = sys::receive(self.connections[at].socket(), &mut buffer);
-        let hello = match received {
+        let hello = match sys::receive(self.connections[at].socket(), &mut self.buffer) {
             Received::Nothing => return,
-            Received::Datagram(length) => ToKeeper::decode(&buffer[..length]).ok(),
+            Received::Datagram => ToKeeper::decode(&self.buffer).ok(),
             Received::Oversized | Received::Gone => None,
         };
-        let Some(ToKeeper::Hello { version, role, token }) = hello else {
+        let Some(&ToKeeper::Hello { version, role, token }) = hello.as_ref() else {
             self.connections[at].gone = true;
             return;
         };

@@ -27,6 +27,9 @@ const CROWDED_MS: u64 = 1000;
 /// Newcomers that may be undecided at once, beyond the connections that are greeted.
 const NEWCOMERS_MAX: usize = 8;
 
+/// What the kernel tells of one signal.
+const SIGNAL_BYTES: usize = std::mem::size_of::<libc::signalfd_siginfo>();
+
 const TERMINAL: usize = 0;
 const LISTENER: usize = 1;
 const SIGNALS: usize = 2;
@@ -97,7 +100,7 @@ impl Keeper {
             ghost: None,
             log_drained: 0,
             log_armed: false,
-            buffer: vec![0; FRAME_BYTES_MAX],
+            buffer: Vec::with_capacity(FRAME_BYTES_MAX),
             scratch: Vec::new(),
             status: None,
             last_output_bytes: 0,
@@ -238,8 +241,7 @@ impl Keeper {
 
     /// Reaps whoever has ended; as a subreaper also the session's orphans.
     pub(crate) fn reap(&mut self) {
-        let mut scrap = [0; 128];
-        while sys::read(self.parts.signals.as_fd(), &mut scrap).is_ok_and(|count| count > 0) {}
+        while sys::read(self.parts.signals.as_fd(), &mut self.scratch, SIGNAL_BYTES).is_ok() {}
         loop {
             match sys::reap() {
                 Reaped::Child(pid, status) if pid == self.parts.child => self.status = Some(status),
@@ -272,7 +274,7 @@ impl Keeper {
             }
             match sys::socket::accept(self.parts.listener.as_fd()) {
                 Ok(socket) => match sys::socket::peer(socket.as_fd()) {
-                    Ok((pid, user)) if user == own_user || user == 0 => self.connections.add(socket, pid, self.head),
+                    Ok((pid, user)) if user == own_user || user == 0 => self.connections.add(socket, pid),
                     Ok(_) | Err(_) => drop(socket),
                 },
                 Err(error) => match sys::errno(&error) {

@@ -156,8 +156,8 @@ impl Keeper {
             return;
         }
         let mut buffer = std::mem::take(&mut self.buffer);
-        match sys::read(tty.file(), &mut buffer[..room]) {
-            Ok(count @ 1..) => self.take_keys(at, &buffer[..count], now_ms),
+        match sys::read(tty.file(), &mut buffer, room) {
+            Ok(1..) => self.take_keys(at, &buffer, now_ms),
             Err(error) if matches!(sys::errno(&error), libc::EAGAIN | libc::EINTR) => {}
             Ok(_) | Err(_) => self.lose_tty(at),
         }

@@ -57,7 +57,7 @@ pub fn start() -> Option<Keeper> {
     let result = read_block(&mut host).and_then(|start| session(&start));
     let keeper_pid = std::process::id();
     let answer = match &result {
-        Ok(keeper) => Started { stage: Stage::Running, errno: 0, keeper_pid, child_pid: keeper.child_pid() },
+        Ok(parts) => Started { stage: Stage::Running, errno: 0, keeper_pid, child_pid: parts.child as u32 },
         Err(failed) => Started { stage: failed.stage, errno: failed.errno, keeper_pid, child_pid: 0 },
     };
     // A host that died meanwhile finds the session by its files.
@@ -66,13 +66,14 @@ pub fn start() -> Option<Keeper> {
     if let Ok(null) = sys::null() {
         let _ = sys::redirect(null.as_fd(), 0);
     }
-    // The block and the environment are gone; a session that idles for weeks should not keep their pages.
+    // The block and the environment are gone; a session that idles for weeks should not keep their pages. What the keeper
+    // needs is only allocated now, from pages that are not touched before they are used.
     // SAFETY: no memory that is in use is touched.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::malloc_trim(0);
     }
-    result.ok()
+    result.ok().map(Keeper::new)
 }
 
 fn read_block(host: &mut File) -> Result<Start, Failed> {
@@ -92,7 +93,7 @@ fn read_block(host: &mut File) -> Result<Start, Failed> {
     if paths_hold { Ok(start) } else { Err(nonsense()) }
 }
 
-fn session(start: &Start) -> Result<Keeper, Failed> {
+fn session(start: &Start) -> Result<Parts, Failed> {
     let signals = detach().map_err(Failed::at(Stage::Block))?;
     let mut made = Made::default();
     let ring = make_ring(start, &mut made).map_err(Failed::at(Stage::Ring))?;
@@ -105,7 +106,7 @@ fn session(start: &Start) -> Result<Keeper, Failed> {
     made.0.clear();
     ring.header().child_pid.store(child as u32, Ordering::Relaxed);
     ring.header().state.store(STATE_RUNNING, Ordering::Release);
-    Ok(Keeper::new(Parts { ring, terminal, child, signals, listener, socket_path, secret: start.secret, size }))
+    Ok(Parts { ring, terminal, child, signals, listener, socket_path, secret: start.secret, size })
 }
 
 /// Cuts every tie to whoever started us: its session, its descriptors, its directory, its signals.

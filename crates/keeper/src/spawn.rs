@@ -113,8 +113,9 @@ fn exec(program: &CStr, argv: &[CString], env: &[CString], terminal: &CStr) -> i
         libc::posix_spawn_file_actions_adddup2(&mut actions, 0, 2);
         libc::sigemptyset(&mut signals);
         libc::posix_spawnattr_setsigmask(&mut attributes, &signals);
-        // All of them: what the host or a background shell ignores would stay ignored in the session for ever.
-        libc::sigfillset(&mut signals);
+        // All of them: what the host or a background shell ignores would stay ignored in the session for ever. Filled by hand,
+        // since sigfillset leaves out two that the C library keeps for itself, and posix_spawn would ignore those.
+        std::ptr::write_bytes(&mut signals, 0xff, 1);
         libc::posix_spawnattr_setsigdefault(&mut attributes, &signals);
         libc::posix_spawnattr_setflags(&mut attributes, flags as libc::c_short);
         let error =

@@ -79,9 +79,9 @@ pub fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
 /// What a socket had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// A datagram of this length.
-    Datagram(usize),
-    /// A datagram larger than the buffer; it is gone.
+    /// A datagram: it is in the buffer.
+    Datagram,
+    /// A datagram larger than the buffer; it is lost.
     Oversized,
     /// Nothing now.
     Nothing,
@@ -89,16 +89,28 @@ pub enum Received {
     Gone,
 }
 
-/// Takes one datagram.
-pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Received {
+/// Takes one datagram, of at most the buffer's capacity, into the buffer.
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Received {
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-    // SAFETY: the buffer is valid for its length; MSG_TRUNC tells the real length but writes no more than that.
-    let count = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), flags) };
+    let capacity = buffer.capacity();
+    buffer.clear();
+    // SAFETY: so much is allocated; MSG_TRUNC tells the real length but writes no more than that.
+    let receive =
+        |to: *mut u8| unsafe { libc::recv(socket.as_raw_fd(), to.cast(), capacity, flags) };
+    let mut count = receive(buffer.as_mut_ptr());
+    if count < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ECONNRESET) {
+        // Told once, before what the other side had sent; that is still there.
+        count = receive(buffer.as_mut_ptr());
+    }
     match count {
         // An empty datagram and the end look the same.
         0 if has_hung_up(socket) => Received::Gone,
-        0.. if count as usize > buffer.len() => Received::Oversized,
-        0.. => Received::Datagram(count as usize),
+        0.. if count as usize > capacity => Received::Oversized,
+        0.. => {
+            // SAFETY: the kernel wrote so many bytes, and they fit.
+            unsafe { buffer.set_len(count as usize) };
+            Received::Datagram
+        }
         _ => match io::Error::last_os_error().raw_os_error() {
             Some(libc::EAGAIN | libc::EINTR) => Received::Nothing,
             _ => Received::Gone,
@@ -119,15 +131,20 @@ pub fn send(socket: BorrowedFd<'_>, datagram: &[u8]) -> io::Result<()> {
 pub fn close_after_last_words(socket: OwnedFd) {
     // SAFETY: no memory is involved.
     unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RD) };
-    let mut scrap = [0u8; 16];
-    while matches!(receive(socket.as_fd(), &mut scrap), Received::Datagram(1..) | Received::Oversized) {}
+    let mut scrap = Vec::with_capacity(16);
+    while matches!(receive(socket.as_fd(), &mut scrap), Received::Datagram | Received::Oversized) {}
 }
 
-/// Reads what is there; 0 is the end.
-pub fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the buffer is valid for its length.
-    let count = unsafe { libc::read(file.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+/// Reads what is there into the buffer, at most `room` bytes; nothing read is the end.
+pub fn read(file: BorrowedFd<'_>, buffer: &mut Vec<u8>, room: usize) -> io::Result<usize> {
+    buffer.clear();
+    buffer.reserve(room);
+    // SAFETY: so much is reserved.
+    let count = unsafe { libc::read(file.as_raw_fd(), buffer.as_mut_ptr().cast(), room) };
+    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel wrote so many bytes.
+    unsafe { buffer.set_len(count) };
+    Ok(count)
 }
 
 /// Writes what fits.

@@ -320,7 +320,7 @@ impl<'a> Reader<'a> {
             }
             at += count;
         }
-        mend(row)
+        check_pairs(row)
     }
 }
 
@@ -329,7 +329,7 @@ fn check(c: char) -> Read<char> {
 }
 
 /// Refuses rows in which wide characters and their second halves do not pair up: the editing code relies on it.
-fn mend(row: &mut Row<Cell>) -> Read<()> {
+fn check_pairs(row: &Row<Cell>) -> Read<()> {
     let cells = &row[..];
     let wide = |at: usize| cells.get(at).is_some_and(|cell| cell.flags.contains(Flags::WIDE_CHAR));
     let spacer = |at: usize| cells.get(at).is_some_and(|cell| cell.flags.contains(Flags::WIDE_CHAR_SPACER));

@@ -127,6 +127,15 @@ fn pending_boundary(pending: &[u8]) -> Result<Option<Boundary>, KeyframeError> {
     }
 }
 
+/// Puts the right checksum behind a body, for tests that damage one.
+#[doc(hidden)]
+#[must_use]
+pub fn sign_keyframe_for_tests(mut body: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(&body);
+    body.extend_from_slice(&sum);
+    body
+}
+
 /// Eight bytes at a time. Each step is a bijection, so damage within one word never goes unseen.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -25,6 +25,8 @@ mod vt;
 pub use filter::QueryFilter;
 pub use history::{history_ansi, history_text};
 pub use keyframe::KeyframeError;
+#[doc(hidden)]
+pub use keyframe::sign_keyframe_for_tests;
 pub use marks::{Mark, MarkKind, Reply, TerminalColors};
 pub use plain::PlainText;
 pub use repaint::leave;

@@ -107,7 +107,6 @@ impl Painter {
     /// Rows below each other; `continued` when the first one goes on where the cursor is.
     fn rows<'a>(&mut self, rows: impl Iterator<Item = &'a Row<Cell>>, mut continued: bool) {
         let mut rows = rows.peekable();
-        let mut tinted = self.style.bg != PLAIN;
         while let Some(row) = rows.next() {
             let next = rows.peek().copied();
             let wrapped = next.is_some() && is_wrapped(row);
@@ -116,11 +115,11 @@ impl Painter {
                 end = end.max(1);
             }
             encode_cells(&row[Column(0)..Column(end)], &mut self.style, &mut self.out);
-            if continued && tinted && end < self.cols {
+            // The terminal filled this row with the background of the character that wrapped into it.
+            if continued && row[Column(0)].bg != PLAIN && end < self.cols {
                 self.style.clear(&mut self.out);
                 self.out.extend_from_slice(b"\x1b[K");
             }
-            tinted = wrapped && self.style.bg != PLAIN;
             if !wrapped && next.is_some() {
                 if self.style.bg != PLAIN {
                     self.style.clear(&mut self.out);

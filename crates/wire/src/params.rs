@@ -226,6 +226,8 @@ pub struct AttachAnswer {
     pub fence: u64,
     /// This terminal answers the session's queries; the others filter them out.
     pub answers: bool,
+    /// There are lines above the screen: ask for them by `session.paint`.
+    pub has_history: bool,
 }
 
 /// Asks for the screen again.

@@ -5,7 +5,7 @@ use super::Problem;
 use super::rust::{Mark, Sources};
 use super::tree::Tree;
 
-/// The exceptions: `path | rule | why`, one a line.
+/// The exceptions: `path | rule | how often | why`, one a line.
 const ALLOW: &str = "xtask/allow.txt";
 /// This file names what it forbids.
 const OURSELVES: &str = "xtask/src/tidy/words.rs";
@@ -55,17 +55,18 @@ fn judge(allow: &str, mut found: Vec<Found>) -> Vec<Problem> {
     for (i, line) in allow.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')) {
         let at = format!("{ALLOW}:{}", i + 1);
         let fields: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [path, rule, why] = fields.as_slice() else {
-            problems.push(Problem::new(at, "not `path | rule | why`"));
+        let &[path, rule, times, why] = fields.as_slice() else {
+            problems.push(Problem::new(at, "not `path | rule | how often | why`"));
             continue;
         };
         if why.is_empty() {
             problems.push(Problem::new(&*at, "an exception without a reason"));
         }
-        let before = found.len();
-        found.retain(|found| found.path != *path || found.rule != *rule);
-        if found.len() == before {
-            problems.push(Problem::new(at, format!("{path} no longer needs this exception: take the line off")));
+        let is_this = |found: &Found| found.path == path && found.rule == rule;
+        match found.iter().filter(|found| is_this(found)).count() {
+            0 => problems.push(Problem::new(at, format!("{path} no longer needs this exception: take the line off"))),
+            count if times.parse() == Ok(count) => found.retain(|found| !is_this(found)),
+            count => problems.push(Problem::new(at, format!("{path} has {count} of rule `{rule}`, not {times}"))),
         }
     }
     problems.extend(found.into_iter().map(|found| {
@@ -167,9 +168,15 @@ mod tests {
     #[test]
     fn an_exception_needs_a_reason_and_a_use() {
         let test = ("crates/x/tests/a.rs", "fn a() { sleep(D) }");
-        assert_eq!(found(&[test, (ALLOW, "crates/x/tests/a.rs | sleep | the one poll loop")]), [""; 0]);
-        assert_eq!(found(&[test, (ALLOW, "crates/x/tests/a.rs | sleep |")]).len(), 1);
-        assert_eq!(found(&[test, (ALLOW, "crates/x/tests/a.rs | todo | x")]).len(), 2);
-        assert_eq!(found(&[(ALLOW, "crates/x/tests/a.rs sleep")]).len(), 1);
+        let with = |line| found(&[test, (ALLOW, line)]);
+        assert_eq!(with("crates/x/tests/a.rs | sleep | 1 | the one poll loop"), [""; 0]);
+        assert_eq!(with("crates/x/tests/a.rs | sleep | 1 |").len(), 1);
+        assert_eq!(
+            with("crates/x/tests/a.rs | sleep | 2 | two loops").len(),
+            2,
+            "the entry is wrong, and excuses nothing"
+        );
+        assert_eq!(with("crates/x/tests/a.rs | todo | 1 | x").len(), 2);
+        assert_eq!(with("crates/x/tests/a.rs sleep").len(), 2);
     }
 }

@@ -88,7 +88,8 @@ pub fn refuse_nested(what: &str) -> Result<(), Failure> {
     let Some(id) = std::env::var_os("HOLDFAST_SESSION").filter(|id| !id.is_empty()) else { return Ok(()) };
     let name = std::env::var_os("HOLDFAST_SESSION_NAME").filter(|name| !name.is_empty()).unwrap_or(id);
     let name = name.to_string_lossy();
-    let message = format!("this terminal is inside session {name}: {what} would put one session's terminal into another");
+    let message =
+        format!("this terminal is inside session {name}: {what} would put one session's terminal into another");
     Err(Failure::new("nested", message).hint("detach first; from here, sessions can be started with `holdfast new -d`"))
 }
 

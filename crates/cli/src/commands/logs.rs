@@ -6,6 +6,7 @@ use crate::here::Here;
 use crate::show::{print, print_json, say};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use holdfast_screen::PlainText;
 use holdfast_types::Offset;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Gap, ReadAnswer, ReadParams};
@@ -21,8 +22,8 @@ pub fn logs(here: &Here, args: &LogsArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
     // The id: a name may go to another session while we follow.
     let session = link.get(&args.of.session)?.id.to_string();
-    let mut printer = Printer::new(here.json, args.follow, args.plain);
     let mut from = args.from.unwrap_or(0);
+    let mut printer = Printer::new(here.json, args.follow, args.plain, from);
     // Without --follow, what is there now: a session that never stops writing must not keep us for ever.
     let mut until: Option<Offset> = None;
     loop {
@@ -55,20 +56,160 @@ enum Printer {
     /// As it came.
     Raw,
     /// Without escape sequences.
-    Plain(Box<holdfast_screen::PlainText>),
+    Plain(PlainText),
     /// A JSON document a line.
-    Lines(Cutter),
+    Lines(Lines),
     /// One JSON document at the end.
-    Document { from: Option<Offset>, bytes: Vec<u8>, gaps: Vec<Gap>, plain: bool },
+    Document { from: Offset, bytes: Vec<u8>, gaps: Vec<Gap>, plain: bool },
 }
 
 impl Printer {
-    fn new(json: bool, follow: bool, plain: bool) -> Printer {
+    fn new(json: bool, follow: bool, plain: bool, from: Offset) -> Printer {
         match (json, follow) {
-            (true, true) => Printer::Lines(Cutter { kept: Vec::new(), plain: plain.then(Default::default) }),
-            (true, false) => Printer::Document { from: None, bytes: vec![], gaps: vec![], plain },
-            (false, _) if plain => Printer::Plain(Box::default()),
+            (true, true) => Printer::Lines(Lines { kept: vec![], plain: plain.then(PlainText::new) }),
+            (true, false) => Printer::Document { from, bytes: vec![], gaps: vec![], plain },
+            (false, _) if plain => Printer::Plain(PlainText::new()),
             (false, _) => Printer::Raw,
+        }
+    }
+
+    fn take(&mut self, answer: &ReadAnswer, bytes: &[u8]) -> Result<(), Failure> {
+        if let Some(gap) = answer.gap {
+            self.gap(gap)?;
+        }
+        match self {
+            Printer::Raw => print(bytes),
+            Printer::Plain(plain) => {
+                let mut text = Vec::new();
+                plain.feed(bytes, &mut text);
+                print(text)
+            }
+            Printer::Lines(lines) => lines.take(answer.from, bytes),
+            Printer::Document { bytes: all, .. } => {
+                all.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn gap(&mut self, gap: Gap) -> Result<(), Failure> {
+        match self {
+            Printer::Raw => say_gap(gap),
+            Printer::Plain(plain) => {
+                say_gap(gap);
+                // The gap may have begun inside a sequence.
+                *plain = PlainText::new();
+            }
+            Printer::Lines(lines) => {
+                lines.flush(gap.from)?;
+                lines.plain = lines.plain.as_ref().map(|_| PlainText::new());
+                print_line(&json!({ "gap": gap }))?;
+            }
+            Printer::Document { gaps, .. } => gaps.push(gap),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, answer: &ReadAnswer) -> Result<(), Failure> {
+        match &mut self {
+            Printer::Raw | Printer::Plain(_) => Ok(()),
+            Printer::Lines(lines) => {
+                lines.flush(answer.to)?;
+                print_line(&json!({"end": {"offset": answer.to}}))
+            }
+            Printer::Document { from, bytes, gaps, plain } => {
+                let text = if *plain {
+                    let mut text = Vec::new();
+                    PlainText::new().feed(bytes, &mut text);
+                    text
+                } else {
+                    std::mem::take(bytes)
+                };
+                let mut document = json!({
+                    "from": from,
+                    "to": answer.to,
+                    "end": answer.end,
+                    "gaps": gaps,
+                    "text": String::from_utf8_lossy(&text),
+                });
+                if !*plain {
+                    document["bytes_base64"] = json!(BASE64_STANDARD.encode(&text));
+                }
+                print_json(&document)
+            }
+        }
+    }
+}
+
+/// JSON lines whose texts never cut a character in two.
+struct Lines {
+    /// The beginning of a character whose rest is still to come.
+    kept: Vec<u8>,
+    plain: Option<PlainText>,
+}
+
+impl Lines {
+    fn take(&mut self, from: Offset, bytes: &[u8]) -> Result<(), Failure> {
+        let from = from - self.kept.len() as Offset;
+        let mut all = std::mem::take(&mut self.kept);
+        all.extend_from_slice(bytes);
+        self.kept = all.split_off(all.len() - cut_character(&all));
+        self.put(from, &all)
+    }
+
+    /// What was kept, whole or not: `to` is the offset behind it.
+    fn flush(&mut self, to: Offset) -> Result<(), Failure> {
+        let kept = std::mem::take(&mut self.kept);
+        self.put(to - kept.len() as Offset, &kept)
+    }
+
+    fn put(&mut self, offset: Offset, bytes: &[u8]) -> Result<(), Failure> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let text = match &mut self.plain {
+            Some(plain) => {
+                let mut text = Vec::new();
+                plain.feed(bytes, &mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            }
+            None => String::from_utf8_lossy(bytes).into_owned(),
+        };
+        print_line(&json!({"offset": offset, "text": text, "bytes_base64": BASE64_STANDARD.encode(bytes)}))
+    }
+}
+
+/// How many bytes at the end begin a character that is not whole.
+fn cut_character(bytes: &[u8]) -> usize {
+    let tail = &bytes[bytes.len().saturating_sub(3)..];
+    let starts = (0..tail.len()).filter(|at| tail[*at] >= 0xc0);
+    let cut =
+        |at: &usize| std::str::from_utf8(&tail[*at..]).is_err_and(|e| e.valid_up_to() == 0 && e.error_len().is_none());
+    starts.into_iter().find(cut).map_or(0, |at| tail.len() - at)
+}
+
+fn print_line(value: &Value) -> Result<(), Failure> {
+    print(format!("{value}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_character_that_can_still_become_whole_is_kept_back() {
+        for (bytes, kept) in [
+            (&b""[..], 0),
+            (b"abc", 0),
+            ("aé".as_bytes(), 0),
+            (b"a\xc3", 1),
+            (b"\xe2\x82", 2),
+            (b"x\xf0\x9f\x98", 3),
+            (b"\xff", 0),
+            (b"\x80\x80", 0),
+            (b"\xc3a", 0),
+        ] {
+            assert_eq!(cut_character(bytes), kept, "{bytes:?}");
         }
     }
 }

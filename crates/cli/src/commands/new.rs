@@ -63,9 +63,9 @@ fn directory(flag: Option<&Path>) -> Result<String, Failure> {
         None => std::env::current_dir(),
     };
     let path = path.map_err(|e| Failure::io("the current directory cannot be found", e).hint("give --cwd DIR"))?;
-    path.into_os_string()
-        .into_string()
-        .map_err(|path| Failure::new("bad_request", format!("the directory {} is not UTF-8", PathBuf::from(path).display())))
+    path.into_os_string().into_string().map_err(|path| {
+        Failure::new("bad_request", format!("the directory {} is not UTF-8", PathBuf::from(path).display()))
+    })
 }
 
 /// The caller's whole environment without what belongs to an outer session, and `--env` on top.
@@ -74,7 +74,7 @@ fn environment(args: &NewArgs, cwd: &str) -> Vec<String> {
     for (key, value) in std::env::vars_os() {
         match (key.into_string(), value.into_string()) {
             (Ok(key), Ok(value)) => vars.push((key, value)),
-            (Ok(key) , Err(_)) => say(&format!("warning: the variable {key} is not UTF-8 and was left out")),
+            (Ok(key), Err(_)) => say(&format!("warning: the variable {key} is not UTF-8 and was left out")),
             (Err(key), _) => say(&format!("warning: the variable {} is not UTF-8 and was left out", key.display())),
         }
     }

@@ -3,7 +3,7 @@
 use crate::args::SendArgs;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::show::print_json;
+use crate::show::{print_json, say};
 use holdfast_client::CallError;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SendAnswer, SendParams};
@@ -29,13 +29,15 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
     let session = link.get(&args.of.session)?;
     let stream = getrandom::u64().map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
     let mut params = SendParams { session: session.id.to_string(), stream, seq: 1 };
-    let mut last = SendAnswer { at: session.head };
+    let mut last = SendAnswer { at: session.head, written: true };
     for piece in bytes.chunks(MESSAGE_BYTES_MAX) {
         last = patiently(&mut link, &params, piece)?;
         params.seq += piece.len().div_ceil(SEQ_BYTES) as u64;
     }
     if here.json {
         print_json(&last)?;
+    } else if !last.written {
+        say("queued: the session's program does not read its terminal now");
     }
     Ok(0)
 }

@@ -1,4 +1,17 @@
 //! Attaching a terminal to a session.
+//!
+//! The host paints and admits; from then on the terminal follows the ring file and its keeper by itself, so that a host
+//! that dies takes nothing away. A terminal of the session's size gets the output as it is; one of another size is drawn
+//! from a screen of our own. Keys are read by the keeper from the terminal itself where that is possible.
+
+mod chord;
+mod keeper;
+mod keys;
+mod output;
+mod paint;
+mod relink;
+mod run;
+mod terminal;
 
 use crate::connection::{CallError, Connection};
 use holdfast_types::{Exit, Home};
@@ -54,7 +67,13 @@ pub enum AttachError {
     },
 }
 
+/// Turns a failure of the system into one of attaching.
+fn failed(what: &str) -> impl FnOnce(std::io::Error) -> AttachError {
+    let what = what.to_owned();
+    move |source| AttachError::Io { what, source }
+}
+
 /// Attaches this process's terminal until it is detached or the session ends. Leaves the terminal as it was.
-pub fn attach(_connection: Connection, _options: &AttachOptions) -> Result<AttachEnd, AttachError> {
-    Err(AttachError::NoTerminal)
+pub fn attach(connection: Connection, options: &AttachOptions) -> Result<AttachEnd, AttachError> {
+    run::Attached::begin(connection, options)?.run()
 }

@@ -139,8 +139,11 @@ impl Session {
 
     fn attach_answer(&self, client: u32, painted: Painted, token: [u8; 16]) -> AttachAnswer {
         let session = self.view();
-        let state = self.state.borrow();
+        let mut state = self.state.borrow_mut();
+        let has_history =
+            !state.picture.history(1).encoded.is_empty() || !state.picture.screen().open_history().is_empty();
         AttachAnswer {
+            has_history,
             session,
             client,
             painted,
@@ -204,9 +207,7 @@ impl Session {
         if let Some(size) = resize {
             self.resize(size).await?;
         }
-        if params.answers.is_some_and(|answers| !answers.on) {
-            self.appoint();
-        }
+        self.appoint();
         Ok(UpdateAnswer { size: self.state.borrow().size })
     }
 

@@ -29,7 +29,7 @@ fn everybody_is_told_of_the_end_after_the_last_byte() {
 
 #[test]
 fn what_runs_in_the_background_neither_keeps_the_session_nor_is_killed_by_its_end() {
-    let mut session = Session::shell("(trap '' HUP; exec sleep 1000) & echo $!; printf bye");
+    let mut session = Session::shell("trap '' HUP; sleep 1000 & echo $!; printf bye");
     assert_eq!(session.ended(), 0);
     let text = session.text();
     assert!(text.ends_with("bye"), "{text}");
@@ -40,7 +40,7 @@ fn what_runs_in_the_background_neither_keeps_the_session_nor_is_killed_by_its_en
 
 #[test]
 fn a_noisy_background_does_not_keep_the_session() {
-    let mut session = Session::raw("(trap '' HUP; exec yes) & echo $!; sleep 0.1");
+    let mut session = Session::raw("trap '' HUP; yes & echo $!; sleep 0.1");
     assert_eq!(session.ended(), 0);
 }
 

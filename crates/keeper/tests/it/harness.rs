@@ -289,10 +289,10 @@ impl Connection {
 
     /// Takes in whatever is there; false once the connection is closed.
     pub fn pump(&mut self) -> bool {
-        let mut buffer = vec![0; 16384];
+        let mut buffer = Vec::with_capacity(16384);
         loop {
             match sys::receive(self.socket.as_fd(), &mut buffer) {
-                sys::Received::Datagram(count) => self.received.push_back(buffer[..count].to_vec()),
+                sys::Received::Datagram => self.received.push_back(buffer.clone()),
                 sys::Received::Nothing => return true,
                 sys::Received::Oversized => panic!("a keeper sent more than fits"),
                 sys::Received::Gone => return false,

@@ -80,7 +80,8 @@ impl Vt {
             b'P' => self.delete_chars(count),
             b'X' => self.erase_chars(count),
             b'S' => self.scroll_up(count),
-            b'T' if params.all().len() <= 1 => self.scroll_down_plain(count),
+            // With five numbers it asks for highlight tracking.
+            b'T' if params.all().len() < 5 => self.scroll_down_plain(count),
             b'I' => self.tab(count),
             b'Z' => self.tab_back(count),
             b'b' => self.repeat(count),

@@ -247,23 +247,26 @@ impl Vt {
         if from >= to {
             return;
         }
-        self.split_wide(row, from, to);
         let blank = self.blank();
+        self.split_wide(row, from, to, &blank);
         let cells = &mut self.grid[Line(row as i32)][Column(from)..Column(to)];
         for cell in cells {
             *cell = blank.clone();
         }
     }
 
-    /// Prepares columns `from..to` for being overwritten: wide characters across the edges lose their other half.
-    pub(crate) fn split_wide(&mut self, row: usize, from: usize, to: usize) {
+    /// Prepares columns `from..to` for being overwritten: of wide characters across the edges, `blank` takes the other half.
+    #[inline]
+    pub(crate) fn split_wide(&mut self, row: usize, from: usize, to: usize, blank: &Cell) {
         let cols = self.cols();
         let row = &mut self.grid[Line(row as i32)];
         if from > 0 && from < cols && row[Column(from)].flags.contains(Flags::WIDE_CHAR_SPACER) {
-            row[Column(from - 1)].clear_wide();
+            row[Column(from - 1)] = blank.clone();
         }
         if to < cols && row[Column(to)].flags.contains(Flags::WIDE_CHAR_SPACER) {
-            row[Column(to)].flags.remove(Flags::WIDE_CHAR_SPACER);
+            let wrapped = row[Column(to)].flags & Flags::WRAPLINE;
+            row[Column(to)] = blank.clone();
+            row[Column(to)].flags.insert(wrapped);
         }
     }
 
@@ -330,8 +333,8 @@ impl Vt {
     pub(crate) fn insert_cells(&mut self, row: usize, column: usize, count: usize) {
         let cols = self.cols();
         let count = count.min(cols - column);
-        self.split_wide(row, column, column);
         let blank = self.blank();
+        self.split_wide(row, column, column, &blank);
         let line = &mut self.grid[Line(row as i32)][Column(column)..Column(cols)];
         line[..].rotate_right(count);
         for cell in &mut line[..count] {
@@ -361,8 +364,8 @@ impl Vt {
         let (column, row, _) = self.place();
         let cols = self.cols();
         let count = count.min(cols - column);
-        self.split_wide(row, column, column + count);
         let blank = self.blank();
+        self.split_wide(row, column, column + count, &blank);
         let line = &mut self.grid[Line(row as i32)][Column(column)..Column(cols)];
         line.rotate_left(count);
         let kept = line.len() - count;

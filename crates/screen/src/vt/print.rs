@@ -45,8 +45,8 @@ impl Vt {
             }
             let (column, row, _) = self.place();
             let count = run.len().min(cols - column);
-            self.split_wide(row, column, column + count);
             let pen = self.grid.cursor.template.clone();
+            self.split_wide(row, column, column + count, &pen);
             let cells = &mut self.grid[Line(row as i32)][Column(column)..Column(column + count)];
             for (cell, byte) in cells.iter_mut().zip(run) {
                 cell.c = char::from(*byte);
@@ -85,25 +85,30 @@ impl Vt {
         let Some(c) = self.last_char else { return };
         // More than two screens of it look the same; the bound keeps a hostile count cheap.
         let most = 2 * self.cols() * self.rows();
+        let marks = self.marks_before_cursor();
         for _ in 0..count.min(most) {
             self.put(c, width(c));
+            marks.iter().for_each(|mark| self.combine(*mark));
         }
+    }
+
+    /// Where the character before the cursor stands.
+    fn before_cursor(&self) -> Option<(usize, usize)> {
+        let (column, row, pending) = self.place();
+        let column = if pending { column } else { column.checked_sub(1)? };
+        let spacer = self.row(row)[Column(column)].flags.contains(Flags::WIDE_CHAR_SPACER);
+        Some((column.saturating_sub(usize::from(spacer)), row))
+    }
+
+    fn marks_before_cursor(&self) -> Vec<char> {
+        let cell = self.before_cursor().map(|(column, row)| &self.row(row)[Column(column)]);
+        cell.and_then(Cell::zerowidth).map(<[char]>::to_vec).unwrap_or_default()
     }
 
     /// Hangs a mark on the character before the cursor.
     fn combine(&mut self, c: char) {
-        let (mut column, row, pending) = self.place();
-        if !pending {
-            if column == 0 {
-                return;
-            }
-            column -= 1;
-        }
-        let line = &mut self.grid[Line(row as i32)];
-        if column > 0 && line[Column(column)].flags.contains(Flags::WIDE_CHAR_SPACER) {
-            column -= 1;
-        }
-        let cell = &mut line[Column(column)];
+        let Some((column, row)) = self.before_cursor() else { return };
+        let cell = &mut self.grid[Line(row as i32)][Column(column)];
         if cell.zerowidth().is_none_or(|marks| marks.len() < COMBINING_MAX) {
             cell.push_zerowidth(c);
         }
@@ -149,8 +154,8 @@ impl Vt {
             self.insert_cells(row, column, width);
             self.grid.cursor.template = pen;
         }
-        self.split_wide(row, column, column + width);
-        let pen = &self.grid.cursor.template;
+        let pen = self.grid.cursor.template.clone();
+        self.split_wide(row, column, column + width, &pen);
         let mut cell = Cell { c, fg: pen.fg, bg: pen.bg, flags: pen.flags, extra: pen.extra.clone() };
         let line = &mut self.grid[Line(row as i32)];
         if width == 2 {
@@ -166,9 +171,8 @@ impl Vt {
 
     /// The last column stays empty when a wide character does not fit into it.
     fn leave_spacer(&mut self, row: usize, column: usize) {
-        self.split_wide(row, column, column + 1);
         let mut spacer = self.grid.cursor.template.clone();
-        spacer.c = ' ';
+        self.split_wide(row, column, column + 1, &spacer);
         spacer.flags.insert(Flags::LEADING_WIDE_CHAR_SPACER);
         self.grid[Line(row as i32)][Column(column)] = spacer;
     }

@@ -3,7 +3,7 @@
 use super::{Vt, default_tabs};
 use alacritty_terminal::grid::{Dimensions, Grid};
 use alacritty_terminal::index::Line;
-use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::term::cell::{Cell, Flags};
 use holdfast_types::Size;
 
 /// Scrollback of the grid while it reflows; it is taken out again at once.
@@ -26,6 +26,7 @@ impl Vt {
         let mut page = with_scrollback(primary, tail);
         page.resize(true, rows, cols);
         let above = page.history_size() as i32;
+        mend_rows(&mut page, above);
         for line in -above..0 {
             self.history.push_row(&page[Line(line)], Some(&page[Line(line + 1)]));
         }
@@ -34,6 +35,7 @@ impl Vt {
         *primary = page;
         let alternate = if self.alternate { &mut self.grid } else { &mut self.other };
         alternate.resize(false, rows, cols);
+        mend_rows(alternate, 0);
         if cols != old_cols {
             self.tabs = default_tabs(cols);
         }
@@ -57,4 +59,25 @@ fn with_scrollback(grid: &mut Grid<Cell>, tail: Vec<alacritty_terminal::grid::Ro
     page.cursor = std::mem::take(&mut grid.cursor);
     page.saved_cursor = std::mem::take(&mut grid.saved_cursor);
     page
+}
+
+/// Reflow and cutting may leave half a wide character, or a flag of the last column elsewhere.
+fn mend_rows(grid: &mut Grid<Cell>, above: i32) {
+    for line in -above..grid.screen_lines() as i32 {
+        let cells = &mut grid[Line(line)][..];
+        let last = cells.len() - 1;
+        for at in 0..=last {
+            let halved = at == last || !cells[at + 1].flags.contains(Flags::WIDE_CHAR_SPACER);
+            if cells[at].flags.contains(Flags::WIDE_CHAR) && halved {
+                cells[at].clear_wide();
+            }
+            let alone = at == 0 || !cells[at - 1].flags.contains(Flags::WIDE_CHAR);
+            if cells[at].flags.contains(Flags::WIDE_CHAR_SPACER) && alone {
+                cells[at].flags.remove(Flags::WIDE_CHAR_SPACER);
+            }
+            if at != last {
+                cells[at].flags.remove(Flags::WRAPLINE | Flags::LEADING_WIDE_CHAR_SPACER);
+            }
+        }
+    }
 }

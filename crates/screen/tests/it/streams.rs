@@ -114,10 +114,9 @@ impl Random {
 /// Which ingredients a random stream has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
-    /// What programs write, with saved cursors.
-    Saving,
-    /// What programs write, with links and line drawing. Apart from `Saving`: xterm.js restores less of those than it saves.
-    Drawing,
+    /// What programs write. Not in it: saved cursors, which xterm.js lets scroll with the text; links, which it forgets with
+    /// the row they began in; and SU, whose rows we record (as xterm does) and xterm.js does not.
+    Sane,
     /// That, and malformed sequences, binary garbage, huge numbers.
     Wild,
 }
@@ -176,8 +175,6 @@ fn csi(random: &mut Random, flavour: Flavour, out: &mut Vec<u8>) {
         "H", "A", "B", "C", "D", "E", "F", "G", "d", "J", "K", "L", "M", "P", "X", "@", "T", "r", "b", "I", "Z", "a", "e",
     ];
     let last = match flavour {
-        Flavour::Saving if random.chance(10) => random.pick(&["s", "u"]),
-        // We record what SU scrolls off, as xterm does; xterm.js forgets it.
         Flavour::Wild if random.chance(10) => random.pick(&["s", "u", "S"]),
         _ => random.pick(&COMMON),
     };
@@ -193,8 +190,7 @@ fn csi(random: &mut Random, flavour: Flavour, out: &mut Vec<u8>) {
 
 fn control(random: &mut Random, flavour: Flavour, out: &mut Vec<u8>) {
     let choice = match flavour {
-        Flavour::Saving if random.chance(20) => random.pick(&["\x1b7", "\x1b8"]),
-        Flavour::Drawing if random.chance(20) => random.pick(&["\x1b(0", "\x1b(B", "\x1b)0", "\x0e", "\x0f"]),
+        Flavour::Sane if random.chance(20) => random.pick(&["\x1b(0", "\x1b(B", "\x1b)0", "\x0e", "\x0f"]),
         Flavour::Wild if random.chance(20) => random.pick(&["\x1b7", "\x1b8", "\x1b(0", "\x1b)0", "\x0e", "\x0f", "\x07"]),
         _ => random.pick(&["\n", "\r", "\t", "\x08", "\x1bM", "\x1bD", "\x1bE", "\x1bH", "\x0b"]),
     };
@@ -211,7 +207,7 @@ fn string(random: &mut Random, flavour: Flavour, out: &mut Vec<u8>) {
         "\x1b_Gi=1;AAAA\x1b\\",
         "\x1b]7;file://h/tmp\x07",
     ];
-    let choice = if flavour != Flavour::Saving && random.chance(50) { random.pick(&links) } else { random.pick(&others) };
+    let choice = if flavour == Flavour::Wild && random.chance(50) { random.pick(&links) } else { random.pick(&others) };
     out.extend_from_slice(choice.as_bytes());
 }
 

@@ -1,0 +1,66 @@
+//! `holdfast completions`: what the parser knows, and the names of sessions asked for when they are needed.
+
+use crate::args::{Args, Shell};
+use crate::failure::Failure;
+use crate::show::print;
+use clap::CommandFactory;
+use clap_complete::generate;
+use clap_complete::shells;
+
+/// Commands whose first word is a session.
+const NAMING: &str = "attach a info screen logs send wait resize rename detach end";
+
+const BASH: &str = r#"
+_holdfast_named() {
+    if [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[COMP_CWORD]} != -* && " @NAMING@ " == *" ${COMP_WORDS[1]} "* ]]; then
+        COMPREPLY=($(compgen -W "$(holdfast __names 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+    else
+        _holdfast "$@"
+    fi
+}
+complete -F _holdfast_named -o bashdefault -o default holdfast
+"#;
+
+const FISH: &str = r#"
+complete -c holdfast -n "__fish_seen_subcommand_from @NAMING@" -f -a "(holdfast __names 2>/dev/null)"
+"#;
+
+const ZSH: &str = r#"
+_holdfast_names() {
+    local -a names
+    names=(${(f)"$(holdfast __names 2>/dev/null)"})
+    compadd -a names
+}
+"#;
+
+/// `holdfast completions`.
+pub fn completions(shell: Shell) -> Result<u8, Failure> {
+    let mut command = Args::command();
+    let mut out = Vec::new();
+    match shell {
+        Shell::Bash => generate(shells::Bash, &mut command, "holdfast", &mut out),
+        Shell::Zsh => generate(shells::Zsh, &mut command, "holdfast", &mut out),
+        Shell::Fish => generate(shells::Fish, &mut command, "holdfast", &mut out),
+    }
+    let text = String::from_utf8_lossy(&out).into_owned();
+    print(match shell {
+        Shell::Bash => text + &BASH.replace("@NAMING@", NAMING),
+        Shell::Fish => text + &FISH.replace("@NAMING@", NAMING),
+        Shell::Zsh => with_names(&text),
+    })?;
+    Ok(0)
+}
+
+/// zsh names what completes each word: ours takes the place of files where a session is meant.
+fn with_names(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let session = line.contains("session -- ") && line.contains(":_default");
+        out.push_str(&if session { line.replace(":_default", ":_holdfast_names") } else { line.to_owned() });
+        out.push('\n');
+        if line.starts_with("autoload ") {
+            out.push_str(ZSH);
+        }
+    }
+    out
+}

@@ -1,0 +1,178 @@
+//! What the kernel and its tools give.
+
+use super::{Finding, read};
+use rustix::fs::{Access, access};
+use rustix::process::{Resource, getrlimit, getuid};
+use std::path::{Path, PathBuf};
+
+/// Descriptors the host has open per session: the keeper, its ring, its files.
+const FILES_PER_SESSION: u64 = 4;
+/// With fewer open files than this a few dozen attached sessions fill the host.
+const FILES_FEW: u64 = 1024;
+
+pub(super) fn version() -> Finding {
+    let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    match version {
+        (0, 0) => {
+            Finding::missing("kernel", "this is no Linux: sessions cannot be kept here", "use a Linux machine").needed()
+        }
+        v if v >= (5, 19) => Finding::ok("kernel", release),
+        v if v >= (5, 9) => Finding::limited(
+            "kernel",
+            format!("{release}: sessions are kept; commands cannot be gated reliably before 5.19"),
+            "a newer kernel",
+        ),
+        _ => Finding::missing("kernel", format!("{release} is too old: 5.9 or later is needed"), "a newer kernel")
+            .needed(),
+    }
+}
+
+pub(super) fn user() -> Finding {
+    if getuid().is_root() {
+        return Finding::ok(
+            "user",
+            "root: sessions may do everything on this machine, and so may who attaches to them",
+        );
+    }
+    Finding::ok("user", format!("uid {}: sessions have your rights and no more", getuid().as_raw()))
+}
+
+pub(super) fn terminals() -> Vec<Finding> {
+    let ptmx = match std::fs::OpenOptions::new().read(true).write(true).open("/dev/ptmx") {
+        Ok(_) => match (number("/proc/sys/kernel/pty/nr"), number("/proc/sys/kernel/pty/max")) {
+            (Some(used), Some(max)) if max.saturating_sub(used) < 16 => Finding::limited(
+                "terminals",
+                format!("{used} of {max} pseudo-terminals are in use"),
+                "raise kernel.pty.max with sysctl",
+            ),
+            (Some(used), Some(max)) => Finding::ok("terminals", format!("{used} of {max} pseudo-terminals in use")),
+            _ => Finding::ok("terminals", "pseudo-terminals can be opened"),
+        },
+        Err(error) => {
+            Finding::missing("terminals", format!("/dev/ptmx cannot be opened: {error}"), "mount devpts on /dev/pts")
+                .needed()
+        }
+    };
+    let term = match std::env::var("TERM").unwrap_or_default().as_str() {
+        "" => Finding::limited("TERM", "not set: new sessions get xterm-256color", "set TERM to your terminal's name"),
+        "dumb" => Finding::limited(
+            "TERM",
+            "dumb: new detached sessions get xterm-256color",
+            "set TERM to your terminal's name",
+        ),
+        term => Finding::ok("TERM", term),
+    };
+    vec![ptmx, term]
+}
+
+pub(super) fn open_files() -> Finding {
+    let limit = getrlimit(Resource::Nofile);
+    // The host raises its own limit as far as it may.
+    let most = limit.maximum.or(limit.current);
+    match most {
+        Some(most) if most < FILES_FEW => Finding::limited(
+            "open files",
+            format!("at most {most}: room for about {} sessions", most / FILES_PER_SESSION),
+            "raise the hard limit (ulimit -Hn, LimitNOFILE=)",
+        ),
+        Some(most) => {
+            Finding::ok("open files", format!("at most {most}: room for about {} sessions", most / FILES_PER_SESSION))
+        }
+        None => Finding::ok("open files", "no limit"),
+    }
+}
+
+pub(super) fn freezer() -> Finding {
+    let what = "freezer";
+    let slower = "a session's tree can only be stopped process by process";
+    let mounts = read("/proc/self/mountinfo").unwrap_or_default();
+    let Some(mount) = unified_mount(&mounts) else {
+        return Finding::limited(
+            what,
+            format!("no cgroup v2 is mounted: {slower}"),
+            "boot with systemd.unified_cgroup_hierarchy=1",
+        );
+    };
+    let own = read("/proc/self/cgroup").unwrap_or_default();
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let dir = mount.join(own);
+    if access(&dir, Access::WRITE_OK).is_ok() && access(dir.join("cgroup.procs"), Access::WRITE_OK).is_ok() {
+        return Finding::ok(
+            what,
+            format!("cgroup v2 at {} is writable: a session's tree can be frozen at once", mount.display()),
+        );
+    }
+    Finding::limited(
+        what,
+        format!("cgroup v2 at {} is not delegated to you: {slower}", mount.display()),
+        "start the host with: systemd-run --user --scope -p Delegate=yes holdfast host start",
+    )
+}
+
+/// Where cgroup v2 is mounted, alone or beside v1.
+fn unified_mount(mounts: &str) -> Option<PathBuf> {
+    let line = mounts.lines().find(|line| line.split(" - ").nth(1).is_some_and(|rest| rest.starts_with("cgroup2 ")))?;
+    line.split(' ').nth(4).map(PathBuf::from)
+}
+
+pub(super) fn exec_gate() -> Finding {
+    let what = "exec gate";
+    let actions = read("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+    if !actions.split_whitespace().any(|action| action == "user_notif") {
+        return Finding::missing(
+            what,
+            "no seccomp user notification: commands cannot be gated before they run",
+            "a kernel with CONFIG_SECCOMP_FILTER",
+        );
+    }
+    if getuid().is_root() {
+        return Finding::ok(what, "seccomp user notification: commands can be gated before they run");
+    }
+    Finding::limited(
+        what,
+        "seccomp user notification needs no_new_privs for a normal user: sudo does not work in a gated session",
+        "run the host as root for gated sessions",
+    )
+}
+
+pub(super) fn checkpoint() -> Finding {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin", "/sbin"].map(PathBuf::from));
+    let criu = dirs.map(|dir| dir.join("criu")).find(|file| access(file, Access::EXEC_OK).is_ok());
+    match criu {
+        Some(file) if getuid().is_root() => {
+            Finding::ok("checkpoint", format!("CRIU at {}: processes can be checkpointed and moved", file.display()))
+        }
+        Some(file) => Finding::limited(
+            "checkpoint",
+            format!("CRIU at {}: checkpoints need more than a normal user's rights", file.display()),
+            "run the host as root, or give criu cap_checkpoint_restore",
+        ),
+        None => Finding::missing(
+            "checkpoint",
+            "no CRIU: processes cannot be checkpointed; after a reboot a session's history is there, its processes are not",
+            "install the package criu",
+        ),
+    }
+}
+
+fn number(path: impl AsRef<Path>) -> Option<u64> {
+    read(path)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unified_mount_is_found_alone_and_beside_v1() {
+        let hybrid = "37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n\
+                      41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
+        assert_eq!(unified_mount(hybrid), Some("/sys/fs/cgroup/unified".into()));
+        let unified = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw";
+        assert_eq!(unified_mount(unified), Some("/sys/fs/cgroup".into()));
+        assert_eq!(unified_mount("30 23 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw"), None);
+    }
+}

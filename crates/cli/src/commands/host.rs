@@ -1,0 +1,200 @@
+//! `holdfast host`: the daemon by hand. It comes and goes without a session noticing.
+
+use crate::args::HostCommand;
+use crate::failure::Failure;
+use crate::here::Here;
+use crate::show::{fields, moment, now_ms, print, print_json};
+use holdfast_client::{CallError, ConnectError, Connection, connect, connect_or_start};
+use holdfast_host::{HostConfig, Ran};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{HostStatus, Nothing};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
+use serde_json::json;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a host may take to write down what it must and go.
+const STOP_MS_MAX: u64 = 10_000;
+
+/// `holdfast host`.
+pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
+    match command {
+        HostCommand::Run => run(here),
+        HostCommand::Spawn => spawn(here),
+        HostCommand::Start => start(here),
+        HostCommand::Stop => stop(here),
+        HostCommand::Restart => restart(here),
+        HostCommand::Status => status(here),
+    }
+}
+
+fn run(here: &Here) -> Result<u8, Failure> {
+    let config = here.config()?;
+    let default = HostConfig::default();
+    let config = HostConfig {
+        ring_bytes: config.ring.unwrap_or(default.ring_bytes),
+        history_lines: config.history_lines.unwrap_or(default.history_lines),
+        ended_keep_ms: config.ended_keep_ms.unwrap_or(default.ended_keep_ms),
+    };
+    let yielded = "another host serves this home\n";
+    if running(here)?.is_some() {
+        print(yielded)?;
+        return Ok(0);
+    }
+    print(format!("host {} listens on {}\n", env!("CARGO_PKG_VERSION"), here.home.host_socket().display()))?;
+    match holdfast_host::run(&here.home, &config).map_err(|e| Failure::io("the host failed", e))? {
+        Ran::Stopped => {}
+        Ran::Yielded => print(yielded)?,
+    }
+    Ok(0)
+}
+
+/// Starts `host run` in a session of its own and returns at once: the host's parent is then init, nobody's zombie, and
+/// no terminal's end reaches it.
+fn spawn(here: &Here) -> Result<u8, Failure> {
+    // Fails where this process leads a group already; then a shell started it by hand and knows what it does.
+    let _ = setsid();
+    keep_descriptors_to_ourselves();
+    Command::new(&here.program)
+        .args(["host", "run"])
+        .env_remove("HOLDFAST_SESSION")
+        .env_remove("HOLDFAST_SESSION_NAME")
+        .env_remove("HOLDFAST_ENV")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .map_err(|e| Failure::io("cannot start the host", e))?;
+    Ok(0)
+}
+
+/// A pipe or a lock that the caller happened to have open must not live as long as the host.
+fn keep_descriptors_to_ourselves() {
+    // SAFETY: no pointer is passed, and no descriptor is closed in this process: they are only marked to be closed on
+    // exec. Where the kernel does not know the call the descriptors stay open, which is untidy and nothing worse.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    }
+}
+
+fn start(here: &Here) -> Result<u8, Failure> {
+    let (status, was) = match running(here)? {
+        Some((_, status)) => (status, "runs already"),
+        None => (bring_up(here)?, "started"),
+    };
+    if here.json {
+        print_json(&status)?;
+    } else {
+        print(format!("host {was}, process {}\n", status.pid))?;
+    }
+    Ok(0)
+}
+
+fn stop(here: &Here) -> Result<u8, Failure> {
+    let stopped = bring_down(here)?;
+    let text = match &stopped {
+        _ if here.json => return print_json(&json!({"stopped": stopped.map(|s| s.pid)})).map(|()| 0),
+        Some(status) => format!("host stopped, process {}; {}\n", status.pid, went_on(status.running)),
+        None => "no host is running\n".into(),
+    };
+    print(text)?;
+    Ok(0)
+}
+
+fn restart(here: &Here) -> Result<u8, Failure> {
+    let before = bring_down(here)?;
+    let after = bring_up(here)?;
+    if here.json {
+        print_json(&after)?;
+        return Ok(0);
+    }
+    let was = before.map_or(String::new(), |before| format!(" (was {})", before.pid));
+    print(format!("host restarted, process {}{was}; {}\n", after.pid, went_on(after.running)))?;
+    Ok(0)
+}
+
+fn went_on(sessions: u32) -> String {
+    match sessions {
+        0 => "there were no sessions".into(),
+        1 => "1 session went on".into(),
+        many => format!("{many} sessions went on"),
+    }
+}
+
+fn status(here: &Here) -> Result<u8, Failure> {
+    let Some((_, status)) = running(here)? else {
+        if here.json {
+            print_json(&json!({"running": false}))?;
+        } else {
+            print("the host is not running; any command starts it\n")?;
+        }
+        return Ok(1);
+    };
+    if here.json {
+        print_json(&status)?;
+        return Ok(0);
+    }
+    print(fields(&[
+        ("process", status.pid.to_string()),
+        ("version", status.version),
+        ("started", moment(status.started_ms, now_ms())),
+        ("sessions", format!("{} running, {} ended", status.running, status.ended)),
+        ("clients", status.clients.to_string()),
+        ("socket", status.socket),
+        ("state", status.state),
+    ]))?;
+    Ok(0)
+}
+
+/// The host that serves this home, if one does.
+pub fn running(here: &Here) -> Result<Option<(Connection, HostStatus)>, Failure> {
+    let mut connection = match connect(&here.home) {
+        Ok(connection) => connection,
+        Err(ConnectError::NoHost(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match connection.call::<op::Status>(&Nothing {}) {
+        Ok(status) => Ok(Some((connection, status))),
+        // It was just going.
+        Err(CallError::Broken(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn bring_up(here: &Here) -> Result<HostStatus, Failure> {
+    here.config()?;
+    let mut connection = connect_or_start(&here.home, &here.program)?;
+    Ok(connection.call::<op::Status>(&Nothing {})?)
+}
+
+/// Stops the host and waits until its process is gone: the next one needs its lock.
+fn bring_down(here: &Here) -> Result<Option<HostStatus>, Failure> {
+    let Some((mut connection, status)) = running(here)? else { return Ok(None) };
+    let process = i32::try_from(status.pid).ok().and_then(Pid::from_raw);
+    let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    match connection.call::<op::Stop>(&Nothing {}) {
+        // It may be gone before its answer is read.
+        Ok(_) | Err(CallError::Broken(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let late = || Failure::new("timeout", format!("the host, process {}, does not stop", status.pid));
+    let deadline = Instant::now() + Duration::from_millis(STOP_MS_MAX);
+    if let Some(process) = process {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = rustix::event::Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left)) {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return Err(late()),
+        }
+    }
+    // Gone, or the next one is there already because somebody's command has started it.
+    while !running(here).is_ok_and(|next| next.is_none_or(|(_, next)| next.pid != status.pid)) {
+        if Instant::now() > deadline {
+            return Err(late());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(Some(status))
+}

@@ -1,0 +1,81 @@
+//! `holdfast man`: one page, made from the same words as the help.
+
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::show::print;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use std::io;
+
+const REST: &str = r#".SH EXIT STATUS
+0 where all went well, 1 where it failed, 2 where it was called wrongly, 124 after a timeout.
+\fBattach\fR and \fBwait\fR end as the session's command did, with 128+n where signal n ended it.
+.SH FILES
+.TP
+\fI$XDG_CONFIG_HOME/holdfast/config.toml\fR
+chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), grace ("5s"),
+shell, attach_history (true). A flag wins over the environment (HOLDFAST_KEY), that over the file.
+.TP
+\fI$XDG_STATE_HOME/holdfast\fR
+Sessions and the host's log.
+.TP
+\fI$XDG_RUNTIME_DIR/holdfast\fR
+Sockets.
+.SH ENVIRONMENT
+.TP
+\fBHOLDFAST_HOME\fR
+Keeps state, sockets and configuration under one directory.
+.TP
+\fBHOLDFAST_SESSION\fR, \fBHOLDFAST_SESSION_NAME\fR
+Inside a session: its id and name.
+.TP
+\fBHOLDFAST_ENV\fR
+Inside a session: a file with the variables of the client that attached last, to be sourced.
+"#;
+
+/// `holdfast man`.
+pub fn man() -> Result<u8, Failure> {
+    let page = page().map_err(|e| Failure::io("cannot write the manual page", e))?;
+    print(page)?;
+    Ok(0)
+}
+
+fn page() -> io::Result<Vec<u8>> {
+    let mut command = Args::command().disable_help_subcommand(true);
+    command.build();
+    let man = Man::new(command.clone());
+    let mut out = Vec::new();
+    man.render_title(&mut out)?;
+    man.render_name_section(&mut out)?;
+    man.render_synopsis_section(&mut out)?;
+    man.render_description_section(&mut out)?;
+    man.render_options_section(&mut out)?;
+    out.extend_from_slice(b".SH COMMANDS\n");
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        section(sub, &mut out)?;
+        for below in sub.get_subcommands().filter(|below| !below.is_hide_set()) {
+            section(below, &mut out)?;
+        }
+    }
+    out.extend_from_slice(REST.as_bytes());
+    Ok(out)
+}
+
+/// A command's synopsis and options, one level below the page's sections.
+fn section(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
+    let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    // Global options stand once, at the top.
+    let command = command.clone().mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
+    let man = Man::new(command);
+    let mut parts = Vec::new();
+    man.render_synopsis_section(&mut parts)?;
+    man.render_options_section(&mut parts)?;
+    out.extend_from_slice(format!(".SS \"{name}\"\n{about}\n.PP\n").as_bytes());
+    let parts = String::from_utf8_lossy(&parts).into_owned();
+    for line in parts.lines().filter(|line| !line.starts_with(".SH ")) {
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! The chord: a control key, then one key that says what to do.
+//!
+//! Terminals that encode keys as escape sequences (the kitty protocol, modifyOtherKeys) send the chord's key so too; all
+//! forms are looked for. Pure: bytes in, meanings out.
+
+/// What keys mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meaning {
+    /// Type these bytes.
+    Type(Vec<u8>),
+    /// Let go of the terminal.
+    Detach,
+    /// Show what can be pressed.
+    Help,
+    /// The key behind the chord means nothing.
+    Nothing,
+}
+
+/// Follows the keys.
+#[derive(Debug)]
+pub struct Chord {
+    forms: Vec<Vec<u8>>,
+    detach_key: u8,
+    pressed: Option<Vec<u8>>,
+    /// Bytes that may be the beginning of an encoded key.
+    partial: Vec<u8>,
+}
+
+impl Chord {
+    /// A chord that starts with this control byte.
+    pub fn new(control: u8, detach_key: u8) -> Chord {
+        // Control bytes are a letter or sign less 64; letters are encoded in lower case.
+        let key = (control + 64).to_ascii_lowercase();
+        let forms = vec![vec![control], format!("\x1b[{key};5u").into_bytes(), format!("\x1b[27;5;{key}~").into_bytes()];
+        Chord { forms, detach_key, pressed: None, partial: Vec::new() }
+    }
+
+    /// The byte strings that start it.
+    pub fn forms(&self) -> &[Vec<u8>] {
+        &self.forms
+    }
+
+    /// The chord's key was pressed and its second key has not come yet.
+    pub fn is_open(&self) -> bool {
+        self.pressed.is_some()
+    }
+
+    /// Takes keys as they come.
+    pub fn feed(&mut self, keys: &[u8]) -> Vec<Meaning> {
+        let mut keys = [std::mem::take(&mut self.partial), keys.to_vec()].concat();
+        let mut meanings = Vec::new();
+        loop {
+            if self.pressed.is_some() {
+                if keys.is_empty() {
+                    return meanings;
+                }
+                let (form, length) = first_key(&keys);
+                let key: Vec<u8> = keys.drain(..length).collect();
+                let opener = self.pressed.take().expect("just seen");
+                meanings.push(match form {
+                    _ if self.forms.contains(&key) => Meaning::Type(opener),
+                    Some(k) if k.eq_ignore_ascii_case(&self.detach_key) => Meaning::Detach,
+                    Some(b'?') => Meaning::Help,
+                    Some(_) | None => Meaning::Nothing,
+                });
+                continue;
+            }
+            let found = self.forms.iter().filter_map(|form| find(&keys, form).map(|at| (at, form.clone()))).min();
+            let Some((at, form)) = found else {
+                // An encoded chord cut in two is completed by the next read; a lone escape is the escape key.
+                let cut = (1..keys.len()).find(|at| self.forms.iter().any(|f| keys.len() - at > 1 && f.starts_with(&keys[*at..])));
+                let whole = self.forms.iter().any(|f| keys.len() > 1 && f.starts_with(&keys));
+                match (whole, cut) {
+                    (true, _) => self.partial = keys,
+                    (false, Some(at)) => {
+                        self.partial = keys.split_off(at);
+                        meanings.push(Meaning::Type(keys));
+                    }
+                    (false, None) if !keys.is_empty() => meanings.push(Meaning::Type(keys)),
+                    (false, None) => {}
+                }
+                return meanings;
+            };
+            if at > 0 {
+                meanings.push(Meaning::Type(keys[..at].to_vec()));
+            }
+            keys.drain(..at + form.len());
+            self.pressed = Some(form);
+        }
+    }
+}
+
+fn find(keys: &[u8], form: &[u8]) -> Option<usize> {
+    keys.windows(form.len()).position(|window| window == form)
+}
+
+/// The first key: the ASCII key it is, if it is one, and how many bytes it takes.
+fn first_key(keys: &[u8]) -> (Option<u8>, usize) {
+    let Some(rest) = keys.strip_prefix(b"\x1b[") else { return (keys.first().copied(), 1) };
+    let Some(end) = rest.iter().position(|b| (0x40..=0x7e).contains(b)) else { return (None, keys.len()) };
+    let number: String = rest.iter().map_while(|b| b.is_ascii_digit().then_some(char::from(*b))).collect();
+    let key = if rest[end] == b'u' { number.parse::<u8>().ok() } else { None };
+    (key, 2 + end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn play(chunks: &[&[u8]]) -> Vec<Meaning> {
+        let mut chord = Chord::new(0x1c, b'd');
+        chunks.iter().flat_map(|chunk| chord.feed(chunk)).collect()
+    }
+
+    fn typed(text: &str) -> Meaning {
+        Meaning::Type(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn the_chord_detaches_however_the_terminal_encodes_it() {
+        let forms: [&[&[u8]]; 5] =
+            [&[b"\x1cd"], &[b"\x1c", b"d"], &[b"\x1b[92;5ud"], &[b"\x1b[92;5u\x1b[100u"], &[b"\x1b[27;5;92~d"]];
+        for form in forms {
+            assert_eq!(play(form), [Meaning::Detach], "{form:?}");
+        }
+        assert_eq!(play(&[b"ab\x1cd"]), [typed("ab"), Meaning::Detach]);
+    }
+
+    #[test]
+    fn pressed_twice_it_types_one() {
+        assert_eq!(play(&[b"\x1c\x1c"]), [typed("\x1c")]);
+        assert_eq!(play(&[b"\x1b[92;5u\x1b[92;5u"]), [typed("\x1b[92;5u")]);
+        assert_eq!(play(&[b"\x1c\x1cx"]), [typed("\x1c"), typed("x")]);
+    }
+
+    #[test]
+    fn an_encoded_chord_may_come_in_pieces_and_other_escapes_pass() {
+        assert_eq!(play(&[b"x\x1b[92", b";5u", b"d"]), [typed("x"), Meaning::Detach]);
+        assert_eq!(play(&[b"\x1b"]), [typed("\x1b")], "the escape key is not held back");
+        assert_eq!(play(&[b"\x1b[A\x1b[97;5u"]), [typed("\x1b[A\x1b[97;5u")]);
+        assert_eq!(play(&[b"\x1b[9", b"7u"]), [typed("\x1b[97u")]);
+        assert_eq!(play(&[b"\x1cq"]), [Meaning::Nothing]);
+        assert_eq!(play(&[b"\x1c?"]), [Meaning::Help]);
+    }
+}

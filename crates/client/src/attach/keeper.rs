@@ -1,0 +1,85 @@
+//! A client's connection to a keeper.
+
+use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, ToKeeper, Token, VERSION, Welcome};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+/// An admitted connection.
+#[derive(Debug)]
+pub struct Keeper {
+    socket: OwnedFd,
+    scratch: Vec<u8>,
+    /// What the keeper said at the door.
+    pub welcome: Welcome,
+}
+
+impl Keeper {
+    /// Connects and shows the token the host gave.
+    pub fn open(path: &Path, token: Token) -> io::Result<Keeper> {
+        let socket = connect(path)?;
+        let welcome =
+            Welcome { version: 0, connection: 0, features: 0, head: 0, log_head: 0, fence: 0, cols: 0, rows: 0, child_pid: 0 };
+        let mut keeper = Keeper { socket, scratch: Vec::new(), welcome };
+        keeper.send(ToKeeper::Hello { version: VERSION, role: 0, token })?;
+        let mut buffer = [0; FRAME_BYTES_MAX];
+        let count = keeper.receive(&mut buffer, RecvFlags::empty())?;
+        match FromKeeper::decode(&buffer[..count.unwrap_or(0)]) {
+            Ok(FromKeeper::Welcome(welcome)) => keeper.welcome = welcome,
+            other => return Err(io::Error::other(format!("the keeper did not greet: {other:?}"))),
+        }
+        Ok(keeper)
+    }
+
+    /// Sends a frame; the keeper always reads, so this does not block for long.
+    pub fn send(&mut self, frame: ToKeeper<'_>) -> io::Result<()> {
+        frame.encode(&mut self.scratch);
+        loop {
+            match rustix::net::send(&self.socket, &self.scratch, SendFlags::NOSIGNAL) {
+                Ok(_) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The next frame's length if there is one; `Some(0)` at the end.
+    pub fn receive_now(&self, buffer: &mut [u8; FRAME_BYTES_MAX]) -> io::Result<Option<usize>> {
+        self.receive(buffer, RecvFlags::DONTWAIT)
+    }
+
+    fn receive(&self, buffer: &mut [u8; FRAME_BYTES_MAX], flags: RecvFlags) -> io::Result<Option<usize>> {
+        loop {
+            match rustix::net::recv(&self.socket, &mut buffer[..], flags) {
+                Ok((count, _)) => return Ok(Some(count)),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(rustix::io::Errno::CONNRESET) => return Ok(Some(0)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Where to poll.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Connects a sequenced-packet socket, however long its path is.
+fn connect(path: &Path) -> io::Result<OwnedFd> {
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    match SocketAddrUnix::new(path) {
+        Ok(address) => rustix::net::connect(&socket, &address)?,
+        Err(_) => {
+            let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+                return Err(io::ErrorKind::InvalidInput.into());
+            };
+            let dir = std::fs::File::open(dir)?;
+            let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
+            rustix::net::connect(&socket, &SocketAddrUnix::new(&*Path::new(&short).join(name))?)?;
+        }
+    }
+    Ok(socket)
+}

@@ -1,0 +1,109 @@
+//! Painting: first the screen, then the lines above it, and again whenever we lost our place.
+
+use super::output::View;
+use super::run::Attached;
+use super::{AttachError, failed};
+use holdfast_abi::protocol::ToKeeper;
+use holdfast_screen::{QueryFilter, Screen, Viewport};
+use holdfast_wire::Fault;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{Answers, Form, PaintParams, Painted};
+use serde_json::Value;
+use std::io;
+
+const CLEAR: &[u8] = b"\x1b[H\x1b[J";
+/// Terminals that know synchronized updates show a repaint at once, without its lines scrolling by.
+const SYNC_ON: &[u8] = b"\x1b[?2026h";
+const SYNC_OFF: &[u8] = b"\x1b[?2026l";
+
+impl Attached<'_> {
+    /// The first paint: what was on the terminal moves up into its scrollback, nothing is overwritten.
+    pub(super) fn first_paint(&mut self, painted: &Painted, bytes: &[u8]) -> Result<(), AttachError> {
+        let mut out = b"\r\n".repeat(usize::from(self.size.rows()).saturating_sub(1));
+        out.extend_from_slice(CLEAR);
+        self.take_view(painted, bytes, out)
+    }
+
+    /// Asks for a paint that is wanted, as soon as a host is there to ask.
+    pub(super) fn ask_for_paint(&mut self) -> Result<(), AttachError> {
+        let (Some(history), None) = (self.wanted, self.paint_asked) else { return Ok(()) };
+        if !self.baton {
+            // The keeper may be painting: it says where it stopped, and only then is the terminal ours.
+            if !self.baton_asked {
+                self.baton_asked = true;
+                self.tell_keeper(|_| ToKeeper::TtyBack)?;
+            }
+            return Ok(());
+        }
+        let params = PaintParams { session: self.session.clone(), size: self.size, history };
+        if let Some(host) = &mut self.host {
+            match host.ask::<op::Paint>(&params, &[]) {
+                Ok(id) => self.paint_asked = Some(id),
+                Err(_) => self.host_is_gone(),
+            }
+        }
+        Ok(())
+    }
+
+    /// The paint has come.
+    pub(super) fn painted(&mut self, result: Result<Value, Fault>, bytes: &[u8]) -> Result<(), AttachError> {
+        self.wanted = None;
+        let painted: Painted = match result {
+            Ok(value) => serde_json::from_value(value)
+                .map_err(|e| failed("the host's paint cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e)))?,
+            // The session is gone from the host's books: what the ring has is all there is.
+            Err(_) => return Ok(()),
+        };
+        if painted.form == Form::Repaint && painted.size != self.size {
+            // The window changed while the paint was on its way.
+            self.wanted = Some(false);
+            return Ok(());
+        }
+        let left = self.position;
+        self.position = painted.offset;
+        self.acked = painted.offset;
+        self.resizes.retain(|(at, _)| *at > painted.offset);
+        let mut out = holdfast_screen::leave().to_vec();
+        out.extend_from_slice(SYNC_ON);
+        out.extend_from_slice(CLEAR);
+        let answered = self.answers;
+        self.take_view(&painted, bytes, out)?;
+        if answered && painted.form == Form::Keyframe {
+            self.answers = false;
+            self.update(None, Some(Answers { on: false, from: left }));
+        } else if answered {
+            self.update(None, Some(Answers { on: true, from: painted.offset }));
+        }
+        self.tell_keeper(|position| ToKeeper::Ack { position })?;
+        self.hand_over_keys()
+    }
+
+    fn take_view(&mut self, painted: &Painted, bytes: &[u8], mut out: Vec<u8>) -> Result<(), AttachError> {
+        match painted.form {
+            Form::Repaint => {
+                out.extend_from_slice(bytes);
+                self.view = View::Raw((!self.answers).then(QueryFilter::new));
+                self.last_byte = b' ';
+            }
+            Form::Keyframe => {
+                let (history, keyframe) = bytes.split_at_checked(painted.history_bytes).unwrap_or((bytes, &[]));
+                out.extend_from_slice(history);
+                if !history.is_empty() {
+                    // The lines must be in the scrollback before the screen is drawn over them.
+                    out.extend(b"\r\n".repeat(usize::from(self.size.rows()).saturating_sub(1)));
+                    out.extend_from_slice(CLEAR);
+                }
+                let screen = Screen::restore(keyframe)
+                    .map_err(|e| failed("the host's keyframe cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e)))?;
+                let mut viewport = Viewport::new(self.size);
+                out.extend_from_slice(&viewport.render(&screen));
+                self.view = View::Drawn { screen: Box::new(screen), viewport, stale_since: None };
+            }
+        }
+        self.session_size = painted.size;
+        out.extend_from_slice(SYNC_OFF);
+        self.put(&out);
+        self.notice_until = None;
+        Ok(())
+    }
+}

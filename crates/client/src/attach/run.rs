@@ -1,0 +1,444 @@
+//! The attached terminal's loop.
+
+use super::chord::Chord;
+use super::keeper::Keeper;
+use super::keys::Keys;
+use super::output::View;
+use super::relink::Relink;
+use super::terminal::Terminal;
+use super::{AttachEnd, AttachError, AttachOptions, failed};
+use crate::connection::{Connection, Incoming};
+use holdfast_abi::protocol::{FOLLOW_HOLDS, FRAME_BYTES_MAX, FromKeeper, ToKeeper, refused};
+use holdfast_abi::ring::{Ring, STATE_ENDED};
+use holdfast_types::{Exit, Size};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{
+    AnswerEvent, Answers, AttachAnswer, AttachParams, DetachedEvent, Resume, UpdateAnswer, UpdateParams,
+};
+use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Variables a session may want to follow from client to client.
+const FOLLOWED: &[&str] =
+    &["TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE", "SSH_AUTH_SOCK", "SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY"];
+
+/// A terminal that is attached.
+pub struct Attached<'a> {
+    pub(super) options: &'a AttachOptions,
+    pub(super) terminal: Terminal,
+    pub(super) keeper: Keeper,
+    pub(super) ring: Ring,
+    pub(super) host: Option<Connection>,
+    relink: Option<Relink>,
+    /// The session's id: its name may change.
+    pub(super) session: String,
+    client: u32,
+    /// Our terminal's size and the session's.
+    pub(super) size: Size,
+    pub(super) session_size: Size,
+    pub(super) resizes: VecDeque<(u64, Size)>,
+    /// Everything before it is on the terminal.
+    pub(super) position: u64,
+    pub(super) acked: u64,
+    /// We write to the terminal; otherwise the keeper may.
+    pub(super) baton: bool,
+    /// The keeper was asked to give it back.
+    pub(super) baton_asked: bool,
+    pub(super) view: View,
+    pub(super) answers: bool,
+    /// A paint is needed, with history or without; output waits for it.
+    pub(super) wanted: Option<bool>,
+    pub(super) paint_asked: Option<u64>,
+    update_asked: Option<u64>,
+    resume_asked: Option<u64>,
+    pub(super) keys: Keys,
+    pub(super) notice_until: Option<Instant>,
+    pub(super) last_byte: u8,
+    over: Option<Exit>,
+    pub(super) end: Option<AttachEnd>,
+    window_changed: UnixStream,
+    told_to_go: UnixStream,
+}
+
+/// What a poll found.
+#[derive(Default)]
+struct Ready {
+    keeper: bool,
+    host: bool,
+    relink: bool,
+    stdin: bool,
+    window: bool,
+    go: bool,
+}
+
+impl<'a> Attached<'a> {
+    /// Asks the host, paints, and takes up the keeper's connection.
+    pub fn begin(mut host: Connection, options: &'a AttachOptions) -> Result<Attached<'a>, AttachError> {
+        let terminal = Terminal::enter()?;
+        let signals = failed("signals cannot be watched");
+        let (window_changed, told_to_go) = watch_signals().map_err(signals)?;
+        let size = Terminal::size();
+        let params = attach_params(options, &terminal, size, None);
+        let (answer, bytes) = host.call_with_bytes::<op::Attach>(&params, &[])?;
+        let file = std::fs::File::open(&answer.ring).map_err(failed("the session's ring cannot be opened"))?;
+        let ring = Ring::open(&file).map_err(|e| failed("the session's ring cannot be used")(io::Error::other(e)))?;
+        let token = token(&answer).ok_or_else(|| failed("the host's token makes no sense")(io::ErrorKind::InvalidData.into()))?;
+        let keeper = Keeper::open(Path::new(&answer.keeper), token).map_err(failed("the session's keeper cannot be reached"))?;
+        let mut attached = Attached {
+            options,
+            session: answer.session.id.to_string(),
+            client: answer.client,
+            size,
+            session_size: answer.painted.size,
+            resizes: VecDeque::new(),
+            position: answer.painted.offset,
+            acked: answer.painted.offset,
+            baton: true,
+            baton_asked: false,
+            view: View::Raw(None),
+            answers: answer.answers,
+            wanted: (answer.has_history && options.history).then_some(true),
+            paint_asked: None,
+            update_asked: None,
+            resume_asked: None,
+            keys: Keys::new(Chord::new(options.chord, options.detach_key), options.read_only, answer.fence),
+            notice_until: None,
+            last_byte: b'\n',
+            over: None,
+            end: None,
+            host: Some(host),
+            relink: None,
+            window_changed,
+            told_to_go,
+            terminal,
+            keeper,
+            ring,
+        };
+        attached.first_paint(&answer.painted, &bytes)?;
+        attached.tell_keeper(|position| ToKeeper::Follow { position, flags: FOLLOW_HOLDS })?;
+        Ok(attached)
+    }
+
+    /// Until it is detached or the session ends.
+    pub fn run(mut self) -> Result<AttachEnd, AttachError> {
+        let ran = self.cycle();
+        // The keeper must not read or write the terminal once it is the shell's again.
+        let Attached { keeper, terminal, last_byte, .. } = self;
+        drop(keeper);
+        let end = match &ran {
+            Ok(end) => *end,
+            Err(_) => AttachEnd::HungUp,
+        };
+        let _ = terminal.write(holdfast_screen::leave());
+        match end {
+            // What was on the screen stays above the prompt.
+            AttachEnd::Detached => {
+                let _ = terminal.write(b"\x1b[999;1H\r\n");
+            }
+            AttachEnd::Ended(_) if last_byte != b'\n' => {
+                let _ = terminal.write(b"\r\n");
+            }
+            AttachEnd::Ended(_) | AttachEnd::HungUp => {}
+        }
+        ran
+    }
+
+    fn cycle(&mut self) -> Result<AttachEnd, AttachError> {
+        self.hand_over_keys()?;
+        loop {
+            if let Some(end) = self.end {
+                return Ok(end);
+            }
+            self.ask_for_paint()?;
+            let moved = self.pump()?;
+            if let (Some(exit), false, None) = (self.over, moved, self.wanted) {
+                return Ok(AttachEnd::Ended(exit));
+            }
+            let ready = self.wait(moved)?;
+            self.handle(&ready)?;
+        }
+    }
+
+    pub(super) fn tell_keeper<'f>(&mut self, frame: impl FnOnce(u64) -> ToKeeper<'f>) -> Result<(), AttachError> {
+        match self.keeper.send(frame(self.position)) {
+            Ok(()) => Ok(()),
+            // It has ended: what it said before is still to be read.
+            Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Ok(()),
+            Err(error) => Err(failed("the keeper cannot be reached")(error)),
+        }
+    }
+
+    fn wait(&self, moved: bool) -> Result<Ready, AttachError> {
+        let mut fds = Vec::with_capacity(6);
+        let mut add = |fd| fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        add(self.window_changed.as_fd());
+        add(self.told_to_go.as_fd());
+        // After the keeper has ended its socket would always be ready.
+        let (with_keeper, with_keys) = (self.over.is_none(), self.keys.are_ours());
+        if with_keeper {
+            add(self.keeper.descriptor());
+        }
+        if with_keys {
+            add(rustix::stdio::stdin());
+        }
+        let with_host = self.host.is_some();
+        match (&self.host, &self.relink) {
+            (Some(host), _) => add(host.descriptor()),
+            (None, Some(relink)) => add(relink.descriptor()),
+            (None, None) => {}
+        }
+        let pause = if moved { Some(Duration::ZERO) } else { self.next_due() };
+        let timeout = pause.map(|pause| pause.try_into().expect("short times fit"));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(failed("waiting failed")(error.into())),
+        }
+        let mut found = fds.iter().map(|fd| !fd.revents().is_empty());
+        let mut next = |asked: bool| asked && found.next().unwrap_or(false);
+        let mut ready = Ready { window: next(true), go: next(true), ..Ready::default() };
+        ready.keeper = next(with_keeper);
+        ready.stdin = next(with_keys);
+        let last = next(with_host || self.relink.is_some());
+        (ready.host, ready.relink) = (last && with_host, last && !with_host);
+        Ok(ready)
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        let notice = self.notice_until.map(|at| at.saturating_duration_since(Instant::now()));
+        [notice, self.keys.retry_in(), self.view.next_draw()].into_iter().flatten().min()
+    }
+
+    fn handle(&mut self, ready: &Ready) -> Result<(), AttachError> {
+        if ready.go {
+            let mut signal = [0];
+            let _ = self.told_to_go.read(&mut signal);
+            self.end = Some(AttachEnd::HungUp);
+            return Ok(());
+        }
+        if ready.window {
+            let _ = self.window_changed.read(&mut [0; 64]);
+            self.window_has_changed();
+        }
+        if ready.keeper {
+            self.read_keeper()?;
+        }
+        if ready.stdin {
+            self.read_keys()?;
+        }
+        if ready.host {
+            self.read_host()?;
+        }
+        if ready.relink {
+            self.host_is_back();
+        }
+        if self.notice_until.is_some_and(|at| at <= Instant::now()) {
+            self.notice_until = None;
+            self.wanted.get_or_insert(false);
+        }
+        self.retry_keys()
+    }
+
+    fn read_keeper(&mut self) -> Result<(), AttachError> {
+        let mut buffer = [0; FRAME_BYTES_MAX];
+        loop {
+            match self.keeper.receive_now(&mut buffer).map_err(failed("the keeper cannot be read"))? {
+                None => return Ok(()),
+                Some(0) => {
+                    self.keeper_gone();
+                    return Ok(());
+                }
+                Some(count) => {
+                    if let Ok(frame) = FromKeeper::decode(&buffer[..count]) {
+                        self.frame(frame)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn frame(&mut self, frame: FromKeeper<'_>) -> Result<(), AttachError> {
+        match frame {
+            FromKeeper::Wake { position } => {
+                (self.baton, self.baton_asked) = (true, false);
+                if position > self.position {
+                    self.last_byte = b' ';
+                }
+                self.position = position.max(self.position);
+                self.acked = self.position;
+            }
+            FromKeeper::Keys { bytes } => self.keys_handed_back(bytes)?,
+            FromKeeper::Written { seq, .. } => self.keys.written(seq),
+            FromKeeper::Refused { code: refused::TTY, .. } => self.keys.terminal_refused(),
+            FromKeeper::Refused { fence, seq, .. } => self.keys.refused(seq, fence),
+            FromKeeper::Resized { head, cols, rows } => self.resizes.push_back((head, Size::clamped(cols, rows))),
+            FromKeeper::Exited { status, .. } => {
+                self.over = Some(Exit::from_wait_status(status as i32));
+                self.baton = true;
+            }
+            FromKeeper::Welcome(_)
+            | FromKeeper::Joined { .. }
+            | FromKeeper::Left { .. }
+            | FromKeeper::Logged { .. }
+            | FromKeeper::Probed { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The keeper's connection ended without a word: it was killed, or it let us go.
+    fn keeper_gone(&mut self) {
+        if self.over.is_some() {
+            return;
+        }
+        let header = self.ring.header();
+        if header.state.load(Ordering::Acquire) == STATE_ENDED {
+            self.over = Some(Exit::from_wait_status(header.status.load(Ordering::Relaxed) as i32));
+        } else {
+            let keeper = rustix::process::Pid::from_raw(header.keeper_pid as i32);
+            if keeper.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()) {
+                self.end = Some(AttachEnd::Detached);
+                return;
+            }
+            self.over = Some(Exit::Lost);
+        }
+        if !self.baton {
+            // Whether the last few bytes were painted by it is not known: they are not painted twice.
+            self.position = self.ring.head();
+            self.baton = true;
+        }
+    }
+
+    fn read_host(&mut self) -> Result<(), AttachError> {
+        let Some(host) = &mut self.host else { return Ok(()) };
+        let Ok(incoming) = host.receive_ready() else {
+            self.host_is_gone();
+            return Ok(());
+        };
+        for one in incoming {
+            match one {
+                Incoming::Event { method, params } => self.event(&method, params),
+                Incoming::Answer { id, result, bytes } => {
+                    if self.paint_asked == Some(id) {
+                        self.paint_asked = None;
+                        self.painted(result, &bytes)?;
+                    } else if self.update_asked == Some(id) {
+                        self.update_asked = None;
+                        if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<UpdateAnswer>(v).ok()) {
+                            self.session_has_size(answer.size);
+                        }
+                    } else if self.resume_asked == Some(id) {
+                        self.resume_asked = None;
+                        if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<AttachAnswer>(v).ok()) {
+                            self.client = answer.client;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, method: &str, params: Value) {
+        match method {
+            "detached" => {
+                if serde_json::from_value::<DetachedEvent>(params).is_ok_and(|event| event.client == self.client) {
+                    self.end = Some(AttachEnd::Detached);
+                }
+            }
+            "answer" => {
+                let ours = serde_json::from_value::<AnswerEvent>(params).is_ok_and(|event| event.client == self.client);
+                // The filter may hold half a sequence, so a fresh paint is where we begin to answer.
+                if ours && !self.answers && matches!(self.view, View::Raw(_)) {
+                    self.answers = true;
+                    self.wanted.get_or_insert(false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The host went away; the session does not care, and we go on while it is found again.
+    pub(super) fn host_is_gone(&mut self) {
+        self.host = None;
+        (self.paint_asked, self.update_asked, self.resume_asked) = (None, None, None);
+        if self.relink.is_none() {
+            self.relink = Relink::start(self.options.home.clone(), self.options.program.clone()).ok();
+        }
+    }
+
+    fn host_is_back(&mut self) {
+        let Some(found) = self.relink.as_ref().map(Relink::take) else { return };
+        self.relink = None;
+        let Some(mut host) = found else {
+            self.host_is_gone();
+            return;
+        };
+        let resume = Resume { connection: self.keeper.welcome.connection, answers: self.answers };
+        let mut params = attach_params(self.options, &self.terminal, self.size, Some(resume));
+        params.session.clone_from(&self.session);
+        self.resume_asked = host.ask::<op::Attach>(&params, &[]).ok();
+        self.host = Some(host);
+        if self.resume_asked.is_none() {
+            self.host_is_gone();
+        }
+    }
+
+    fn window_has_changed(&mut self) {
+        self.size = Terminal::size();
+        if let View::Drawn { viewport, .. } = &mut self.view {
+            viewport.resize(self.size);
+        }
+        self.update(Some(self.size), None);
+    }
+
+    /// Tells the host what changed here.
+    pub(super) fn update(&mut self, size: Option<Size>, answers: Option<Answers>) {
+        let params = UpdateParams {
+            session: self.session.clone(),
+            client: self.client,
+            connection: Some(self.keeper.welcome.connection),
+            size,
+            answers,
+        };
+        let Some(host) = &mut self.host else { return };
+        match host.ask::<op::Update>(&params, &[]) {
+            Ok(id) if size.is_some() => self.update_asked = Some(id),
+            Ok(_) => {}
+            Err(_) => self.host_is_gone(),
+        }
+    }
+}
+
+fn attach_params(options: &AttachOptions, terminal: &Terminal, size: Size, resume: Option<Resume>) -> AttachParams {
+    let followed = |key: &&str| std::env::var(key).ok().map(|value| format!("{key}={value}"));
+    AttachParams {
+        session: options.session.clone(),
+        size,
+        read_only: options.read_only,
+        tty: terminal.name(),
+        pid: std::process::id(),
+        env: FOLLOWED.iter().filter_map(followed).collect(),
+        resume,
+    }
+}
+
+fn token(answer: &AttachAnswer) -> Option<[u8; 16]> {
+    u128::from_str_radix(&answer.token, 16).ok().map(u128::to_be_bytes)
+}
+
+/// Descriptors that become readable when the window changes, and when we are told to go.
+fn watch_signals() -> io::Result<(UnixStream, UnixStream)> {
+    let (window, window_bell) = UnixStream::pair()?;
+    let (go, go_bell) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(SIGWINCH, window_bell)?;
+    signal_hook::low_level::pipe::register(SIGTERM, go_bell.try_clone()?)?;
+    signal_hook::low_level::pipe::register(SIGHUP, go_bell)?;
+    Ok((window, go))
+}
