@@ -93,7 +93,7 @@ impl<'a> Record<'a> {
     pub fn decode(bytes: &'a [u8]) -> Option<(Record<'a>, usize)> {
         let mut take = Take(bytes);
         let length = take.u32()? as usize;
-        if length < RECORD_HEADER_BYTES || length % 8 != 0 || length > bytes.len() {
+        if length < RECORD_HEADER_BYTES || !length.is_multiple_of(8) || length > bytes.len() {
             return None;
         }
         let kind = match take.u8()? {

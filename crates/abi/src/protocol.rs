@@ -39,35 +39,43 @@
 //! keeper at its start; a newer host connection replaces the older. A client's token was announced by the host (Admit) and
 //! serves once; the keeper handles the host's frames before it greets newcomers. On a wrong version or token: Refused,
 //! then closed. On success: Welcome; the host also gets Joined for every client (those already there too) and Left.
+//! Beside the host up to [`CONNECTIONS_MAX`] clients are served; more are Refused{CROWDED}. Whoever does not take what is said
+//! to it, and whoever sends 16 malformed frames, is closed.
 //!
 //! **Following.** Bytes are read from the mapped ring. Follow names the first offset wanted; flag 1 ([`FOLLOW_HOLDS`]):
 //! a live reader that may hold the child back: head stays within a window (256 KiB) of what it acknowledged; flag 2
 //! ([`FOLLOW_SCREEN`]): the host's screen, whose window is the ring less two guards, and which is held for as long again
 //! after its connection broke, so that a host that is restarted at once finds everything. Whoever makes no progress at its
 //! window's edge for 500 ms is no longer waited for until it has caught up. Ack says everything before is consumed; Sleep
-//! says so too, and that the reader now sleeps: Wake comes once head reaches `wake_at`, at once if it is there.
+//! says so too, and that the reader now sleeps: Wake comes once head reaches `wake_at`, at once if it is there, and
+//! sooner if a holding reader stands at its window's edge. A Follow from an offset that is overwritten already holds nothing;
+//! a reader that was lapped follows again from where it was repainted. Only the host may set flag 2 (Refused{HOST}).
 //!
 //! **The baton and the terminal.** Tty hands a client's terminal to the keeper, by path, opened on a description of its
 //! own. Flag 1 ([`TTY_KEYS`]): the keeper reads its keys. Flag 2 ([`TTY_PAINT`]): while the client sleeps, the keeper
 //! writes small output to it itself, and Wake tells from where the client goes on. At the first byte pattern found in
 //! the keys (the client's chord), or when keys may not be written, it stops reading and hands everything from there
 //! on to the client as Keys: the terminal's keys are the client's again until the next Tty. TtyBack asks for the same: the
-//! answer is a Keys frame, possibly empty, and a Wake if the client slept. Before each read the keeper looks whether
-//! the client is still there.
+//! answer is a Keys frame, possibly empty; with every Keys comes a Wake if the client slept. Before each read and each
+//! write the keeper looks whether the client is still there: connected, not stopped, and in its terminal's foreground.
 //!
 //! **Writing.** Input with a fence other than the newest is Refused{STALE}; from a connection that is not the writer
-//! Refused{WRITER}; when the queue is full Refused{FULL}. Otherwise it is recorded in the log, then written, then answered
-//! with Written. A `(stream, seq)` at or below what that stream had is answered with Written and not written again: seq
-//! starts at 1 and grows. Writer says under which fence, and which connection may write: a number, [`WRITER_ANY`]
-//! (every admitted client that may write, and the host) or [`WRITER_HOST`]. The host may always write with the newest fence.
-//! A fence is never lowered. Resize counts as writing; every follower gets Resized with the head at that moment. Signal too.
-//! Flush raises the fence, drops queued input and what the terminal has unread.
+//! Refused{WRITER}; when the queue is full Refused{FULL}. Otherwise it is recorded in the log, then written, then
+//! answered with Written. A `(stream, seq)` at or below what that stream had is answered with Written and not written
+//! again, whatever its fence: seq starts at 1 and grows. After Refused{FULL} the stream's later frames are refused so
+//! too until that one comes again: nothing overtakes. At the start the fence is 0 and the writer [`WRITER_HOST`].
+//! Writer says under which fence, and which connection may write: a number, [`WRITER_ANY`] (every admitted client that
+//! may write, and the host) or [`WRITER_HOST`]. The host may always write with the newest fence. A fence is never
+//! lowered. Resize counts as writing; everybody gets Resized with the head at that moment, nobody if it is the size
+//! already. Signal too. Flush raises the fence, drops queued input and what the terminal has unread; frames dropped
+//! are answered Refused{STALE}, and may come again if nothing of them was written.
 //!
 //! **The log** ([`crate::log`]). Drained says the host has everything before that position and arms Logged, which comes once
-//! when there is more. While the log is full no input is taken.
+//! when there is more. While the log is full no input is taken: Input, Resize and Signal are Refused{FULL}.
 //!
-//! **The end.** End: HUP and CONT to the whole tree, and KILL after the grace. When the child has ended and its
-//! output is drained the ring's header gets the final status, everybody gets Exited, the socket closes and goes.
+//! **The end.** End: HUP and CONT to the whole tree, and KILL after the grace. When the child has ended and its output
+//! is drained (End: when the whole tree has) the ring's header gets the final status, everybody gets Exited, the
+//! socket closes and goes.
 
 use crate::take::Take;
 
@@ -77,7 +85,7 @@ pub const VERSION: u8 = 1;
 pub const FRAME_BYTES_MAX: usize = 8192;
 /// Largest input in one frame: what a terminal's line discipline takes at once.
 pub const INPUT_BYTES_MAX: usize = 4096;
-/// Connections a keeper serves at once.
+/// Clients a keeper serves at once.
 pub const CONNECTIONS_MAX: usize = 64;
 /// How far head may run ahead of a live reader: 2 ms of a flood, so that Ctrl-C is not late.
 pub const WINDOW_BYTES: u64 = 256 * 1024;
@@ -464,10 +472,7 @@ mod tests {
             ),
             (FromKeeper::Wake { position: 7 }, "820700000000000000"),
             (FromKeeper::Keys { bytes: b"\x1cd" }, "831c64"),
-            (
-                FromKeeper::Written { stream: 1, seq: 2, head: 3 },
-                "84010000000000000002000000000000000300000000000000",
-            ),
+            (FromKeeper::Written { stream: 1, seq: 2, head: 3 }, "84010000000000000002000000000000000300000000000000"),
             (
                 FromKeeper::Refused { code: refused::STALE, fence: 1, stream: 2, seq: 3 },
                 "8503010000000000000002000000000000000300000000000000",

@@ -148,8 +148,7 @@ impl Ring {
     /// keep a page of every session resident.
     pub fn open_lean(file: File) -> Result<Ring, RingError> {
         let (capacity, log_bytes) = Ring::check(&file)?;
-        let mut ring =
-            Ring::map(&file, capacity, log_bytes, HEADER_BYTES, libc::PROT_READ).map_err(RingError::Io)?;
+        let mut ring = Ring::map(&file, capacity, log_bytes, HEADER_BYTES, libc::PROT_READ).map_err(RingError::Io)?;
         ring.file = Some(file);
         Ok(ring)
     }
@@ -169,8 +168,7 @@ impl Ring {
         let (capacity, log_bytes) = (number(8), number(16));
         let sizes_hold = capacity.is_power_of_two()
             && log_bytes.is_power_of_two()
-            && capacity >= 2 * GUARD_BYTES
-            && capacity <= 1 << 40
+            && (2 * GUARD_BYTES..=1 << 40).contains(&capacity)
             && log_bytes <= 1 << 30
             && HEADER_BYTES + capacity + log_bytes == length;
         if !sizes_hold {

@@ -13,11 +13,11 @@ use crate::take::Take;
 pub struct Start {
     /// The session's secret: proves the host.
     pub secret: Token,
-    /// The ring file to make.
+    /// The ring file to make; absolute, as is the socket's path.
     pub ring_path: Vec<u8>,
     /// The socket to listen on.
     pub socket_path: Vec<u8>,
-    /// Data bytes of the ring.
+    /// Data bytes of the ring: a power of two, at least 256 KiB.
     pub ring_bytes: u64,
     /// Columns and rows.
     pub size: (u16, u16),
@@ -126,7 +126,19 @@ impl Start {
         let (cwd, argv0) = (text(&mut take)?.to_vec(), text(&mut take)?.to_vec());
         let (argv, env) = (list(&mut take)?, list(&mut take)?);
         let sound = !argv.is_empty() && take.0.is_empty();
-        sound.then_some(Start { secret, ring_path, socket_path, ring_bytes, size, umask, nofile, cwd, argv, argv0, env })
+        sound.then_some(Start {
+            secret,
+            ring_path,
+            socket_path,
+            ring_bytes,
+            size,
+            umask,
+            nofile,
+            cwd,
+            argv,
+            argv0,
+            env,
+        })
     }
 }
 

@@ -51,7 +51,7 @@ pub enum Command {
     /// End a session's whole process tree: HUP, then KILL after the grace
     End(EndArgs),
     /// The daemon that connects clients and sessions
-    #[command(subcommand)]
+    #[command(subcommand, arg_required_else_help = false)]
     Host(HostCommand),
     /// Say what this machine offers, and what to do about the rest
     Doctor,
@@ -59,9 +59,6 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page (read it with: holdfast man | man -l -)
     Man,
-    /// The names of all sessions, for completions.
-    #[command(name = "__names", hide = true)]
-    Names,
 }
 
 #[derive(Debug, Default, clap::Args)]
@@ -146,6 +143,9 @@ pub struct LogsArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "holdfast send <NAME> [--enter] <TEXT>...\n       holdfast send <NAME> --key <KEY>\n       holdfast send <NAME> --stdin"
+)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["enter", "keys", "stdin", "text"]))]
 pub struct SendArgs {
     #[command(flatten)]
@@ -228,9 +228,6 @@ pub enum HostCommand {
     Restart,
     /// Say whether the host runs; status 1 where it does not
     Status,
-    /// Start `host run` in the background and return at once.
-    #[command(hide = true)]
-    Spawn,
 }
 
 #[derive(Debug, clap::Args)]

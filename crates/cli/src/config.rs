@@ -15,8 +15,6 @@ pub const KEYS: [&str; 8] =
 
 /// From HUP to KILL unless told otherwise: editors save, databases flush.
 const GRACE_MS: u64 = 5_000;
-/// How far a word may be from a key and still be taken for a slip of the finger.
-const SLIPS_MAX: usize = 3;
 
 /// The settings that hold for this run of the program; `None`: nobody said anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,7 +173,8 @@ fn unknown(at: &str, key: &str) -> Failure {
     let near = KEYS.iter().map(|k| (strsim::damerau_levenshtein(k, &key.to_ascii_lowercase()), k)).min();
     let failure = wrong(format!("{at}: unknown key `{key}`"));
     match near {
-        Some((distance, near)) if distance <= SLIPS_MAX => failure.hint(format!("did you mean `{near}`?")),
+        // Half of a word that is wrong is no slip of the finger.
+        Some((distance, near)) if distance * 2 < key.len() => failure.hint(format!("did you mean `{near}`?")),
         Some(_) | None => failure.hint(format!("the keys are: {}", KEYS.join(", "))),
     }
 }

@@ -10,39 +10,31 @@ mod failure;
 mod here;
 mod keys;
 mod show;
+mod user;
 mod values;
 
-use args::{Args, Command};
+use args::Args;
 use clap::Parser;
 use clap::error::ErrorKind;
 use failure::{Failure, STATUS_USAGE};
-use here::Here;
 
 fn main() {
     std::process::exit(i32::from(run()));
 }
 
 fn run() -> u8 {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(error) => return usage(&error),
-    };
-    let json = args.json;
-    match answer(args) {
-        Ok(status) => status,
-        Err(failure) => failure.report(json),
+    let words: Vec<_> = std::env::args_os().skip(1).take(3).collect();
+    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    if let Some(result) = commands::run_unlisted(&words) {
+        return result.unwrap_or_else(|failure| failure.report(false));
     }
-}
-
-fn answer(args: Args) -> Result<u8, Failure> {
-    // These need no home, and build what no other command should pay for.
-    match &args.command {
-        Some(Command::Completions(of)) => return commands::completions::completions(of.shell),
-        Some(Command::Man) => return commands::man::man(),
-        _ => {}
+    match Args::try_parse() {
+        Ok(args) => {
+            let json = args.json;
+            commands::run(args).unwrap_or_else(|failure| failure.report(json))
+        }
+        Err(error) => usage(&error),
     }
-    let here = Here::find(args.home.as_deref(), args.json)?;
-    commands::run(&here, args.command)
 }
 
 /// Help and versions are answers; everything else the parser says is a usage error, told the way all our errors are.
@@ -53,9 +45,13 @@ fn usage(error: &clap::Error) -> u8 {
         return 0;
     }
     let text = error.render().to_string();
-    let (message, advice) = text.split_once('\n').unwrap_or((&text, ""));
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    let advice: Vec<&str> = advice.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let (message, advice) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let message: Vec<&str> = message.strip_prefix("error: ").unwrap_or(message).lines().map(str::trim).collect();
+    let generic = |line: &&str| line.is_empty() || line.starts_with("For more information");
+    let advice: Vec<&str> = advice.lines().filter(|line| !generic(line)).collect();
     let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
-    Failure::new("usage", message).hint(advice.join("\n")).status(STATUS_USAGE).report(json)
+    Failure::new("usage", message.join(" "))
+        .hint(advice.join("\n").replace("  tip:", "tip:"))
+        .status(STATUS_USAGE)
+        .report(json)
 }

@@ -62,6 +62,13 @@ impl Clients {
         self.next_id
     }
 
+    /// The keeper's connection broke; it will name those who are still there.
+    pub fn unlinked(&mut self) {
+        for client in &mut self.all {
+            client.connection = None;
+        }
+    }
+
     /// All of them, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Client> {
         self.all.iter()

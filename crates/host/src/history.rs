@@ -106,6 +106,12 @@ impl History {
         Ok(())
     }
 
+    /// There is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.mark == HistoryMark::default() && self.pending.is_empty()
+    }
+
     /// The newest `count` lines, at most as many as are kept.
     #[must_use]
     pub fn tail(&self, count: u32) -> Lines {

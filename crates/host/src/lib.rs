@@ -43,6 +43,9 @@ impl Default for HostConfig {
     }
 }
 
+/// How often sessions that ended long ago are looked for, at the least.
+const CLEAR_EVERY_MS: u64 = 60 * 60 * 1000;
+
 /// How a host's run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
@@ -76,14 +79,11 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     let server = Rc::new(serve::Server::new(registry));
     let listener = bind(&home.host_socket())?;
     println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());
+    let mut clearing = tokio::time::interval(Duration::from_millis((config.ended_keep_ms / 2).clamp(500, CLEAR_EVERY_MS)));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
     let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
     loop {
-        let next_clearing = server.registry.clear_old(now_ms());
-        let pause = next_clearing.map_or(Duration::from_secs(3600), |at| {
-            Duration::from_millis(at.saturating_sub(now_ms()).clamp(1_000, 3_600_000))
-        });
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
@@ -95,7 +95,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
             },
-            () = tokio::time::sleep(pause) => {}
+            _ = clearing.tick() => server.registry.clear_old(now_ms()),
             () = server.stop.notified() => break,
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,

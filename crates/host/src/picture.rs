@@ -181,6 +181,12 @@ impl Picture {
         self.live().history.tail(count)
     }
 
+    /// There are lines above the screen.
+    pub fn has_history(&mut self) -> bool {
+        let live = self.live();
+        !live.history.is_empty() || !live.screen.open_history().is_empty()
+    }
+
     /// Output the screen never saw.
     pub fn gap(&mut self) -> Option<Gap> {
         self.live().gap

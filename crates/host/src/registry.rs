@@ -1,11 +1,9 @@
 //! All sessions of a home: finding them at the start, starting new ones, resolving names, clearing old ones.
 
 use crate::HostConfig;
-use crate::link::{Link, LinkError};
-use crate::session::{self, Session};
+use crate::session::{self, Missed, Session};
 use crate::spawn;
 use crate::store::{Spec, make_dir};
-use holdfast_abi::ring::RingError;
 use holdfast_abi::start::Start;
 use holdfast_types::{Home, RING_BYTES_MAX, RING_BYTES_MIN, SessionId, SessionName, TimeMs};
 use holdfast_wire::params::{Life, NewParams, SessionView};
@@ -15,12 +13,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// Shortest beginning of an id, without `ses_`, that is taken for one.
 const ID_PREFIX_MIN: usize = 4;
-/// How often a keeper that does not answer is asked again.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// The sessions of one home.
 #[derive(Debug)]
@@ -51,11 +46,16 @@ impl Registry {
 
     /// Finds every session on disk and takes up the keepers that live. Whatever is wrong with one is that one's alone.
     pub async fn recover(&self) -> io::Result<()> {
+        let mut takings_up = Vec::new();
         for entry in std::fs::read_dir(self.home.sessions())? {
             let dir = entry?.path();
             let Some(id) = session::id_of(&dir) else { continue };
             match Spec::load(&dir) {
-                Ok(spec) if spec.id == id => self.take_up(Rc::new(self.session(spec))).await,
+                Ok(spec) if spec.id == id => {
+                    let session = Rc::new(self.session(spec));
+                    self.sessions.borrow_mut().insert(id, Rc::clone(&session));
+                    takings_up.push(tokio::task::spawn_local(take_up(session)));
+                }
                 // Made by a host that died before the spec was written: nothing ever ran.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.join("ring").exists() => {
                     let _ = std::fs::remove_dir_all(&dir);
@@ -63,6 +63,10 @@ impl Registry {
                 Ok(_) => self.shelve(id, "its spec file belongs to another session".into()),
                 Err(error) => self.shelve(id, format!("its spec file cannot be read: {error}")),
             }
+        }
+        // All at once: one keeper that does not answer must not keep the others waiting.
+        for taking_up in takings_up {
+            taking_up.await.map_err(io::Error::other)?;
         }
         Ok(())
     }
@@ -90,23 +94,6 @@ impl Registry {
         let hint = format!("{note}; its directory is {}", session.dir.display());
         session.set_aside(Life::Damaged, hint);
         self.sessions.borrow_mut().insert(id, Rc::new(session));
-    }
-
-    async fn take_up(&self, session: Rc<Session>) {
-        self.sessions.borrow_mut().insert(session.id, Rc::clone(&session));
-        if !session.is_live() {
-            return;
-        }
-        match connect(&session).await {
-            Ok(()) => {
-                tokio::task::spawn_local(session::drive(session, crate::now_ms));
-            }
-            Err(Missed::Gone) => session.ended(crate::now_ms()),
-            Err(Missed::Unknown(note)) => session.set_aside(Life::Unknown, note),
-            Err(Missed::Silent) => {
-                tokio::task::spawn_local(keep_trying(session));
-            }
-        }
     }
 
     /// Starts a session.
@@ -150,7 +137,7 @@ impl Registry {
         let begun = async {
             let (child, _) = spawn::start(&self.keeper, &id.to_string(), &start).await?;
             session.state.borrow_mut().child = Some(child);
-            connect(&session).await.map_err(|missed| {
+            session::connect(&session).await.map_err(|missed| {
                 // A command that ends at once may take its keeper with it before we came: that is an end, not a failure.
                 Fault::new(Code::CannotStart, format!("the new keeper cannot be reached: {missed:?}"))
             })
@@ -158,7 +145,7 @@ impl Registry {
         match begun.await {
             Ok(()) => {
                 self.sessions.borrow_mut().insert(id, Rc::clone(&session));
-                tokio::task::spawn_local(session::drive(Rc::clone(&session), crate::now_ms));
+                tokio::task::spawn_local(session::drive(Rc::clone(&session)));
             }
             Err(_) if session.state.borrow().child.is_some() => {
                 self.sessions.borrow_mut().insert(id, Rc::clone(&session));
@@ -268,8 +255,8 @@ impl Registry {
         }
     }
 
-    /// Clears sessions that ended longer ago than configured; gives when the next one is due.
-    pub fn clear_old(&self, now_ms: TimeMs) -> Option<TimeMs> {
+    /// Clears sessions that ended longer ago than configured.
+    pub fn clear_old(&self, now_ms: TimeMs) {
         let keep_ms = self.config.ended_keep_ms;
         let old: Vec<_> =
             self.all().into_iter().filter(|s| s.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms)).collect();
@@ -279,7 +266,6 @@ impl Registry {
             }
             self.sessions.borrow_mut().remove(&session.id);
         }
-        self.all().iter().filter_map(|s| s.ended_ms()).map(|at| at.saturating_add(keep_ms)).min()
     }
 
     /// Writes every screen that is only in memory.
@@ -292,40 +278,16 @@ impl Registry {
     }
 }
 
-/// Why a keeper could not be taken up.
-#[derive(Debug)]
-enum Missed {
-    Gone,
-    Unknown(String),
-    Silent,
-}
-
-async fn connect(session: &Session) -> Result<(), Missed> {
-    let secret = crate::unhex(&session.state.borrow().spec.secret).ok_or_else(|| Missed::Unknown("its spec has no secret".into()))?;
-    let ring = match session.open_ring() {
-        Ok(ring) => ring,
-        Err(error @ RingError::Unknown) => return Err(Missed::Unknown(error.to_string())),
-        Err(error) if session.socket.exists() => return Err(Missed::Unknown(error.to_string())),
-        Err(_) => return Err(Missed::Gone),
-    };
-    let (link, welcome) = Link::open(&session.socket, secret).await.map_err(|error| match error {
-        LinkError::Gone => Missed::Gone,
-        LinkError::Version => Missed::Unknown(error.to_string()),
-        LinkError::Io(_) => Missed::Silent,
-    })?;
-    session.connected(link, welcome, ring);
-    Ok(())
-}
-
-/// A keeper that is there but silent (stopped, crowded) is asked until it answers or goes.
-async fn keep_trying(session: Rc<Session>) {
-    loop {
-        tokio::time::sleep(RETRY).await;
-        match connect(&session).await {
-            Ok(()) => return session::drive(session, crate::now_ms).await,
-            Err(Missed::Silent) => {}
-            Err(Missed::Gone) => return session.ended(crate::now_ms()),
-            Err(Missed::Unknown(note)) => return session.set_aside(Life::Unknown, note),
+/// Takes up a session from its files: connects to its keeper, or records that it is gone.
+async fn take_up(session: Rc<Session>) {
+    if !session.is_live() {
+        return;
+    }
+    match session::connect(&session).await {
+        Ok(()) | Err(Missed::Silent) => {
+            tokio::task::spawn_local(session::drive(session));
         }
+        Err(Missed::Gone) => session.ended(crate::now_ms()),
+        Err(Missed::Unknown(note)) => session.set_aside(Life::Unknown, note),
     }
 }

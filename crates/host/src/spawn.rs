@@ -27,6 +27,10 @@ pub fn install(state: &Path) -> io::Result<PathBuf> {
     replace(&dir, &staged, KEEPER)?;
     std::fs::set_permissions(dir.join(&staged), std::fs::Permissions::from_mode(0o700))?;
     std::fs::rename(dir.join(&staged), &path)?;
+    // Programs of earlier builds: keepers that run keep theirs open, nobody starts them again.
+    for old in std::fs::read_dir(&dir)?.flatten().filter(|entry| entry.file_name() != *name) {
+        let _ = std::fs::remove_file(old.path());
+    }
     Ok(path)
 }
 

@@ -55,7 +55,11 @@ impl ClientTty {
             file,
             stat: File::open(format!("/proc/{pid}/stat"))?,
             device,
-            patterns: patterns.iter().filter(|pattern| !pattern.is_empty()).map(|pattern| Box::from(*pattern)).collect(),
+            patterns: patterns
+                .iter()
+                .filter(|pattern| !pattern.is_empty())
+                .map(|pattern| Box::from(*pattern))
+                .collect(),
             keys: flags & TTY_KEYS != 0,
             paint: flags & TTY_PAINT != 0,
             piece: Vec::new(),

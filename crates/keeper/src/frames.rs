@@ -1,10 +1,7 @@
 //! What is said to the keeper, and what it does about it.
 
 use holdfast_abi::log::Kind;
-use holdfast_abi::protocol::{
-    CONNECTIONS_MAX, FOLLOW_HOLDS, FOLLOW_SCREEN, FrameError, FromKeeper, PATTERNS_MAX, Token, ToKeeper, VERSION, Welcome,
-    refused,
-};
+use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, FrameError, FromKeeper, PATTERNS_MAX, ToKeeper, refused};
 
 use crate::client_tty::ClientTty;
 use crate::connections::{BAD_FRAMES_MAX, Role};
@@ -13,7 +10,6 @@ use crate::keeper::Keeper;
 use crate::keys::Entry;
 use crate::setup::{COLS_MIN, ROWS_MIN};
 use crate::sys::{self, Received};
-use crate::turn;
 
 /// Frames heard of one connection before the others have their turn.
 const FRAMES_MAX: usize = 64;
@@ -70,75 +66,6 @@ impl Keeper {
         let connection = &mut self.connections[at];
         connection.bad_frames += 1;
         connection.gone |= connection.bad_frames >= BAD_FRAMES_MAX;
-    }
-
-    /// A newcomer's first frame, if it is there. The host is heard first: it may just have announced the token.
-    pub(crate) fn greet(&mut self, at: usize) {
-        let hello = match sys::receive(self.connections[at].socket(), &mut self.buffer) {
-            Received::Nothing => return,
-            Received::Datagram => ToKeeper::decode(&self.buffer).ok(),
-            Received::Oversized | Received::Gone => None,
-        };
-        let Some(&ToKeeper::Hello { version, role, token }) = hello.as_ref() else {
-            self.connections[at].gone = true;
-            return;
-        };
-        self.hear_host();
-        match self.role_of(version, role, token) {
-            Ok(role) => self.welcome(at, role),
-            Err(code) => {
-                self.refuse(at, code, 0, 0);
-                self.connections[at].gone = true;
-            }
-        }
-    }
-
-    fn role_of(&mut self, version: u8, role: u8, token: Token) -> Result<Role, u8> {
-        let clients = self.connections.iter().filter(|connection| connection.is_client() && !connection.gone).count();
-        match role {
-            _ if version != VERSION => Err(refused::VERSION),
-            1 if turn::same(&token, &self.parts.secret) => Ok(Role::Host),
-            0 if clients >= CONNECTIONS_MAX => Err(refused::CROWDED),
-            0 => self.admitted.take(&token).map(|rights| Role::Client { token, rights }).ok_or(refused::TOKEN),
-            1 => Err(refused::TOKEN),
-            _ => Err(refused::FRAME),
-        }
-    }
-
-    fn welcome(&mut self, at: usize, role: Role) {
-        if let Some(former) = self.connections.host().filter(|_| role == Role::Host) {
-            self.connections[former].gone = true;
-            self.log_armed = false;
-        }
-        self.connections[at].role = role;
-        let welcome = Welcome {
-            version: VERSION,
-            connection: self.connections[at].number,
-            features: 0,
-            head: self.head,
-            log_head: self.log_head(),
-            fence: self.turn.fence(),
-            cols: self.parts.size.0,
-            rows: self.parts.size.1,
-            child_pid: self.child_pid(),
-        };
-        self.connections.send(at, FromKeeper::Welcome(welcome));
-        if role != Role::Host {
-            return self.announce(at);
-        }
-        for client in 0..self.connections.len() {
-            if !self.connections[client].gone {
-                self.announce(client);
-            }
-        }
-    }
-
-    /// Tells the host of a client.
-    fn announce(&mut self, at: usize) {
-        let (connection, pid) = (self.connections[at].number, self.connections[at].pid);
-        if let Role::Client { token, rights } = self.connections[at].role {
-            self.connections.send_to_host(FromKeeper::Joined { connection, pid, token, rights });
-        }
     }
 
     fn handle(&mut self, at: usize, frame: ToKeeper<'_>) {

@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use holdfast_abi::protocol::{CONNECTIONS_MAX, FRAME_BYTES_MAX, FromKeeper, Token};
+use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, Token};
 use holdfast_abi::ring::{Ring, STATE_ENDED};
 
 use crate::connections::{Connections, Role};
@@ -22,10 +22,6 @@ use crate::turn::{Admitted, Turn};
 
 /// After so long without output the ring's pages are given back.
 const QUIET_MS: u64 = 1000;
-/// No descriptor was left for a newcomer: it waits in the kernel's queue so long.
-const CROWDED_MS: u64 = 1000;
-/// Newcomers that may be undecided at once, beyond the connections that are greeted.
-const NEWCOMERS_MAX: usize = 8;
 
 /// What the kernel tells of one signal.
 const SIGNAL_BYTES: usize = std::mem::size_of::<libc::signalfd_siginfo>();
@@ -81,7 +77,7 @@ pub struct Keeper {
     pub(crate) terminal_lost: bool,
     pub(crate) touched_ms: Option<u64>,
     pub(crate) no_page_until_ms: Option<u64>,
-    crowded_until_ms: Option<u64>,
+    pub(crate) crowded_until_ms: Option<u64>,
 }
 
 impl Keeper {
@@ -262,41 +258,6 @@ impl Keeper {
     /// Whether nothing more will be written that the session waits for.
     pub(crate) fn must_drain(&self) -> bool {
         self.ending.is_settled(self.status.is_some()) && !self.drained
-    }
-
-    fn accept(&mut self, now_ms: u64) {
-        // SAFETY: no memory is involved.
-        let own_user = unsafe { libc::geteuid() };
-        for _ in 0..NEWCOMERS_MAX {
-            if self.connections.len() > CONNECTIONS_MAX + NEWCOMERS_MAX {
-                self.connections.drop_oldest_newcomer();
-                self.sweep();
-            }
-            match sys::socket::accept(self.parts.listener.as_fd()) {
-                Ok(socket) => match sys::socket::peer(socket.as_fd()) {
-                    Ok((pid, user)) if user == own_user || user == 0 => self.connections.add(socket, pid),
-                    Ok(_) | Err(_) => drop(socket),
-                },
-                Err(error) => match sys::errno(&error) {
-                    libc::EAGAIN => return,
-                    libc::EINTR | libc::ECONNABORTED => {}
-                    _ => return self.crowded_until_ms = Some(now_ms + CROWDED_MS),
-                },
-            }
-        }
-    }
-
-    /// Closes those who are gone, and tells the host.
-    fn sweep(&mut self) {
-        while let Some(departed) = self.connections.sweep() {
-            if departed.is_screen && !self.connections.iter().any(|connection| connection.is_screen) {
-                self.ghost = Some(departed.follower);
-            }
-            if matches!(departed.role, Role::Client { .. }) {
-                let (connection, acked) = (departed.number, departed.follower.acked());
-                self.connections.send_to_host(FromKeeper::Left { connection, acked });
-            }
-        }
     }
 
     /// The end: the header first, so that whoever is told finds it final.

@@ -15,6 +15,7 @@ pub mod flow;
 mod frames;
 pub mod keeper;
 mod keys;
+mod newcomers;
 mod output;
 pub mod queue;
 pub mod setup;

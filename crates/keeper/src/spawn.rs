@@ -118,8 +118,7 @@ fn exec(program: &CStr, argv: &[CString], env: &[CString], terminal: &CStr) -> i
         std::ptr::write_bytes(&mut signals, 0xff, 1);
         libc::posix_spawnattr_setsigdefault(&mut attributes, &signals);
         libc::posix_spawnattr_setflags(&mut attributes, flags as libc::c_short);
-        let error =
-            libc::posix_spawn(&mut child, program.as_ptr(), &actions, &attributes, argv.as_ptr(), env.as_ptr());
+        let error = libc::posix_spawn(&mut child, program.as_ptr(), &actions, &attributes, argv.as_ptr(), env.as_ptr());
         libc::posix_spawn_file_actions_destroy(&mut actions);
         libc::posix_spawnattr_destroy(&mut attributes);
         error

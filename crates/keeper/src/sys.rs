@@ -95,8 +95,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Received {
     let capacity = buffer.capacity();
     buffer.clear();
     // SAFETY: so much is allocated; MSG_TRUNC tells the real length but writes no more than that.
-    let receive =
-        |to: *mut u8| unsafe { libc::recv(socket.as_raw_fd(), to.cast(), capacity, flags) };
+    let receive = |to: *mut u8| unsafe { libc::recv(socket.as_raw_fd(), to.cast(), capacity, flags) };
     let mut count = receive(buffer.as_mut_ptr());
     if count < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ECONNRESET) {
         // Told once, before what the other side had sent; that is still there.
@@ -223,8 +222,9 @@ pub mod socket {
     /// Binds a listening socket. A path too long for a socket's address goes through its directory.
     pub fn listen(path: &[u8]) -> io::Result<OwnedFd> {
         // SAFETY: no memory is involved.
-        let socket =
-            own(unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0) })?;
+        let socket = own(unsafe {
+            libc::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
+        })?;
         // SAFETY: sockaddr_un is plain numbers; all zeros is one.
         let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
         address.sun_family = libc::AF_UNIX as libc::sa_family_t;

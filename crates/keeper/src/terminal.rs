@@ -128,7 +128,8 @@ impl Terminal {
     /// themselves; what they are sent is not withheld.
     #[must_use]
     pub fn hides_input(&self) -> bool {
-        modes(self.master.as_fd()).is_ok_and(|modes| modes.c_lflag & libc::ECHO == 0 && modes.c_lflag & libc::ICANON != 0)
+        modes(self.master.as_fd())
+            .is_ok_and(|modes| modes.c_lflag & libc::ECHO == 0 && modes.c_lflag & libc::ICANON != 0)
     }
 
     /// The foreground process group.

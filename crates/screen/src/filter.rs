@@ -147,8 +147,8 @@ fn osc_asks(text: &[u8]) -> bool {
     let mut parts = text.split(|b| *b == b';');
     let number = parts.next().unwrap_or(b"");
     match number {
-        b"4" | b"5" | b"10" | b"11" | b"12" | b"13" | b"14" | b"15" | b"16" | b"17" | b"18" | b"19" | b"50" | b"52" | b"104"
-        | b"105" => parts.any(|part| part == b"?"),
+        b"4" | b"5" | b"10" | b"11" | b"12" | b"13" | b"14" | b"15" | b"16" | b"17" | b"18" | b"19" | b"50" | b"52"
+        | b"104" | b"105" => parts.any(|part| part == b"?"),
         b"21" => parts.any(|part| part.ends_with(b"?")),
         b"22" => parts.any(|part| part.starts_with(b"?")),
         b"60" | b"61" => true,

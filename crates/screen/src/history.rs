@@ -66,14 +66,6 @@ impl History {
         }
     }
 
-    /// Appends a complete encoded line.
-    #[inline]
-    pub(crate) fn push_line(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
-        encode(&mut self.bytes);
-        self.bytes.push(b'\n');
-        self.lines += 1;
-    }
-
     /// Moves all but the newest `keep` complete lines to `out`.
     pub(crate) fn drain(&mut self, keep: usize, out: &mut Vec<u8>) -> u32 {
         if self.lines <= keep {

@@ -10,6 +10,7 @@
 //! Knows nothing of clocks, files or sockets, nor of who is attached.
 
 mod codec;
+mod fast;
 mod filter;
 mod history;
 mod keyframe;

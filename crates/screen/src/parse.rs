@@ -80,11 +80,8 @@ impl Boundary {
     fn find_string_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let rest = &bytes[self.seen..];
         let hard = memchr3(ESC, CAN, SUB, rest);
-        let bell = if self.state == State::Osc {
-            memchr::memchr(BEL, &rest[..hard.unwrap_or(rest.len())])
-        } else {
-            None
-        };
+        let bell =
+            if self.state == State::Osc { memchr::memchr(BEL, &rest[..hard.unwrap_or(rest.len())]) } else { None };
         if let Some(at) = bell {
             return Some(self.seen + at + 1);
         }
@@ -128,6 +125,9 @@ impl Params {
     #[inline]
     pub(crate) fn group(&self, index: usize) -> &[u16] {
         let mut end = index + 1;
+        if self.joined == 0 {
+            return &self.values[index..end];
+        }
         while end < self.count && self.joined & 1 << end != 0 {
             end += 1;
         }
@@ -155,7 +155,7 @@ impl Csi {
         if !(0x40..=0x7e).contains(last) {
             return None;
         }
-        let mut csi = Csi { prefix: 0, params: parse_start(), intermediate: 0, last: *last };
+        let mut csi = Csi { prefix: 0, params: Params::none(), intermediate: 0, last: *last };
         let (mut value, mut any) = (0u16, false);
         for (at, byte) in body.iter().enumerate() {
             match byte {
@@ -177,16 +177,34 @@ impl Csi {
         if any {
             csi.params.push(value, false);
         }
-        csi.params.joined &= u32::MAX >> (PARAMS_MAX - csi.params.count.clamp(1, PARAMS_MAX));
         Some(csi)
     }
 }
 
-fn parse_start() -> Params {
-    Params { values: [0; PARAMS_MAX], joined: 0, count: 0 }
-}
-
 impl Params {
+    fn none() -> Params {
+        Params { values: [0; PARAMS_MAX], joined: 0, count: 0 }
+    }
+
+    /// The numbers of a sequence that has nothing but numbers.
+    #[inline]
+    pub(crate) fn parse(text: &[u8]) -> Params {
+        let mut params = Params::none();
+        let mut value = 0u16;
+        for byte in text {
+            if byte.is_ascii_digit() {
+                value = value.saturating_mul(10).saturating_add(u16::from(byte - b'0'));
+            } else {
+                params.push(value, *byte == b':');
+                value = 0;
+            }
+        }
+        if !text.is_empty() {
+            params.push(value, false);
+        }
+        params
+    }
+
     #[inline]
     fn push(&mut self, value: u16, next_joined: bool) {
         if self.count < PARAMS_MAX {
@@ -208,7 +226,6 @@ pub(crate) fn controls_within(sequence: &[u8]) -> impl Iterator<Item = u8> + '_ 
 pub(crate) fn is_cancelled(sequence: &[u8]) -> bool {
     matches!(sequence.last(), Some(&(CAN | SUB)))
 }
-
 
 /// One step of UTF-8 decoding.
 #[derive(Debug, PartialEq, Eq)]

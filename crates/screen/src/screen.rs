@@ -7,6 +7,8 @@ use holdfast_types::{Offset, Size};
 
 /// Longest sequence that takes effect. Titles, links and queries are far shorter; images are not ours to draw.
 pub(crate) const SEQUENCE_BYTES_MAX: usize = 64 * 1024;
+/// Feeds shorter than this are drawn as they come.
+const FLOOD_BYTES_MIN: usize = 1024;
 /// How much of a feed is looked at for the end of a sequence that an earlier feed began.
 const RESUME_BYTES: usize = 4096;
 
@@ -191,6 +193,8 @@ impl Screen {
     /// Executes everything in `bytes`; what is unfinished at their end becomes pending.
     pub(crate) fn run(&mut self, bytes: &[u8], end: Offset) {
         let mut at = 0;
+        // A flood is looked for behind a line feed, and not twice in the same place.
+        let mut flood_from = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
             match rest[0] {
@@ -213,6 +217,10 @@ impl Screen {
                     at += 1;
                     self.vt.at = end - (bytes.len() - at) as u64;
                     self.vt.control(control);
+                    if control == b'\n' && at >= flood_from && bytes.len() - at >= FLOOD_BYTES_MIN {
+                        at += self.take_flood(&bytes[at..]);
+                        flood_from = at + FLOOD_BYTES_MIN;
+                    }
                 }
                 0x80.. => match decode(rest) {
                     Decoded::Char(c, length) => {
@@ -289,4 +297,3 @@ impl Screen {
         }
     }
 }
-

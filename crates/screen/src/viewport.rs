@@ -111,8 +111,7 @@ impl Viewport {
         modes_to(self.modes, modes, out);
         self.modes = modes;
         // The outer terminal has one stack entry of ours at most.
-        let keyboard =
-            Keyboard { flags: vt.keyboard.flags, stack: Vec::new(), modify_other: vt.keyboard.modify_other };
+        let keyboard = Keyboard { flags: vt.keyboard.flags, stack: Vec::new(), modify_other: vt.keyboard.modify_other };
         keyboard_to(&self.keyboard, &keyboard, out);
         self.keyboard = keyboard;
         if self.cursor_style != vt.cursor_style {

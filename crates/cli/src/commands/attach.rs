@@ -28,7 +28,8 @@ pub fn attach(here: &Here, args: &AttachArgs) -> Result<u8, Failure> {
             Err(error) => return Err(Failure::from_error("bad_request", &error)),
         }
     }
-    go_in(here, link, &args.of.session, args.read_only)
+    let name = &args.of.session;
+    go_in(here, link, name, name, args.read_only)
 }
 
 /// `holdfast` without a command: into the session `main`, or its whereabouts where there is no terminal.
@@ -41,24 +42,24 @@ pub fn main_session(here: &Here) -> Result<u8, Failure> {
     let name: SessionName = MAIN.parse().expect("`main` is a name");
     let (session, started) = ensure(here, &mut link, name)?;
     if terminal {
-        return go_in(here, link, &session.id.to_string(), false);
+        return go_in(here, link, &session.id.to_string(), session.name.as_str(), false);
     }
     if here.json {
         print_json(&session)?;
         return Ok(0);
     }
-    let what = if started { "started" } else { "running" };
+    let (name, id) = (&session.name, session.id);
+    let found =
+        if started { format!("started session {name} ({id})") } else { format!("session {name} ({id}) is running") };
     print(format!(
-        "session {name} ({id}) is {what}\n  attach  holdfast attach {name}\n  look    holdfast screen {name}\n  \
+        "{found}\n  attach  holdfast attach {name}\n  look    holdfast screen {name}\n  \
          type    holdfast send {name} --enter 'ls'\n",
-        name = session.name,
-        id = session.id,
     ))?;
     Ok(0)
 }
 
-/// Attaches until the person detaches or the session ends.
-pub fn go_in(here: &Here, link: Link<'_>, session: &str, read_only: bool) -> Result<u8, Failure> {
+/// Attaches until the person detaches or the session ends; `name` is what the person calls it.
+pub fn go_in(here: &Here, link: Link<'_>, session: &str, name: &str, read_only: bool) -> Result<u8, Failure> {
     let config = here.config()?;
     let options = AttachOptions {
         session: session.to_owned(),
@@ -71,11 +72,11 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &str, read_only: bool) -> Res
     };
     match holdfast_client::attach(link.into_connection(), &options)? {
         AttachEnd::Detached => {
-            say(&format!("detached; come back with: holdfast attach {session}"));
+            say(&format!("detached; come back with: holdfast attach {name}"));
             Ok(0)
         }
         AttachEnd::Ended(exit) => {
-            say(&format!("session {session}: {exit}"));
+            say(&format!("session {name}: {exit}"));
             Ok(exit.as_status())
         }
         // The same as detaching, but nobody is there to be told.

@@ -21,7 +21,6 @@ const STOP_MS_MAX: u64 = 10_000;
 pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
     match command {
         HostCommand::Run => run(here),
-        HostCommand::Spawn => spawn(here),
         HostCommand::Start => start(here),
         HostCommand::Stop => stop(here),
         HostCommand::Restart => restart(here),
@@ -50,9 +49,9 @@ fn run(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Starts `host run` in a session of its own and returns at once: the host's parent is then init, nobody's zombie, and
+/// `holdfast host spawn`: starts `host run` in a session of its own and returns at once: the host's parent is then init, nobody's zombie, and
 /// no terminal's end reaches it.
-fn spawn(here: &Here) -> Result<u8, Failure> {
+pub fn spawn(here: &Here) -> Result<u8, Failure> {
     // Fails where this process leads a group already; then a shell started it by hand and knows what it does.
     let _ = setsid();
     keep_descriptors_to_ourselves();
@@ -117,7 +116,7 @@ fn restart(here: &Here) -> Result<u8, Failure> {
 
 fn went_on(sessions: u32) -> String {
     match sessions {
-        0 => "there were no sessions".into(),
+        0 => "no session was running".into(),
         1 => "1 session went on".into(),
         many => format!("{many} sessions went on"),
     }

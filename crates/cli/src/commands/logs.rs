@@ -2,7 +2,7 @@
 
 use crate::args::LogsArgs;
 use crate::failure::Failure;
-use crate::here::Here;
+use crate::here::{Here, Link};
 use crate::show::{print, print_json, say};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -22,26 +22,44 @@ pub fn logs(here: &Here, args: &LogsArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
     // The id: a name may go to another session while we follow.
     let session = link.get(&args.of.session)?.id.to_string();
-    let mut from = args.from.unwrap_or(0);
-    let mut printer = Printer::new(here.json, args.follow, args.plain, from);
+    let from = args.from.unwrap_or(0);
+    let printer = Printer::new(here.json, args.follow, args.plain, from);
+    read_all(&mut link, &session, from, args.follow, printer)?;
+    Ok(0)
+}
+
+/// All output of a session that is still kept, as it came.
+pub fn print_output(link: &mut Link<'_>, session: &str) -> Result<(), Failure> {
+    read_all(link, session, 0, false, Printer::Raw)
+}
+
+fn read_all(
+    link: &mut Link<'_>,
+    session: &str,
+    mut from: Offset,
+    follow: bool,
+    mut printer: Printer,
+) -> Result<(), Failure> {
     // Without --follow, what is there now: a session that never stops writing must not keep us for ever.
     let mut until: Option<Offset> = None;
     loop {
         let params = ReadParams {
-            session: session.clone(),
+            session: session.to_owned(),
             from: Some(from),
             max: Some(READ_BYTES_MAX),
-            wait_ms: if args.follow { FOLLOW_WAIT_MS } else { 0 },
+            wait_ms: if follow { FOLLOW_WAIT_MS } else { 0 },
         };
-        let (answer, mut bytes) = link.call_with_bytes::<op::Read>(&params, &[])?;
+        let (mut answer, mut bytes) = link.call_with_bytes::<op::Read>(&params, &[])?;
         let until = *until.get_or_insert(answer.head);
-        if !args.follow {
-            bytes.truncate(until.saturating_sub(answer.from) as usize);
+        if !follow && answer.to > until {
+            answer.to = until.max(answer.from);
+            answer.end = false;
+            bytes.truncate((answer.to - answer.from) as usize);
         }
         printer.take(&answer, &bytes)?;
         from = answer.to;
-        if answer.end || (!args.follow && from >= until) {
-            return printer.finish(&answer).map(|()| 0);
+        if answer.end || (!follow && from >= until) {
+            return printer.finish(&answer);
         }
     }
 }

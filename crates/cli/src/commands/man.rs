@@ -3,7 +3,7 @@
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::show::print;
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
 use std::io;
 
@@ -51,9 +51,9 @@ fn page() -> io::Result<Vec<u8>> {
     man.render_description_section(&mut out)?;
     man.render_options_section(&mut out)?;
     out.extend_from_slice(b".SH COMMANDS\n");
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+    for sub in command.get_subcommands() {
         section(sub, &mut out)?;
-        for below in sub.get_subcommands().filter(|below| !below.is_hide_set()) {
+        for below in sub.get_subcommands() {
             section(below, &mut out)?;
         }
     }
@@ -64,9 +64,10 @@ fn page() -> io::Result<Vec<u8>> {
 /// A command's synopsis and options, one level below the page's sections.
 fn section(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
     let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    // Global options stand once, at the top.
-    let command = command.clone().mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default().replace('\\', "\\e");
+    // What every command has stands once, at the top.
+    let common = |arg: &Arg| arg.is_global_set() || arg.get_id() == "help";
+    let command = command.clone().mut_args(|arg| if common(&arg) { arg.hide(true) } else { arg });
     let man = Man::new(command);
     let mut parts = Vec::new();
     man.render_synopsis_section(&mut parts)?;

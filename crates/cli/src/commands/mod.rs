@@ -1,43 +1,55 @@
 //! The commands, one file each; those that only ask and show share one.
 
 mod attach;
-pub mod completions;
+mod completions;
 mod doctor;
 mod end;
 mod host;
 mod list;
 mod logs;
-pub mod man;
+mod man;
 mod new;
 mod screen;
 mod send;
 mod steer;
 mod wait;
 
-use crate::args::Command;
+use crate::args::{Args, Command};
 use crate::failure::Failure;
 use crate::here::Here;
 
 /// Runs a command; none is the session `main`.
-pub fn run(here: &Here, command: Option<Command>) -> Result<u8, Failure> {
-    match command {
-        None => attach::main_session(here),
-        Some(Command::New(args)) => new::new(here, &args),
-        Some(Command::Attach(args)) => attach::attach(here, &args),
-        Some(Command::Ls(args)) => list::list(here, args.all),
-        Some(Command::Info(args)) => list::info(here, &args.session),
-        Some(Command::Screen(args)) => screen::screen(here, &args),
-        Some(Command::Logs(args)) => logs::logs(here, &args),
-        Some(Command::Send(args)) => send::send(here, &args),
-        Some(Command::Wait(args)) => wait::wait(here, &args),
-        Some(Command::Resize(args)) => steer::resize(here, &args),
-        Some(Command::Rename(args)) => steer::rename(here, &args),
-        Some(Command::Detach(args)) => steer::detach(here, &args),
-        Some(Command::End(args)) => end::end(here, &args),
-        Some(Command::Host(command)) => host::host(here, command),
-        Some(Command::Doctor) => doctor::doctor(here),
+pub fn run(args: Args) -> Result<u8, Failure> {
+    let here = || Here::find(args.home.as_deref(), args.json);
+    match args.command {
+        None => attach::main_session(&here()?),
+        Some(Command::New(args)) => new::new(&here()?, &args),
+        Some(Command::Attach(args)) => attach::attach(&here()?, &args),
+        Some(Command::Ls(args)) => list::list(&here()?, args.all),
+        Some(Command::Info(args)) => list::info(&here()?, &args.session),
+        Some(Command::Screen(args)) => screen::screen(&here()?, &args),
+        Some(Command::Logs(args)) => logs::logs(&here()?, &args),
+        Some(Command::Send(args)) => send::send(&here()?, &args),
+        Some(Command::Wait(args)) => wait::wait(&here()?, &args),
+        Some(Command::Resize(args)) => steer::resize(&here()?, &args),
+        Some(Command::Rename(args)) => steer::rename(&here()?, &args),
+        Some(Command::Detach(args)) => steer::detach(&here()?, &args),
+        Some(Command::End(args)) => end::end(&here()?, &args),
+        Some(Command::Host(command)) => host::host(&here()?, command),
+        Some(Command::Doctor) => doctor::doctor(&here()?),
+        // These need no home.
         Some(Command::Completions(args)) => completions::completions(args.shell),
         Some(Command::Man) => man::man(),
-        Some(Command::Names) => list::names(here),
+    }
+}
+
+/// What only programs call: `host spawn`, by the client library, and `__names`, by completions. The parser does not
+/// know them, so neither help nor completions show them.
+pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
+    let here = || Here::find(None, false);
+    match words {
+        ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
+        ["__names"] => Some(here().and_then(|here| list::names(&here))),
+        _ => None,
     }
 }

@@ -1,15 +1,17 @@
 //! `holdfast new`: what a session starts with is what its caller has.
 
 use super::attach::{go_in, need_terminal, refuse_nested};
+use super::logs::print_output;
 use crate::args::NewArgs;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{on_terminal, print, print_json, say};
+use crate::user;
 use holdfast_types::Size;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{NewParams, SessionView};
 use rustix::fs::Mode;
-use rustix::process::{Resource, getrlimit, getuid, umask};
+use rustix::process::{Resource, getrlimit, umask};
 use rustix::termios::tcgetwinsize;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +30,8 @@ pub fn new(here: &Here, args: &NewArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
     let session = start(here, &mut link, args)?;
     if !args.detach {
-        return go_in(here, link, &session.id.to_string(), false);
+        return go_in(here, link, &session.id.to_string(), session.name.as_str(), false)
+            .or_else(|failure| over_already(here, &session).unwrap_or(Err(failure)));
     }
     if here.json {
         print_json(&session)?;
@@ -55,6 +58,15 @@ pub fn start(here: &Here, link: &mut Link<'_>, args: &NewArgs) -> Result<Session
         nofile: getrlimit(Resource::Nofile).current,
     };
     Ok(link.once::<op::New>(&params, &[])?.0)
+}
+
+/// A command that ended before its terminal was there: its output and its status are what its caller wants.
+fn over_already(here: &Here, session: &SessionView) -> Option<Result<u8, Failure>> {
+    let mut link = here.link().ok()?;
+    let exit = link.get(&session.id.to_string()).ok()?.exit?;
+    let output = print_output(&mut link, &session.id.to_string());
+    say(&format!("session {}: {exit}", session.name));
+    Some(output.map(|()| exit.as_status()))
 }
 
 fn directory(flag: Option<&Path>) -> Result<String, Failure> {
@@ -107,12 +119,7 @@ fn terminal_size() -> Option<Size> {
 /// The configured shell, `$SHELL`, the one of the password file, `/bin/sh`.
 fn shell(configured: Option<String>) -> String {
     let variable = || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty());
-    let passwd = || {
-        let uid = getuid().as_raw().to_string();
-        let file = std::fs::read_to_string("/etc/passwd").ok()?;
-        let line = file.lines().find(|line| line.split(':').nth(2) == Some(&uid))?;
-        line.split(':').nth(6).filter(|shell| !shell.is_empty()).map(str::to_owned)
-    };
+    let passwd = || user::find().map(|user| user.shell).filter(|shell| !shell.is_empty());
     configured.or_else(variable).or_else(passwd).unwrap_or_else(|| "/bin/sh".into())
 }
 

@@ -6,10 +6,11 @@
 
 use super::{Session, Typed, read_log};
 use crate::clients::Client;
-use crate::link::Link;
+use crate::link::{Link, LinkError};
 use holdfast_abi::protocol::{
     FOLLOW_HOLDS, FOLLOW_SCREEN, FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX, ToKeeper, WRITER_ANY,
 };
+use holdfast_abi::ring::RingError;
 use holdfast_screen::Reply;
 use holdfast_types::{Fence, Offset, Size};
 use holdfast_wire::params::{AnswerEvent, Life};
@@ -29,19 +30,62 @@ const REST_AFTER: Duration = Duration::from_millis(150);
 const DRAIN_AFTER: Duration = Duration::from_millis(200);
 /// The screen is at most this far behind, however large the ring: a look must not take long.
 const BEHIND_BYTES_MAX: u64 = 1024 * 1024;
+/// How often a keeper that does not answer is asked again.
+const RETRY: Duration = Duration::from_secs(1);
 /// Slices fed before other sessions get their turn.
 const SLICES_AT_ONCE: u32 = 4;
 /// Frames handled before other sessions get their turn.
 const FRAMES_AT_ONCE: u32 = 64;
 
-/// Serves a keeper until it is gone, then records the end.
-pub async fn drive(session: Rc<Session>, now_ms: fn() -> u64) {
-    if let Some(link) = session.link() {
-        if let Err(error) = serve(&session, &link).await {
+/// Serves a keeper until it is gone, then records the end. A connection that broke while the keeper lives is taken up again.
+pub async fn drive(session: Rc<Session>) {
+    loop {
+        if let Some(link) = session.link()
+            && let Err(error) = serve(&session, &link).await
+        {
             eprintln!("holdfast host: {}: keeper connection: {error}", session.id);
         }
+        session.unlinked();
+        loop {
+            match connect(&session).await {
+                Ok(()) => break,
+                Err(Missed::Gone) => return session.ended(crate::now_ms()),
+                Err(Missed::Unknown(note)) => return session.set_aside(Life::Unknown, note),
+                // There but silent: stopped, or crowded.
+                Err(Missed::Silent) => tokio::time::sleep(RETRY).await,
+            }
+        }
     }
-    session.ended(now_ms());
+}
+
+/// Why a keeper could not be taken up.
+#[derive(Debug)]
+pub enum Missed {
+    /// Nobody listens.
+    Gone,
+    /// It, or the ring, is of a version this build does not know.
+    Unknown(String),
+    /// It does not answer.
+    Silent,
+}
+
+/// Connects to a session's keeper.
+pub async fn connect(session: &Session) -> Result<(), Missed> {
+    let secret = crate::unhex(&session.state.borrow().spec.secret);
+    let secret = secret.ok_or_else(|| Missed::Unknown("its spec has no secret".into()))?;
+    let ring = match session.open_ring() {
+        Ok(ring) => ring,
+        Err(error @ RingError::Unknown) => return Err(Missed::Unknown(error.to_string())),
+        Err(error) if session.socket.exists() => return Err(Missed::Unknown(error.to_string())),
+        Err(_) => return Err(Missed::Gone),
+    };
+    let (link, welcome) = Link::open(&session.socket, secret).await.map_err(|error| match error {
+        LinkError::Gone => Missed::Gone,
+        LinkError::Version => Missed::Unknown(error.to_string()),
+        LinkError::Io(_) => Missed::Silent,
+    })?;
+    session.connected(link, welcome, ring);
+    Ok(())
 }
 
 async fn serve(session: &Rc<Session>, link: &Rc<Link>) -> io::Result<()> {

@@ -140,8 +140,7 @@ impl Session {
     fn attach_answer(&self, client: u32, painted: Painted, token: [u8; 16]) -> AttachAnswer {
         let session = self.view();
         let mut state = self.state.borrow_mut();
-        let has_history =
-            !state.picture.history(1).encoded.is_empty() || !state.picture.screen().open_history().is_empty();
+        let has_history = state.picture.has_history();
         AttachAnswer {
             has_history,
             session,

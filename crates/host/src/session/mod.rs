@@ -7,7 +7,7 @@ mod acts;
 mod drive;
 mod looks;
 
-pub use drive::drive;
+pub use drive::{Missed, connect, drive};
 pub use looks::Peer;
 
 use crate::clients::Clients;
@@ -157,8 +157,13 @@ impl Session {
         self.link.borrow().clone()
     }
 
-    pub(crate) fn unlink(&self) {
+    /// The keeper's connection is gone: whoever waits for it to say something waits in vain.
+    pub(crate) fn unlinked(&self) {
         *self.link.borrow_mut() = None;
+        let mut state = self.state.borrow_mut();
+        state.typed.clear();
+        state.timers = Timers::default();
+        state.clients.unlinked();
     }
 
     /// The human name.
@@ -254,7 +259,7 @@ impl Session {
 
     /// The keeper is gone: what is left is the ring, and in its header how the command ended, if the keeper could say.
     pub fn ended(&self, now_ms: TimeMs) {
-        self.unlink();
+        self.unlinked();
         let mut state = self.state.borrow_mut();
         if state.spec.exit.is_some() {
             return;
@@ -281,8 +286,6 @@ impl Session {
         state.spec.exit = Some(exit);
         state.spec.ended_ms = Some(ended_ms);
         state.clients = Clients::default();
-        state.typed.clear();
-        state.timers = Timers::default();
         if let Err(error) = state.spec.save(&self.dir) {
             state.note = Some(format!("the end of the session could not be recorded: {error}"));
         }

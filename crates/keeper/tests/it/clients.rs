@@ -153,3 +153,27 @@ fn coming_and_going_leaves_no_descriptor_behind() {
     }
     eventually("the last one to be swept", || (session.open_files() == before).then_some(()));
 }
+
+#[test]
+fn a_keeper_without_descriptors_waits_instead_of_spinning() {
+    let session = Session::raw("cat");
+    let mut host = session.host();
+    let limit = |soft| {
+        let limit = libc::rlimit { rlim_cur: soft, rlim_max: 4096 };
+        // SAFETY: `limit` outlives the call.
+        let result = unsafe { libc::prlimit(session.keeper as i32, libc::RLIMIT_NOFILE, &limit, std::ptr::null_mut()) };
+        assert_eq!(result, 0);
+    };
+    limit(5);
+    let ticks = session.cpu_ticks();
+    let mut late = session.connect();
+    let token = fresh_token();
+    host.send(ToKeeper::Admit { token, rights: 0 });
+    late.send(ToKeeper::Hello { version: VERSION, role: 0, token });
+    let started = std::time::Instant::now();
+    eventually("a while", || (started.elapsed().as_millis() > 500).then_some(()));
+    host.sync();
+    assert!(session.cpu_ticks() - ticks < 10, "the keeper spins");
+    limit(1024);
+    late.welcomed();
+}

@@ -89,3 +89,30 @@ fn a_stopped_tree_ends_too() {
     session.host().send(ToKeeper::End { grace_ms: 5000 });
     assert_eq!(session.ended(), 1);
 }
+
+/// `login` hangs the terminal up to be alone on it. Needs root, as it does.
+#[test]
+fn a_terminal_that_was_hung_up_is_still_the_sessions() {
+    // SAFETY: no memory is involved.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("NOT RUN: hanging up a terminal needs root");
+        return;
+    }
+    let script = "t=$(tty); trap '' HUP; echo $t; while [ ! -e go ]; do sleep 0.01; done; exec <$t >$t 2>&1; echo back; \
+                  read line; echo heard $line; exit 6";
+    let mut session = Session::shell(script);
+    session.wait_for_text("\n");
+    let path = session.text().trim().to_string();
+    let slave = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    const TIOCVHANGUP: libc::c_ulong = 0x5437;
+    // SAFETY: the call takes no argument.
+    assert_eq!(unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&slave), TIOCVHANGUP) }, 0);
+    let mut host = session.host();
+    host.sync();
+    std::fs::write(session.dir.path("go"), "").unwrap();
+    session.wait_for_text("back");
+    host.type_in(0, 1, 1, "you\n");
+    host.exited();
+    assert!(session.ring.head() > 0 && session.text().contains("heard you"));
+    assert_eq!(session.ended(), 6 << 8);
+}

@@ -266,7 +266,12 @@ impl Connection {
                 *to = *from as libc::c_char;
             }
             let length = std::mem::size_of_val(&address) as u32;
-            assert_eq!(libc::connect(fd, (&raw const address).cast(), length), 0, "{}", std::io::Error::last_os_error());
+            assert_eq!(
+                libc::connect(fd, (&raw const address).cast(), length),
+                0,
+                "{}",
+                std::io::Error::last_os_error()
+            );
             socket
         };
         Connection { number: 0, welcome: None, socket, received: VecDeque::new() }
@@ -281,9 +286,8 @@ impl Connection {
     /// Sends any datagram, waiting while the keeper's side is full.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         // SAFETY: the slice is valid for its length.
-        let sent = unsafe {
-            libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
-        };
+        let sent =
+            unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
         sys::check(sent as i32).map(|_| ())
     }
 
@@ -303,9 +307,11 @@ impl Connection {
     /// The first frame that fits, taken out; the others stay.
     pub fn try_take<T>(&mut self, pick: impl Fn(FromKeeper<'_>) -> Option<T>) -> Option<T> {
         self.pump();
-        let found = self.received.iter().enumerate().find_map(|(at, bytes)| {
-            FromKeeper::decode(bytes).ok().and_then(&pick).map(|value| (at, value))
-        });
+        let found = self
+            .received
+            .iter()
+            .enumerate()
+            .find_map(|(at, bytes)| FromKeeper::decode(bytes).ok().and_then(&pick).map(|value| (at, value)));
         found.map(|(at, value)| {
             self.received.remove(at);
             value

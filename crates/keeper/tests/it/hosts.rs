@@ -24,7 +24,8 @@ fn a_newer_host_replaces_the_older_and_hears_who_is_there() {
 #[test]
 fn a_host_that_comes_back_at_once_under_a_flood_finds_everything() {
     let count = 8_000_000;
-    let session = Session::raw(&format!("echo ready; head -c1 >/dev/null; yes 0123456789abcdef | head -c {count}; cat"));
+    let session =
+        Session::raw(&format!("echo ready; head -c1 >/dev/null; yes 0123456789abcdef | head -c {count}; cat"));
     session.wait_for_text("ready");
     let before = (session.keeper, session.child);
     let mut host = session.host();

@@ -1,5 +1,7 @@
 //! The keeper as a process: started, spoken to, killed and left alone as a host and clients would.
 
+#![allow(clippy::unwrap_used)] // the helpers are tests too, which clippy cannot know
+
 mod clients;
 mod ends;
 mod harness;

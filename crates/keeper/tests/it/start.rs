@@ -35,9 +35,7 @@ fn each_failure_names_its_stage_and_leaves_nothing() {
 
 #[test]
 fn what_was_there_before_is_not_removed() {
-    let touched = |name: &'static str| {
-        failure(move |_, dir| std::fs::write(dir.path(name), b"mine").unwrap())
-    };
+    let touched = |name: &'static str| failure(move |_, dir| std::fs::write(dir.path(name), b"mine").unwrap());
     assert_eq!(touched("ring"), (Stage::Ring, libc::EEXIST, vec!["ring".into()]));
     assert_eq!(touched("sock"), (Stage::Socket, libc::EADDRINUSE, vec!["sock".into()]));
 }
@@ -56,7 +54,7 @@ fn a_block_that_makes_no_sense_is_answered() {
 fn the_child_gets_exactly_what_was_asked_for() {
     let dir = Scratch::new();
     let script = "echo $0 $A; pwd; umask; ulimit -Sn; tty; stty size; ps -o tpgid=,sid= -p $$; stty -a; \
-                  grep -E 'Sig(Blk|Ign)' /proc/$$/status; ls /proc/$$/fd; env; echo done";
+                  grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/$$/fd; env; echo done";
     let mut start = shell(&dir, script);
     start.argv0 = b"other-sh".to_vec();
     start.umask = 0o27;
@@ -121,7 +119,9 @@ fn files_are_private_and_long_socket_paths_work() {
 fn signals_do_not_end_a_keeper_and_it_holds_nothing_of_its_starter() {
     let mut session = Session::shell("echo up; read line");
     session.wait_for_text("up");
-    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGUSR1, libc::SIGPIPE, libc::SIGTSTP] {
+    for signal in
+        [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGUSR1, libc::SIGPIPE, libc::SIGTSTP]
+    {
         sys::kill(session.keeper as i32, signal);
     }
     let mut host = session.host();

@@ -113,17 +113,27 @@ fn a_chord_and_what_follows_it_are_the_clients() {
     terminal.press("mine");
     client.sync();
     assert_eq!(terminal.untaken(), "mine");
-    // Handed over again, the second chord comes in two pieces.
+    // Handed over again, the second chord comes in two pieces. On a busy machine the second may come too late, and all of it
+    // is typed; then once more.
     client.send(terminal.hand_over(TTY_KEYS, &chords));
     client.sync();
-    terminal.press("de\x1b[92");
-    session.wait_for_text("ready\nabcde");
-    terminal.press(";5uz");
-    assert_eq!(client.keys(), b"\x1b[92;5uz");
+    let handed = (1..50).any(|typed| {
+        terminal.press("\x1b[92");
+        terminal.press(";5uz");
+        eventually("the chord somewhere", || {
+            let keys = client.try_take(|frame| match frame {
+                FromKeeper::Keys { bytes } => Some(bytes.to_vec()),
+                _ => None,
+            });
+            let handed = keys.map(|keys| assert_eq!(keys, b"\x1b[92;5uz")).is_some();
+            (handed || session.text().matches(";5uz").count() == typed).then_some(handed)
+        })
+    });
+    assert!(handed);
     // A piece that does not become a chord goes in.
     client.send(terminal.hand_over(TTY_KEYS, &chords));
     terminal.press("\x1b[9");
-    session.wait_for_text("abcde\x1b[9");
+    session.wait_for_text("\x1b[9");
 }
 
 #[test]

@@ -1,9 +1,7 @@
 use std::sync::atomic::Ordering;
 
 use holdfast_abi::log::Kind;
-use holdfast_abi::protocol::{
-    FromKeeper, INPUT_BYTES_MAX, RIGHT_WRITE, ToKeeper, WRITER_ANY, WRITER_HOST, refused,
-};
+use holdfast_abi::protocol::{FromKeeper, INPUT_BYTES_MAX, RIGHT_WRITE, ToKeeper, WRITER_ANY, WRITER_HOST, refused};
 use holdfast_abi::ring::LOG_BYTES;
 
 use crate::harness::*;
@@ -278,7 +276,7 @@ fn signals_reach_the_foreground_the_child_or_the_tree() {
     signal(&mut host, 0, 1, libc::SIGUSR1);
     session.wait_for_text("child");
     eventually("the group", || std::fs::read(session.dir.path("tree")).ok());
-    signal(&mut host, 0, 2, libc::SIGKILL);
+    host.send(ToKeeper::Signal { fence: 0, target: 2, number: libc::SIGKILL as u8 });
     let mut session = session;
     assert_eq!(session.ended(), 9);
 }

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod csi;
+mod cursor;
 mod edit;
 mod modes;
 mod osc;

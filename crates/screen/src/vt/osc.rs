@@ -103,7 +103,8 @@ impl Vt {
 
     fn notify_plain(&mut self, text: &[u8]) {
         // ConEmu uses OSC 9 followed by a number for progress and more.
-        if text.first().is_some_and(u8::is_ascii_digit) && text.get(1).is_none_or(|b| *b == b';' || b.is_ascii_digit()) {
+        if text.first().is_some_and(u8::is_ascii_digit) && text.get(1).is_none_or(|b| *b == b';' || b.is_ascii_digit())
+        {
             return;
         }
         self.mark(MarkKind::Notification { title: String::new(), body: clean(text) });

@@ -74,7 +74,8 @@ fn a_wide_character_at_the_edge_leaves_no_blank_behind() {
 fn a_line_starts_and_ends_with_default_attributes() {
     let mut screen = screen(20, 2);
     screen.feed(b"\x1b[1;31mred\r\nstill\x1b[m\r\nplain\r\n\x1b]8;;http://a\x07link\x1b]8;;\x07\r\n\n\n");
-    let expected = "\x1b[0;1;31mred\x1b[m\n\x1b[0;1;31mstill\x1b[m\nplain\n\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\\n\n";
+    let expected =
+        "\x1b[0;1;31mred\x1b[m\n\x1b[0;1;31mstill\x1b[m\nplain\n\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\\n\n";
     assert_eq!(String::from_utf8(screen.open_history()).unwrap(), expected);
     let mut ansi = Vec::new();
     history_ansi(b"a\nb\n", &mut ansi);

@@ -90,7 +90,12 @@ fn every_cut_of_random_streams_restores_to_the_same_screen() {
             steps.push(Step::Resize(2 + random.below(30) as u16, 1 + random.below(8) as u16));
         }
         steps.push(Step::Write(random_bytes(&mut random, 12, Flavour::Wild)));
-        let case = Case { name: format!("seed {seed}"), cols: 2 + random.below(30) as u16, rows: 1 + random.below(9) as u16, steps };
+        let case = Case {
+            name: format!("seed {seed}"),
+            cols: 2 + random.below(30) as u16,
+            rows: 1 + random.below(9) as u16,
+            steps,
+        };
         assert!(check_cuts(&case, 1) > 20, "seed {seed}");
     }
 }
@@ -172,7 +177,7 @@ fn garbage_with_a_right_checksum_never_panics() {
                 accepted += 1;
                 screen.feed(&random_bytes(&mut random, 10, Flavour::Wild));
                 screen.resize(Size::clamped(7, 3));
-                screen.repaint(Some(b""));
+                let _ = screen.repaint(Some(b""));
                 restored(&screen, &format!("seed {seed}"));
             }
             Err(_) => refused += 1,

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod filter;
+mod flood;
 mod history;
 mod keyframe;
 mod replies;

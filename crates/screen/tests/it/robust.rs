@@ -40,9 +40,9 @@ fn random_bytes_and_sizes_never_panic() {
             viewport.render(&screen);
             lines += screen.drain_history(&mut out);
             screen = Screen::restore(&screen.keyframe()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-            screen.repaint(Some(&out));
-            history_text(&screen.open_history());
-            screen.rows_text();
+            assert!(!screen.repaint(Some(&out)).is_empty());
+            let _ = history_text(&screen.open_history());
+            assert_eq!(screen.rows_text().len(), usize::from(screen.size().rows()));
         }
     }
     assert!(lines > 0);

@@ -164,15 +164,40 @@ fn wide_text(random: &mut Random, out: &mut Vec<u8>) {
 
 fn sgr(random: &mut Random, out: &mut Vec<u8>) {
     let codes = [
-        "", "0", "1", "2", "3", "4", "7", "9", "22", "24", "27", "31", "42", "38;5;200", "48;5;17", "38;2;1;2;3", "4:3", "39",
-        "49", "1;33;44", "97", "103", "58:5:3", "5", "8", "28",
+        "",
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+        "7",
+        "9",
+        "22",
+        "24",
+        "27",
+        "31",
+        "42",
+        "38;5;200",
+        "48;5;17",
+        "38;2;1;2;3",
+        "4:3",
+        "39",
+        "49",
+        "1;33;44",
+        "97",
+        "103",
+        "58:5:3",
+        "5",
+        "8",
+        "28",
     ];
     out.extend_from_slice(format!("\x1b[{}m", random.pick(&codes)).as_bytes());
 }
 
 fn csi(random: &mut Random, flavour: Flavour, out: &mut Vec<u8>) {
     const COMMON: [&str; 23] = [
-        "H", "A", "B", "C", "D", "E", "F", "G", "d", "J", "K", "L", "M", "P", "X", "@", "T", "r", "b", "I", "Z", "a", "e",
+        "H", "A", "B", "C", "D", "E", "F", "G", "d", "J", "K", "L", "M", "P", "X", "@", "T", "r", "b", "I", "Z", "a",
+        "e",
     ];
     let last = match flavour {
         Flavour::Wild if random.chance(10) => random.pick(&["s", "u", "S"]),
@@ -191,7 +216,9 @@ fn csi(random: &mut Random, flavour: Flavour, out: &mut Vec<u8>) {
 fn control(random: &mut Random, flavour: Flavour, out: &mut Vec<u8>) {
     let choice = match flavour {
         Flavour::Sane if random.chance(20) => random.pick(&["\x1b(0", "\x1b(B", "\x1b)0", "\x0e", "\x0f"]),
-        Flavour::Wild if random.chance(20) => random.pick(&["\x1b7", "\x1b8", "\x1b(0", "\x1b)0", "\x0e", "\x0f", "\x07"]),
+        Flavour::Wild if random.chance(20) => {
+            random.pick(&["\x1b7", "\x1b8", "\x1b(0", "\x1b)0", "\x0e", "\x0f", "\x07"])
+        }
         _ => random.pick(&["\n", "\r", "\t", "\x08", "\x1bM", "\x1bD", "\x1bE", "\x1bH", "\x0b"]),
     };
     out.extend_from_slice(choice.as_bytes());
@@ -212,7 +239,8 @@ fn string(random: &mut Random, flavour: Flavour, out: &mut Vec<u8>) {
 }
 
 fn mode(random: &mut Random, out: &mut Vec<u8>) {
-    let number = random.pick(&["1", "6", "7", "25", "45", "47", "1000", "1006", "1047", "1048", "1049", "2004", "2026"]);
+    let number =
+        random.pick(&["1", "6", "7", "25", "45", "47", "1000", "1006", "1047", "1048", "1049", "2004", "2026"]);
     let letter = random.pick(&["h", "l"]);
     out.extend_from_slice(format!("\x1b[?{number}{letter}").as_bytes());
     let plain = random.pick(&["\x1b[4h", "\x1b[4l", "\x1b[20l", "\x1b[!p", "\x1b[>1u", "\x1b[<u", "\x1b[5 q", "\x1bc"]);

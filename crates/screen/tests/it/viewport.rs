@@ -99,8 +99,10 @@ fn check(cases: &[Case], sizes: &[(u16, u16)]) {
 #[test]
 fn the_corpus_is_cropped_and_padded_right() {
     // The two streams on which the screen itself differs from xterm.js are compared elsewhere.
-    let cases: Vec<Case> =
-        corpus().into_iter().filter(|case| !matches!(case.name.as_str(), "49_c1_8bit_utf8" | "77_alt_resize")).collect();
+    let cases: Vec<Case> = corpus()
+        .into_iter()
+        .filter(|case| !matches!(case.name.as_str(), "49_c1_8bit_utf8" | "77_alt_resize"))
+        .collect();
     check(&cases, &[(20, 5), (79, 23), (100, 40)]);
 }
 

@@ -89,7 +89,10 @@ fn differences(expected: &Value, got: &Value, fields: &[&str]) -> Vec<String> {
         match (rows.get(at).and_then(Value::as_array), other.get(at).and_then(Value::as_array)) {
             (Some(cells), Some(others)) => {
                 let column = (0..cells.len()).find(|c| cells.get(*c) != others.get(*c)).unwrap_or(0);
-                found.push(format!("{field} row {at} column {column}: xterm.js {} we {}", cells[column], others[column]));
+                found.push(format!(
+                    "{field} row {at} column {column}: xterm.js {} we {}",
+                    cells[column], others[column]
+                ));
             }
             _ => found.push(format!(
                 "{field} {at} of {}/{}: xterm.js {} we {}",
@@ -173,8 +176,9 @@ fn sane_case(seed: u64) -> Case {
 
 /// Prints after which piece of a stream the two part ways.
 fn first_difference(case: &Case) {
-    let prefixes: Vec<Case> =
-        (1..=case.steps.len()).map(|end| Case { name: format!("{end:05}"), steps: case.steps[..end].to_vec(), ..case.clone() }).collect();
+    let prefixes: Vec<Case> = (1..=case.steps.len())
+        .map(|end| Case { name: format!("{end:05}"), steps: case.steps[..end].to_vec(), ..case.clone() })
+        .collect();
     if let Some((end, lines)) = compare(&prefixes).into_iter().next() {
         let end: usize = end.parse().unwrap();
         for step in &case.steps[end.saturating_sub(8)..end] {

@@ -3,9 +3,9 @@
 use super::{Finding, read};
 use crate::commands::host::running;
 use crate::here::Here;
+use crate::user;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{HostStatus, Life, ListParams};
-use rustix::process::getuid;
 use std::path::Path;
 
 pub(super) fn host(here: &Here) -> (Option<HostStatus>, Vec<Finding>) {
@@ -49,7 +49,7 @@ pub(super) fn systemd(host: Option<u32>) -> Finding {
     }
     let process = host.map_or("self".to_owned(), |pid| pid.to_string());
     let cgroups = read(format!("/proc/{process}/cgroup")).unwrap_or_default();
-    let user = user_name();
+    let user = user::find().map(|user| user.name);
     let lingers = user.as_ref().is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user).exists());
     judge(&cgroups, lingers, user.as_deref().unwrap_or("USER"))
 }
@@ -79,13 +79,6 @@ fn judge(cgroups: &str, lingers: bool, user: &str) -> Finding {
         "" => Finding::ok(what, "the keepers are in no unit that systemd would stop"),
         u => Finding::ok(what, format!("the keepers are in {u}, which outlives your login")),
     }
-}
-
-fn user_name() -> Option<String> {
-    let uid = getuid().as_raw().to_string();
-    let passwd = read("/etc/passwd")?;
-    let line = passwd.lines().find(|line| line.split(':').nth(2) == Some(&uid))?;
-    line.split(':').next().map(str::to_owned)
 }
 
 #[cfg(test)]

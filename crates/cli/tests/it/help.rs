@@ -1,0 +1,99 @@
+//! Help, versions and usage errors.
+
+use crate::home::Home;
+
+#[test]
+fn every_command_explains_itself() {
+    let home = Home::new();
+    let _settled = home.settle_snapshots();
+    let top = home.ok(&["-h"]);
+    insta::assert_snapshot!("help", top);
+    insta::assert_snapshot!("help_long", home.ok(&["help"]));
+    for command in [
+        "new",
+        "attach",
+        "ls",
+        "info",
+        "screen",
+        "logs",
+        "send",
+        "wait",
+        "resize",
+        "rename",
+        "detach",
+        "end",
+        "host",
+        "doctor",
+        "completions",
+        "man",
+    ] {
+        assert!(top.contains(&format!("\n  {command} ")), "{command} is in the list");
+        insta::assert_snapshot!(format!("help_{command}"), home.ok(&[command, "--help"]));
+    }
+    for command in ["run", "start", "stop", "restart", "status"] {
+        insta::assert_snapshot!(format!("help_host_{command}"), home.ok(&["host", command, "--help"]));
+    }
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let home = Home::new();
+    assert_eq!(home.ok(&["-V"]), concat!("holdfast ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(home.ok(&["--version"]), home.ok(&["-V"]));
+}
+
+#[test]
+fn a_wrong_call_is_told_with_status_2_and_starts_nothing() {
+    let home = Home::new();
+    let _settled = home.settle_snapshots();
+    let calls: &[&[&str]] = &[
+        &["attahc"],
+        &["new", "work"],
+        &["new", "-n", "a b"],
+        &["new", "-n", "ses_x"],
+        &["new", "-d", "--env", "NOVALUE"],
+        &["new", "-d", "--size", "80"],
+        &["new", "-d", "--ring", "1k"],
+        &["new", "-d", "--ring", "lots"],
+        &["attach"],
+        &["send", "x"],
+        &["send", "x", "--key", "Hyper-x"],
+        &["send", "x", "--stdin", "text"],
+        &["wait", "x", "--timeout", "soon"],
+        &["resize", "x", "0x0"],
+        &["rename", "x", "a/b"],
+        &["detach", "x", "--all", "--client", "1"],
+        &["end"],
+        &["end", "x", "--all"],
+        &["host"],
+        &["completions", "tcsh"],
+        &["--json", "ls", "--al"],
+    ];
+    let mut told = String::new();
+    for call in calls {
+        let ran = home.run(call);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{call:?}");
+        told.push_str(&format!("$ holdfast {}\n{}", call.join(" "), ran.err));
+    }
+    insta::assert_snapshot!(told);
+    assert_eq!(home.processes(), [0u32; 0], "no host was started");
+}
+
+#[test]
+fn completions_and_the_manual_page_are_printed_for_every_shell() {
+    let home = Home::new();
+    for (shell, names) in
+        [("bash", "complete -F _holdfast_named"), ("zsh", ":_holdfast_names"), ("fish", "(holdfast __names")]
+    {
+        let text = home.ok(&["completions", shell]);
+        assert!(text.contains(names), "{shell} completes names of sessions");
+        assert!(!text.contains("spawn"), "{shell} does not offer what is not for people");
+    }
+    let page = home.ok(&["man"]);
+    for part in
+        [".TH holdfast 1", ".SH COMMANDS", ".SS \"holdfast new\"", ".SS \"holdfast host run\"", ".SH EXIT STATUS"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("__names"), "{page}");
+}

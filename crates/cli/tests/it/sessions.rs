@@ -1,0 +1,161 @@
+//! Starting, listing, waiting for, renaming and ending sessions.
+
+use crate::home::{Home, until};
+use serde_json::json;
+
+#[test]
+fn an_empty_home_says_how_to_start() {
+    let home = Home::new();
+    assert_eq!(home.ok(&["ls"]), "no sessions; start one with: holdfast new\n");
+    assert_eq!(home.json(&["ls"]), json!([]));
+    assert_eq!(home.ok(&["end", "--all"]), "no sessions to end\n");
+}
+
+#[test]
+fn a_session_is_listed_and_described() {
+    let home = Home::new();
+    let _settled = home.settle_snapshots();
+    assert_eq!(home.ok(&["new", "-d", "-n", "work", "--size", "100x30", "--", "cat", "-u"]), "work\n");
+    insta::assert_snapshot!("listed", home.ok(&["ls"]).replace("  1s  ", "  0s  "));
+    insta::assert_snapshot!("described", home.ok(&["info", "work"]));
+    insta::assert_snapshot!("described_in_json", home.run(&["--json", "info", "work"]));
+    let id = home.json(&["info", "work"])["id"].as_str().unwrap().to_owned();
+    assert_eq!(home.json(&["info", &id[..12]])["name"], "work", "the beginning of an id will do");
+}
+
+#[test]
+fn wait_ends_as_the_command_did() {
+    let home = Home::new();
+    for (name, script, status) in [("good", "exit 0", 0), ("three", "exit 3", 3), ("shot", "kill -9 $$", 137)] {
+        home.session(name, script);
+        assert_eq!(home.run(&["wait", name]).status, status, "{name}");
+    }
+    home.session("long", "exec cat");
+    let _settled = home.settle_snapshots();
+    insta::assert_snapshot!(home.run(&["wait", "long", "--timeout", "0.05"]), @r"
+    --- stderr
+    holdfast: session long still runs
+    --- status 124
+    ");
+    assert_eq!(home.run(&["--json", "wait", "three"]).out, "{\n  \"exit\": {\n    \"code\": 3\n  }\n}\n");
+}
+
+#[test]
+fn an_ended_session_is_seen_with_all_alone() {
+    let home = Home::new();
+    let _settled = home.settle_snapshots();
+    home.session("brief", "echo last words; exit 4");
+    home.run(&["wait", "brief"]);
+    assert_eq!(home.ok(&["ls"]), "no sessions; start one with: holdfast new\n");
+    insta::assert_snapshot!(home.ok(&["ls", "--all"]).replace("  1s  ", "  0s  "));
+    assert_eq!(home.ok(&["screen", "brief"]), "last words\n");
+    assert_eq!(home.json(&["ls", "--all"])[0]["exit"], json!({"code": 4}));
+}
+
+#[test]
+fn what_is_not_there_or_taken_is_refused_with_a_reason() {
+    let home = Home::new();
+    let _settled = home.settle_snapshots();
+    home.session("work", "exec cat");
+    let calls: &[&[&str]] = &[
+        &["info", "nope"],
+        &["--json", "info", "nope"],
+        &["new", "-d", "-n", "work", "--", "cat"],
+        &["new", "-d", "--cwd", "/does/not/exist", "--", "cat"],
+        &["new", "-d", "--", "/does/not/exist"],
+        &["end", "nope"],
+        &["detach", "work"],
+        &["detach", "work", "--client", "7"],
+        &["logs", "work", "--from", "99999"],
+    ];
+    let mut told = String::new();
+    for call in calls {
+        told.push_str(&format!("$ holdfast {}\n{}\n", call.join(" "), home.run(call)));
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_renamed_session_answers_to_its_new_name() {
+    let home = Home::new();
+    home.session("old", "exec cat");
+    home.session("other", "exec cat");
+    assert_eq!(home.ok(&["rename", "old", "new"]), "");
+    assert_eq!(home.json(&["info", "new"])["name"], "new");
+    assert_eq!(home.run(&["info", "old"]).status, 1);
+    assert_eq!(home.run(&["rename", "new", "other"]).status, 1, "the name of another live session");
+    assert_eq!(home.json(&["rename", "new", "old"])["name"], "old");
+}
+
+#[test]
+fn a_resized_session_has_the_new_size() {
+    let home = Home::new();
+    home.session("work", "trap 'stty size' WINCH; echo ready; while :; do read line; done");
+    home.until_screen_shows("work", "ready");
+    assert_eq!(home.ok(&["resize", "work", "101x33"]), "");
+    home.until_screen_shows("work", "33 101");
+    assert_eq!(home.json(&["info", "work"])["size"], "101x33");
+}
+
+#[test]
+fn end_takes_the_whole_tree_with_it() {
+    let home = Home::new();
+    home.session(
+        "work",
+        "trap '' HUP; (trap '' HUP; exec setsid cat </dev/zero >/dev/null) & echo started; while :; do wait; done",
+    );
+    home.until_screen_shows("work", "started");
+    let host = home.host_pid();
+    assert_eq!(home.ok(&["end", "work", "--grace", "0.05"]), "work: killed by signal 9\n");
+    until("the tree to be gone", || home.processes() == [host]);
+}
+
+#[test]
+fn end_all_ends_every_session_and_says_how() {
+    let home = Home::new();
+    for name in ["a", "b", "c"] {
+        home.session(name, "exec cat");
+    }
+    let ended = home.ok(&["end", "--all"]);
+    let mut lines: Vec<_> = ended.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["a: killed by signal 1", "b: killed by signal 1", "c: killed by signal 1"]);
+    assert_eq!(home.json(&["end", "--all"]), json!([]));
+}
+
+#[test]
+fn a_session_starts_with_what_its_caller_has() {
+    let home = Home::new();
+    let script = "umask; pwd; ulimit -n; echo $TERM:$LANG:$EXTRA:$HOLDFAST_SESSION_NAME:$(echo $HOLDFAST_SESSION | cut -c1-4); stty size";
+    std::fs::create_dir(home.join("dir")).unwrap();
+    let started = std::process::Command::new("sh")
+        .args(["-c", "umask 027; ulimit -Sn 321; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_holdfast")])
+        .args([
+            "new",
+            "-d",
+            "-n",
+            "mine",
+            "--cwd",
+            "dir",
+            "--env",
+            "EXTRA=a=b",
+            "--size",
+            "90x20",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ])
+        .current_dir(home.path())
+        .env("HOLDFAST_HOME", home.path())
+        .env("HOLDFAST_SESSION", "ses_of_another")
+        .env("HOLDFAST_SESSION_NAME", "another")
+        .env("TERM", "dumb")
+        .env("LANG", "C.UTF-8")
+        .status()
+        .unwrap();
+    assert!(started.success());
+    home.run(&["wait", "mine"]);
+    let expected = format!("0027\n{}\n321\nxterm-256color:C.UTF-8:a=b:mine:ses_\n20 90\n", home.join("dir").display());
+    assert_eq!(home.ok(&["screen", "mine"]), expected);
+}
