@@ -9,6 +9,7 @@ use holdfast_wire::operations::op;
 use holdfast_wire::params::{SessionParams, SessionView};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,8 +55,16 @@ impl Here {
             Err(ConnectError::NoHost(_)) => {}
             other => return Ok(other?),
         }
+        self.start()
+    }
+
+    /// A connection to a host that was not running a moment ago.
+    pub fn start(&self) -> Result<Connection, Failure> {
         // A host that cannot read its configuration would only end up as a line in a log.
         self.config()?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.home.state).map_err(|e| {
+            Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("give --home DIR")
+        })?;
         Ok(connect_or_start(&self.home, &self.program)?)
     }
 }

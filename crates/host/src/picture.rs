@@ -86,7 +86,10 @@ impl Picture {
 
     /// Log position up to which the last host had seen what was typed.
     pub fn log_position(&mut self) -> u64 {
-        self.live();
+        // A session that is new, or has said nothing, needs no screen yet.
+        if self.live.is_some() || self.dir.join("keyframe").exists() {
+            self.live();
+        }
         self.log_position
     }
 

@@ -16,7 +16,8 @@ use holdfast_abi::start::{STARTED_BYTES, Stage, Start, Started};
 use holdfast_keeper::terminal::{Output, Terminal, modes};
 use holdfast_keeper::{sys, tree};
 
-const KEYS: usize = 3000;
+/// As many as the log takes: nobody drains it here.
+const KEYS: usize = 900;
 const FLOOD_BYTES: u64 = 100_000_000;
 
 fn main() {
@@ -123,11 +124,12 @@ fn echo(keeper: &str, whose: &str, script: &str) {
             let pressed = Instant::now();
             screen.write(b"x").expect("a terminal that takes keys");
             loop {
-                sys::poll(&mut [sys::polled(screen.master(), libc::POLLIN)], Some(1000));
+                let ready = sys::poll(&mut [sys::polled(screen.master(), libc::POLLIN)], Some(5000));
+                assert!(ready > 0, "no echo");
                 // SAFETY: the buffer is ours and so long.
                 match unsafe { screen.read(buffer.as_mut_ptr(), buffer.len()) } {
                     Output::Bytes(_) => return pressed.elapsed(),
-                    other => assert_eq!(other, Output::Nothing, "no echo"),
+                    other => assert_eq!(other, Output::Nothing, "the terminal broke"),
                 }
             }
         })

@@ -20,6 +20,16 @@ use memchr::{memchr, memchr_iter};
 const FAST_LINE_BYTES_MAX: usize = LINE_BYTES_MAX / 8;
 const PLAIN: Color = Color::Named(NamedColor::Background);
 
+/// What came of an attempt.
+pub(crate) enum Flood {
+    /// This many bytes went straight into the history.
+    Took(usize),
+    /// No flood begins here.
+    NotHere,
+    /// Nor further on in these bytes.
+    TooShort,
+}
+
 /// The state before a line of the run.
 #[derive(Clone)]
 struct Before {
@@ -31,27 +41,27 @@ struct Before {
 }
 
 impl Screen {
-    /// Takes as many lines from the start of `bytes` as it may, and returns how many bytes those were. To be called with the
-    /// cursor just after a line feed.
-    pub(crate) fn take_flood(&mut self, bytes: &[u8]) -> usize {
-        let rows = self.vt.rows();
-        // Fewer lines are not worth the preparation; the count also bounds what a failed attempt costs.
-        if memchr_iter(b'\n', bytes).nth(2 * rows).is_none() || !self.is_simple() {
-            return 0;
+    /// Takes as many lines from the start of `bytes` as it may. To be called with the cursor just after a line feed.
+    pub(crate) fn take_flood(&mut self, bytes: &[u8]) -> Flood {
+        if !self.is_simple() {
+            return Flood::NotHere;
         }
         let vt = &mut self.vt;
+        let rows = vt.rows();
+        // Fewer lines are not worth the preparation.
+        if memchr_iter(b'\n', bytes).nth(2 * rows).is_none() {
+            return Flood::TooShort;
+        }
+        let mut run = Run::new(vt.cols(), &vt.grid.cursor.template);
+        let first = memchr(b'\n', bytes).unwrap_or(0);
+        if !run.line(&bytes[..first], &mut Vec::new()) {
+            return Flood::NotHere;
+        }
+        let mut run = Run::new(vt.cols(), &vt.grid.cursor.template);
         let before = (vt.history.bytes.len(), vt.history.lines, vt.history.open.clone());
         for row in 0..rows as i32 - 1 {
             vt.history.push_row(&vt.grid[Line(row)], Some(&vt.grid[Line(row + 1)]));
         }
-        let mut run = Run {
-            cols: vt.cols(),
-            pen: vt.grid.cursor.template.clone(),
-            style: Style::default(),
-            plain: true,
-            fresh: false,
-        };
-        run.note_pen();
         let mut last: Vec<Before> = Vec::with_capacity(rows);
         let (mut at, mut count) = (0, 0);
         while let Some(length) = memchr(b'\n', &bytes[at..]) {
@@ -74,13 +84,13 @@ impl Screen {
         if count < rows {
             vt.history.bytes.truncate(before.0);
             (vt.history.lines, vt.history.open) = (before.1, before.2);
-            return 0;
+            return Flood::NotHere;
         }
         let oldest = last.swap_remove(count % (rows - 1));
         vt.history.bytes.truncate(oldest.output);
         vt.history.lines += count - (rows - 1);
         vt.clear_for_flood(oldest.pen);
-        oldest.input
+        Flood::Took(oldest.input)
     }
 
     /// True when a line of text does nothing but appear in the bottom row and scroll the screen by its rows.
@@ -123,6 +133,12 @@ struct Place {
 }
 
 impl Run {
+    fn new(cols: usize, pen: &Cell) -> Run {
+        let mut run = Run { cols, pen: pen.clone(), style: Style::default(), plain: true, fresh: true };
+        run.note_pen();
+        run
+    }
+
     fn note_pen(&mut self) {
         self.plain = Style::default().fits(&self.pen);
         self.fresh = true;
@@ -273,5 +289,57 @@ impl Run {
 fn trim(out: &mut Vec<u8>, floor: usize) {
     while out.len() > floor && out.last() == Some(&b' ') {
         out.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_types::Size;
+
+    /// Does a flood begin behind these bytes, in front of plenty of `line`s?
+    fn floods(before: &str, line: &str) -> bool {
+        let mut screen = Screen::new(Size::clamped(20, 5), 0);
+        screen.feed(before.as_bytes());
+        matches!(screen.take_flood(line.repeat(100).as_bytes()), Flood::Took(taken) if taken == line.len() * 96)
+    }
+
+    #[test]
+    fn plain_lines_are_a_flood() {
+        let bottom = "\n\n\n\n\n";
+        for line in ["a line\r\n", "\n", "\x1b[31mred\x1b[m\r\n", "漢字 é\r\n", "a\tb\r\n", "\x1b[44m x \x1b[49m\r\n"]
+        {
+            assert!(floods(bottom, line), "{line:?}");
+        }
+        let long = format!("{}\r\n", "longer than the row ".repeat(9));
+        assert!(floods(bottom, &long));
+    }
+
+    #[test]
+    fn anything_that_draws_otherwise_is_none() {
+        let bottom = "\n\n\n\n\n";
+        for line in [
+            "\x1b[K\r\n",
+            "a\x08\r\n",
+            "a\rb\r\n",
+            "stairs\n",
+            "e\u{301}\r\n",
+            "\x1b[44mx\r\n",
+            "\u{85}\r\n",
+            "\x07\r\n",
+        ] {
+            assert!(!floods(bottom, line), "{line:?}");
+        }
+        for before in [
+            "",
+            "\n\n\n\n\nx",
+            "\x1b[?1049h\n\n\n\n\n",
+            "\x1b[2;4r\n\n\n\n\n",
+            "\x1b[4h\n\n\n\n\n",
+            "\x1b(0\n\n\n\n\n",
+            "\x1b[44m\n\n\n\n\n",
+        ] {
+            assert!(!floods(before, "a line\r\n"), "{before:?}");
+        }
     }
 }

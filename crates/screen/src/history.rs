@@ -128,10 +128,9 @@ pub(crate) fn content_end(row: &Row<Cell>, wrapped: bool, next: Option<&Row<Cell
 /// True for a cell that looks as if nothing had ever been written.
 #[inline]
 pub(crate) fn is_blank(cell: &Cell) -> bool {
-    cell.c == ' ' && cell.extra.is_none() && cell.flags & !Flags::LEADING_WIDE_CHAR_SPACER == Flags::empty() && {
-        let blank = Cell::default();
-        cell.fg == blank.fg && cell.bg == blank.bg
-    }
+    const UNSEEN: Flags = Flags::LEADING_WIDE_CHAR_SPACER.union(Flags::WRAPLINE);
+    let blank = Cell::default();
+    cell.c == ' ' && cell.extra.is_none() && UNSEEN.contains(cell.flags) && cell.fg == blank.fg && cell.bg == blank.bg
 }
 
 /// Writes cells as text with the sequences that change attributes between them.

@@ -287,3 +287,57 @@ pub(crate) fn ascii_run(bytes: &[u8]) -> usize {
     }
     at
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequence_ends_where_xterm_says() {
+        for (bytes, length) in [
+            (&b"\x1b[31mx"[..], Some(5)),
+            (b"\x1b[31", None),
+            (b"\x1b[3\x1b[m", Some(3)),
+            (b"\x1b[3\x18m", Some(4)),
+            (b"\x1b[\n1m", Some(5)),
+            (b"\x1b]0;t\x07x", Some(6)),
+            (b"\x1b]0;t\x1b\\", Some(5)),
+            (b"\x1bPq\x07\x1b\\", Some(4)),
+            (b"\x1b(0", Some(3)),
+            (b"\x1b([", Some(3)),
+            (b"\x1b\x1b", Some(1)),
+            (b"\x1b7", Some(2)),
+        ] {
+            assert_eq!(Boundary::new().find(bytes), length, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn an_ascii_run_ends_at_the_first_other_byte() {
+        for odd in [0x00, 0x1b, 0x1f, 0x7f, 0x80, 0xff] {
+            for at in 0..40 {
+                let mut bytes = [b'~'; 40];
+                bytes[at] = odd;
+                assert_eq!(ascii_run(&bytes), at, "{odd:#x}");
+            }
+        }
+        assert_eq!(ascii_run(&(0x20..0x7f).collect::<Vec<u8>>()), 95);
+    }
+
+    #[test]
+    fn characters_are_decoded_as_the_standard_library_does() {
+        for first in 0x80..=0xff_u8 {
+            for second in [0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0] {
+                for third in [0x20, 0x80, 0xbf] {
+                    let bytes = [first, second, third, 0x80, b'x'];
+                    let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
+                    let expected = match std::str::from_utf8(&bytes[..valid]).unwrap().chars().next() {
+                        Some(c) => Decoded::Char(c, c.len_utf8()),
+                        None => Decoded::Invalid(std::str::from_utf8(&bytes).unwrap_err().error_len().unwrap()),
+                    };
+                    assert_eq!(decode(&bytes), expected, "{bytes:x?}");
+                }
+            }
+        }
+    }
+}

@@ -77,7 +77,7 @@ impl Painter {
     }
 
     fn plain(&mut self) {
-        self.out.extend_from_slice(b"\x1b(B\x0f\x1b[m\x1b]8;;\x1b\\");
+        self.out.extend_from_slice(b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[m\x1b]8;;\x1b\\");
         self.style = Style::default();
     }
 

@@ -1,5 +1,6 @@
 //! The screen: bytes in, state out.
 
+use crate::fast::Flood;
 use crate::marks::{Mark, Reply, TerminalColors};
 use crate::parse::{Boundary, Decoded, ESC, State, ascii_run, controls_within, decode, is_cancelled};
 use crate::vt::{Modes, Vt, kept_lines};
@@ -194,7 +195,7 @@ impl Screen {
     pub(crate) fn run(&mut self, bytes: &[u8], end: Offset) {
         let mut at = 0;
         // A flood is looked for behind a line feed, and not twice in the same place.
-        let mut flood_from = 0;
+        let (mut flood_from, mut pause) = (0, FLOOD_BYTES_MIN);
         while at < bytes.len() {
             let rest = &bytes[at..];
             match rest[0] {
@@ -218,8 +219,17 @@ impl Screen {
                     self.vt.at = end - (bytes.len() - at) as u64;
                     self.vt.control(control);
                     if control == b'\n' && at >= flood_from && bytes.len() - at >= FLOOD_BYTES_MIN {
-                        at += self.take_flood(&bytes[at..]);
-                        flood_from = at + FLOOD_BYTES_MIN;
+                        match self.take_flood(&bytes[at..]) {
+                            Flood::Took(taken) => {
+                                at += taken;
+                                (flood_from, pause) = (at, FLOOD_BYTES_MIN);
+                            }
+                            Flood::NotHere => {
+                                flood_from = at + pause;
+                                pause *= 2;
+                            }
+                            Flood::TooShort => flood_from = bytes.len(),
+                        }
                     }
                 }
                 0x80.. => match decode(rest) {

@@ -4,7 +4,7 @@ use crate::args::HostCommand;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{fields, moment, now_ms, print, print_json};
-use holdfast_client::{CallError, ConnectError, Connection, connect, connect_or_start};
+use holdfast_client::{CallError, ConnectError, Connection, connect};
 use holdfast_host::{HostConfig, Ran};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{HostStatus, Nothing};
@@ -163,9 +163,7 @@ pub fn running(here: &Here) -> Result<Option<(Connection, HostStatus)>, Failure>
 }
 
 fn bring_up(here: &Here) -> Result<HostStatus, Failure> {
-    here.config()?;
-    let mut connection = connect_or_start(&here.home, &here.program)?;
-    Ok(connection.call::<op::Status>(&Nothing {})?)
+    Ok(here.start()?.call::<op::Status>(&Nothing {})?)
 }
 
 /// Stops the host and waits until its process is gone: the next one needs its lock.

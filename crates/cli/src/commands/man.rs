@@ -15,6 +15,7 @@ const REST: &str = r#".SH EXIT STATUS
 \fI$XDG_CONFIG_HOME/holdfast/config.toml\fR
 chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), grace ("5s"),
 shell, attach_history (true). A flag wins over the environment (HOLDFAST_KEY), that over the file.
+history_lines and ended_keep are read when the host starts: \fBholdfast host restart\fR takes them over.
 .TP
 \fI$XDG_STATE_HOME/holdfast\fR
 Sessions and the host's log.

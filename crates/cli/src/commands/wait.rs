@@ -5,6 +5,7 @@ use crate::failure::{Failure, STATUS_TIMEOUT};
 use crate::here::Here;
 use crate::show::print_json;
 use holdfast_client::CallError;
+use holdfast_types::Exit;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{WaitAnswer, WaitParams};
 use std::time::{Duration, Instant};
@@ -28,6 +29,10 @@ pub fn wait(here: &Here, args: &WaitArgs) -> Result<u8, Failure> {
         print_json(&answer)?;
     }
     match answer.exit {
+        Some(Exit::Lost) if !here.json => {
+            let message = format!("session {} is lost: how its command ended is not known", session.name);
+            Err(Failure::new("lost", message).status(Exit::Lost.as_status()))
+        }
         Some(exit) => Ok(exit.as_status()),
         None if here.json => Ok(STATUS_TIMEOUT),
         None => Err(Failure::new("timeout", format!("session {} still runs", session.name)).status(STATUS_TIMEOUT)),

@@ -1,6 +1,6 @@
 //! config.toml, the environment and `--home`.
 
-use crate::home::Home;
+use crate::home::{Home, Ran};
 
 #[test]
 fn a_mistake_in_the_file_names_file_line_and_nearest_key() {
@@ -65,4 +65,14 @@ fn home_may_be_a_relative_path_and_wins_over_the_variable() {
     assert_eq!(home.run(&["host", "status"]).status, 1, "the outer home has no host");
     let inner = home.join("inner");
     assert_eq!(home.run(&["--home", inner.to_str().unwrap(), "host", "stop"]).status, 0);
+}
+
+#[test]
+fn a_home_that_cannot_be_is_named() {
+    let home = Home::new();
+    let _settled = home.settle_snapshots();
+    std::fs::write(home.join("file"), "").unwrap();
+    insta::assert_snapshot!("home_below_a_file", home.run(&["--home", "file/below", "ls"]));
+    let output = home.command(&["ls"]).env_remove("HOLDFAST_HOME").env_remove("HOME").output().unwrap();
+    insta::assert_snapshot!("no_home", Ran::from(output));
 }

@@ -97,3 +97,23 @@ fn completions_and_the_manual_page_are_printed_for_every_shell() {
     }
     assert!(!page.contains("__names"), "{page}");
 }
+
+#[test]
+fn bash_completes_commands_and_names_of_sessions() {
+    let home = Home::new();
+    home.ok(&["new", "-d", "-n", "work", "--", "cat"]);
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_holdfast"));
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let complete = |words: &str| {
+        let script = format!(
+            "source <(holdfast completions bash); COMP_WORDS=({words} ''); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); \
+             _holdfast_named holdfast '' ''; echo ${{COMPREPLY[@]}}"
+        );
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["--norc", "-c", &script]).env("HOLDFAST_HOME", home.path()).env("PATH", &path);
+        String::from_utf8(bash.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(complete("holdfast attach"), "work\n");
+    assert!(complete("holdfast").contains(" attach "), "{}", complete("holdfast"));
+    assert!(complete("holdfast host").contains(" restart "), "{}", complete("holdfast host"));
+}

@@ -144,6 +144,8 @@ impl Home {
         settings.add_filter(&self.path().display().to_string().replace('.', r"\."), "[home]");
         settings.add_filter(r"ses_[0-9a-z]{26}", "[id]");
         settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(\d+[smhd] ago\)", "[moment]");
+        // A column of a table keeps its width.
+        settings.add_filter(r" (\d[smhd] |\d\d[smhd])  ", " 0s   ");
         settings.add_filter(r"process \d+", "process [pid]");
         settings.add_filter(r"\(was \d+\)", "(was [pid])");
         settings.add_filter(r"(?m)^(process|keeper)  ( *)\d+", "$1  $2[pid]");
@@ -171,12 +173,11 @@ impl Drop for Home {
     fn drop(&mut self) {
         let _ = self.run(&["end", "--all", "--grace", "0"]);
         let _ = self.run(&["host", "stop"]);
-        let deadline = Instant::now() + Duration::from_secs(5);
-        let mut left = self.processes();
-        while !left.is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
+        let mut left = Vec::new();
+        holds_within(Duration::from_secs(5), || {
             left = self.processes();
-        }
+            left.is_empty()
+        });
         let told: Vec<_> = left.iter().map(|pid| format!("{pid} {}", command_line(*pid))).collect();
         left.iter().for_each(|pid| kill(*pid));
         if !left.is_empty() && !std::thread::panicking() {
@@ -198,10 +199,18 @@ fn command_line(pid: u32) -> String {
 }
 
 /// Polls until a condition holds; fails the test when it does not in time.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+pub fn until(what: &str, holds: impl FnMut() -> bool) {
+    assert!(holds_within(PATIENCE, holds), "waited in vain for {what}");
+}
+
+/// Polls for a condition; says whether it came to hold in time.
+pub fn holds_within(patience: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
     while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        if Instant::now() > deadline {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
+    true
 }

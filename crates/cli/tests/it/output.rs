@@ -1,8 +1,8 @@
 //! `screen` and `logs`: text and bytes by offset.
 
-use crate::home::{Home, kill};
+use crate::home::{Home, PATIENCE, kill};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
 /// Writes this many numbered lines of 100 bytes each.
@@ -74,14 +74,25 @@ fn a_follower_survives_the_crash_of_its_host_without_losing_or_doubling_a_byte()
     home.ok(&["new", "-d", "-n", "work", "--ring", "4m", "--", "sh", "-c", &script]);
     let mut command = home.command(&["logs", "work", "--follow"]);
     let mut follower = command.stdout(Stdio::piped()).spawn().unwrap();
-    let out = follower.stdout.take().unwrap();
-    let reader = std::thread::spawn(move || std::io::read_to_string(out).unwrap());
+    let mut out = follower.stdout.take().unwrap();
+    let (sender, pieces) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut piece = [0; 8192];
+        while let count @ 1.. = out.read(&mut piece).unwrap() {
+            sender.send(piece[..count].to_vec()).unwrap();
+        }
+    });
+    let mut bytes = Vec::new();
     for _ in 0..crashes {
-        // The host dies in the middle of the flood; the follower, or the next `send`, starts another.
         home.ok(&["send", "work", "--enter", "go"]);
+        // The host dies in the middle of the flood; the follower, or the next `send`, starts another.
+        bytes.extend(pieces.recv_timeout(PATIENCE).unwrap());
         kill(home.host_pid());
+        bytes.extend(pieces.try_iter().flatten());
     }
-    let text = reader.join().unwrap();
+    bytes.extend(pieces.iter().flatten());
+    reader.join().unwrap();
+    let text = String::from_utf8(bytes).unwrap();
     assert!(follower.wait().unwrap().success());
     let flood: String = (0..count).map(|i| format!("{i:098}\r\n")).collect();
     let expected = flood.repeat(crashes);

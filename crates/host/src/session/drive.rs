@@ -30,6 +30,8 @@ const REST_AFTER: Duration = Duration::from_millis(150);
 const DRAIN_AFTER: Duration = Duration::from_millis(200);
 /// The screen is at most this far behind, however large the ring: a look must not take long.
 const BEHIND_BYTES_MAX: u64 = 1024 * 1024;
+/// How long a keeper may take from its first breath to its ring, on a machine that is very busy.
+const STARTING_MS: u64 = 5_000;
 /// How often a keeper that does not answer is asked again.
 const RETRY: Duration = Duration::from_secs(1);
 /// Slices fed before other sessions get their turn.
@@ -77,6 +79,8 @@ pub async fn connect(session: &Session) -> Result<(), Missed> {
         Ok(ring) => ring,
         Err(error @ RingError::Unknown) => return Err(Missed::Unknown(error.to_string())),
         Err(error) if session.socket.exists() => return Err(Missed::Unknown(error.to_string())),
+        // Its host died while it was being started: the keeper may still be on its way.
+        Err(_) if session.age_ms() < STARTING_MS => return Err(Missed::Silent),
         Err(_) => return Err(Missed::Gone),
     };
     let (link, welcome) = Link::open(&session.socket, secret).await.map_err(|error| match error {

@@ -176,6 +176,11 @@ impl Session {
         matches!(self.state.borrow().life, Life::Running | Life::Unknown)
     }
 
+    /// How long ago it was started.
+    pub(crate) fn age_ms(&self) -> u64 {
+        crate::now_ms().saturating_sub(self.state.borrow().spec.created_ms)
+    }
+
     /// When it ended.
     pub fn ended_ms(&self) -> Option<TimeMs> {
         self.state.borrow().spec.ended_ms

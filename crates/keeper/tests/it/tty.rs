@@ -236,7 +236,8 @@ fn client_process() {
     client.send(ToKeeper::Hello { version: VERSION, role: 0, token: token_of(number) });
     client.welcomed();
     let patterns = [&b""[..]; PATTERNS_MAX];
-    client.send(ToKeeper::Tty { flags: TTY_KEYS, path: terminal.as_bytes(), patterns });
+    client.send(ToKeeper::Tty { flags: TTY_KEYS | TTY_PAINT, path: terminal.as_bytes(), patterns });
+    client.send(ToKeeper::Sleep { position: client.welcome.unwrap().head, wake_at: 0 });
     client.sync();
     // The test reads this.
     eprintln!("handed over");
@@ -292,7 +293,7 @@ fn after_a_client_was_killed_no_key_of_its_terminal_is_taken() {
         let terminal = Pair::open();
         let mut client = ClientProcess::start(&session, &mut host, &terminal);
         terminal.press("before ");
-        session.wait_for_text("ready\nbefore ");
+        terminal.painted("before ");
         client.signal(libc::SIGKILL);
         client.0.wait().unwrap();
         // The shell it was started from reads again; nobody else may.
@@ -315,12 +316,17 @@ fn a_stopped_clients_keys_wait_without_the_keeper_spinning() {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", client.0.id())).unwrap();
         stat.contains(") T ").then_some(())
     });
+    // What is in front of the terminal now is somebody else: nothing is painted over it.
+    host.type_in(1, 1, 1, "output");
+    session.wait_for_text("ready\noutput");
+    host.sync();
+    terminal.painted("");
     let ticks = session.cpu_ticks();
     terminal.press("while stopped");
     let started = std::time::Instant::now();
     eventually("a while", || (started.elapsed().as_millis() > 600).then_some(()));
     host.sync();
-    assert_eq!(session.text(), "ready\n");
+    assert_eq!(session.text(), "ready\noutput");
     assert!(session.cpu_ticks() - ticks < 10, "the keeper spins");
     client.signal(libc::SIGCONT);
     session.wait_for_text("while stopped");

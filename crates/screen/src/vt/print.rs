@@ -47,6 +47,7 @@ impl Vt {
             let count = run.len().min(cols - column);
             let pen = self.grid.cursor.template.clone();
             self.split_wide(row, column, column + count, &pen);
+            let wrapped = self.wrap_flag(row, column + count);
             let cells = &mut self.grid[Line(row as i32)][Column(column)..Column(column + count)];
             for (cell, byte) in cells.iter_mut().zip(run) {
                 cell.c = char::from(*byte);
@@ -57,9 +58,16 @@ impl Vt {
                     cell.extra = pen.extra.clone();
                 }
             }
+            self.grid[Line(row as i32)][Column(column + count - 1)].flags.insert(wrapped);
             run = &run[count..];
             self.advance(column + count, cols);
         }
+    }
+
+    /// The row's wrap flag if writing up to column `end` would overwrite it: new text in the last column does not cut a line.
+    #[inline]
+    fn wrap_flag(&self, row: usize, end: usize) -> Flags {
+        if end == self.cols() { self.row(row)[Column(end - 1)].flags & Flags::WRAPLINE } else { Flags::empty() }
     }
 
     #[inline]
@@ -157,6 +165,7 @@ impl Vt {
         let pen = self.grid.cursor.template.clone();
         self.split_wide(row, column, column + width, &pen);
         let mut cell = Cell { c, fg: pen.fg, bg: pen.bg, flags: pen.flags, extra: pen.extra.clone() };
+        let wrapped = self.wrap_flag(row, column + width);
         let line = &mut self.grid[Line(row as i32)];
         if width == 2 {
             let mut spacer = cell.clone();
@@ -166,6 +175,7 @@ impl Vt {
             cell.flags.insert(Flags::WIDE_CHAR);
         }
         line[Column(column)] = cell;
+        line[Column(column + width - 1)].flags.insert(wrapped);
         self.advance(column + width, cols);
     }
 

@@ -74,14 +74,14 @@ fn every_cut_of_the_corpus_restores_to_the_same_screen() {
     let mut cuts = 0;
     for case in corpus() {
         let long = case.steps.iter().any(|step| matches!(step, Step::Write(bytes) if bytes.len() > 2000));
-        cuts += check_cuts(&case, if long { 23 } else { 1 });
+        cuts += check_cuts(&case, if long { 61 } else { 1 });
     }
-    assert!(cuts > 2000, "{cuts}");
+    assert!(cuts > 1500, "{cuts}");
 }
 
 #[test]
 fn every_cut_of_random_streams_restores_to_the_same_screen() {
-    for seed in 1..=40 {
+    for seed in 1..=25 {
         println!("seed {seed}");
         let mut random = Random::new(seed);
         let mut steps = Vec::new();
@@ -164,7 +164,7 @@ fn garbage_with_a_right_checksum_never_panics() {
     screen.feed("ab漢e\u{301}\x1b[1;31mc\r\nd\x1b]8;;http://a\x07l\r\n\n\n\n\n\x1b[2;3r\x1b7\x1b[?1049h\x1b[3g\x1b]4;1;#123456\x07".as_bytes());
     let frame = screen.keyframe();
     let (mut accepted, mut refused) = (0, 0);
-    for seed in 1..=20_000 {
+    for seed in 1..=6_000 {
         let mut random = Random::new(seed);
         let mut bad = frame[..frame.len() - 8].to_vec();
         for _ in 0..1 + random.below(4) {
@@ -183,5 +183,5 @@ fn garbage_with_a_right_checksum_never_panics() {
             Err(_) => refused += 1,
         }
     }
-    assert!(accepted > 100 && refused > 100, "{accepted} {refused}");
+    assert!(accepted > 50 && refused > 50, "{accepted} {refused}");
 }

@@ -1,0 +1,82 @@
+//! History goes into the terminal's own scrollback as real lines.
+
+use crate::home::Home;
+use crate::terminal::{DETACH, Seen, Terminal};
+
+const LINES: usize = 3000;
+
+/// The numbered lines a terminal has, in its scrollback and on its screen.
+fn numbers(seen: &Seen) -> Vec<usize> {
+    seen.lines().iter().filter_map(|line| line.strip_prefix("line ")?.parse().ok()).collect()
+}
+
+fn home_with_lines() -> Home {
+    let home = Home::new();
+    let script = format!("stty -echo; for n in $(seq 1 {LINES}); do echo \"line $n\"; done; echo done; exec cat");
+    home.session("s", &script);
+    home.until_screen_shows("s", "done");
+    home
+}
+
+#[test]
+fn the_scrollback_has_every_line_once_and_in_order() {
+    let home = home_with_lines();
+    let (terminal, mut client) = Terminal::attached(&home, "s", "80x24");
+    let expected: Vec<usize> = (1..=LINES).collect();
+    terminal.wait_for("all lines", |seen| numbers(seen) == expected);
+    let look = terminal.settle(&home, "s");
+    assert_eq!(terminal.peek(numbers), expected, "and nothing was added later");
+    terminal.types(DETACH);
+    assert_eq!(client.wait(), 0);
+    let (again, _client) = Terminal::attached(&home, "s", "80x24");
+    again.wait_for("all lines", |seen| numbers(seen) == expected);
+    again.wait_look(&home, "s", &look);
+    again.types("more\r");
+    again.wait_text("more");
+    assert_eq!(again.peek(numbers), expected);
+}
+
+#[test]
+fn a_terminal_of_another_size_has_every_line_once_too() {
+    let home = home_with_lines();
+    let (_other, _first) = Terminal::attached(&home, "s", "80x24");
+    let (terminal, _client) = Terminal::attached(&home, "s", "60x20");
+    terminal.wait_text("done");
+    let history = |seen: &Seen| {
+        let all = numbers(seen);
+        let kept: Vec<usize> = all.iter().copied().take_while(|n| *n < LINES - 60).collect();
+        kept == (1..LINES - 60).collect::<Vec<_>>()
+    };
+    terminal.wait_for("the history", history);
+}
+
+#[test]
+fn history_survives_the_host_and_long_and_coloured_lines_come_whole() {
+    let home = Home::new();
+    let script = "stty -echo; for n in $(seq 1 500); do printf 'line %d\\n\\033[4%dmwide %d %0150d\\033[0m\\n' $n $((n % 8)) $n $n; done; echo done; exec cat";
+    home.ok(&["new", "-d", "-n", "s", "--", "bash", "-c", script]);
+    home.until_screen_shows("s", "done");
+    home.kill_host();
+    let (terminal, _client) = Terminal::attached(&home, "s", "80x24");
+    let expected: Vec<usize> = (1..=500).collect();
+    terminal.wait_for("all lines", |seen| numbers(seen) == expected);
+    let lines = terminal.peek(Seen::lines);
+    for n in [1, 250, 400] {
+        let wide = format!("wide {n} {n:0150}");
+        assert_eq!(lines.iter().filter(|line| **line == wide).count(), 1, "{wide}");
+    }
+}
+
+#[test]
+fn what_was_on_the_terminal_before_stays_in_its_scrollback() {
+    let home = home_with_lines();
+    let terminal = Terminal::new("80x24");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "seq -f 'before %g' 1 20"]);
+    assert_eq!(terminal.start(command).wait(), 0);
+    terminal.wait_text("before 20");
+    let _client = terminal.run(&home, &["attach", "s"]);
+    terminal.wait_for("all lines", |seen| numbers(seen).len() == LINES);
+    let before = terminal.peek(|seen| seen.lines().iter().filter(|line| line.starts_with("before ")).count());
+    assert_eq!(before, 20);
+}
