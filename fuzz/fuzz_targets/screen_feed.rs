@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let [cols, rows, cut, bytes @ ..] = input else { return };
-    let size = Size::clamped(u16::from(*cols), u16::from(*rows % 50));
+    let size = Size::clamped(u16::from(*cols % 64), u16::from(*rows % 16));
     let mut whole = Screen::new(size, 0);
     whole.feed(bytes);
     let (first, rest) = bytes.split_at(bytes.len() * usize::from(*cut) / 256);
@@ -20,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
     QueryFilter::new().feed(bytes, &mut filtered);
     PlainText::new().feed(bytes, &mut text);
     assert!(std::str::from_utf8(&text).is_ok());
-    let resized = Size::clamped(u16::from(*rows), u16::from(*cols % 50));
+    let resized = Size::clamped(u16::from(*rows % 64), u16::from(*cols % 16));
     Viewport::new(resized).render(&whole);
     whole.resize(resized);
     assert!(!whole.repaint(Some(b"")).is_empty());

@@ -1,6 +1,6 @@
 //! Names of keys, as people write them, and the bytes a terminal sends for them.
 //!
-//! Cursor keys are sent in their normal form: whether a program asked for the application form is not known here.
+//! Cursor keys without modifiers have two forms; the program in the session says which one it wants.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,6 +8,21 @@ use std::str::FromStr;
 /// What a key sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(pub Vec<u8>);
+
+impl Key {
+    /// A cursor key, which a program may want in its application form.
+    pub fn has_two_forms(&self) -> bool {
+        matches!(self.0.as_slice(), [0x1b, b'[', b'A'..=b'D' | b'F' | b'H'])
+    }
+
+    /// What to send.
+    pub fn bytes(&self, application: bool) -> Vec<u8> {
+        match self.0.as_slice() {
+            [escape, _, key] if application && self.has_two_forms() => vec![*escape, b'O', *key],
+            other => other.to_vec(),
+        }
+    }
+}
 
 /// A text that names no key.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use crate::connection::{CallError, Connection};
 use holdfast_types::Home;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// How long a host may take until it answers: it reads every session's files first, on a machine that may be busy.
 pub const HOST_READY_MS: u64 = 15_000;
+
+/// How long after a host was started and still none answers another one is started.
+const START_AGAIN: Duration = Duration::from_millis(500);
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +56,7 @@ pub fn connect(home: &Home) -> Result<Connection, ConnectError> {
 /// Connects to the host, and starts `program host run` first where none listens.
 pub fn connect_or_start(home: &Home, program: &Path) -> Result<Connection, ConnectError> {
     let deadline = Instant::now() + Duration::from_millis(HOST_READY_MS);
-    let mut started = false;
+    let mut start_at = Instant::now();
     let mut pause_ms = 1;
     loop {
         match connect(home) {
@@ -60,9 +64,10 @@ pub fn connect_or_start(home: &Home, program: &Path) -> Result<Connection, Conne
             Err(ConnectError::NoHost(_)) => return Err(ConnectError::NotReady(home.host_log())),
             other => return other,
         }
-        if !started {
+        // Again after a while: the one we started may have yielded to another that died since. One too many yields.
+        if Instant::now() >= start_at {
             start_host(home, program).map_err(|e| ConnectError::Start(program.to_owned(), e))?;
-            started = true;
+            start_at = Instant::now() + START_AGAIN;
         }
         std::thread::sleep(Duration::from_millis(pause_ms));
         pause_ms = (pause_ms * 2).min(50);
@@ -71,9 +76,9 @@ pub fn connect_or_start(home: &Home, program: &Path) -> Result<Connection, Conne
 
 /// Starts a host in the background, in a session of its own: no terminal's end reaches it.
 fn start_host(home: &Home, program: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(&home.state)?;
-    let log = std::fs::OpenOptions::new().create(true).append(true).open(home.host_log())?;
-    // `host start` forks away and returns at once, so that no zombie is left to us.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home.state)?;
+    let log = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(home.host_log())?;
+    // `host spawn` forks away and returns at once, so that no zombie is left to us.
     let status = Command::new(program)
         .args(["host", "spawn"])
         .current_dir("/")

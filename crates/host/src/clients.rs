@@ -114,14 +114,21 @@ impl Clients {
 
     /// Removes a client; gives the answers that are now due, because it had not seen the queries yet.
     pub fn remove(&mut self, id: u32, acked: Option<Offset>) -> Vec<Reply> {
+        let doubtful = self.all.iter().any(|c| c.id == id && c.size.is_none());
         self.all.retain(|c| c.id != id);
         if self.sizer == Some(id) {
             self.sizer = None;
         }
-        if self.answerer.is_some_and(|a| a.client == id) {
+        let last_hope = doubtful && !self.someone_answers();
+        if last_hope || self.answers(id) {
             return self.stop_answering(acked.unwrap_or(0));
         }
         Vec::new()
+    }
+
+    /// Gives the answers kept back for a terminal that might have answered, once it is known that none does.
+    pub fn release(&mut self) -> Vec<Reply> {
+        if self.someone_answers() { Vec::new() } else { self.withheld.drain(..).collect() }
     }
 
     /// A client that could answer now: it writes, its terminal has the session's size.
@@ -232,6 +239,18 @@ mod tests {
         let due = one.remove(1, Some(20));
         assert_eq!(due.iter().map(|r| r.at).collect::<Vec<_>>(), [30], "the client never saw it");
         assert_eq!(one.sort(vec![reply(40)]).len(), 1);
+    }
+
+    #[test]
+    fn what_was_kept_back_for_a_client_that_never_reported_back_is_answered_after_all() {
+        let mut gone = clients(&[("", false)]);
+        assert!(gone.sort(vec![reply(5), reply(9)]).is_empty(), "it may have answered");
+        assert_eq!(gone.remove(1, Some(5)), [reply(9)]);
+        let mut back = clients(&[("", false)]);
+        back.sort(vec![reply(5)]);
+        assert!(back.release().is_empty());
+        back.get(1).unwrap().size = "40x10".parse().ok();
+        assert_eq!(back.release(), [reply(5)]);
     }
 
     #[test]

@@ -13,6 +13,14 @@ mod session;
 mod spawn;
 mod store;
 
+/// What decides, apart from what does: for the simulation in `sim`, no interface of this crate.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::clients::{Client, Clients};
+    pub use crate::picture::{Picture, Step};
+    pub use crate::session::{LogNews, read_log};
+}
+
 use holdfast_types::Home;
 use rustix::fs::{FlockOperation, flock};
 use std::io;
@@ -67,6 +75,8 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
         Err(error) => return Err(error.into()),
     }
     raise_file_limit();
+    // A session's end spares processes of this name: a host started inside a session is no part of it.
+    let _ = rustix::thread::set_name(c"holdfast-host");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     tokio::task::LocalSet::new().block_on(&runtime, serve(home, config))?;
     drop(lock);

@@ -129,7 +129,8 @@ impl Link {
                 Ok((count, _)) => Ok(Some(count)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Some(0)),
+                // Said before what is still queued: the next call has that, or the end.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => continue,
                 Err(error) => Err(error),
             };
         }

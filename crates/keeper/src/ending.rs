@@ -25,6 +25,12 @@ impl Ending {
         first
     }
 
+    /// Whether the end was asked for.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.kill_at_ms.is_some()
+    }
+
     /// No descendant is left.
     pub fn tree_is_gone(&mut self) {
         self.tree_gone = true;

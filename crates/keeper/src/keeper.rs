@@ -242,7 +242,13 @@ impl Keeper {
             match sys::reap() {
                 Reaped::Child(pid, status) if pid == self.parts.child => self.status = Some(status),
                 Reaped::Child(..) => {}
-                Reaped::NoneEnded => return,
+                Reaped::NoneEnded => {
+                    // What is left may be a host that was started in here, which is no part of the session.
+                    if self.ending.is_asked() && tree::descendants(std::process::id()).is_empty() {
+                        self.ending.tree_is_gone();
+                    }
+                    return;
+                }
                 Reaped::NoChildren => return self.ending.tree_is_gone(),
             }
         }

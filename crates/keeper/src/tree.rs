@@ -1,10 +1,17 @@
 //! The session's processes: every descendant of the keeper, which is their subreaper.
+//!
+//! Less Holdfast's own: a host that a program in the session started is a descendant too, and so are the keepers of all
+//! sessions that host starts. They are known by their names and are nobody's session; whoever takes such a name is spared
+//! as well.
 
 use std::fs;
 use std::io::Read;
 
 /// Processes walked at most: a fork bomb is killed in rounds, not listed to its end.
 const DESCENDANTS_MAX: usize = 1 << 16;
+
+/// Names of processes that are no part of a session, as `/proc/<pid>/comm` has them.
+const OURS: [&[u8]; 2] = [b"holdfast-keeper\n", b"holdfast-host\n"];
 
 /// Every descendant of a process, nearest first. Daemons too: an orphan's parent is its subreaper. What forks meanwhile may
 /// be missed; ask again.
@@ -28,9 +35,13 @@ fn children(pid: u32, found: &mut Vec<i32>) {
         let mut text = String::new();
         let list = fs::File::open(thread.path().join("children"));
         if list.and_then(|mut list| list.read_to_string(&mut text)).is_ok() {
-            found.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+            found.extend(text.split_ascii_whitespace().filter(|pid| !is_ours(pid)).filter_map(|pid| pid.parse::<i32>().ok()));
         }
     }
+}
+
+fn is_ours(pid: &str) -> bool {
+    fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| OURS.contains(&name.as_slice()))
 }
 
 #[cfg(test)]

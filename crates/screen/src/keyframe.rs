@@ -191,6 +191,7 @@ fn read_vt(vt: &mut Vt, r: &mut Reader<'_>) -> Result<(), KeyframeError> {
     vt.modes = Modes(r.below(Modes::ALL.0 as usize, "modes")? as u32);
     (vt.region, vt.saved_charset, vt.keyboard) = read_screen(&mut vt.grid, r)?;
     if vt.alternate {
+        vt.other = Grid::new(vt.rows(), vt.cols(), 0);
         (vt.other_region, vt.other_saved_charset, vt.other_keyboard) = read_screen(&mut vt.other, r)?;
     }
     vt.charset = read_charset(r)?;

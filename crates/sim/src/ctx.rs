@@ -1,5 +1,6 @@
 //! What every part of the world can reach: the clock, chance, the wires, the terminals, the truth, and the log.
 
+use crate::host::Line;
 use crate::net::Net;
 use crate::oracle::Oracle;
 use crate::program::Pty;
@@ -70,6 +71,8 @@ pub(crate) struct Ctx {
     pub net: Net,
     pub pty: Pty,
     pub terminals: Vec<Terminal>,
+    /// Clients' connections to hosts; those that are not closed lead to the present one.
+    pub lines: Vec<Line>,
     pub oracle: Oracle,
     pub counts: Counts,
     pub log: String,
@@ -84,6 +87,7 @@ impl Ctx {
             net: Net::default(),
             pty: Pty::default(),
             terminals: Vec::new(),
+            lines: Vec::new(),
             oracle: Oracle::default(),
             counts: Counts::default(),
             log: String::new(),
@@ -100,6 +104,12 @@ impl Ctx {
     pub fn fail(&mut self, what: String) {
         self.note(format_args!("FAILED {what}"));
         self.failure.get_or_insert(what);
+    }
+
+    /// Connects to the host that is there.
+    pub fn connect_host(&mut self) -> usize {
+        self.lines.push(Line::new());
+        self.lines.len() - 1
     }
 
     /// True `percent` times in a hundred.

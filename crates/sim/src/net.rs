@@ -99,6 +99,11 @@ impl Net {
         self.knocking.clear();
     }
 
+    /// Whether the caller has read everything.
+    pub fn is_heard(&self, wire: usize) -> bool {
+        self.wires[wire].from_keeper.is_empty()
+    }
+
     /// Whether there are frames nobody has read.
     pub fn is_quiet(&self) -> bool {
         self.knocking.is_empty()

@@ -28,20 +28,16 @@ impl Token {
         out.extend_from_slice(&[0xc0 | self.source, six(12), six(6), six(0)]);
     }
 
-    /// The whole tokens in `bytes`.
-    pub fn all(bytes: &[u8]) -> Vec<Token> {
-        let mut reader = TokenReader::default();
-        bytes.iter().filter_map(|byte| reader.feed(*byte)).collect()
-    }
 }
 
 /// Puts tokens together from bytes, whatever stands between them.
 #[derive(Debug, Default)]
-struct TokenReader {
+pub(crate) struct TokenReader {
     begun: Option<(u8, u32, u32)>,
 }
 
 impl TokenReader {
+    /// The token that this byte completes.
     fn feed(&mut self, byte: u8) -> Option<Token> {
         match (byte, self.begun) {
             (0xc0.., _) => self.begun = Some((byte & 0x3f, 0, 0)),
@@ -67,6 +63,8 @@ pub(crate) struct Pty {
     pub out: VecDeque<u8>,
     pub input: VecDeque<u8>,
     pub echo_off: bool,
+    /// What the program has read of a token.
+    tokens: TokenReader,
 }
 
 impl Pty {
@@ -75,6 +73,14 @@ impl Pty {
         let count = bytes.len().min(INPUT_BYTES_MAX - self.input.len());
         self.input.extend(&bytes[..count]);
         count
+    }
+
+    /// Drops what the program has not read, and `queued` behind it; gives the tokens that are lost.
+    pub fn flush(&mut self, queued: impl Iterator<Item = u8>) -> Vec<Token> {
+        let dropped = self.input.drain(..).chain(queued);
+        let lost = dropped.filter_map(|byte| self.tokens.feed(byte)).collect();
+        self.tokens = TokenReader::default();
+        lost
     }
 
     /// The keeper reads.
@@ -94,7 +100,6 @@ pub(crate) struct Program {
     line: u32,
     next_query: u16,
     deaf_until: u64,
-    tokens: TokenReader,
     answer: Vec<u8>,
 }
 
@@ -107,7 +112,6 @@ impl Program {
             line: 0,
             next_query: QUERY_FIRST,
             deaf_until: 0,
-            tokens: TokenReader::default(),
             answer: Vec::new(),
         }
     }
@@ -206,7 +210,7 @@ impl Program {
         let bytes: Vec<u8> = ctx.pty.input.drain(..count).collect();
         for byte in &bytes {
             if *byte >= 0x80 {
-                if let Some(token) = self.tokens.feed(*byte) {
+                if let Some(token) = ctx.pty.tokens.feed(*byte) {
                     ctx.arrived(token);
                 }
             } else {

@@ -62,12 +62,12 @@ impl Terminal {
 
 /// Finds the queries in what is shown: `CSI ? n $ p`.
 #[derive(Debug, Default)]
-struct Scan {
+pub(crate) struct Scan {
     held: Vec<u8>,
 }
 
 impl Scan {
-    fn feed(&mut self, bytes: &[u8], asked: &mut Vec<u16>) {
+    pub fn feed(&mut self, bytes: &[u8], asked: &mut Vec<u16>) {
         for &byte in bytes {
             if byte == 0x1b {
                 self.held.clear();

@@ -307,6 +307,9 @@ pub struct ScreenAnswer {
     pub cursor: (u16, u16),
     /// A full-screen program is on.
     pub alternate: bool,
+    /// The program wants cursor keys in their application form.
+    #[serde(default)]
+    pub application_cursor: bool,
     /// The title.
     pub title: String,
     /// Output the screen never saw: it was overwritten before a host could look.

@@ -3,10 +3,11 @@
 use crate::args::SendArgs;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
+use crate::keys::Key;
 use crate::show::{print_json, say};
 use holdfast_client::CallError;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{SendAnswer, SendParams};
+use holdfast_wire::params::{ScreenParams, SendAnswer, SendParams};
 use holdfast_wire::{Code, Fault};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -23,10 +24,12 @@ const BUSY_PAUSE_MS_MAX: u64 = 200;
 
 /// `holdfast send`.
 pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
-    let bytes = typed(args)?;
     let mut link = here.link()?;
     // The id: the pieces of a long text must all go to one session.
     let session = link.get(&args.of.session)?;
+    let asks = args.keys.iter().any(Key::has_two_forms);
+    let application = asks && application_cursor(&mut link, session.id.to_string())?;
+    let bytes = typed(args, application)?;
     let stream = getrandom::u64().map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
     let mut params = SendParams { session: session.id.to_string(), stream, seq: 1 };
     let mut last = SendAnswer { at: session.head, written: true };
@@ -42,7 +45,12 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn typed(args: &SendArgs) -> Result<Vec<u8>, Failure> {
+/// Whether the program wants cursor keys in their application form.
+fn application_cursor(link: &mut Link<'_>, session: String) -> Result<bool, Failure> {
+    Ok(link.call::<op::Screen>(&ScreenParams { session, ansi: false, history: 0 })?.application_cursor)
+}
+
+fn typed(args: &SendArgs, application: bool) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     if args.stdin {
         std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure::io("cannot read standard input", e))?;
@@ -51,7 +59,7 @@ fn typed(args: &SendArgs) -> Result<Vec<u8>, Failure> {
         bytes.extend_from_slice(if at > 0 { b" " } else { b"" });
         bytes.extend_from_slice(word.as_bytes());
     }
-    bytes.extend(args.keys.iter().flat_map(|key| &key.0));
+    bytes.extend(args.keys.iter().flat_map(|key| key.bytes(application)));
     if args.enter {
         bytes.push(b'\r');
     }

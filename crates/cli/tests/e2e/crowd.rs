@@ -3,11 +3,22 @@
 use crate::home::{Home, until};
 use crate::terminal::{Client, DETACH, Terminal};
 
-/// A session that tells its size whenever it changes and whenever it is typed to.
+/// Tells its size whenever it changes, and what is typed to it.
+const ECHO: &str = r"
+import os, signal, sys
+def told(*_):
+    size = os.get_terminal_size(0)
+    os.write(1, b'%d %d\n' % (size.lines, size.columns))
+signal.signal(signal.SIGWINCH, told)
+os.system('stty -echo')
+os.write(1, b'started\n')
+for line in sys.stdin:
+    os.write(1, b'got ' + line.encode())
+";
+
 fn home_with_session() -> Home {
     let home = Home::new();
-    let script = "trap 'stty size' WINCH; stty -echo; echo started; while :; do read -r line && echo \"got $line\"; done";
-    home.ok(&["new", "-d", "-n", "s", "--size", "100x30", "--", "bash", "--norc", "-c", script]);
+    home.ok(&["new", "-d", "-n", "s", "--size", "100x30", "--", "python3", "-c", ECHO]);
     home.until_screen_shows("s", "started");
     home
 }

@@ -162,3 +162,46 @@ fn after_the_host_was_killed_each_query_is_still_answered_once() {
     asker.check();
     assert_eq!(asker.round(), "host");
 }
+
+#[test]
+fn a_query_asked_while_the_host_was_away_is_answered_although_a_cropped_terminal_is_attached() {
+    let mut asker = Asker::new();
+    let (_wide, wide) = asker.attach("80x24");
+    let (_narrow, _client) = asker.attach("40x12");
+    asker.round();
+    drop(wide);
+    until("one client", || (asker.home.clients("q") == 1).then_some(()));
+    asker.round();
+    asker.home.kill_host();
+    asker.ask();
+    asker.home.host_pid();
+    asker.check();
+    assert_eq!(asker.round(), "host");
+}
+
+#[test]
+fn a_program_that_asks_and_does_not_read_is_answered_again_once_it_does() {
+    let home = Home::new();
+    let asker = r"
+import os, select, sys, tty
+tty.setraw(0)
+for n in range(2000):
+    os.write(1, b'\x1b[c' * 100)
+os.write(1, b'asked\r\n')
+while not os.path.exists(sys.argv[1]):
+    select.select([], [], [], 0.005)
+while select.select([0], [], [], 0.5)[0]:
+    os.read(0, 65536)
+os.write(1, b'\x1b[5n')
+answer = b''
+while not answer.endswith(b'\x1b[0n'):
+    answer += os.read(0, 1)
+os.write(1, b'answered\r\n')
+os.read(0, 1)
+";
+    let go = home.join("go");
+    home.ok(&["new", "-d", "-n", "q", "--", "python3", "-c", asker, go.to_str().unwrap()]);
+    home.until_screen_shows("q", "asked");
+    std::fs::write(go, "").unwrap();
+    home.until_screen_shows("q", "answered");
+}

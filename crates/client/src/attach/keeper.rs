@@ -27,6 +27,7 @@ impl Keeper {
         let count = keeper.receive(&mut buffer, RecvFlags::empty())?;
         match FromKeeper::decode(&buffer[..count.unwrap_or(0)]) {
             Ok(FromKeeper::Welcome(welcome)) => keeper.welcome = welcome,
+            _ if count == Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             other => return Err(io::Error::other(format!("the keeper did not greet: {other:?}"))),
         }
         Ok(keeper)
@@ -55,7 +56,8 @@ impl Keeper {
                 Ok((count, _)) => return Ok(Some(count)),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
-                Err(rustix::io::Errno::CONNRESET) => return Ok(Some(0)),
+                // Said before what is still queued: the next call has that, or the end.
+                Err(rustix::io::Errno::CONNRESET) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -75,5 +75,8 @@ fn failed(what: &str) -> impl FnOnce(std::io::Error) -> AttachError {
 
 /// Attaches this process's terminal until it is detached or the session ends. Leaves the terminal as it was.
 pub fn attach(connection: Connection, options: &AttachOptions) -> Result<AttachEnd, AttachError> {
-    run::Attached::begin(connection, options)?.run()
+    match run::Attached::begin(connection, options)? {
+        run::Begun::Attached(attached) => attached.run(),
+        run::Begun::Ended(exit) => Ok(AttachEnd::Ended(exit)),
+    }
 }

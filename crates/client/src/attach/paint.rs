@@ -3,7 +3,7 @@
 use super::output::View;
 use super::run::Attached;
 use super::{AttachError, failed};
-use holdfast_abi::protocol::ToKeeper;
+use holdfast_abi::protocol::{FOLLOW_HOLDS, ToKeeper};
 use holdfast_screen::{QueryFilter, Screen, Viewport};
 use holdfast_wire::Fault;
 use holdfast_wire::operations::op;
@@ -15,6 +15,12 @@ const CLEAR: &[u8] = b"\x1b[H\x1b[J";
 /// Terminals that know synchronized updates show a repaint at once, without its lines scrolling by.
 const SYNC_ON: &[u8] = b"\x1b[?2026h";
 const SYNC_OFF: &[u8] = b"\x1b[?2026l";
+
+/// What leaves a terminal clean, without the line feed at its end: that would push a row into the scrollback.
+fn reset() -> &'static [u8] {
+    let leave = holdfast_screen::leave();
+    leave.strip_suffix(b"\x1b[9999;1H\r\n").unwrap_or(leave)
+}
 
 impl Attached<'_> {
     /// The first paint: what was on the terminal moves up into its scrollback, nothing is overwritten.
@@ -63,7 +69,7 @@ impl Attached<'_> {
         self.position = painted.offset;
         self.acked = painted.offset;
         self.resizes.retain(|(at, _)| *at > painted.offset);
-        let mut out = holdfast_screen::leave().to_vec();
+        let mut out = reset().to_vec();
         out.extend_from_slice(SYNC_ON);
         out.extend_from_slice(CLEAR);
         let answered = self.answers;
@@ -74,7 +80,8 @@ impl Attached<'_> {
         } else if answered {
             self.update(None, Some(Answers { on: true, from: painted.offset }));
         }
-        self.tell_keeper(|position| ToKeeper::Ack { position })?;
+        // Anew, because a reader that was lapped is not waited for until it follows again.
+        self.tell_keeper(|position| ToKeeper::Follow { position, flags: FOLLOW_HOLDS })?;
         self.hand_over_keys()
     }
 

@@ -13,7 +13,7 @@ use holdfast_abi::ring::{Ring, STATE_ENDED};
 use holdfast_types::{Exit, Size};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{
-    AnswerEvent, Answers, AttachAnswer, AttachParams, DetachedEvent, Resume, UpdateAnswer, UpdateParams,
+    AnswerEvent, Answers, AttachAnswer, AttachParams, DetachedEvent, Resume, UpdateAnswer, UpdateParams, WaitParams,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;
@@ -29,6 +29,9 @@ use std::time::{Duration, Instant};
 /// Variables a session may want to follow from client to client.
 const FOLLOWED: &[&str] =
     &["TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE", "SSH_AUTH_SOCK", "SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY"];
+
+/// How long a host may take to notice that a keeper has ended.
+const ENDING_MS: u64 = 2_000;
 
 /// A terminal that is attached.
 pub struct Attached<'a> {
@@ -68,6 +71,23 @@ pub struct Attached<'a> {
     told_to_go: UnixStream,
 }
 
+/// What came of beginning.
+pub enum Begun<'a> {
+    /// The terminal is attached.
+    Attached(Box<Attached<'a>>),
+    /// The session ended in that moment.
+    Ended(Exit),
+}
+
+/// The keeper cannot be reached: if that is because the session has just ended, the host knows how.
+fn ended_meanwhile<'a>(host: &mut Connection, answer: &AttachAnswer, error: io::Error) -> Result<Begun<'a>, AttachError> {
+    let params = WaitParams { session: answer.session.id.to_string(), timeout_ms: Some(ENDING_MS) };
+    match host.call::<op::Wait>(&params)?.exit {
+        Some(exit) => Ok(Begun::Ended(exit)),
+        None => Err(failed("the session's keeper cannot be reached")(error)),
+    }
+}
+
 /// What a poll found.
 #[derive(Default)]
 struct Ready {
@@ -81,7 +101,7 @@ struct Ready {
 
 impl<'a> Attached<'a> {
     /// Asks the host, paints, and takes up the keeper's connection.
-    pub fn begin(mut host: Connection, options: &'a AttachOptions) -> Result<Attached<'a>, AttachError> {
+    pub fn begin(mut host: Connection, options: &'a AttachOptions) -> Result<Begun<'a>, AttachError> {
         let terminal = Terminal::enter()?;
         let signals = failed("signals cannot be watched");
         let (window_changed, told_to_go) = watch_signals().map_err(signals)?;
@@ -91,7 +111,10 @@ impl<'a> Attached<'a> {
         let file = std::fs::File::open(&answer.ring).map_err(failed("the session's ring cannot be opened"))?;
         let ring = Ring::open(&file).map_err(|e| failed("the session's ring cannot be used")(io::Error::other(e)))?;
         let token = token(&answer).ok_or_else(|| failed("the host's token makes no sense")(io::ErrorKind::InvalidData.into()))?;
-        let keeper = Keeper::open(Path::new(&answer.keeper), token).map_err(failed("the session's keeper cannot be reached"))?;
+        let keeper = match Keeper::open(Path::new(&answer.keeper), token) {
+            Ok(keeper) => keeper,
+            Err(error) => return ended_meanwhile(&mut host, &answer, error),
+        };
         let mut attached = Attached {
             options,
             session: answer.session.id.to_string(),
@@ -124,7 +147,7 @@ impl<'a> Attached<'a> {
         };
         attached.first_paint(&answer.painted, &bytes)?;
         attached.tell_keeper(|position| ToKeeper::Follow { position, flags: FOLLOW_HOLDS })?;
-        Ok(attached)
+        Ok(Begun::Attached(Box::new(attached)))
     }
 
     /// Until it is detached or the session ends.
@@ -346,22 +369,22 @@ impl<'a> Attached<'a> {
     }
 
     fn event(&mut self, method: &str, params: Value) {
+        let ours = |client: u32| client == self.client;
         match method {
-            "detached" => {
-                if serde_json::from_value::<DetachedEvent>(params).is_ok_and(|event| event.client == self.client) {
-                    self.end = Some(AttachEnd::Detached);
-                }
+            "detached" if serde_json::from_value(params.clone()).is_ok_and(|e: DetachedEvent| ours(e.client)) => {
+                self.end = Some(AttachEnd::Detached);
             }
-            "answer" => {
-                let ours = serde_json::from_value::<AnswerEvent>(params).is_ok_and(|event| event.client == self.client);
-                // The filter may hold half a sequence, so a fresh paint is where we begin to answer.
-                if ours && !self.answers && matches!(self.view, View::Raw(_)) {
-                    self.answers = true;
-                    self.wanted.get_or_insert(false);
-                }
+            // The filter may hold half a sequence, so a fresh paint is where we begin to answer.
+            "answer" if serde_json::from_value(params).is_ok_and(|e: AnswerEvent| ours(e.client) && self.can_answer()) => {
+                self.answers = true;
+                self.wanted.get_or_insert(false);
             }
             _ => {}
         }
+    }
+
+    fn can_answer(&self) -> bool {
+        !self.answers && matches!(self.view, View::Raw(_))
     }
 
     /// The host went away; the session does not care, and we go on while it is found again.

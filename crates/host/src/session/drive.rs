@@ -158,6 +158,11 @@ impl Session {
             FromKeeper::Refused { code, fence, stream, seq } => {
                 let mut state = self.state.borrow_mut();
                 state.fence = Fence(state.fence.0.max(fence));
+                if stream == state.reply_stream {
+                    // A program that asks and does not read loses answers; the keeper lets none overtake a refused one,
+                    // so later ones go another way.
+                    state.reply_stream = crate::random();
+                }
                 drop(state);
                 self.answer_typed(stream, seq, Typed::Refused(code));
             }
@@ -213,9 +218,19 @@ impl Session {
     }
 
     fn left(&self, link: &Link, connection: u32, acked: Offset) -> io::Result<()> {
+        let known = self.state.borrow_mut().clients.by_connection(connection).map(|c| (c.id, c.size.is_none()));
+        let Some((id, doubtful)) = known else { return Ok(()) };
+        let answered = doubtful || self.state.borrow().clients.answers(id);
+        if answered {
+            // What it answered must be behind the screen before the host answers again.
+            self.look();
+        }
         let mut state = self.state.borrow_mut();
-        let Some(id) = state.clients.by_connection(connection).map(|c| c.id) else { return Ok(()) };
         let due = state.clients.remove(id, Some(acked));
+        if answered {
+            let log_seen = state.log_seen;
+            state.picture.save(log_seen, false);
+        }
         state.timers.rearm = Some(Instant::now());
         drop(state);
         self.type_replies(link, due)?;
@@ -325,7 +340,9 @@ impl Session {
         }
         for reply in replies {
             for bytes in reply.bytes.chunks(INPUT_BYTES_MAX) {
-                state.reply_seq += 1;
+                // Numbered by its place in the output: after a crash the next host meets the same queries, and the keeper
+                // knows which ones were answered.
+                state.reply_seq = (state.reply_seq + 1).max(reply.at << 8);
                 let (fence, stream, seq) = (state.fence.0, state.reply_stream, state.reply_seq);
                 link.send(ToKeeper::Input { fence, stream, seq, bytes })?;
             }

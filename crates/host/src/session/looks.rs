@@ -25,7 +25,7 @@ pub type Peer = (u64, UnboundedSender<Message>);
 
 impl Session {
     /// Brings the screen up to the head.
-    fn look(&self) {
+    pub(super) fn look(&self) {
         let mut state = self.state.borrow_mut();
         let ended_ring = if state.ring.is_none() { self.open_ring().ok() } else { None };
         let mut replies = Vec::new();
@@ -76,6 +76,7 @@ impl Session {
             history,
             cursor: screen.cursor(),
             alternate: screen.alternate(),
+            application_cursor: screen.application_cursor(),
             title: screen.title().to_owned(),
             gap,
         }
@@ -175,7 +176,12 @@ impl Session {
             state.clients.start_answering(id, 0);
         }
         let painted = Painted { offset: head, size: state.size, form: Form::Repaint, history_bytes: 0 };
+        let due = state.clients.release();
+        state.timers.rearm = Some(Instant::now());
         drop(state);
+        if let Some(link) = self.link() {
+            self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
+        }
         self.nudge.notify_one();
         Ok(self.attach_answer(id, painted, token))
     }
@@ -185,6 +191,10 @@ impl Session {
         let gone = || Fault::new(Code::NotFound, format!("no client {} is attached", params.client));
         let mut due = Vec::new();
         let mut resize = None;
+        if params.answers.is_some_and(|answers| !answers.on) {
+            // What it answered must be behind the screen before the host answers again.
+            self.look();
+        }
         {
             let mut state = self.state.borrow_mut();
             let client = state.clients.get(params.client).ok_or_else(gone)?;

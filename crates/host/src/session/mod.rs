@@ -71,7 +71,7 @@ pub(crate) struct State {
     pub typed: HashMap<(u64, u64), oneshot::Sender<Typed>>,
     /// Log position up to which everything was looked at.
     pub log_seen: u64,
-    /// Our own stream of answers to queries.
+    /// Our own stream of answers to queries, the same for every host.
     pub reply_stream: u64,
     pub reply_seq: u64,
     pub child: Option<Child>,
@@ -120,7 +120,7 @@ impl Session {
                 clients: Clients::default(),
                 typed: HashMap::new(),
                 log_seen: 0,
-                reply_stream: crate::random(),
+                reply_stream: crate::store::checksum(spec.secret.as_bytes()),
                 reply_seq: 0,
                 child: None,
                 timers: Timers::default(),
@@ -321,7 +321,7 @@ impl State {
 
 /// What the log told.
 #[derive(Debug, Default)]
-pub(crate) struct LogNews {
+pub struct LogNews {
     /// Sizes and the output offsets at which they came.
     pub resizes: Vec<(u64, Size)>,
     /// The connection that typed last.
@@ -329,7 +329,7 @@ pub(crate) struct LogNews {
 }
 
 /// Reads the log's records from `from` to `to`.
-pub(crate) fn read_log(ring: &Ring, from: u64, to: u64) -> LogNews {
+pub fn read_log(ring: &Ring, from: u64, to: u64) -> LogNews {
     use holdfast_abi::log::{Kind, Record};
     let mut news = LogNews::default();
     let Ok(length) = usize::try_from(to.saturating_sub(from)) else { return news };

@@ -64,6 +64,21 @@ fn end_asks_politely_first() {
     assert!(started.elapsed().as_secs() < 15, "the grace was waited for in vain");
 }
 
+/// A host that was started by a program in the session is its descendant, and so is every keeper that host starts.
+#[test]
+fn end_spares_a_host_that_was_started_inside() {
+    // The kernel takes a process's name from its file's: a copy of sleep named like a host.
+    let script = "cp /bin/sleep ./holdfast-host; (setsid ./holdfast-host 1003 & echo $! >h); echo ready; sleep 1004";
+    let mut session = Session::shell(script);
+    session.wait_for_text("ready");
+    let host: u32 = std::fs::read_to_string(session.dir.path("h")).unwrap().trim().parse().unwrap();
+    session.host().send(ToKeeper::End { grace_ms: 20_000 });
+    assert_eq!(session.ended(), 1, "the grace was not waited for");
+    assert!(is_alive(host));
+    // SAFETY: no memory is involved.
+    unsafe { libc::kill(host as i32, libc::SIGKILL) };
+}
+
 #[test]
 fn end_kills_daemons_and_whoever_does_not_listen() {
     let script = "trap '' HUP TERM; (setsid sh -c 'trap \"\" HUP; echo daemon $$ >d1; (setsid sleep 1001 & echo $! >d2) ; \

@@ -41,7 +41,7 @@ pub(crate) struct Vt {
     pub(crate) size: Size,
     /// The screen being written to.
     pub(crate) grid: Grid<Cell>,
-    /// The other one: the primary screen while the alternate is shown.
+    /// The primary screen while the alternate is shown; a stub otherwise, for half the memory.
     pub(crate) other: Grid<Cell>,
     pub(crate) alternate: bool,
     pub(crate) modes: Modes,
@@ -76,7 +76,7 @@ impl Vt {
         Vt {
             size,
             grid: Grid::new(rows, cols, 0),
-            other: Grid::new(rows, cols, 0),
+            other: stub(),
             alternate: false,
             modes: Modes::default(),
             region: (0, rows - 1),
@@ -221,10 +221,10 @@ impl Vt {
         if self.alternate {
             return;
         }
+        let (cols, rows) = (self.cols(), self.rows());
+        self.other = Grid::new(rows, cols, 0);
         self.other.cursor = self.grid.cursor.clone();
-        self.other.saved_cursor = Default::default();
-        let rows = self.rows() as i32;
-        self.other.reset_region(Line(0)..Line(rows));
+        self.other.reset_region(Line(0)..Line(rows as i32));
         self.swap();
         self.region = (0, self.rows() - 1);
         self.saved_charset = CharsetIndex::G0;
@@ -238,6 +238,7 @@ impl Vt {
         }
         self.other.cursor = self.grid.cursor.clone();
         self.swap();
+        self.other = stub();
     }
 
     fn swap(&mut self) {
@@ -268,6 +269,10 @@ impl Vt {
     pub(crate) fn row(&self, row: usize) -> &alacritty_terminal::grid::Row<Cell> {
         &self.grid[Line(row as i32)]
     }
+}
+
+fn stub() -> Grid<Cell> {
+    Grid::new(1, 2, 0)
 }
 
 /// Column and row of a grid's cursor, and whether the next character wraps first.

@@ -33,9 +33,10 @@ impl Vt {
         page.update_history(0);
         page.truncate();
         *primary = page;
-        let alternate = if self.alternate { &mut self.grid } else { &mut self.other };
-        alternate.resize(false, rows, cols);
-        mend_rows(alternate, 0);
+        if self.alternate {
+            self.grid.resize(false, rows, cols);
+            mend_rows(&mut self.grid, 0);
+        }
         if cols != old_cols {
             self.tabs = default_tabs(cols);
         }

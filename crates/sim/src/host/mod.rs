@@ -1,0 +1,212 @@
+//! The host: the real picture, history and clients of one session, around a fake clock.
+//!
+//! Follows `crates/host/src/session`: `mod` how a host begins, `drive` what it does for its keeper, `serve` what it does for
+//! clients. It keeps nothing but its files: a crash drops it wherever it sends or saves, and the next one starts from them.
+
+mod drive;
+mod serve;
+
+pub(crate) use serve::{Answer, Incoming, Line, Request};
+
+use crate::ctx::Ctx;
+use crate::net::Heard;
+use holdfast_abi::protocol::{FromKeeper, ToKeeper, Token, VERSION, Welcome};
+use holdfast_abi::ring::Ring;
+use holdfast_host::parts::{Clients, Picture, read_log};
+use holdfast_screen::history_text;
+use holdfast_types::Size;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Lines of history kept: few, so that segments change hands.
+const HISTORY_LINES: u32 = 2000;
+
+/// The host died where it stood.
+#[derive(Debug)]
+pub(crate) struct Crashed;
+
+/// When the driver has to do something by itself.
+#[derive(Debug, Default)]
+struct Timers {
+    rearm: Option<u64>,
+    drain: Option<u64>,
+    rest: Option<u64>,
+}
+
+/// A host.
+pub(crate) struct Host {
+    dir: PathBuf,
+    wire: usize,
+    greeted: bool,
+    /// It dies at the so-manieth frame or file from now.
+    pub fuse: Option<u32>,
+    ring: Ring,
+    picture: Picture,
+    size: Size,
+    fence: u64,
+    clients: Clients,
+    log_seen: u64,
+    reply_stream: u64,
+    reply_seq: u64,
+    timers: Timers,
+    tasks: Vec<serve::Task>,
+    typed: BTreeMap<(u64, u64), serve::Sending>,
+    /// When it was last at work, for the oracle.
+    pub worked_ms: u64,
+}
+
+impl Host {
+    /// A host that starts and knocks at the keeper.
+    pub fn start(ctx: &mut Ctx, dir: &Path, size: Size, secret: Token) -> Host {
+        let file = std::fs::File::open(dir.join("ring")).expect("the ring was made at the beginning");
+        let ring = Ring::open_lean(file).expect("the ring is sound");
+        let wire = ctx.net.connect();
+        ctx.net.say(wire, ToKeeper::Hello { version: VERSION, role: 1, token: secret });
+        let worked_ms = ctx.now;
+        Host {
+            dir: dir.to_owned(),
+            wire,
+            greeted: false,
+            fuse: None,
+            ring,
+            picture: Picture::new(dir, size, HISTORY_LINES),
+            size,
+            fence: 0,
+            clients: Clients::default(),
+            log_seen: 0,
+            reply_stream: ctx.rng.u64(1 << 32..),
+            reply_seq: 0,
+            timers: Timers::default(),
+            tasks: Vec::new(),
+            typed: BTreeMap::new(),
+            worked_ms,
+        }
+    }
+
+    /// Whether it serves the session.
+    pub fn is_up(&self) -> bool {
+        self.greeted
+    }
+
+    /// It is gone: its wires hang up.
+    pub fn die(self, ctx: &mut Ctx) {
+        ctx.net.close(self.wire);
+        ctx.lines.iter_mut().for_each(|line| line.host_closed = true);
+    }
+
+    /// Something reaches the world outside: here a host may die.
+    fn reach(&mut self) -> Result<(), Crashed> {
+        match &mut self.fuse {
+            Some(0) => Err(Crashed),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn say(&mut self, ctx: &mut Ctx, frame: ToKeeper<'_>) -> Result<(), Crashed> {
+        self.reach()?;
+        ctx.net.say(self.wire, frame);
+        Ok(())
+    }
+
+    fn save(&mut self, let_go: bool) -> Result<(), Crashed> {
+        self.reach()?;
+        self.picture.save(self.log_seen, let_go);
+        if let Some(note) = self.picture.note() {
+            panic!("the files of {} failed: {note}", self.dir.display());
+        }
+        Ok(())
+    }
+
+    /// Waits for the keeper's greeting, then takes over.
+    fn greet(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        if let Heard::Frame(bytes) = ctx.net.hear(self.wire) {
+            match FromKeeper::decode(&bytes) {
+                Ok(FromKeeper::Welcome(welcome)) => {
+                    self.connected(welcome);
+                    self.greeted = true;
+                    self.begin(ctx)?;
+                }
+                other => ctx.fail(format!("the keeper did not greet the host: {other:?}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// As `Session::connected`.
+    fn connected(&mut self, welcome: Welcome) {
+        let keyframe_log = self.picture.log_position();
+        self.log_seen = self.replay_log(keyframe_log, welcome.log_head);
+        self.size = Size::clamped(welcome.cols, welcome.rows);
+        self.picture.resized(welcome.head, self.size);
+        self.fence = welcome.fence.max(1);
+    }
+
+    /// As `State::replay_log`.
+    fn replay_log(&mut self, from: u64, log_head: u64) -> u64 {
+        if from < log_head.saturating_sub(self.ring.log_bytes()) || from > log_head {
+            return log_head;
+        }
+        for (at, size) in read_log(&self.ring, from, log_head).resizes {
+            self.picture.resized(at, size);
+        }
+        log_head
+    }
+
+    /// Invariant 3: the screen as it is now, and its history, against the truth.
+    pub fn compare(&mut self, ctx: &mut Ctx, with_history: bool) {
+        let gap = self.picture.gap();
+        let from = gap.map_or(0, |gap| gap.to);
+        let history = with_history.then(|| self.picture.history(HISTORY_LINES).encoded);
+        let screen = self.picture.screen();
+        let (to, is) = (screen.offset(), (screen.rows_ansi(), screen.cursor(), screen.size(), screen.keyframe()));
+        let open = screen.open_history();
+        ctx.counts.screens_compared += 1;
+        let (reference, lines) = ctx.oracle.screen(from, to);
+        let should = (reference.rows_ansi(), reference.cursor(), reference.size(), reference.keyframe());
+        let mut wrong = Vec::new();
+        if is.2 != should.2 {
+            wrong.push(format!("size {} instead of {}", is.2, should.2));
+        }
+        if is.1 != should.1 {
+            wrong.push(format!("cursor {:?} instead of {:?}", is.1, should.1));
+        }
+        if let Some(row) = (0..is.0.len().min(should.0.len())).find(|row| is.0[*row] != should.0[*row]) {
+            let text = |rows: &[Vec<u8>]| String::from_utf8_lossy(&rows[row]).into_owned();
+            wrong.push(format!("row {row} {:?} instead of {:?}", text(&is.0), text(&should.0)));
+        }
+        if wrong.is_empty() && is.3 != should.3 {
+            wrong.push("its keyframe".to_owned());
+        }
+        if let (Some(mut history), None) = (history, gap) {
+            history.extend_from_slice(&open);
+            let mut lines = lines.to_vec();
+            lines.extend_from_slice(&reference.open_history());
+            let (is, should) = (history_text(&history), history_text(&lines));
+            if !should.ends_with(&is) || (is.lines().count() as u32) < HISTORY_LINES.min(should.lines().count() as u32) {
+                wrong.push(format!("{} lines of history that do not end the {}", is.lines().count(), should.lines().count()));
+            }
+        }
+        if !wrong.is_empty() {
+            ctx.fail(format!("the screen at {to} (gap {gap:?}) is wrong: {}", wrong.join("; ")));
+        }
+    }
+
+    /// The gap its screen has.
+    pub fn gap(&mut self) -> Option<holdfast_wire::params::Gap> {
+        self.picture.gap()
+    }
+
+    /// Whether everything the keeper said was heard.
+    pub fn has_heard_all(&self, ctx: &Ctx) -> bool {
+        ctx.net.is_heard(self.wire)
+    }
+
+    /// Terminals that are attached, by connection, with the size the host knows.
+    pub fn attached(&self) -> BTreeSet<u32> {
+        self.clients.iter().filter_map(|client| client.connection).collect()
+    }
+}
