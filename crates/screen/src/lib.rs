@@ -30,6 +30,6 @@ pub use keyframe::KeyframeError;
 pub use keyframe::sign_keyframe_for_tests;
 pub use marks::{Mark, MarkKind, Reply, TerminalColors};
 pub use plain::PlainText;
-pub use repaint::leave;
+pub use repaint::{leave, start_over};
 pub use screen::Screen;
 pub use viewport::Viewport;

@@ -291,13 +291,23 @@ pub(crate) fn keyboard_to(from: &Keyboard, to: &Keyboard, out: &mut Vec<u8>) {
     }
 }
 
-/// What a client prints to leave the user's terminal clean after output was passed through raw: cancels an unfinished
-/// sequence, ends a held-back frame, switches every mode off, leaves the alternate screen, resets region, character sets,
-/// attributes, links and the cursor. The title stays.
+/// Switches off everything a session may have switched on in a terminal its output was passed to: cancels an unfinished
+/// sequence, ends a held-back frame, leaves the alternate screen, resets modes, character sets, attributes and links, shows
+/// the cursor. The title stays. Where the cursor was is kept, but for origin mode, which no well-behaved program leaves on.
+const OFF: &str = "\x18\x1b[?2026l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?9l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\
+                   \x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?2048l\x1b[?1l\x1b>\x1b[<16u\x1b[=0;1u\x1b[>4;0m\
+                   \x1b[?1049l\x1b[<16u\x1b[=0;1u\x1b[4l\x1b[20l\x1b[?7h\x1b[?5l\x1b[?45l\
+                   \x1b(B\x1b)B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[?25h\x1b[0 q\x1b7\x1b[r\x1b8";
+
+/// What a client prints before it paints anew: everything off, the screen cleared, the cursor at home. Nothing scrolls.
 #[must_use]
-pub fn leave() -> &'static [u8] {
-    b"\x18\x1b[?2026l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?9l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\
-      \x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?2048l\x1b[?1l\x1b>\x1b[<16u\x1b[=0;1u\x1b[>4;0m\
-      \x1b[?1049l\x1b[<16u\x1b[=0;1u\x1b[?6l\x1b[r\x1b[4l\x1b[20l\x1b[?7h\x1b[?5l\x1b[?45l\
-      \x1b(B\x1b)B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[?25h\x1b[0 q\x1b[9999;1H\r\n"
+pub fn start_over() -> Vec<u8> {
+    [OFF, "\x1b[?6l\x1b[H\x1b[J"].concat().into_bytes()
+}
+
+/// What a client prints to leave the user's terminal clean: everything off. With `below`, what is on the screen stays
+/// above the next prompt, on a new line at the bottom; without, the cursor stays where the session left it.
+#[must_use]
+pub fn leave(below: bool) -> Vec<u8> {
+    [OFF, if below { "\x1b[?6l\x1b[9999;1H\r\n" } else { "" }].concat().into_bytes()
 }

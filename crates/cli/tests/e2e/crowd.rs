@@ -47,6 +47,7 @@ fn the_size_follows_whoever_typed_last_and_the_others_see_it_cropped() {
     assert_eq!(home.size("s"), "120x35", "a narrow terminal that only looks changes nothing");
     narrow.types("two\r");
     until_size(&home, "40x12");
+    home.until_screen_shows("s", "12 40");
     narrow.wait_text("12 40");
     wide.wait_text("12 40");
     wide.types("three\r");

@@ -16,12 +16,6 @@ const CLEAR: &[u8] = b"\x1b[H\x1b[J";
 const SYNC_ON: &[u8] = b"\x1b[?2026h";
 const SYNC_OFF: &[u8] = b"\x1b[?2026l";
 
-/// What leaves a terminal clean, without the line feed at its end: that would push a row into the scrollback.
-fn reset() -> &'static [u8] {
-    let leave = holdfast_screen::leave();
-    leave.strip_suffix(b"\x1b[9999;1H\r\n").unwrap_or(leave)
-}
-
 impl Attached<'_> {
     /// The first paint: what was on the terminal moves up into its scrollback, nothing is overwritten.
     pub(super) fn first_paint(&mut self, painted: &Painted, bytes: &[u8]) -> Result<(), AttachError> {
@@ -69,9 +63,8 @@ impl Attached<'_> {
         self.position = painted.offset;
         self.acked = painted.offset;
         self.resizes.retain(|(at, _)| *at > painted.offset);
-        let mut out = reset().to_vec();
+        let mut out = holdfast_screen::start_over();
         out.extend_from_slice(SYNC_ON);
-        out.extend_from_slice(CLEAR);
         let answered = self.answers;
         self.take_view(&painted, bytes, out)?;
         if answered && painted.form == Form::Keyframe {

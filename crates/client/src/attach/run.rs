@@ -154,22 +154,12 @@ impl<'a> Attached<'a> {
     pub fn run(mut self) -> Result<AttachEnd, AttachError> {
         let ran = self.cycle();
         // The keeper must not read or write the terminal once it is the shell's again.
-        let Attached { keeper, terminal, last_byte, .. } = self;
+        let Attached { keeper, terminal, last_byte, view, .. } = self;
         drop(keeper);
-        let end = match &ran {
-            Ok(end) => *end,
-            Err(_) => AttachEnd::HungUp,
-        };
-        let _ = terminal.write(holdfast_screen::leave());
-        match end {
-            // What was on the screen stays above the prompt.
-            AttachEnd::Detached => {
-                let _ = terminal.write(b"\x1b[999;1H\r\n");
-            }
-            AttachEnd::Ended(_) if last_byte != b'\n' => {
-                let _ = terminal.write(b"\r\n");
-            }
-            AttachEnd::Ended(_) | AttachEnd::HungUp => {}
+        let in_place = matches!((&ran, &view), (Ok(AttachEnd::Ended(_)), View::Raw(_)));
+        let _ = terminal.write(&holdfast_screen::leave(!in_place));
+        if in_place && last_byte != b'\n' {
+            let _ = terminal.write(b"\r\n");
         }
         ran
     }

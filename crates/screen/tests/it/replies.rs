@@ -119,7 +119,7 @@ fn leaving_brings_a_terminal_back_to_its_defaults() {
                   \x1b[?25l\x1b[5 q\x1b]8;;http://a\x07\x1b[1;31;44m\x1b[?2026h\x1b[?7l\x1b]2;t\x07half \x1b]0;open";
     let mut screen = Screen::new(Size::clamped(80, 24), 0);
     screen.feed(messes.as_bytes());
-    screen.feed(leave());
+    screen.feed(&leave(true));
     let mut clean = Screen::new(Size::clamped(80, 24), 0);
     clean.feed(b"\x1b]2;t\x07\x1b[9999;1H\r\n");
     assert!(!screen.alternate() && !screen.bracketed_paste() && !screen.application_cursor());
