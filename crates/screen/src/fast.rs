@@ -10,7 +10,7 @@
 use crate::history::{LINE_BYTES_MAX, is_blank};
 use crate::parse::{Decoded, ESC, Params, ascii_run, decode};
 use crate::screen::Screen;
-use crate::vt::{Modes, Style, apply_sgr, is_wrapped, width};
+use crate::vt::{COMBINING_MAX, Modes, Style, apply_sgr, is_wrapped, width};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::Cell;
 use alacritty_terminal::vte::ansi::{Color, NamedColor, StandardCharset};
@@ -130,6 +130,8 @@ struct Place {
     column: usize,
     /// Blanks before this length of the output stay.
     floor: usize,
+    /// How many marks may still be hung on the character before the cursor.
+    marks: usize,
 }
 
 impl Run {
@@ -166,7 +168,7 @@ impl Run {
 
     fn mixed_line(&mut self, text: &[u8], out: &mut Vec<u8>) -> bool {
         self.fresh = true;
-        let mut place = Place { column: 0, floor: out.len() };
+        let mut place = Place { column: 0, floor: out.len(), marks: 0 };
         let mut at = 0;
         while at < text.len() {
             let rest = &text[at..];
@@ -205,6 +207,7 @@ impl Run {
     #[inline]
     fn ascii(&mut self, run: &[u8], place: &mut Place, out: &mut Vec<u8>) -> Option<usize> {
         self.ink(out);
+        place.marks = COMBINING_MAX;
         let room = self.cols - place.column;
         let start = out.len();
         out.extend_from_slice(run);
@@ -258,16 +261,24 @@ impl Run {
             return None;
         }
         self.ascii(&b"        "[..spaces], place, out)?;
+        place.marks = 0;
         Some(1)
     }
 
     fn char(&mut self, rest: &[u8], place: &mut Place, out: &mut Vec<u8>) -> Option<usize> {
         let Decoded::Char(c, length) = decode(rest) else { return None };
         let columns = width(c);
-        if columns == 0 || c < '\u{a0}' {
+        if c < '\u{a0}' {
             return None;
         }
+        if columns == 0 {
+            // It takes the looks of what it hangs on, whatever the pen became since.
+            place.marks = place.marks.checked_sub(1)?;
+            out.extend_from_slice(&rest[..length]);
+            return Some(length);
+        }
         self.ink(out);
+        place.marks = COMBINING_MAX;
         out.extend_from_slice(&rest[..length]);
         place.column += columns;
         if place.column > self.cols {
@@ -307,7 +318,7 @@ mod tests {
     #[test]
     fn plain_lines_are_a_flood() {
         let bottom = "\n\n\n\n\n";
-        for line in ["a line\r\n", "\n", "\x1b[31mred\x1b[m\r\n", "漢字 é\r\n", "a\tb\r\n", "\x1b[44m x \x1b[49m\r\n"]
+        for line in ["a line\r\n", "\n", "\x1b[31mred\x1b[m\r\n", "漢字 é\r\n", "a\tb\r\n", "\x1b[44m x \x1b[49m\r\n", "e\u{301}\r\n"]
         {
             assert!(floods(bottom, line), "{line:?}");
         }
@@ -323,7 +334,7 @@ mod tests {
             "a\x08\r\n",
             "a\rb\r\n",
             "stairs\n",
-            "e\u{301}\r\n",
+            "\u{301}e\r\n",
             "\x1b[44mx\r\n",
             "\u{85}\r\n",
             "\x07\r\n",

@@ -24,4 +24,6 @@ pub mod keeper;
 pub mod oracle;
 
 pub use ctx::Counts;
+/// Steps of a usual run: a few seconds of its clock.
+pub const STEPS: u32 = 3000;
 pub use world::{Outcome, run};

@@ -18,7 +18,7 @@ mod programs;
 mod queries;
 mod random;
 mod scrollback;
-// mod storm;
+mod storm;
 // mod stuck;
 mod terminal;
 // mod thousand;

@@ -47,7 +47,7 @@ fn piece(random: &mut Random, out: &mut Vec<u8>) {
     match random.below(8) {
         0 | 1 => (0..random.below(20)).for_each(|_| out.push(b'!' + random.below(90) as u8)),
         2 => (0..random.below(9)).for_each(|_| out.push(b' ')),
-        3 => out.extend_from_slice(random.pick(&["漢字", "é", "→ ", "한 글", "─│"]).as_bytes()),
+        3 => out.extend_from_slice(random.pick(&["漢字", "é", "→ ", "한 글", "─│", "e\u{301}", "\u{301}", "漢\u{3099}", " \u{308}"]).as_bytes()),
         4 => out.push(b'\t'),
         5 => {
             let codes = [

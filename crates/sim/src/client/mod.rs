@@ -181,9 +181,13 @@ impl Client {
         self.acked = painted.offset;
         self.wanted = history.then_some(true);
         self.take_view(ctx, &painted, &bytes);
-        let flags = if self.options.holds { FOLLOW_HOLDS } else { 0 };
+        let flags = self.follow_flags();
         self.tell_keeper(ctx, |position| ToKeeper::Follow { position, flags });
         self.hand_over_keys(ctx);
+    }
+
+    fn follow_flags(&self) -> u8 {
+        if self.options.holds { FOLLOW_HOLDS } else { 0 }
     }
 
     fn tell_keeper<'f>(&mut self, ctx: &mut Ctx, frame: impl FnOnce(u64) -> ToKeeper<'f>) {

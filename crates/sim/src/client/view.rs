@@ -99,7 +99,8 @@ impl Client {
         } else if answered {
             self.update(ctx, None, Some(Answers { on: true, from: painted.offset }));
         }
-        self.tell_keeper(ctx, |position| ToKeeper::Ack { position });
+        let flags = self.follow_flags();
+        self.tell_keeper(ctx, |position| ToKeeper::Follow { position, flags });
         self.hand_over_keys(ctx);
     }
 

@@ -56,6 +56,9 @@ impl Host {
             FromKeeper::Written { stream, seq, .. } => self.answer_typed(ctx, stream, seq, Sent::Written),
             FromKeeper::Refused { code, fence, stream, seq } => {
                 self.fence = self.fence.max(fence);
+                if stream == self.reply_stream {
+                    self.reply_stream = ctx.rng.u64(1 << 32..);
+                }
                 self.answer_typed(ctx, stream, seq, Sent::Refused(code));
             }
             FromKeeper::Resized { head, cols, rows } => {
@@ -81,13 +84,7 @@ impl Host {
                     });
                 }
             }
-            FromKeeper::Left { connection, acked } => {
-                let Some(id) = self.clients.by_connection(connection).map(|c| c.id) else { return Ok(()) };
-                let due = self.clients.remove(id, Some(acked));
-                self.timers.rearm = Some(ctx.now);
-                self.type_replies(ctx, due)?;
-                self.appoint(ctx);
-            }
+            FromKeeper::Left { connection, acked } => self.left(ctx, connection, acked)?,
             FromKeeper::Logged { .. } => {
                 let pause = if self.clients.len() > 1 { 0 } else { DRAIN_AFTER_MS };
                 self.timers.drain.get_or_insert(ctx.now + pause);
@@ -95,6 +92,23 @@ impl Host {
             FromKeeper::Exited { .. } => {}
             FromKeeper::Welcome(_) | FromKeeper::Keys { .. } | FromKeeper::Probed { .. } => {}
         }
+        Ok(())
+    }
+
+    fn left(&mut self, ctx: &mut Ctx, connection: u32, acked: u64) -> Result<(), Crashed> {
+        let known = self.clients.by_connection(connection).map(|c| (c.id, c.size.is_none()));
+        let Some((id, doubtful)) = known else { return Ok(()) };
+        let answered = doubtful || self.clients.answers(id);
+        if answered {
+            self.look(ctx)?;
+        }
+        let due = self.clients.remove(id, Some(acked));
+        if answered {
+            self.save(false)?;
+        }
+        self.timers.rearm = Some(ctx.now);
+        self.type_replies(ctx, due)?;
+        self.appoint(ctx);
         Ok(())
     }
 
@@ -186,7 +200,7 @@ impl Host {
             ctx.counts.answered_by_host += 1;
             ctx.note(format_args!("host: answers the query that ends at {}", reply.at));
             for bytes in reply.bytes.chunks(INPUT_BYTES_MAX) {
-                self.reply_seq += 1;
+                self.reply_seq = (self.reply_seq + 1).max(reply.at << 8);
                 let (fence, stream, seq) = (self.fence, self.reply_stream, self.reply_seq);
                 self.say(ctx, ToKeeper::Input { fence, stream, seq, bytes })?;
             }

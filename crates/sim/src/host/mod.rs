@@ -15,11 +15,14 @@ use holdfast_abi::ring::Ring;
 use holdfast_host::parts::{Clients, Picture, read_log};
 use holdfast_screen::history_text;
 use holdfast_types::Size;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Lines of history kept: few, so that segments change hands.
 const HISTORY_LINES: u32 = 2000;
+
+/// The stream of answers to queries, the same for every host of a session.
+const REPLY_STREAM: u64 = 0xa;
 
 /// The host died where it stood.
 #[derive(Debug)]
@@ -74,7 +77,7 @@ impl Host {
             fence: 0,
             clients: Clients::default(),
             log_seen: 0,
-            reply_stream: ctx.rng.u64(1 << 32..),
+            reply_stream: REPLY_STREAM,
             reply_seq: 0,
             timers: Timers::default(),
             tasks: Vec::new(),
@@ -162,11 +165,12 @@ impl Host {
         let from = gap.map_or(0, |gap| gap.to);
         let history = with_history.then(|| self.picture.history(HISTORY_LINES).encoded);
         let screen = self.picture.screen();
-        let (to, is) = (screen.offset(), (screen.rows_ansi(), screen.cursor(), screen.size(), screen.keyframe()));
+        // Not the keyframe: how many lines it still holds depends on when they were drained.
+        let (to, is) = (screen.offset(), (screen.rows_ansi(), screen.cursor(), screen.size(), screen.repaint(None)));
         let open = screen.open_history();
         ctx.counts.screens_compared += 1;
         let (reference, lines) = ctx.oracle.screen(from, to);
-        let should = (reference.rows_ansi(), reference.cursor(), reference.size(), reference.keyframe());
+        let should = (reference.rows_ansi(), reference.cursor(), reference.size(), reference.repaint(None));
         let mut wrong = Vec::new();
         if is.2 != should.2 {
             wrong.push(format!("size {} instead of {}", is.2, should.2));
@@ -179,7 +183,7 @@ impl Host {
             wrong.push(format!("row {row} {:?} instead of {:?}", text(&is.0), text(&should.0)));
         }
         if wrong.is_empty() && is.3 != should.3 {
-            wrong.push("its keyframe".to_owned());
+            wrong.push("something that is not shown".to_owned());
         }
         if let (Some(mut history), None) = (history, gap) {
             history.extend_from_slice(&open);
@@ -203,10 +207,5 @@ impl Host {
     /// Whether everything the keeper said was heard.
     pub fn has_heard_all(&self, ctx: &Ctx) -> bool {
         ctx.net.is_heard(self.wire)
-    }
-
-    /// Terminals that are attached, by connection, with the size the host knows.
-    pub fn attached(&self) -> BTreeSet<u32> {
-        self.clients.iter().filter_map(|client| client.connection).collect()
     }
 }

@@ -160,7 +160,7 @@ impl Host {
 
     fn answer(&mut self, ctx: &mut Ctx, line: usize, id: u64, request: Request) -> Result<(), Crashed> {
         let answer = match request {
-            Request::Attach { size, resume: Some(resume), .. } => self.resume(ctx, line, size, resume),
+            Request::Attach { size, resume: Some(resume), .. } => self.resume(ctx, line, size, resume)?,
             Request::Attach { size, read_only, resume: None } => return self.attach(ctx, line, id, size, read_only),
             Request::Paint { size, history } => {
                 let (painted, bytes) = self.paint(ctx, size, history)?;
@@ -217,7 +217,7 @@ impl Host {
         while let Some(at) = self.tasks.iter().position(|task| task.size == self.size || task.until_ms <= ctx.now) {
             let task = self.tasks.remove(at);
             let answer = match task.attaches {
-                Some((client, token)) => self.attached(ctx, client, task.size, token)?,
+                Some((client, token)) => self.first_paint(ctx, client, task.size, token)?,
                 None => {
                     self.appoint(ctx);
                     Answer::Updated { size: self.size }
@@ -229,20 +229,19 @@ impl Host {
         Ok(())
     }
 
-    fn attached(&mut self, ctx: &mut Ctx, client: u32, size: Size, token: Token) -> Result<Answer, Crashed> {
+    fn first_paint(&mut self, ctx: &mut Ctx, client: u32, size: Size, token: Token) -> Result<Answer, Crashed> {
         let (painted, bytes) = self.paint(ctx, size, false)?;
         if self.clients.candidate(painted.size).is_some_and(|c| c.id == client) && painted.form == Form::Repaint {
             self.clients.start_answering(client, painted.offset);
         }
-        let has_history =
-            !self.picture.history(1).encoded.is_empty() || !self.picture.screen().open_history().is_empty();
+        let has_history = self.picture.has_history();
         let (fence, answers) = (self.fence, self.clients.answers(client));
         Ok(Answer::Attached(Box::new(Attached { client, painted, bytes, token, fence, answers, has_history })))
     }
 
-    fn resume(&mut self, ctx: &mut Ctx, line: usize, size: Size, resume: Resume) -> Answer {
+    fn resume(&mut self, ctx: &mut Ctx, line: usize, size: Size, resume: Resume) -> Result<Answer, Crashed> {
         let peer = Some((line as u64, ctx.lines[line].events.clone()));
-        let Some(client) = self.clients.by_connection(resume.connection) else { return Answer::Refused };
+        let Some(client) = self.clients.by_connection(resume.connection) else { return Ok(Answer::Refused) };
         client.size = Some(size);
         client.peer = peer;
         let id = client.id;
@@ -251,7 +250,10 @@ impl Host {
         if resume.answers {
             self.clients.start_answering(id, 0);
         }
-        Answer::Resumed { client: id }
+        let due = self.clients.release();
+        self.timers.rearm = Some(ctx.now);
+        self.type_replies(ctx, due)?;
+        Ok(Answer::Resumed { client: id })
     }
 
     /// As `Session::look`: brings the screen up to the head.
@@ -293,6 +295,9 @@ impl Host {
     ) -> Result<(), Crashed> {
         let mut due = Vec::new();
         let mut resize = None;
+        if answers.is_some_and(|answers| !answers.on) {
+            self.look(ctx)?;
+        }
         let Some(known) = self.clients.get(client) else {
             ctx.lines[line].answer(id, Answer::Refused);
             return Ok(());

@@ -1,0 +1,324 @@
+//! One run: who is there, what happens to them, and in which order.
+
+use crate::client::{Client, Options};
+use crate::ctx::{Counts, Ctx};
+use crate::host::{Crashed, Host};
+use crate::keeper::Keeper;
+use crate::oracle::SOURCES_MAX;
+use crate::others::{Reader, Sender};
+use crate::program::Program;
+use crate::terminal::Terminal;
+use holdfast_abi::protocol::{STALL_MS, Token, WRITER_ANY, WRITER_HOST};
+use holdfast_abi::ring::Ring;
+use holdfast_types::{RING_BYTES_MIN, Size};
+
+/// Terminals that may be attached at once.
+const CLIENTS_MAX: usize = 4;
+/// Sizes terminals have.
+const SIZES: [(u16, u16); 3] = [(80, 24), (100, 30), (40, 12)];
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The invariant that does not hold, if one does not.
+    pub failure: Option<String>,
+    /// Everything that happened.
+    pub log: String,
+    /// How often what happened.
+    pub counts: Counts,
+}
+
+/// Runs one world.
+///
+/// # Panics
+/// Where the machine cannot keep the files of a run.
+#[must_use]
+pub fn run(seed: u64, steps: u32) -> Outcome {
+    let mut world = World::new(seed);
+    for _ in 0..steps {
+        world.step();
+        if world.ctx.failure.is_some() || world.keeper.is_none() {
+            break;
+        }
+    }
+    if world.ctx.failure.is_none() {
+        world.settle();
+    }
+    Outcome { failure: world.ctx.failure, log: world.ctx.log, counts: world.ctx.counts }
+}
+
+/// How lively a run is.
+#[derive(Debug)]
+struct Mood {
+    /// Of a thousand steps, so many bring an event.
+    events: u32,
+    crashes: bool,
+    turns: bool,
+    flushes: bool,
+    keeper_dies: bool,
+    /// Longest pause between two steps.
+    pause_ms: u64,
+}
+
+pub(crate) struct World {
+    pub ctx: Ctx,
+    pub keeper: Option<Keeper>,
+    pub host: Option<Host>,
+    pub host_back_at: u64,
+    /// The longest time no host was at work.
+    pub host_away_ms: u64,
+    pub host_worked_ms: u64,
+    pub program: Program,
+    pub clients: Vec<Client>,
+    pub readers: Vec<Reader>,
+    pub senders: Vec<Sender>,
+    pub first_size: Size,
+    next_source: u8,
+    mood: Mood,
+    secret: Token,
+    pub dir: tempfile::TempDir,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut ctx = Ctx::new(seed);
+        let dir = tempfile::tempdir().expect("a directory for the run");
+        let first_size = Size::clamped(80, 24);
+        let file = std::fs::OpenOptions::new()
+            .create_new(true)
+            .read(true)
+            .write(true)
+            .open(dir.path().join("ring"))
+            .expect("a file for the ring");
+        let ring = Ring::create(&file, RING_BYTES_MIN, 1, ctx.now).expect("room for the ring");
+        let secret = ctx.rng.u128(..).to_le_bytes();
+        let mood = Mood {
+            events: [3, 10, 25, 60][ctx.rng.usize(..4)],
+            crashes: ctx.chance(75),
+            turns: ctx.chance(40),
+            flushes: ctx.chance(20),
+            keeper_dies: ctx.chance(10),
+            pause_ms: [3, 8, 20][ctx.rng.usize(..3)],
+        };
+        ctx.oracle.first_size = first_size;
+        ctx.note(format_args!("seed {seed} {mood:?}"));
+        let host = Host::start(&mut ctx, dir.path(), first_size, secret);
+        let senders: Vec<Sender> = (0..ctx.rng.u8(..3)).map(|n| Sender::new(u64::from(n) + 1, n)).collect();
+        let readers = (0..ctx.rng.usize(..3)).map(Reader::new).collect();
+        World {
+            keeper: Some(Keeper::new(ring, (first_size.cols(), first_size.rows()), secret)),
+            program: Program::new(ctx.rng.usize(50_000..1_500_000)),
+            host: Some(host),
+            host_back_at: 0,
+            host_away_ms: 0,
+            host_worked_ms: ctx.now,
+            clients: Vec::new(),
+            next_source: senders.len() as u8,
+            readers,
+            senders,
+            first_size,
+            mood,
+            secret,
+            dir,
+            ctx,
+        }
+    }
+
+    pub fn host_is_up(&self) -> bool {
+        self.host.as_ref().is_some_and(Host::is_up)
+    }
+
+    /// One thing happens.
+    fn step(&mut self) {
+        if self.ctx.rng.u32(..1000) < self.mood.events {
+            return self.event();
+        }
+        match self.ctx.rng.u32(..100) {
+            0..15 => self.program.turn(&mut self.ctx),
+            15..38 => self.keeper_turn(),
+            38..62 => self.host_turn(),
+            62..80 => self.client_turn(),
+            80..85 => self.type_something(),
+            85..88 => self.reader_turn(),
+            88..92 => self.sender_turn(),
+            _ => self.pass(),
+        }
+    }
+
+    pub fn keeper_turn(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.turn(&mut self.ctx);
+        }
+    }
+
+    fn pass(&mut self) {
+        self.ctx.now += self.ctx.rng.u64(1..=self.mood.pause_ms);
+    }
+
+    fn host_turn(&mut self) {
+        self.start_host();
+        let what = self.ctx.rng.u32(..100);
+        self.with_host(|host, ctx| match what {
+            0..40 => host.receive_turn(ctx),
+            40..70 => host.tick(ctx),
+            70..97 => host.serve_turn(ctx),
+            _ => {
+                host.look(ctx)?;
+                if host.has_heard_all(ctx) && ctx.chance(30) {
+                    host.compare(ctx, false);
+                }
+                Ok(())
+            }
+        });
+    }
+
+    /// Lets the host do something, and buries it where it died of it.
+    pub fn with_host(&mut self, act: impl FnOnce(&mut Host, &mut Ctx) -> Result<(), Crashed>) {
+        let Some(host) = &mut self.host else { return };
+        self.host_away_ms = self.host_away_ms.max(self.ctx.now - self.host_worked_ms);
+        self.host_worked_ms = self.ctx.now;
+        if act(host, &mut self.ctx).is_err() {
+            self.ctx.counts.host_crashes_within_a_turn += 1;
+            self.crash_host();
+        }
+    }
+
+    /// A host is started where there is none and it is time.
+    pub fn start_host(&mut self) {
+        if self.host.is_none() && self.ctx.now >= self.host_back_at {
+            self.ctx.note(format_args!("host: starts"));
+            self.host = Some(Host::start(&mut self.ctx, self.dir.path(), self.first_size, self.secret));
+        }
+    }
+
+    fn crash_host(&mut self) {
+        let Some(host) = self.host.take() else { return };
+        let ctx = &mut self.ctx;
+        host.die(ctx);
+        ctx.counts.host_crashes += 1;
+        ctx.oracle.disturbed(ctx.now);
+        let long = ctx.chance(25);
+        let away_ms = if long { ctx.rng.u64(STALL_MS..3 * STALL_MS) } else { ctx.rng.u64(..STALL_MS / 2) };
+        ctx.counts.long_absences += u64::from(long);
+        ctx.note(format_args!("host: crashes, away for {away_ms} ms"));
+        self.host_back_at = ctx.now + away_ms;
+        // Until it is back nobody is there to answer.
+        ctx.oracle.disturbed(self.host_back_at);
+    }
+
+    fn client_turn(&mut self) {
+        if self.clients.is_empty() {
+            return;
+        }
+        let at = self.ctx.rng.usize(..self.clients.len());
+        let up = self.host_is_up();
+        self.clients[at].turn(&mut self.ctx, up);
+        if self.clients[at].over {
+            self.remove_client(at);
+        }
+    }
+
+    pub fn remove_client(&mut self, at: usize) {
+        let client = self.clients.remove(at);
+        self.ctx.counts.client_departures += 1;
+        self.ctx.oracle.disturbed(self.ctx.now);
+        self.ctx.note(format_args!("client {}: gone", client.terminal));
+        client.go(&mut self.ctx);
+    }
+
+    fn type_something(&mut self) {
+        if self.clients.is_empty() {
+            return;
+        }
+        let client = &self.clients[self.ctx.rng.usize(..self.clients.len())];
+        if client.is_attached() {
+            let count = if self.ctx.chance(5) { self.ctx.rng.u32(200..900) } else { self.ctx.rng.u32(1..4) };
+            self.ctx.terminals[client.terminal].type_keys(count);
+        }
+    }
+
+    fn reader_turn(&mut self) {
+        if !self.readers.is_empty() {
+            let at = self.ctx.rng.usize(..self.readers.len());
+            let up = self.host_is_up();
+            self.readers[at].turn(&mut self.ctx, up);
+        }
+    }
+
+    fn sender_turn(&mut self) {
+        if !self.senders.is_empty() {
+            let at = self.ctx.rng.usize(..self.senders.len());
+            let up = self.host_is_up();
+            self.senders[at].turn(&mut self.ctx, up, true);
+        }
+    }
+
+    fn event(&mut self) {
+        match self.ctx.rng.u32(..100) {
+            0..14 if self.mood.crashes => self.crash_host(),
+            14..24 if self.mood.crashes => {
+                let left = self.ctx.rng.u32(..12);
+                if let Some(host) = &mut self.host {
+                    host.fuse = Some(left);
+                }
+            }
+            24..50 => self.attach(),
+            50..60 if !self.clients.is_empty() => self.remove_client(self.ctx.rng.clone().usize(..self.clients.len())),
+            60..74 if !self.clients.is_empty() => {
+                let until = self.ctx.now + self.ctx.rng.u64(100..2000);
+                let at = self.ctx.rng.usize(..self.clients.len());
+                self.clients[at].stuck_until = until;
+                self.ctx.note(format_args!("client {}: stuck until {until}", self.clients[at].terminal));
+            }
+            74..84 if !self.clients.is_empty() => {
+                let at = self.ctx.rng.usize(..self.clients.len());
+                let size = self.a_size();
+                self.ctx.note(format_args!("client {}: its window is {size}", self.clients[at].terminal));
+                self.clients[at].window_has_changed(&mut self.ctx, size);
+            }
+            84..96 if self.mood.turns && self.host_is_up() => self.change_turn(),
+            96..97 if self.mood.keeper_dies => {
+                self.ctx.note(format_args!("keeper: dies"));
+                self.ctx.counts.keeper_deaths += 1;
+                self.ctx.net.keeper_dies();
+                self.keeper = None;
+            }
+            _ => self.ctx.now += self.ctx.rng.u64(..100),
+        }
+    }
+
+    fn change_turn(&mut self) {
+        let ctx = &mut self.ctx;
+        let numbers: Vec<u32> = self.clients.iter().filter(|c| c.is_attached()).map(|c| c.connection).collect();
+        let to = match ctx.rng.u32(..4) {
+            0 => WRITER_HOST,
+            1 if !numbers.is_empty() => numbers[ctx.rng.usize(..numbers.len())],
+            _ => WRITER_ANY,
+        };
+        let flush = self.mood.flushes && ctx.chance(40);
+        self.with_host(|host, ctx| host.raise_fence(ctx, to, flush));
+    }
+
+    fn a_size(&mut self) -> Size {
+        let (cols, rows) = SIZES[self.ctx.rng.usize(..SIZES.len())];
+        Size::clamped(cols, rows)
+    }
+
+    fn attach(&mut self) {
+        if self.clients.len() >= CLIENTS_MAX || self.next_source >= SOURCES_MAX || !self.host_is_up() {
+            return;
+        }
+        let size = self.a_size();
+        self.ctx.terminals.push(Terminal::new(size, self.next_source));
+        self.next_source += 1;
+        let options = Options {
+            read_only: self.ctx.chance(20),
+            has_path: self.ctx.chance(70),
+            history: self.ctx.chance(50),
+            holds: self.ctx.chance(80),
+        };
+        let terminal = self.ctx.terminals.len() - 1;
+        self.ctx.note(format_args!("client {terminal}: starts, {size}, {options:?}"));
+        self.clients.push(Client::start(&mut self.ctx, self.dir.path(), terminal, options));
+    }
+}

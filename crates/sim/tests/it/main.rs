@@ -1,0 +1,46 @@
+//! Many worlds, each from its seed.
+
+use holdfast_sim::{Counts, Outcome, STEPS, run};
+
+/// Seeds of a usual run: what fits into half a minute of one busy core.
+const SEEDS: u64 = 300;
+
+/// The log of a run that failed, where it can be found again.
+fn keep_log(seed: u64, outcome: &Outcome) -> std::path::PathBuf {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-{seed}.log"));
+    std::fs::write(&path, &outcome.log).unwrap();
+    path
+}
+
+#[test]
+fn no_seed_breaks_an_invariant_and_no_run_is_empty() {
+    let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = wanted("HOLDFAST_SIM_SEED").unwrap_or(0);
+    let count = wanted("HOLDFAST_SIM_SEEDS").unwrap_or(SEEDS);
+    let mut total = Counts::default();
+    let mut failures = Vec::new();
+    for seed in first..first + count {
+        let outcome = run(seed, STEPS);
+        total.add(&outcome.counts);
+        if let Some(failure) = &outcome.failure {
+            let log = keep_log(seed, &outcome);
+            failures.push(format!("seed {seed}: {failure}\n  {}", log.display()));
+        }
+    }
+    println!("{total:#?}");
+    assert!(failures.is_empty(), "{} of {count} seeds failed:\n{}", failures.len(), failures.join("\n"));
+    if count >= SEEDS {
+        for (name, count) in total.fields_mut() {
+            assert!(*count > 0, "{name} never happened");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    for seed in [3, 4, 6] {
+        let (first, second) = (run(seed, STEPS), run(seed, STEPS));
+        assert!(first.log == second.log, "seed {seed} has two logs");
+        assert!(first.log.lines().count() > 100, "seed {seed} has a log of nothing");
+    }
+}
