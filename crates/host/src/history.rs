@@ -1,8 +1,9 @@
-//! Lines that scrolled off the screen, on disk: compressed blocks in two segments that take turns.
+//! Lines that scrolled off the screen, on disk: blocks in two segments that take turns.
 //!
 //! Lines come encoded by the `screen` crate. A segment that has the configured number of lines is closed and the one before
 //! it removed, so that between one and two times that many lines exist, and dropping old ones costs nothing. A block is
-//! u32 stored length, u32 raw length, u32 lines, u64 checksum of the stored bytes, then the bytes.
+//! u32 stored length, u32 raw length, u32 lines, u64 checksum of the stored bytes, then the bytes. While output
+//! flows blocks are written as they are; when it rests the kept lines are rewritten compressed.
 //!
 //! A damaged block is skipped and counted, never fatal. A full disk keeps what is pending in memory, up to a bound.
 
@@ -19,6 +20,12 @@ const SEGMENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// While the disk takes nothing, this much is kept in memory; then the oldest go.
 const PENDING_BYTES_MAX: usize = 1024 * 1024;
 const BLOCK_HEADER_BYTES: usize = 20;
+/// In the field of the raw length: the bytes are stored compressed.
+const COMPRESSED: u32 = 1 << 31;
+/// A rewriting leaves a number out, so that the segment before it is none of its past.
+const REWRITTEN: u32 = 2;
+/// Fewer bytes than this are left as they are when output rests.
+const COMPACT_BYTES_MIN: u64 = 64 * 1024;
 
 /// The history of one session.
 #[derive(Debug)]
@@ -27,6 +34,8 @@ pub struct History {
     lines_max: u32,
     mark: HistoryMark,
     pending: Vec<u8>,
+    /// Bytes stored since the last rewriting.
+    loose_bytes: u64,
 }
 
 /// Lines read back.
@@ -42,14 +51,18 @@ impl History {
     /// A history that goes on from a keyframe's mark; what was written after it is taken back, the output that
     /// led to it will come again.
     pub fn resume(dir: &Path, lines_max: u32, mark: HistoryMark, pending: Vec<u8>) -> History {
-        let history = History { dir: dir.to_owned(), lines_max: lines_max.max(1), mark, pending };
+        let history = History { dir: dir.to_owned(), lines_max: lines_max.max(1), mark, pending, loose_bytes: 0 };
         let path = history.segment_path(mark.segment);
         if let Ok(file) = OpenOptions::new().write(true).open(&path)
             && file.metadata().is_ok_and(|m| m.len() > mark.bytes)
         {
             let _ = file.set_len(mark.bytes);
         }
-        let _ = std::fs::remove_file(history.segment_path(mark.segment + 1));
+        // Begun after the mark, or left behind by a rewriting before it.
+        for begun in 1..=REWRITTEN {
+            let _ = std::fs::remove_file(history.segment_path(mark.segment + begun));
+        }
+        history.forget_old();
         history
     }
 
@@ -79,31 +92,76 @@ impl History {
     }
 
     fn write_block(&mut self) -> io::Result<()> {
-        let lines = count_lines(&self.pending);
-        let stored = lz4_flex::compress(&self.pending);
-        let mut block = Vec::with_capacity(BLOCK_HEADER_BYTES + stored.len());
-        block.extend_from_slice(&(stored.len() as u32).to_le_bytes());
-        block.extend_from_slice(&(self.pending.len() as u32).to_le_bytes());
-        block.extend_from_slice(&lines.to_le_bytes());
-        block.extend_from_slice(&checksum(&stored).to_le_bytes());
-        block.extend_from_slice(&stored);
         if self.mark.lines >= self.lines_max || self.mark.bytes >= SEGMENT_BYTES_MAX {
             if let Some(old) = self.mark.segment.checked_sub(1) {
                 let _ = std::fs::remove_file(self.segment_path(old));
             }
             self.mark = HistoryMark { segment: self.mark.segment + 1, lines: 0, bytes: 0 };
         }
+        let lines = count_lines(&self.pending);
+        let written = self.append(&self.pending, self.pending.len() as u32, lines)?;
+        self.mark.bytes += written;
+        self.mark.lines += lines;
+        self.loose_bytes += written;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Appends a block to the segment and gives its length there.
+    fn append(&self, stored: &[u8], raw: u32, lines: u32) -> io::Result<u64> {
+        let mut header = [0; BLOCK_HEADER_BYTES];
+        header[..4].copy_from_slice(&(stored.len() as u32).to_le_bytes());
+        header[4..8].copy_from_slice(&raw.to_le_bytes());
+        header[8..12].copy_from_slice(&lines.to_le_bytes());
+        header[12..].copy_from_slice(&checksum(stored).to_le_bytes());
         let path = self.segment_path(self.mark.segment);
         let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
         // A short write (full disk) leaves a torn block: cut it off again, or everything behind it would be unreadable.
-        if let Err(error) = file.write_all(&block) {
+        if let Err(error) = file.write_all(&header).and_then(|()| file.write_all(stored)) {
             let _ = file.set_len(self.mark.bytes);
             return Err(error);
         }
-        self.mark.bytes += block.len() as u64;
-        self.mark.lines += lines;
-        self.pending.clear();
-        Ok(())
+        Ok((header.len() + stored.len()) as u64)
+    }
+
+    /// Rewrites the kept lines compressed, in a segment of their own, and says whether it did. The old ones stay until
+    /// [`History::forget_old`]: the keyframe on disk still means them.
+    pub fn compact(&mut self) -> io::Result<bool> {
+        if self.loose_bytes < COMPACT_BYTES_MIN {
+            return Ok(false);
+        }
+        let kept = std::mem::take(&mut self.pending);
+        let lines = self.tail(self.lines_max);
+        let before = self.mark;
+        self.mark = HistoryMark { segment: self.mark.segment + REWRITTEN, lines: 0, bytes: 0 };
+        let mut rest = lines.encoded.as_slice();
+        while !rest.is_empty() {
+            let cut = rest.get(BLOCK_BYTES * 2..).and_then(|r| r.iter().position(|b| *b == b'\n'));
+            let (block, after) = rest.split_at(cut.map_or(rest.len(), |at| BLOCK_BYTES * 2 + at + 1));
+            let lines = count_lines(block);
+            match self.append(&lz4_flex::compress(block), block.len() as u32 | COMPRESSED, lines) {
+                Ok(written) => {
+                    self.mark.bytes += written;
+                    self.mark.lines += lines;
+                }
+                Err(error) => {
+                    let _ = std::fs::remove_file(self.segment_path(self.mark.segment));
+                    (self.mark, self.pending) = (before, kept);
+                    return Err(error);
+                }
+            }
+            rest = after;
+        }
+        self.pending = kept;
+        self.loose_bytes = 0;
+        Ok(true)
+    }
+
+    /// Removes what a rewriting left behind; the keyframe on disk must mean the new segment by now.
+    pub fn forget_old(&self) {
+        for old in [2, 3].into_iter().filter_map(|back| self.mark.segment.checked_sub(back)) {
+            let _ = std::fs::remove_file(self.segment_path(old));
+        }
     }
 
     /// There is none.
@@ -140,11 +198,12 @@ impl History {
         let mut rest = content.as_slice();
         while rest.len() >= BLOCK_HEADER_BYTES {
             let field = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes")) as usize;
-            let (stored, raw) = (field(0), field(4));
+            let (stored, raw) = (field(0), field(4) & !(COMPRESSED as usize));
+            let compressed = field(4) & COMPRESSED as usize != 0;
             let sum = u64::from_le_bytes(rest[12..20].try_into().expect("eight bytes"));
             let Some(block) = rest[BLOCK_HEADER_BYTES..].get(..stored) else { break };
             let sound = checksum(block) == sum && raw <= PENDING_BYTES_MAX + BLOCK_BYTES * 64;
-            match sound.then(|| lz4_flex::decompress(block, raw)) {
+            match sound.then(|| if compressed { lz4_flex::decompress(block, raw) } else { Ok(block.to_vec()) }) {
                 Some(Ok(mut text)) => lines.encoded.append(&mut text),
                 Some(Err(_)) | None => lines.damaged_blocks += 1,
             }
@@ -195,6 +254,35 @@ mod tests {
         assert!(history.tail(0).encoded.is_empty());
         let files = std::fs::read_dir(dir.path()).unwrap().count();
         assert!(files <= 2, "{files} segments");
+    }
+
+    #[test]
+    fn rewriting_keeps_every_line_and_takes_less_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut history = History::resume(dir.path(), 1000, HistoryMark::default(), vec![]);
+        fill(&mut history, 0..3500);
+        let before = history.tail(1000).encoded;
+        history.compact().unwrap();
+        assert_eq!(history.tail(1000).encoded, before, "before the old ones are forgotten");
+        let resumed = History::resume(dir.path(), 1000, history.mark, history.pending.clone());
+        assert_eq!(resumed.tail(1000).encoded, before, "after a crash in between");
+        history.forget_old();
+        assert_eq!(history.tail(1000).encoded, before);
+        let bytes: u64 = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().metadata().unwrap().len()).sum();
+        assert!(bytes < 30_000, "{bytes} bytes for 100,000 of repeated text");
+        fill(&mut history, 3500..3600);
+        assert_eq!(first_word(&history.tail(1000)), "2600");
+    }
+
+    #[test]
+    fn rewriting_a_short_history_doubles_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut history = History::resume(dir.path(), 5000, HistoryMark::default(), vec![]);
+        fill(&mut history, 0..900);
+        let before = history.tail(5000).encoded;
+        assert!(history.compact().unwrap());
+        assert_eq!(history.tail(5000).encoded, before);
+        assert!(!history.compact().unwrap(), "nothing new to rewrite");
     }
 
     #[test]

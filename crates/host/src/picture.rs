@@ -7,6 +7,7 @@
 //! Output that was overwritten before anybody could look is a gap: said, never papered over.
 
 use crate::history::{History, Lines};
+use crate::session::read_log;
 use crate::store::{HistoryMark, Keyframe};
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_screen::{Reply, Screen};
@@ -15,6 +16,7 @@ use holdfast_wire::params::Gap;
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 /// Bytes fed between two looks at anything else: 2 ms of work at most.
 const SLICE_BYTES: usize = 128 * 1024;
@@ -29,10 +31,21 @@ pub struct Picture {
     live: Option<Live>,
     /// Everything before this offset is in the keyframe on disk.
     saved: Offset,
-    /// Log position the keyframe on disk remembers.
+    /// Log position from which the keyframe on disk needs the sizes.
     log_position: u64,
-    resizes: VecDeque<(Offset, Size)>,
+    /// Log position up to which the sizes were taken; unknown until the keyframe was read.
+    log_taken: Option<u64>,
+    resizes: VecDeque<Resize>,
     note: Option<String>,
+}
+
+/// A size the screen does not have yet.
+#[derive(Debug, Clone, Copy)]
+struct Resize {
+    at: Offset,
+    size: Size,
+    /// Its place in the log.
+    logged: u64,
 }
 
 struct Live {
@@ -67,6 +80,7 @@ impl Picture {
             live: None,
             saved: 0,
             log_position: 0,
+            log_taken: None,
             resizes: VecDeque::new(),
             note: None,
         }
@@ -84,7 +98,7 @@ impl Picture {
         self.live.as_ref().map_or(self.saved, |live| live.screen.offset())
     }
 
-    /// Log position up to which the last host had seen what was typed.
+    /// Log position up to which the last host had seen what was typed, at least.
     pub fn log_position(&mut self) -> u64 {
         // A session that is new, or has said nothing, needs no screen yet.
         if self.live.is_some() || self.dir.join("keyframe").exists() {
@@ -99,9 +113,27 @@ impl Picture {
         self.live.is_some()
     }
 
-    /// The terminal changed its size when its output stood at `at`.
+    /// Takes the sizes that came since the last look from the log; false where some were overwritten.
+    pub fn take_sizes(&mut self, ring: &Ring) -> bool {
+        let log_head = ring.header().log_head.load(Ordering::Acquire);
+        let from = match self.log_taken {
+            Some(taken) => taken,
+            None => self.log_position(),
+        };
+        self.log_taken = Some(log_head);
+        // What is older than the log is long may be overwritten, and records have no other beginning.
+        let whole = (log_head.saturating_sub(ring.log_bytes())..=log_head).contains(&from);
+        if whole && from < log_head {
+            let sizes = read_log(ring, from, log_head).resizes;
+            self.resizes.extend(sizes.into_iter().map(|(logged, at, size)| Resize { at, size, logged }));
+        }
+        whole
+    }
+
+    /// The terminal has this size where its output stands at `at`, whatever the log could not tell.
     pub fn resized(&mut self, at: Offset, size: Size) {
-        self.resizes.push_back((at, size));
+        let logged = self.log_taken.unwrap_or(self.log_position);
+        self.resizes.push_back(Resize { at, size, logged });
     }
 
     /// Something about the files a person should know.
@@ -112,16 +144,18 @@ impl Picture {
 
     /// Feeds one slice of what the ring has beyond the screen.
     pub fn step(&mut self, ring: &Ring, buffer: &mut Vec<u8>) -> Step {
+        let head = ring.head();
+        // After the head: the keeper logs a resize before it reads what comes behind it, so that nothing up to this head
+        // is fed at a size that is no longer or not yet the terminal's.
+        self.take_sizes(ring);
         let mut resizes = std::mem::take(&mut self.resizes);
         let live = self.live();
-        let head = ring.head();
         let position = live.screen.offset();
-        while resizes.front().is_some_and(|(at, _)| *at <= position) {
-            let (_, size) = resizes.pop_front().expect("just seen");
-            live.screen.resize(size);
+        while let Some(resize) = resizes.pop_front_if(|resize| resize.at <= position) {
+            live.screen.resize(resize.size);
             live.dirty = true;
         }
-        let target = resizes.front().map_or(head, |(at, _)| head.min(*at));
+        let target = resizes.front().map_or(head, |resize| head.min(resize.at));
         let wanted = (target.saturating_sub(position) as usize).min(SLICE_BYTES);
         buffer.resize(wanted, 0);
         match ring.copy(position, buffer) {
@@ -135,18 +169,25 @@ impl Picture {
         }
         live.screen.drain_history(live.history.pending());
         let settled = live.history.settle();
-        let step = Step { replies: live.screen.take_replies(), more: live.screen.offset() < head };
+        let offset = live.screen.offset();
+        let more = offset < head || resizes.front().is_some_and(|resize| resize.at <= offset);
+        let step = Step { replies: live.screen.take_replies(), more };
         self.resizes = resizes;
         self.remember_failure(settled);
         step
     }
 
     /// Writes the keyframe, so that everything fed is safe; lets the screen go too if asked.
-    pub fn save(&mut self, log_position: u64, let_go: bool) {
-        let Some(live) = &self.live else { return };
-        let mut saved = Ok(());
+    pub fn save(&mut self, let_go: bool) {
+        // Sizes that were taken and not applied are only in memory: the next host must find them in the log.
+        let taken = self.log_taken.unwrap_or(self.log_position);
+        let log_position = self.resizes.front().map_or(taken, |resize| resize.logged);
+        let Some(live) = &mut self.live else { return };
+        let rewritten = if let_go { live.history.compact() } else { Ok(false) };
+        let moved = matches!(rewritten, Ok(true));
+        let mut saved = rewritten.map(|_| ());
         let offset = live.screen.offset();
-        if live.dirty || log_position != self.log_position {
+        if live.dirty || moved || log_position != self.log_position {
             let (history, pending) = live.history.mark();
             let keyframe = Keyframe {
                 log_position,
@@ -155,7 +196,7 @@ impl Picture {
                 pending: pending.to_vec(),
                 screen: live.screen.keyframe(),
             };
-            saved = keyframe.save(&self.dir);
+            saved = saved.and_then(|()| keyframe.save(&self.dir));
         }
         let failed = saved.is_err();
         // Safe or not, the ring may go on: holding the session back would not make the disk larger.
@@ -168,8 +209,8 @@ impl Picture {
         if let Some(live) = &mut self.live {
             live.dirty = false;
         }
-        if let_go {
-            self.live = None;
+        if let_go && let Some(live) = self.live.take() {
+            live.history.forget_old();
         }
     }
 

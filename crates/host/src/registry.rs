@@ -134,29 +134,18 @@ impl Registry {
                 .hint("is the disk full? see `holdfast doctor`")
         };
         make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
-        let begun = async {
-            let (child, _) = spawn::start(&self.keeper, &id.to_string(), &start).await?;
-            session.state.borrow_mut().child = Some(child);
-            session::connect(&session).await.map_err(|missed| {
-                // A command that ends at once may take its keeper with it before we came: that is an end, not a failure.
-                Fault::new(Code::CannotStart, format!("the new keeper cannot be reached: {missed:?}"))
-            })
-        };
-        match begun.await {
-            Ok(()) => {
-                self.sessions.borrow_mut().insert(id, Rc::clone(&session));
-                tokio::task::spawn_local(session::drive(Rc::clone(&session)));
-            }
-            Err(_) if session.state.borrow().child.is_some() => {
-                self.sessions.borrow_mut().insert(id, Rc::clone(&session));
-                session.ended(crate::now_ms());
-            }
+        match spawn::start(&self.keeper, &id.to_string(), &start).await {
+            Ok((child, started)) => session.started(child, started),
             Err(fault) => {
                 let _ = std::fs::remove_dir_all(&session.dir);
                 let _ = std::fs::remove_file(&session.socket);
+                let _ = std::fs::remove_file(&session.agent_link);
                 return Err(fault);
             }
         }
+        self.sessions.borrow_mut().insert(id, Rc::clone(&session));
+        // Whoever asked need not wait until we are connected; whoever asks more will.
+        tokio::task::spawn_local(session::drive(Rc::clone(&session)));
         Ok(session.view())
     }
 
@@ -272,8 +261,7 @@ impl Registry {
     pub fn save_all(&self) {
         for session in self.all() {
             let mut state = session.state.borrow_mut();
-            let log_seen = state.log_seen;
-            state.picture.save(log_seen, true);
+            state.picture.save(true);
         }
     }
 }

@@ -23,6 +23,9 @@ use tokio::sync::{Notify, Semaphore};
 /// Questions a connection may have open: enough to end a thousand sessions at once without waiting in line for long.
 const OPEN_REQUESTS_MAX: usize = 64;
 
+/// Read at once: a whole request in most cases.
+const RECEIVE_BYTES: usize = 4096;
+
 /// What connections share.
 #[derive(Debug)]
 pub struct Server {
@@ -67,12 +70,13 @@ impl Server {
         out: &UnboundedSender<Message>,
     ) -> io::Result<()> {
         let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
-        let mut received = Vec::new();
+        let mut received = Vec::with_capacity(RECEIVE_BYTES);
         loop {
             let decoded = Frame::decode(&received, REQUEST_BYTES_MAX);
             let (message, taken) = match decoded {
                 Ok(Some((frame, taken))) => (Message::decode(frame), taken),
                 Ok(None) => {
+                    received.reserve(RECEIVE_BYTES);
                     if reader.read_buf(&mut received).await? == 0 {
                         return Ok(());
                     }

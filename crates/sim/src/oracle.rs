@@ -24,9 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const SOURCES_MAX: u8 = 63;
 /// A query this long after a disturbance is not touched by it: longer than clients take to find a new host and to be
 /// appointed, and longer than a stuck one is waited for.
-const CALM_BEFORE_MS: u64 = 1200;
+const CALM_BEFORE_MS: u64 = 600;
 /// And this long before one.
-const CALM_AFTER_MS: u64 = 2500;
+const CALM_AFTER_MS: u64 = 1500;
 
 /// One query.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +49,8 @@ pub struct Oracle {
     arrived: BTreeMap<u8, u32>,
     flushed: BTreeSet<Token>,
     pub(crate) newest_fence: u64,
+    /// The program spoke before any host followed: nothing was held for the first one.
+    pub(crate) unwatched: bool,
     /// The connection that typed last, and everything that connections are.
     pub(crate) typist: Option<u32>,
     reference: Option<Reference>,

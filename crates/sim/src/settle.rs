@@ -39,6 +39,9 @@ impl World {
             }
         }
         let undone = self.undone().unwrap_or("nothing");
+        for client in &self.clients {
+            self.ctx.note(format_args!("{}", client.describe()));
+        }
         self.ctx.fail(format!("everybody has had its turns, and still there is {undone}"));
     }
 
@@ -71,7 +74,7 @@ impl World {
     fn undone(&self) -> Option<&'static str> {
         let keeper = self.keeper.as_ref()?;
         let head = keeper.head();
-        let is_at_head = |client: &Client| client.is_attached() && client.position() == head;
+        let is_at_head = |client: &Client| client.is_attached() && self.ctx.terminals[client.terminal].at == head;
         let has_keys = |client: &Client| client.has_keys_to_send() || self.ctx.terminals[client.terminal].has_keys();
         let all: [(bool, &str); 8] = [
             (!self.host_is_up(), "no host"),
@@ -104,6 +107,7 @@ impl World {
         let away_ms = self.host_away_ms;
         if let Some(gap) = gap
             && away_ms < STALL_MS / 2
+            && !self.ctx.oracle.unwatched
         {
             self.ctx.fail(format!("a host was away for {away_ms} ms at most, and its screen has a gap {gap:?}"));
         }

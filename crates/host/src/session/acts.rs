@@ -22,7 +22,7 @@ const END_WAIT: Duration = Duration::from_secs(10);
 impl Session {
     /// Types bytes into the session, exactly once per stream and seq.
     pub async fn send(&self, params: &SendParams, bytes: &[u8]) -> Result<SendAnswer, Fault> {
-        self.must_run()?;
+        self.running().await?;
         let mut answer = SendAnswer { at: 0, written: true };
         for (n, chunk) in bytes.chunks(INPUT_BYTES_MAX).enumerate() {
             answer = self.send_chunk(params.stream, params.seq + n as u64, chunk).await?;
@@ -33,7 +33,7 @@ impl Session {
     async fn send_chunk(&self, stream: u64, seq: u64, bytes: &[u8]) -> Result<SendAnswer, Fault> {
         let room_until = Instant::now() + ROOM_WAIT;
         loop {
-            let link = self.must_run()?;
+            let link = self.running().await?;
             let (done, typed) = oneshot::channel();
             let fence = {
                 let mut state = self.state.borrow_mut();
@@ -54,7 +54,7 @@ impl Session {
                         .hint("its program does not read; try again, or interrupt it with --key C-c"));
                 }
                 Ok(Err(_)) => {
-                    self.must_run()?;
+                    self.running().await?;
                     return Err(Fault::new(Code::Busy, "the keeper went away while typing").hint("send the same seq again"));
                 }
                 Err(_) => {
@@ -109,7 +109,7 @@ impl Session {
 
     /// Ends the whole tree and waits until it is gone.
     pub async fn end(&self, params: &EndParams) -> Result<(), Fault> {
-        let link = self.must_run()?;
+        let link = self.running().await?;
         link.send(ToKeeper::End { grace_ms: params.grace_ms }).map_err(|e| self.keeper_failed(&e))?;
         let limit = Duration::from_millis(u64::from(params.grace_ms)) + END_WAIT;
         self.until(Some(limit), || (!self.is_live()).then_some(())).await.ok_or_else(|| {

@@ -166,11 +166,9 @@ impl Session {
                 drop(state);
                 self.answer_typed(stream, seq, Typed::Refused(code));
             }
-            FromKeeper::Resized { head, cols, rows } => {
+            FromKeeper::Resized { cols, rows, .. } => {
                 let mut state = self.state.borrow_mut();
                 state.size = Size::clamped(cols, rows);
-                let size = state.size;
-                state.picture.resized(head, size);
                 // The log alone would remember it; the keyframe must too before the log is overwritten.
                 state.timers.rest = Some(Instant::now() + REST_AFTER);
                 state.timers.rearm = Some(Instant::now());
@@ -228,8 +226,7 @@ impl Session {
         let mut state = self.state.borrow_mut();
         let due = state.clients.remove(id, Some(acked));
         if answered {
-            let log_seen = state.log_seen;
-            state.picture.save(log_seen, false);
+            state.picture.save(false);
         }
         state.timers.rearm = Some(Instant::now());
         drop(state);
@@ -267,8 +264,7 @@ impl Session {
         if rest && !rearm {
             let mut state = self.state.borrow_mut();
             state.timers.rest = None;
-            let log_seen = state.log_seen;
-            state.picture.save(log_seen, true);
+            state.picture.save(true);
             let position = state.picture.saved();
             link.send(ToKeeper::Ack { position })?;
         }
@@ -284,7 +280,9 @@ impl Session {
         let news = read_log(ring, state.log_seen, log_head);
         state.log_seen = log_head;
         link.send(ToKeeper::Drained { position: log_head })?;
-        if let Some(size) = news.typist.and_then(|connection| state.clients.typed(connection))
+        let clients = &mut state.clients;
+        let typist = news.typists.into_iter().rev().find(|connection| clients.by_connection(*connection).is_some());
+        if let Some(size) = typist.and_then(|connection| clients.typed(connection))
             && size != state.size
         {
             link.send(ToKeeper::Resize { fence: state.fence.0, cols: size.cols(), rows: size.rows() })?;
@@ -309,8 +307,7 @@ impl Session {
             state = self.state.borrow_mut();
         }
         if state.picture.seen() - state.picture.saved() >= quarter {
-            let log_seen = state.log_seen;
-            state.picture.save(log_seen, false);
+            state.picture.save(false);
             link.send(ToKeeper::Ack { position: state.picture.saved() })?;
         }
         let seen = state.picture.seen();

@@ -106,7 +106,7 @@ impl Session {
 
     /// Attaches a terminal: admits it to the keeper and paints it.
     pub async fn attach(&self, params: &AttachParams, peer: Peer) -> Result<(AttachAnswer, Vec<u8>), Fault> {
-        let link = self.must_run()?;
+        let link = self.running().await?;
         if let Some(resume) = params.resume {
             return self.resume(params, resume, peer).map(|answer| (answer, Vec::new()));
         }
@@ -178,9 +178,15 @@ impl Session {
         let painted = Painted { offset: head, size: state.size, form: Form::Repaint, history_bytes: 0 };
         let due = state.clients.release();
         state.timers.rearm = Some(Instant::now());
+        // It may have typed, or changed its size, while nobody was there to see.
+        let resize = (state.clients.sizes(id) && params.size != state.size).then_some((state.fence.0, params.size));
         drop(state);
         if let Some(link) = self.link() {
-            self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
+            let failed = |e: std::io::Error| self.keeper_failed(&e);
+            self.type_replies(&link, due).map_err(failed)?;
+            if let Some((fence, size)) = resize {
+                link.send(ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() }).map_err(failed)?;
+            }
         }
         self.nudge.notify_one();
         Ok(self.attach_answer(id, painted, token))
@@ -211,7 +217,7 @@ impl Session {
             state.timers.rearm = Some(Instant::now());
         }
         self.nudge.notify_one();
-        let link = self.must_run()?;
+        let link = self.running().await?;
         self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
         if let Some(size) = resize {
             self.resize(size).await?;
@@ -222,7 +228,7 @@ impl Session {
 
     /// Gives the terminal another size and waits until it has it.
     pub async fn resize(&self, size: Size) -> Result<(), Fault> {
-        let link = self.must_run()?;
+        let link = self.running().await?;
         if self.state.borrow().size == size {
             return Ok(());
         }

@@ -16,6 +16,7 @@ use crate::picture::Picture;
 use crate::store::Spec;
 use holdfast_abi::protocol::Welcome;
 use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
+use holdfast_abi::start::Started;
 use holdfast_types::{Exit, Fence, SessionId, Size, TimeMs};
 use holdfast_wire::params::{Life, SessionView};
 use holdfast_wire::{Code, Fault};
@@ -25,8 +26,12 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
+
+/// How long a request waits for the keeper of a session that runs: it was just started, or its connection broke.
+const LINK_WAIT: Duration = Duration::from_secs(3);
 
 /// What became of an input frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,20 +141,33 @@ impl Session {
         Ring::open_lean(std::fs::File::open(self.dir.join("ring")).map_err(RingError::Io)?)
     }
 
+    /// Its keeper was just started.
+    pub fn started(&self, child: Child, started: Started) {
+        let mut state = self.state.borrow_mut();
+        state.child = Some(child);
+        state.pid = started.child_pid;
+        state.keeper_pid = started.keeper_pid;
+    }
+
     /// Takes over a keeper's connection: what was typed and resized since the last host looked is caught up with first.
     pub fn connected(&self, link: Link, welcome: Welcome, ring: Ring) {
         let mut state = self.state.borrow_mut();
-        let keyframe_log = state.picture.log_position();
-        state.log_seen = state.replay_log(&ring, keyframe_log, welcome.log_head);
+        // Whoever typed since the last host looked sets the size once it has reported back.
+        state.log_seen = state.picture.log_position();
         state.size = Size::clamped(welcome.cols, welcome.rows);
-        // Whatever the log could not tell, the size at the head is known.
-        let size = state.size;
-        state.picture.resized(welcome.head, size);
+        if !state.picture.take_sizes(&ring) {
+            // Whatever the log could not tell, the size at the head is known.
+            let size = state.size;
+            state.picture.resized(welcome.head, size);
+            state.log_seen = welcome.log_head;
+        }
         state.fence = Fence(welcome.fence.max(1));
         state.pid = welcome.child_pid;
         state.keeper_pid = ring.header().keeper_pid;
         state.ring = Some(ring);
         *self.link.borrow_mut() = Some(Rc::new(link));
+        drop(state);
+        self.changed.notify_waiters();
     }
 
     /// The keeper's connection, while there is one.
@@ -193,8 +211,10 @@ impl Session {
         state.note = Some(note);
     }
 
-    /// Refuses what a session that does not run cannot do.
-    pub(crate) fn must_run(&self) -> Result<Rc<Link>, Fault> {
+    /// The keeper's connection of a session that runs; waits for one that is about to be there. Refuses what a session that
+    /// does not run cannot do.
+    pub(crate) async fn running(&self) -> Result<Rc<Link>, Fault> {
+        self.until(Some(LINK_WAIT), || (self.link().is_some() || self.view_life() != Life::Running).then_some(())).await;
         let state = self.state.borrow();
         let name = &state.spec.name;
         match (state.life, self.link()) {
@@ -284,8 +304,7 @@ impl Session {
             state.pid = ring.header().child_pid.load(Ordering::Relaxed);
             let mut buffer = Vec::new();
             while state.picture.step(ring, &mut buffer).more {}
-            let log_seen = state.log_seen;
-            state.picture.save(log_seen, true);
+            state.picture.save(true);
         }
         state.life = Life::Ended;
         state.spec.exit = Some(exit);
@@ -305,27 +324,13 @@ impl Session {
     }
 }
 
-impl State {
-    /// Takes the sizes from the log since the last host looked; gives the position up to which it was read.
-    fn replay_log(&mut self, ring: &Ring, from: u64, log_head: u64) -> u64 {
-        // What is older than the log is long may be overwritten, and records have no other beginning.
-        if from < log_head.saturating_sub(ring.log_bytes()) || from > log_head {
-            return log_head;
-        }
-        for (at, size) in read_log(ring, from, log_head).resizes {
-            self.picture.resized(at, size);
-        }
-        log_head
-    }
-}
-
 /// What the log told.
 #[derive(Debug, Default)]
 pub struct LogNews {
-    /// Sizes and the output offsets at which they came.
-    pub resizes: Vec<(u64, Size)>,
-    /// The connection that typed last.
-    pub typist: Option<u32>,
+    /// Sizes, where they are in the log and the output offsets at which they came.
+    pub resizes: Vec<(u64, u64, Size)>,
+    /// The connections that typed, oldest first; the host's own answers to queries are typed too.
+    pub typists: Vec<u32>,
 }
 
 /// Reads the log's records from `from` to `to`.
@@ -338,8 +343,11 @@ pub fn read_log(ring: &Ring, from: u64, to: u64) -> LogNews {
     let mut rest = bytes.as_slice();
     while let Some((record, length)) = Record::decode(rest) {
         match record.kind {
-            Kind::Input if record.connection != 0 => news.typist = Some(record.connection),
-            Kind::Resize => news.resizes.push((record.at, Size::clamped(record.stream as u16, record.seq as u16))),
+            Kind::Input if news.typists.last() != Some(&record.connection) => news.typists.push(record.connection),
+            Kind::Resize => {
+                let logged = to - rest.len() as u64;
+                news.resizes.push((logged, record.at, Size::clamped(record.stream as u16, record.seq as u16)));
+            }
             Kind::Input | Kind::Signal | Kind::Unknown(_) => {}
         }
         rest = &rest[length..];

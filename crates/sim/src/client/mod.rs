@@ -113,8 +113,26 @@ impl Client {
         self.options.read_only
     }
 
-    pub fn position(&self) -> u64 {
-        self.position
+    /// Where it stands, for the log.
+    pub fn describe(&self) -> String {
+        let view = match self.view {
+            View::Raw(None) => "raw",
+            View::Raw(Some(_)) => "filtered",
+            View::Drawn => "drawn",
+        };
+        format!(
+            "client {}: connection {}, attached {}, at {}, {view}, answers {}, baton {}/{}, wants paint {:?}/{:?}, host {}",
+            self.terminal,
+            self.connection,
+            self.is_attached(),
+            self.position,
+            self.answers,
+            self.baton,
+            self.baton_asked,
+            self.wanted,
+            self.paint_asked,
+            self.line.is_some(),
+        )
     }
 
     pub fn has_keys_to_send(&self) -> bool {

@@ -61,9 +61,8 @@ impl Host {
                 }
                 self.answer_typed(ctx, stream, seq, Sent::Refused(code));
             }
-            FromKeeper::Resized { head, cols, rows } => {
+            FromKeeper::Resized { cols, rows, .. } => {
                 self.size = Size::clamped(cols, rows);
-                self.picture.resized(head, self.size);
                 self.timers.rest = Some(ctx.now + REST_AFTER_MS);
                 self.timers.rearm = Some(ctx.now);
             }
@@ -152,10 +151,12 @@ impl Host {
         let news = read_log(&self.ring, self.log_seen, log_head);
         self.log_seen = log_head;
         self.say(ctx, ToKeeper::Drained { position: log_head })?;
-        if let Some(size) = news.typist.and_then(|connection| self.clients.typed(connection))
+        let clients = &mut self.clients;
+        let typist = news.typists.into_iter().rev().find(|connection| clients.by_connection(*connection).is_some());
+        if let Some(size) = typist.and_then(|connection| clients.typed(connection))
             && size != self.size
         {
-            ctx.note(format_args!("host: {:?} typed, its size is {size}", news.typist));
+            ctx.note(format_args!("host: {typist:?} typed, its size is {size}"));
             self.say(ctx, ToKeeper::Resize { fence: self.fence, cols: size.cols(), rows: size.rows() })?;
         }
         Ok(())

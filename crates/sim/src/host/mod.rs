@@ -12,7 +12,7 @@ use crate::ctx::Ctx;
 use crate::net::Heard;
 use holdfast_abi::protocol::{FromKeeper, ToKeeper, Token, VERSION, Welcome};
 use holdfast_abi::ring::Ring;
-use holdfast_host::parts::{Clients, Picture, read_log};
+use holdfast_host::parts::{Clients, Picture};
 use holdfast_screen::history_text;
 use holdfast_types::Size;
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ impl Host {
 
     fn save(&mut self, let_go: bool) -> Result<(), Crashed> {
         self.reach()?;
-        self.picture.save(self.log_seen, let_go);
+        self.picture.save(let_go);
         if let Some(note) = self.picture.note() {
             panic!("the files of {} failed: {note}", self.dir.display());
         }
@@ -141,22 +141,13 @@ impl Host {
 
     /// As `Session::connected`.
     fn connected(&mut self, welcome: Welcome) {
-        let keyframe_log = self.picture.log_position();
-        self.log_seen = self.replay_log(keyframe_log, welcome.log_head);
+        self.log_seen = self.picture.log_position();
         self.size = Size::clamped(welcome.cols, welcome.rows);
-        self.picture.resized(welcome.head, self.size);
+        if !self.picture.take_sizes(&self.ring) {
+            self.picture.resized(welcome.head, self.size);
+            self.log_seen = welcome.log_head;
+        }
         self.fence = welcome.fence.max(1);
-    }
-
-    /// As `State::replay_log`.
-    fn replay_log(&mut self, from: u64, log_head: u64) -> u64 {
-        if from < log_head.saturating_sub(self.ring.log_bytes()) || from > log_head {
-            return log_head;
-        }
-        for (at, size) in read_log(&self.ring, from, log_head).resizes {
-            self.picture.resized(at, size);
-        }
-        log_head
     }
 
     /// Invariant 3: the screen as it is now, and its history, against the truth.

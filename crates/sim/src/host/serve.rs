@@ -253,6 +253,9 @@ impl Host {
         let due = self.clients.release();
         self.timers.rearm = Some(ctx.now);
         self.type_replies(ctx, due)?;
+        if self.clients.sizes(id) && size != self.size {
+            self.say(ctx, ToKeeper::Resize { fence: self.fence, cols: size.cols(), rows: size.rows() })?;
+        }
         Ok(Answer::Resumed { client: id })
     }
 

@@ -134,6 +134,7 @@ impl Keeper {
         let connection = &mut self.connections[at];
         connection.wake_at = None;
         connection.is_screen = is_screen;
+        self.was_followed |= is_screen;
         connection.follower = if is_screen {
             self.ghost = None;
             Follower::holding(position, oldest, flow::screen_window(capacity))

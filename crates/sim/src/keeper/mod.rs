@@ -59,6 +59,8 @@ pub(crate) struct Keeper {
     log_armed: bool,
     size: (u16, u16),
     secret: Token,
+    /// A host's screen has followed.
+    was_followed: bool,
     /// Since when output waits and nothing moves, for the oracle; and when we last looked.
     held_since: Option<u64>,
     looked_ms: u64,
@@ -81,6 +83,7 @@ impl Keeper {
             log_armed: false,
             size,
             secret,
+            was_followed: false,
             held_since: None,
             looked_ms: 0,
         }
@@ -176,6 +179,7 @@ impl Keeper {
             self.head += bytes.len() as u64;
             self.ring.publish(self.head);
             self.held_since = None;
+            ctx.oracle.unwatched |= !self.was_followed;
             ctx.published(&bytes);
             for at in 0..self.connections.len() {
                 self.notify(ctx, at);

@@ -1,0 +1,166 @@
+//! Who acts: an Ed25519 key with a handle and a class.
+
+pub use crate::hex::ActorId;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Longest name in a handle: fits a status line beside everything else.
+const HANDLE_NAME_BYTES_MAX: usize = 32;
+
+/// What kind of actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorClass {
+    /// A person.
+    Human,
+    /// A program that decides by itself.
+    Agent,
+    /// A program that does what it was told: a deployment, a webhook.
+    Service,
+    /// A machine on somebody's behalf: a phone.
+    Device,
+}
+
+impl ActorClass {
+    /// The word in handles.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            ActorClass::Human => "human",
+            ActorClass::Agent => "agent",
+            ActorClass::Service => "service",
+            ActorClass::Device => "device",
+        }
+    }
+}
+
+/// A class and a name: `human:ann`, `agent:claude`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Handle {
+    class: ActorClass,
+    name: String,
+}
+
+/// Why a text is not a handle.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HandleError {
+    /// No known class and colon in front.
+    #[error("a handle is CLASS:NAME, and the class is human, agent, service or device")]
+    Class,
+    /// The name is empty, too long, or has another character.
+    #[error("the name in a handle is made of 1 to {HANDLE_NAME_BYTES_MAX} of a-z 0-9 . _ -")]
+    Name,
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-')
+}
+
+impl Handle {
+    /// The handle of a class with the nearest valid name: for login names and marker values nobody chose for this.
+    #[must_use]
+    pub fn near(class: ActorClass, name: &str) -> Handle {
+        let mut near: String = name
+            .chars()
+            .map(|c| c.to_ascii_lowercase())
+            .map(|c| if c.is_ascii() && is_name_byte(c as u8) { c } else { '-' })
+            .take(HANDLE_NAME_BYTES_MAX)
+            .collect();
+        if near.is_empty() {
+            near.push_str("unnamed");
+        }
+        Handle { class, name: near }
+    }
+
+    /// Its class.
+    #[must_use]
+    pub fn class(&self) -> ActorClass {
+        self.class
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl FromStr for Handle {
+    type Err = HandleError;
+
+    fn from_str(text: &str) -> Result<Handle, HandleError> {
+        let (class, name) = text.split_once(':').ok_or(HandleError::Class)?;
+        let classes = [ActorClass::Human, ActorClass::Agent, ActorClass::Service, ActorClass::Device];
+        let class = classes.into_iter().find(|c| c.word() == class).ok_or(HandleError::Class)?;
+        let is_name = (1..=HANDLE_NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_name_byte);
+        if is_name { Ok(Handle { class, name: name.to_owned() }) } else { Err(HandleError::Name) }
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}:{}", self.class.word(), self.name))
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<Handle> for String {
+    fn from(handle: Handle) -> String {
+        handle.to_string()
+    }
+}
+
+impl TryFrom<String> for Handle {
+    type Error = HandleError;
+
+    fn try_from(text: String) -> Result<Handle, HandleError> {
+        text.parse()
+    }
+}
+
+/// Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be
+/// believed is the [`Policy`](crate::Policy)'s to say.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Actor {
+    /// Its public key.
+    pub id: ActorId,
+    /// Its handle.
+    pub handle: Handle,
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.handle, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_a_class_and_a_name() {
+        let handle: Handle = "agent:claude-2".parse().unwrap();
+        assert_eq!((handle.class(), handle.name()), (ActorClass::Agent, "claude-2"));
+        assert_eq!(handle.to_string(), "agent:claude-2");
+        for bad in ["ann", "robot:x", "human:", "human:Ann", "human:a b", "human:a:b", &format!("human:{}", "a".repeat(33))] {
+            assert!(bad.parse::<Handle>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_login_has_a_near_handle_that_parses() {
+        for (login, near) in [("Ann.Lee", "human:ann.lee"), ("DOM\\ann", "human:dom-ann"), ("", "human:unnamed")] {
+            let handle = Handle::near(ActorClass::Human, login);
+            assert_eq!(handle.to_string(), near);
+            assert_eq!(handle.to_string().parse(), Ok(handle));
+        }
+    }
+}

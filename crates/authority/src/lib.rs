@@ -1,0 +1,34 @@
+//! Who may do what in a session now, and the record of who did.
+//!
+//! [`Authority`] is one session's state machine: inputs (what happened) in, effects (what to do, in order) out. Its state
+//! changes only by the [`Record`]s it emits, so replaying them gives the same state: that is how a host comes back after a
+//! crash. The [`journal`] is those records as hash-chained lines; [`identity`] says who a process is taken for.
+//!
+//! Nobody owns a session: there are class defaults, grants and revocations, and the turn. A spawner is an actor with a first
+//! grant, which can be revoked like any other.
+//!
+//! Knows nothing of sockets, storage, clocks or randomness. The caller passes the moment and the bytes of keys, and performs
+//! the effects in order.
+
+mod act;
+mod actor;
+mod authority;
+mod effect;
+mod grants;
+mod hex;
+pub mod identity;
+pub mod journal;
+pub mod proof;
+mod refusal;
+mod rights;
+mod turn;
+
+pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke, TurnNeed};
+pub use actor::{Actor, ActorClass, ActorId, Handle, HandleError};
+pub use authority::{Authority, GRANTS_MAX, OPERATORS_MAX, Operator, QUEUE_MAX, State};
+pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Notice, Reply};
+pub use grants::{Grant, GrantId, Policy};
+pub use hex::{Hash, HexError, Nonce, Signature};
+pub use refusal::{Refusal, Rule};
+pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError};
+pub use turn::{Frozen, Hold, How, OperatorId, TURN_GRACE_MS, TURN_IDLE_MS, TURN_PASSING_MS, Turn, Waiting};
