@@ -7,6 +7,7 @@
 //!
 //! Does not know how a keeper works, who a host is, or what the bytes mean.
 
+pub mod address;
 pub mod log;
 pub mod protocol;
 pub mod ring;

@@ -77,7 +77,8 @@ enum Mark {
     Names(&'static str),
 }
 
-/// Variables coding agents set for what they run, in the order they are looked for.
+/// Variables coding agents set for what they run, in the order they are looked for. `AIDER_*` is left out: aider marks nothing,
+/// those are settings people export.
 const MARKS: &[(Mark, &str)] = &[
     (Mark::Is("CLAUDECODE"), "claude"),
     (Mark::Is("CLAUDE_CODE"), "claude"),
@@ -86,7 +87,6 @@ const MARKS: &[(Mark, &str)] = &[
     (Mark::Begins("CURSOR_"), "cursor"),
     (Mark::Is("GEMINI_CLI"), "gemini"),
     (Mark::Is("QWEN_CODE"), "qwen"),
-    (Mark::Begins("AIDER_"), "aider"),
     (Mark::Is("OPENCODE"), "opencode"),
     (Mark::Begins("OPENCODE_"), "opencode"),
     (Mark::Is("CLINE_ACTIVE"), "cline"),
@@ -101,7 +101,6 @@ const MARKS: &[(Mark, &str)] = &[
 
 /// Beginnings of variables that people export for themselves, or that an editor sets in its own terminal: not marks.
 const SETTINGS: &[&str] = &[
-    "AIDER_",
     "CLAUDE_CODE_API_",
     "CLAUDE_CODE_DISABLE_",
     "CLAUDE_CODE_ENABLE_",
@@ -124,15 +123,12 @@ const SETTINGS: &[&str] = &[
     "OPENCODE_PERMISSION",
 ];
 
-/// Aider sets no variable for what it runs; this one of its settings only ever stands in its own process.
-const AIDER_OWN: &str = "AIDER_CHILD";
-
 /// The name of the coding agent whose marker is among these variables.
 #[must_use]
 pub fn marker<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let on = |value: &str| !matches!(value, "" | "0" | "false");
     let set: Vec<(&str, &str)> = variables.into_iter().filter(|(_, value)| on(value)).collect();
-    let is_setting = |key: &str| key != AIDER_OWN && SETTINGS.iter().any(|setting| key.starts_with(setting));
+    let is_setting = |key: &str| SETTINGS.iter().any(|setting| key.starts_with(setting));
     MARKS.iter().find_map(|(mark, name)| match mark {
         Mark::Is(is) => set.iter().any(|(key, _)| key == is).then(|| (*name).to_owned()),
         Mark::Begins(with) => {
@@ -143,4 +139,69 @@ pub fn marker<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Op
             if is_flag { (*name).to_owned() } else { (*value).to_owned() }
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `said|marked|inside|in|out` → handle; login is always `Ann`.
+    fn who(facts: &str) -> String {
+        let has = |word: &str| facts.split(' ').any(|fact| fact == word);
+        let evidence = Evidence {
+            explicit: has("said").then(|| "human:bob".parse().unwrap()),
+            stdin_tty: has("in"),
+            stdout_tty: has("out"),
+            inside_session: has("inside"),
+            agent_marker: has("marked").then(|| "claude".to_owned()),
+            login: "Ann".into(),
+        };
+        decide(&evidence).handle.to_string()
+    }
+
+    #[test]
+    fn only_a_person_at_a_terminal_outside_any_session_is_human_without_saying_so() {
+        let cases = [
+            ("in out", "human:ann"),
+            ("in", "human:ann"),
+            ("out", "human:ann"),
+            ("", "agent:ann"),
+            ("in out inside", "agent:ann"),
+            ("in out marked", "agent:claude"),
+            ("in out inside marked", "agent:claude"),
+            ("marked", "agent:claude"),
+            ("said", "human:bob"),
+            ("said in out inside marked", "human:bob"),
+        ];
+        for (facts, expected) in cases {
+            assert_eq!(who(facts), expected, "{facts}");
+        }
+    }
+
+    #[test]
+    fn markers_are_known_by_name_and_settings_are_not_markers() {
+        let cases: &[(&str, Option<&str>)] = &[
+            ("CLAUDECODE=1", Some("claude")),
+            ("CLAUDECODE=0", None),
+            ("CLAUDE_CODE_ENTRYPOINT=cli", Some("claude")),
+            ("CLAUDE_CODE_USE_BEDROCK=1", None),
+            ("CLAUDE_CODE_SSE_PORT=4711", None),
+            ("CODEX_SANDBOX=seatbelt", Some("codex")),
+            ("CODEX_HOME=/home/ann/.codex", None),
+            ("CURSOR_AGENT=1", Some("cursor")),
+            ("CURSOR_TRACE_ID=abc", None),
+            ("GEMINI_CLI=1", Some("gemini")),
+            ("GEMINI_API_KEY=x", None),
+            ("OPENCODE=1", Some("opencode")),
+            ("OPENCODE_CONFIG=/x", None),
+            ("AI_AGENT=devin", Some("devin")),
+            ("AI_AGENT=1", Some("unnamed")),
+            ("AIDER_MODEL=x", None),
+            ("HOME=/home/ann", None),
+            ("", None),
+        ];
+        for (variable, expected) in cases {
+            assert_eq!(marker(variable.split_once('=')).as_deref(), *expected, "{variable}");
+        }
+    }
 }

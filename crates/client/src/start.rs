@@ -1,6 +1,7 @@
 //! Finding the host, and starting it where there is none.
 
 use crate::connection::{CallError, Connection};
+use holdfast_abi::address::Address;
 use holdfast_types::Home;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -38,7 +39,7 @@ pub enum ConnectError {
 /// Connects to a host that runs.
 pub fn connect(home: &Home) -> Result<Connection, ConnectError> {
     let path = home.host_socket();
-    let stream = match connect_path(&path) {
+    let stream = match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
         Ok(stream) => stream,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
             return Err(ConnectError::NoHost(path));
@@ -87,17 +88,4 @@ fn start_host(home: &Home, program: &Path) -> io::Result<()> {
         .stderr(log)
         .status()?;
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("`host spawn` ended with {status}"))) }
-}
-
-/// Connects a stream socket however long its path is.
-fn connect_path(path: &Path) -> io::Result<UnixStream> {
-    /// The kernel's limit, less the terminating zero.
-    const PATH_BYTES_MAX: usize = 107;
-    if path.as_os_str().len() <= PATH_BYTES_MAX {
-        return UnixStream::connect(path);
-    }
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return UnixStream::connect(path) };
-    let dir = std::fs::File::open(dir)?;
-    let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
-    UnixStream::connect(Path::new(&short).join(name))
 }

@@ -36,6 +36,8 @@ pub struct History {
     pending: Vec<u8>,
     /// Bytes stored since the last rewriting.
     loose_bytes: u64,
+    /// The segment being written to, open while lines keep coming.
+    open: Option<(u32, File)>,
 }
 
 /// Lines read back.
@@ -51,7 +53,7 @@ impl History {
     /// A history that goes on from a keyframe's mark; what was written after it is taken back, the output that
     /// led to it will come again.
     pub fn resume(dir: &Path, lines_max: u32, mark: HistoryMark, pending: Vec<u8>) -> History {
-        let history = History { dir: dir.to_owned(), lines_max: lines_max.max(1), mark, pending, loose_bytes: 0 };
+        let history = History { dir: dir.to_owned(), lines_max: lines_max.max(1), mark, pending, loose_bytes: 0, open: None };
         let path = history.segment_path(mark.segment);
         if let Ok(file) = OpenOptions::new().write(true).open(&path)
             && file.metadata().is_ok_and(|m| m.len() > mark.bytes)
@@ -99,29 +101,38 @@ impl History {
             self.mark = HistoryMark { segment: self.mark.segment + 1, lines: 0, bytes: 0 };
         }
         let lines = count_lines(&self.pending);
-        let written = self.append(&self.pending, self.pending.len() as u32, lines)?;
-        self.mark.bytes += written;
-        self.mark.lines += lines;
-        self.loose_bytes += written;
+        let pending = std::mem::take(&mut self.pending);
+        let written = self.append(&pending, pending.len() as u32, lines);
+        self.pending = pending;
+        self.loose_bytes += written?;
         self.pending.clear();
         Ok(())
     }
 
     /// Appends a block to the segment and gives its length there.
-    fn append(&self, stored: &[u8], raw: u32, lines: u32) -> io::Result<u64> {
+    fn append(&mut self, stored: &[u8], raw: u32, lines: u32) -> io::Result<u64> {
         let mut header = [0; BLOCK_HEADER_BYTES];
         header[..4].copy_from_slice(&(stored.len() as u32).to_le_bytes());
         header[4..8].copy_from_slice(&raw.to_le_bytes());
         header[8..12].copy_from_slice(&lines.to_le_bytes());
         header[12..].copy_from_slice(&checksum(stored).to_le_bytes());
-        let path = self.segment_path(self.mark.segment);
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+        let mut file = match self.open.take() {
+            Some((segment, file)) if segment == self.mark.segment => file,
+            Some(_) | None => {
+                let path = self.segment_path(self.mark.segment);
+                OpenOptions::new().create(true).append(true).mode(0o600).open(path)?
+            }
+        };
         // A short write (full disk) leaves a torn block: cut it off again, or everything behind it would be unreadable.
         if let Err(error) = file.write_all(&header).and_then(|()| file.write_all(stored)) {
             let _ = file.set_len(self.mark.bytes);
             return Err(error);
         }
-        Ok((header.len() + stored.len()) as u64)
+        self.open = Some((self.mark.segment, file));
+        let written = (header.len() + stored.len()) as u64;
+        self.mark.bytes += written;
+        self.mark.lines += lines;
+        Ok(written)
     }
 
     /// Rewrites the kept lines compressed, in a segment of their own, and says whether it did. The old ones stay until
@@ -139,16 +150,11 @@ impl History {
             let cut = rest.get(BLOCK_BYTES * 2..).and_then(|r| r.iter().position(|b| *b == b'\n'));
             let (block, after) = rest.split_at(cut.map_or(rest.len(), |at| BLOCK_BYTES * 2 + at + 1));
             let lines = count_lines(block);
-            match self.append(&lz4_flex::compress(block), block.len() as u32 | COMPRESSED, lines) {
-                Ok(written) => {
-                    self.mark.bytes += written;
-                    self.mark.lines += lines;
-                }
-                Err(error) => {
-                    let _ = std::fs::remove_file(self.segment_path(self.mark.segment));
-                    (self.mark, self.pending) = (before, kept);
-                    return Err(error);
-                }
+            let stored = lz4_flex::compress(block);
+            if let Err(error) = self.append(&stored, block.len() as u32 | COMPRESSED, lines) {
+                let _ = std::fs::remove_file(self.segment_path(self.mark.segment));
+                (self.mark, self.pending) = (before, kept);
+                return Err(error);
             }
             rest = after;
         }
@@ -187,7 +193,7 @@ impl History {
         lines.encoded.extend_from_slice(&self.pending);
         let surplus = count_lines(&lines.encoded) as usize;
         if let Some(drop) = surplus.checked_sub(count).filter(|d| *d > 0) {
-            let cut = lines.encoded.iter().enumerate().filter(|(_, b)| **b == b'\n').nth(drop - 1).map_or(0, |(at, _)| at + 1);
+            let cut = memchr::memchr_iter(b'\n', &lines.encoded).nth(drop - 1).map_or(0, |at| at + 1);
             lines.encoded.drain(..cut);
         }
         lines
@@ -224,7 +230,7 @@ fn read_up_to(file: File, bytes: u64) -> io::Result<Vec<u8>> {
 }
 
 fn count_lines(encoded: &[u8]) -> u32 {
-    encoded.iter().filter(|b| **b == b'\n').count() as u32
+    memchr::memchr_iter(b'\n', encoded).count() as u32
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub mod parts {
     pub use crate::session::{LogNews, read_log};
 }
 
+use holdfast_abi::address::Address;
 use holdfast_types::Home;
 use rustix::fs::{FlockOperation, flock};
 use std::io;
@@ -122,21 +123,11 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
 
 /// Binds the host's socket, in place of one that a crash left behind: we have the lock, so nobody serves it.
 fn bind(path: &Path) -> io::Result<UnixListener> {
-    /// The kernel's limit, less the terminating zero.
-    const PATH_BYTES_MAX: usize = 107;
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    if path.as_os_str().len() <= PATH_BYTES_MAX {
-        return UnixListener::bind(path);
-    }
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let dir = std::fs::File::open(dir)?;
-    let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
-    UnixListener::bind(Path::new(&short).join(name))
+    UnixListener::bind(Address::of(path)?.path())
 }
 
 /// Two descriptors per session: as many as the system lets us have. Sessions get their starter's limit, not ours.

@@ -1,5 +1,6 @@
 //! A host's connection to one keeper: frames out in order, frames in.
 
+use holdfast_abi::address::Address;
 use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, ToKeeper, Token, VERSION, Welcome, refused};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::cell::RefCell;
@@ -137,21 +138,10 @@ impl Link {
     }
 }
 
-/// Connects a sequenced-packet socket, however long its path is.
+/// Connects a sequenced-packet socket.
 fn connect(path: &Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    match SocketAddrUnix::new(path) {
-        Ok(address) => rustix::net::connect(&socket, &address)?,
-        // Too long for an address: go through the directory's descriptor.
-        Err(_) => {
-            let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-                return Err(io::ErrorKind::InvalidInput.into());
-            };
-            let dir = std::fs::File::open(dir)?;
-            let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
-            rustix::net::connect(&socket, &SocketAddrUnix::new(&*Path::new(&short).join(name))?)?;
-        }
-    }
+    rustix::net::connect(&socket, &SocketAddrUnix::new(Address::of(path)?.path())?)?;
     Ok(socket)
 }

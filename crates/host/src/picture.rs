@@ -157,8 +157,11 @@ impl Picture {
         }
         let target = resizes.front().map_or(head, |resize| head.min(resize.at));
         let wanted = (target.saturating_sub(position) as usize).min(SLICE_BYTES);
-        buffer.resize(wanted, 0);
-        match ring.copy(position, buffer) {
+        // Grown once: filling it with zeros for every slice would cost as much as reading the slice.
+        if buffer.len() < wanted {
+            buffer.resize(SLICE_BYTES, 0);
+        }
+        match ring.copy(position, &mut buffer[..wanted]) {
             Copied::Bytes(count) => {
                 live.screen.feed(&buffer[..count]);
                 live.dirty |= count > 0;

@@ -5,16 +5,20 @@
 //! nothing but text and SGR, what each becomes in the history can be said without drawing it: the rows on the screen go first,
 //! then the lines, and the last screenful is drawn from the top of a cleared screen, which ends in the same picture.
 //!
-//! A line that is not of this kind ends the run. That fast and slow agree to the byte is a property test.
+//! A line's bytes go into the history as they are, SGR included, between sequences that make it start and end in default
+//! attributes; only tabs become blanks, and blanks at the end go. So the history's bytes depend on how the output was cut into
+//! feeds; what they mean does not.
+//!
+//! A line that is not of this kind ends the run. That fast and slow agree in every cell is a property test.
 
 use crate::history::{LINE_BYTES_MAX, is_blank};
 use crate::parse::{Decoded, ESC, Params, ascii_run, decode};
 use crate::screen::Screen;
-use crate::vt::{COMBINING_MAX, Modes, Style, apply_sgr, is_wrapped, width};
+use crate::vt::{COMBINING_MAX, Modes, Pen, Style, is_wrapped, width, write_link};
 use alacritty_terminal::index::Line;
-use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::term::cell::{Cell, Hyperlink};
 use alacritty_terminal::vte::ansi::{Color, NamedColor, StandardCharset};
-use memchr::{memchr, memchr_iter};
+use memchr::memchr_iter;
 
 /// A line this long takes the slow way: the history's cut of endless lines is made there.
 const FAST_LINE_BYTES_MAX: usize = LINE_BYTES_MAX / 8;
@@ -31,13 +35,13 @@ pub(crate) enum Flood {
 }
 
 /// The state before a line of the run.
-#[derive(Clone)]
+#[derive(Clone, Copy, Default)]
 struct Before {
     /// Where it starts in the input.
     input: usize,
     /// Length of the history before it.
     output: usize,
-    pen: Cell,
+    pen: Pen,
 }
 
 impl Screen {
@@ -52,9 +56,7 @@ impl Screen {
         if memchr_iter(b'\n', bytes).nth(2 * rows).is_none() {
             return Flood::TooShort;
         }
-        let mut run = Run::new(vt.cols(), &vt.grid.cursor.template);
-        let first = memchr(b'\n', bytes).unwrap_or(0);
-        if !run.line(&bytes[..first], &mut Vec::new()) {
+        if Run::new(vt.cols(), &vt.grid.cursor.template).line(bytes, &mut Vec::new()).is_none() {
             return Flood::NotHere;
         }
         let mut run = Run::new(vt.cols(), &vt.grid.cursor.template);
@@ -62,23 +64,18 @@ impl Screen {
         for row in 0..rows as i32 - 1 {
             vt.history.push_row(&vt.grid[Line(row)], Some(&vt.grid[Line(row + 1)]));
         }
-        let mut last: Vec<Before> = Vec::with_capacity(rows);
-        let (mut at, mut count) = (0, 0);
-        while let Some(length) = memchr(b'\n', &bytes[at..]) {
-            let here = Before { input: at, output: vt.history.bytes.len(), pen: run.pen.clone() };
-            if !run.line(&bytes[at..at + length], &mut vt.history.bytes) {
+        // A ring of the last screenful of lines, which are drawn in the end.
+        let mut last = vec![Before::default(); rows - 1];
+        let (mut at, mut count, mut place) = (0, 0, 0);
+        loop {
+            let here = Before { input: at, output: vt.history.bytes.len(), pen: run.pen };
+            let Some(length) = run.line(&bytes[at..], &mut vt.history.bytes) else {
                 vt.history.bytes.truncate(here.output);
                 break;
-            }
-            vt.history.bytes.push(b'\n');
-            // A ring of the last screenful of lines, which are drawn in the end.
-            let place = count % (rows - 1);
-            if place < last.len() {
-                last[place] = here
-            } else {
-                last.push(here)
-            }
-            at += length + 1;
+            };
+            last[place] = here;
+            place = if place + 1 == last.len() { 0 } else { place + 1 };
+            at += length;
             count += 1;
         }
         if count < rows {
@@ -86,9 +83,9 @@ impl Screen {
             (vt.history.lines, vt.history.open) = (before.1, before.2);
             return Flood::NotHere;
         }
-        let oldest = last.swap_remove(count % (rows - 1));
+        let oldest = last[place];
         vt.history.bytes.truncate(oldest.output);
-        vt.history.lines += count - (rows - 1);
+        vt.history.lines += count - last.len();
         vt.clear_for_flood(oldest.pen);
         Flood::Took(oldest.input)
     }
@@ -113,120 +110,111 @@ impl Screen {
     }
 }
 
-/// Encodes lines as the history would encode the rows they become.
+/// Brings lines into the history's form.
 struct Run {
     cols: usize,
-    pen: Cell,
-    /// What the line being written was last told.
-    style: Style,
+    pen: Pen,
+    /// Text has this link throughout: a sequence that changed it would end the run.
+    link: Option<Hyperlink>,
     /// The pen has default attributes.
     plain: bool,
-    /// The pen may differ from `style`.
-    fresh: bool,
 }
 
 /// A line being laid out.
-struct Place {
+struct Layout<'a> {
+    /// It and what follows it.
+    bytes: &'a [u8],
+    at: usize,
     column: usize,
-    /// Blanks before this length of the output stay.
-    floor: usize,
     /// How many marks may still be hung on the character before the cursor.
     marks: usize,
+    /// What comes before is in the output.
+    copied: usize,
+    /// Length that the output is to have: up to the last character that is not a trailing blank.
+    kept: usize,
+    /// No attributes are set there.
+    clean: bool,
 }
 
 impl Run {
     fn new(cols: usize, pen: &Cell) -> Run {
-        let mut run = Run { cols, pen: pen.clone(), style: Style::default(), plain: true, fresh: true };
+        let mut run = Run { cols, pen: Pen::of(pen), link: pen.hyperlink(), plain: true };
         run.note_pen();
         run
     }
 
+    #[inline]
     fn note_pen(&mut self) {
-        self.plain = Style::default().fits(&self.pen);
-        self.fresh = true;
+        self.plain = self.pen.is_plain() && self.link.is_none();
     }
 
-    /// Appends the line, without its end, and says whether that was possible.
     #[inline]
-    fn line(&mut self, line: &[u8], out: &mut Vec<u8>) -> bool {
-        let Some((b'\r', text)) = line.split_last() else {
+    fn is_clean(&self) -> bool {
+        self.plain && !self.pen.strange
+    }
+
+    /// Appends the first line of `bytes` and says how long it is, if that is possible.
+    #[inline]
+    fn line(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        let bytes = &bytes[..bytes.len().min(FAST_LINE_BYTES_MAX + 2)];
+        let ascii = ascii_run(bytes);
+        if self.plain && bytes[ascii..].starts_with(b"\r\n") {
+            let floor = if ascii > self.cols { (ascii - 1) / self.cols * self.cols + 1 } else { 0 };
+            let end = trimmed(bytes, floor, ascii);
+            out.extend_from_slice(&bytes[..end]);
+        } else if bytes.first() != Some(&b'\n') {
+            return self.mixed_line(bytes, ascii, out);
+        } else {
             // A bare line feed keeps the column, which only an empty line does not notice.
-            return line.is_empty();
-        };
-        if text.len() > FAST_LINE_BYTES_MAX {
-            return false;
+            out.push(b'\n');
+            return Some(1);
         }
-        let start = out.len();
-        if self.plain && ascii_run(text) == text.len() {
-            out.extend_from_slice(text);
-            let floor = if text.len() > self.cols { (text.len() - 1) / self.cols * self.cols + 1 } else { 0 };
-            trim(out, start + floor);
-            return true;
-        }
-        self.mixed_line(text, out)
+        out.push(b'\n');
+        Some(ascii + 2)
     }
 
-    fn mixed_line(&mut self, text: &[u8], out: &mut Vec<u8>) -> bool {
-        self.fresh = true;
-        let mut place = Place { column: 0, floor: out.len(), marks: 0 };
-        let mut at = 0;
-        while at < text.len() {
-            let rest = &text[at..];
-            let taken = match rest[0] {
-                0x20..=0x7e => self.ascii(&rest[..ascii_run(rest)], &mut place, out),
-                ESC => self.sgr(rest),
-                b'\t' => self.tab(&mut place, out),
-                0x80.. => self.char(rest, &mut place, out),
-                _ => None,
-            };
-            let Some(taken) = taken else { return false };
-            at += taken;
+    /// The same for a line that starts with that much ASCII.
+    fn mixed_line(&mut self, bytes: &[u8], ascii: usize, out: &mut Vec<u8>) -> Option<usize> {
+        let mut line = Layout { bytes, at: 0, column: 0, marks: 0, copied: 0, kept: out.len(), clean: true };
+        if !self.plain {
+            Style::default().change_to(self.pen.style(self.link.clone()), out);
         }
-        // The row that scrolls in at the line's end must be blank.
-        if self.pen.bg != PLAIN {
-            return false;
+        if ascii > 0 {
+            self.ascii(ascii, &mut line, out)?;
         }
-        trim(out, place.floor);
-        self.style.clear(out);
-        true
-    }
-
-    /// Tells the output about the pen if it changed.
-    #[inline]
-    fn ink(&mut self, out: &mut Vec<u8>) {
-        if self.fresh {
-            self.fresh = false;
-            if self.plain {
-                self.style.clear(out);
-            } else if !self.style.fits(&self.pen) {
-                self.style.change_to(Style::of(&self.pen), out);
+        while let Some(byte) = bytes.get(line.at) {
+            match byte {
+                0x20..=0x7e => self.ascii(ascii_run(&bytes[line.at..]), &mut line, out)?,
+                &ESC => line.at += self.sgr(&bytes[line.at..])?,
+                0x80.. => self.char(&mut line, out)?,
+                b'\t' => self.tab(&mut line, out)?,
+                b'\r' => return self.end(&line, out),
+                _ => return None,
             }
         }
+        None
     }
 
-    #[inline]
-    fn ascii(&mut self, run: &[u8], place: &mut Place, out: &mut Vec<u8>) -> Option<usize> {
-        self.ink(out);
-        place.marks = COMBINING_MAX;
-        let room = self.cols - place.column;
-        let start = out.len();
-        out.extend_from_slice(run);
-        if run.len() <= room {
-            place.column += run.len();
-        } else {
+    fn ascii(&mut self, length: usize, line: &mut Layout<'_>, out: &[u8]) -> Option<()> {
+        let start = line.at;
+        line.at += length;
+        line.marks = COMBINING_MAX;
+        let mut kept = if self.plain { trimmed(line.bytes, start, line.at) } else { line.at };
+        line.column += length;
+        if line.column > self.cols {
             // A row that scrolls in takes the background of the moment.
-            if self.pen.bg != PLAIN {
+            if self.pen.has_background() {
                 return None;
             }
-            let beyond = run.len() - room;
-            let full = (beyond - 1) / self.cols * self.cols;
-            place.column = beyond - full;
-            place.floor = place.floor.max(start + room + full + 1);
+            let full = (line.column - 1) / self.cols * self.cols;
+            line.column -= full;
+            // The row only exists because of its first cell.
+            kept = kept.max(line.at - line.column + 1);
         }
-        if !self.plain {
-            place.floor = out.len();
+        if kept > start {
+            line.keep(kept, self.is_clean(), out);
         }
-        Some(run.len())
+        Some(())
     }
 
     #[inline]
@@ -234,73 +222,100 @@ impl Run {
         let body = rest.strip_prefix(b"\x1b[")?;
         // Every other sequence is a reset.
         let reset = if body.first() == Some(&b'm') { 1 } else { 2 * usize::from(body.starts_with(b"0m")) };
-        if reset != 0 && self.pen.extra.is_none() {
-            self.pen = Cell::default();
-            (self.plain, self.fresh) = (true, true);
+        if reset != 0 {
+            (self.pen, self.plain) = (Pen::default(), self.link.is_none());
             return Some(2 + reset);
         }
-        let length = body.iter().position(|b| !matches!(b, b'0'..=b';'))?;
-        if body[length] != b'm' {
+        let (params, length) = Params::read(body);
+        if body.get(length) != Some(&b'm') {
             return None;
         }
-        apply_sgr(&mut self.pen, &Params::parse(&body[..length]));
+        self.pen.apply(&params);
         self.note_pen();
         Some(length + 3)
     }
 
     /// A tab skips cells, which stay blank.
-    fn tab(&mut self, place: &mut Place, out: &mut Vec<u8>) -> Option<usize> {
-        if !self.plain || place.column >= self.cols {
+    fn tab(&mut self, line: &mut Layout<'_>, out: &mut Vec<u8>) -> Option<()> {
+        if !self.is_clean() || line.column >= self.cols {
             return None;
         }
-        let next = (place.column / 8 + 1) * 8;
-        let next = next.min(self.cols - 1);
-        let spaces = next - place.column;
-        // At the last column a tab stays where it is; what follows would overwrite.
-        if spaces == 0 || next == self.cols - 1 {
+        let next = (line.column / 8 + 1) * 8;
+        // In the last column a tab stays where it is; what follows would overwrite.
+        if next >= self.cols - 1 {
             return None;
         }
-        self.ascii(&b"        "[..spaces], place, out)?;
-        place.marks = 0;
-        Some(1)
+        out.extend_from_slice(&line.bytes[line.copied..line.at]);
+        out.extend_from_slice(&b"        "[..next - line.column]);
+        line.at += 1;
+        (line.column, line.copied, line.marks) = (next, line.at, 0);
+        Some(())
     }
 
-    fn char(&mut self, rest: &[u8], place: &mut Place, out: &mut Vec<u8>) -> Option<usize> {
-        let Decoded::Char(c, length) = decode(rest) else { return None };
-        let columns = width(c);
+    #[inline]
+    fn char(&mut self, line: &mut Layout<'_>, out: &[u8]) -> Option<()> {
+        let Decoded::Char(c, length) = decode(&line.bytes[line.at..]) else { return None };
         if c < '\u{a0}' {
             return None;
         }
+        let columns = width(c);
+        line.at += length;
         if columns == 0 {
             // It takes the looks of what it hangs on, whatever the pen became since.
-            place.marks = place.marks.checked_sub(1)?;
-            out.extend_from_slice(&rest[..length]);
-            return Some(length);
-        }
-        self.ink(out);
-        place.marks = COMBINING_MAX;
-        out.extend_from_slice(&rest[..length]);
-        place.column += columns;
-        if place.column > self.cols {
-            if self.pen.bg != PLAIN {
-                return None;
+            line.marks = line.marks.checked_sub(1)?;
+        } else {
+            line.marks = COMBINING_MAX;
+            line.column += columns;
+            if line.column > self.cols {
+                if self.pen.has_background() {
+                    return None;
+                }
+                line.column = columns;
             }
-            place.column = columns;
-            place.floor = out.len();
         }
-        if !self.plain {
-            place.floor = out.len();
+        line.keep(line.at, self.is_clean(), out);
+        Some(())
+    }
+
+    /// Ends the line, which is at a carriage return.
+    fn end(&mut self, line: &Layout<'_>, out: &mut Vec<u8>) -> Option<usize> {
+        // The row that scrolls in must be blank.
+        if line.bytes.get(line.at + 1) != Some(&b'\n') || self.pen.has_background() {
+            return None;
         }
-        Some(length)
+        match line.kept.checked_sub(out.len()) {
+            Some(more) => out.extend_from_slice(&line.bytes[line.copied..line.copied + more]),
+            None => out.truncate(line.kept),
+        }
+        if !line.clean {
+            out.extend_from_slice(b"\x1b[m");
+            if self.link.is_some() {
+                write_link(None, out);
+            }
+        }
+        out.push(b'\n');
+        // The next line starts without it.
+        self.pen.strange = false;
+        Some(line.at + 2)
     }
 }
 
-/// Drops blanks at the end, as far as `floor`.
-#[inline]
-fn trim(out: &mut Vec<u8>, floor: usize) {
-    while out.len() > floor && out.last() == Some(&b' ') {
-        out.pop();
+impl Layout<'_> {
+    /// What comes before `to` is not to be cut off.
+    #[inline]
+    fn keep(&mut self, to: usize, clean: bool, out: &[u8]) {
+        self.kept = out.len() + (to - self.copied);
+        self.clean = clean;
     }
+}
+
+/// Where `bytes[from..to]` ends without the blanks at its end.
+#[inline]
+fn trimmed(bytes: &[u8], from: usize, mut to: usize) -> usize {
+    while to > from && bytes[to - 1] == b' ' {
+        to -= 1;
+    }
+    to
 }
 
 #[cfg(test)]

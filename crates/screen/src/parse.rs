@@ -147,6 +147,16 @@ pub(crate) struct Csi {
 }
 
 impl Csi {
+    /// The sequence at the start of `bytes` if it is complete and has nothing but numbers and a final byte, as nearly all
+    /// have, and its length.
+    #[inline]
+    pub(crate) fn plain(bytes: &[u8]) -> Option<(Csi, usize)> {
+        let body = bytes.strip_prefix(b"\x1b[")?;
+        let (params, length) = Params::read(body);
+        let last = *body.get(length).filter(|last| (0x40..=0x7e).contains(*last))?;
+        Some((Csi { prefix: 0, params, intermediate: 0, last }, length + 3))
+    }
+
     /// Parses the bytes between `ESC [` and the end; `None` for what a terminal ignores. Controls inside are skipped: the
     /// caller has executed them.
     #[inline]
@@ -186,23 +196,27 @@ impl Params {
         Params { values: [0; PARAMS_MAX], joined: 0, count: 0 }
     }
 
-    /// The numbers of a sequence that has nothing but numbers.
+    /// The numbers at the start of `bytes`, and how many bytes they are.
     #[inline]
-    pub(crate) fn parse(text: &[u8]) -> Params {
+    pub(crate) fn read(bytes: &[u8]) -> (Params, usize) {
         let mut params = Params::none();
-        let mut value = 0u16;
-        for byte in text {
-            if byte.is_ascii_digit() {
-                value = value.saturating_mul(10).saturating_add(u16::from(byte - b'0'));
-            } else {
-                params.push(value, *byte == b':');
+        let (mut value, mut at) = (0u32, 0);
+        while let Some(byte) = bytes.get(at) {
+            let digit = u32::from(byte.wrapping_sub(b'0'));
+            if digit < 10 {
+                value = (value * 10 + digit).min(u16::MAX.into());
+            } else if matches!(byte, b';' | b':') {
+                params.push(value as u16, *byte == b':');
                 value = 0;
+            } else {
+                break;
             }
+            at += 1;
         }
-        if !text.is_empty() {
-            params.push(value, false);
+        if at > 0 {
+            params.push(value as u16, false);
         }
-        params
+        (params, at)
     }
 
     #[inline]
@@ -278,7 +292,8 @@ pub(crate) fn ascii_run(bytes: &[u8]) -> usize {
         // A byte below 0x20 borrows into its high bit; 0x7f overflows into it when one is added.
         let odd = (word.wrapping_sub(ONES * 0x20) | word | word.wrapping_add(ONES)) & HIGH;
         if odd != 0 {
-            break;
+            // Borrows and carries only reach bytes behind the first odd one.
+            return at + odd.trailing_zeros() as usize / 8;
         }
         at += 8;
     }

@@ -2,7 +2,7 @@
 
 use crate::fast::Flood;
 use crate::marks::{Mark, Reply, TerminalColors};
-use crate::parse::{Boundary, Decoded, ESC, State, ascii_run, controls_within, decode, is_cancelled};
+use crate::parse::{Boundary, Csi, Decoded, ESC, State, ascii_run, controls_within, decode, is_cancelled};
 use crate::vt::{Modes, Vt, kept_lines};
 use holdfast_types::{Offset, Size};
 
@@ -205,6 +205,13 @@ impl Screen {
                     at += length;
                 }
                 ESC => {
+                    if let Some((csi, length)) = Csi::plain(rest).filter(|(_, length)| *length <= SEQUENCE_BYTES_MAX) {
+                        at += length;
+                        self.vt.at = end - (bytes.len() - at) as u64;
+                        self.vt.csi(&csi);
+                        self.vt.last_char = None;
+                        continue;
+                    }
                     let mut boundary = Boundary::new();
                     let Some(length) = boundary.find(rest) else {
                         self.hold(rest, boundary);

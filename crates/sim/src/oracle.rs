@@ -7,9 +7,11 @@
 //! 2. What is typed arrives once and in the order of its source, and in the end all of it, unless its terminal died or the
 //!    input was flushed.
 //! 3. A screen at an offset is what the whole output up to there makes; behind a gap, what the output since the gap makes.
+//!    Not where more was typed since the last keyframe than the log holds: then sizes that changed in between are lost.
 //! 4. Nobody without progress holds the program longer than `STALL_MS`.
-//! 5. A query is answered once, in the end, when nothing was [`Oracle::disturbed`] around it; and never more often than
-//!    once for each such disturbance besides.
+//! 5. A query is answered once, in the end, when nothing disturbed it: no crash, departure, flush or gap, nobody left
+//!    behind, and no repaint of the terminal that answers, from a while before it to a while after. And it is answered at
+//!    most once more for each such disturbance.
 //! 6. Nothing is written under another fence than the newest.
 //! 7. In the end the size is that of the attached terminal that typed last.
 
@@ -49,6 +51,8 @@ pub struct Oracle {
     arrived: BTreeMap<u8, u32>,
     flushed: BTreeSet<Token>,
     pub(crate) newest_fence: u64,
+    /// More was typed without a host than the log holds: where the sizes changed is not known any more.
+    pub(crate) sizes_lost: bool,
     /// The program spoke before any host followed: nothing was held for the first one.
     pub(crate) unwatched: bool,
     /// The connection that typed last, and everything that connections are.

@@ -4,16 +4,16 @@
 //! a condition with a generous deadline; random tests print their seed and take another one from `HOLDFAST_SEED`.
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
-// mod alien;
+mod alien;
 mod crowd;
-// mod damage;
+mod damage;
 mod ends;
 mod environment;
 mod home;
 mod keys;
 mod leaving;
-// mod limits;
-// mod noise;
+mod limits;
+mod noise;
 mod programs;
 mod queries;
 mod random;
@@ -21,4 +21,4 @@ mod scrollback;
 mod storm;
 mod stuck;
 mod terminal;
-// mod thousand;
+mod thousand;

@@ -1,5 +1,6 @@
 //! A client's connection to a keeper.
 
+use holdfast_abi::address::Address;
 use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, ToKeeper, Token, VERSION, Welcome};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
@@ -69,19 +70,10 @@ impl Keeper {
     }
 }
 
-/// Connects a sequenced-packet socket, however long its path is.
+/// Connects a sequenced-packet socket.
 fn connect(path: &Path) -> io::Result<OwnedFd> {
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    match SocketAddrUnix::new(path) {
-        Ok(address) => rustix::net::connect(&socket, &address)?,
-        Err(_) => {
-            let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-                return Err(io::ErrorKind::InvalidInput.into());
-            };
-            let dir = std::fs::File::open(dir)?;
-            let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
-            rustix::net::connect(&socket, &SocketAddrUnix::new(&*Path::new(&short).join(name))?)?;
-        }
-    }
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(Address::of(path)?.path())?)?;
     Ok(socket)
 }

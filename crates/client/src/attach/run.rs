@@ -318,8 +318,7 @@ impl<'a> Attached<'a> {
         if header.state.load(Ordering::Acquire) == STATE_ENDED {
             self.over = Some(Exit::from_wait_status(header.status.load(Ordering::Relaxed) as i32));
         } else {
-            let keeper = rustix::process::Pid::from_raw(header.keeper_pid as i32);
-            if keeper.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()) {
+            if lives(header.keeper_pid) {
                 self.end = Some(AttachEnd::Detached);
                 return;
             }
@@ -448,6 +447,16 @@ fn attach_params(options: &AttachOptions, terminal: &Terminal, size: Size, resum
 
 fn token(answer: &AttachAnswer) -> Option<[u8; 16]> {
     u128::from_str_radix(&answer.token, 16).ok().map(u128::to_be_bytes)
+}
+
+/// Whether a process runs; one that has ended and was not collected yet does not.
+fn lives(pid: u32) -> bool {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let Some(process) = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return false;
+    };
+    let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&Duration::ZERO.try_into().expect("nought fits")));
+    matches!(ended, Ok(0))
 }
 
 /// Descriptors that become readable when the window changes, and when we are told to go.

@@ -4,7 +4,7 @@
 //! next byte; otherwise only when a quarter of the ring is unseen. After a large wake we look away for a few milliseconds,
 //! so that a flood is taken in large bites.
 
-use super::{Session, Typed, read_log};
+use super::{Session, State, Typed, read_log};
 use crate::clients::Client;
 use crate::link::{Link, LinkError};
 use holdfast_abi::protocol::{
@@ -38,6 +38,11 @@ const RETRY: Duration = Duration::from_secs(1);
 const SLICES_AT_ONCE: u32 = 4;
 /// Frames handled before other sessions get their turn.
 const FRAMES_AT_ONCE: u32 = 64;
+
+thread_local! {
+    /// Where slices of output are copied to, for all sessions in turn.
+    static SLICE: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+}
 
 /// Serves a keeper until it is gone, then records the end. A connection that broke while the keeper lives is taken up again.
 pub async fn drive(session: Rc<Session>) {
@@ -275,10 +280,12 @@ impl Session {
     pub(crate) fn drain_log(&self, link: &Link) -> io::Result<()> {
         let mut state = self.state.borrow_mut();
         state.timers.drain = None;
-        let Some(ring) = &state.ring else { return Ok(()) };
+        let State { ring: Some(ring), picture, log_seen, .. } = &mut *state else { return Ok(()) };
         let log_head = ring.header().log_head.load(std::sync::atomic::Ordering::Acquire);
-        let news = read_log(ring, state.log_seen, log_head);
-        state.log_seen = log_head;
+        // Before the keeper may overwrite them.
+        picture.take_sizes(ring);
+        let news = read_log(ring, *log_seen, log_head);
+        *log_seen = log_head;
         link.send(ToKeeper::Drained { position: log_head })?;
         let clients = &mut state.clients;
         let typist = news.typists.into_iter().rev().find(|connection| clients.by_connection(*connection).is_some());
@@ -353,16 +360,17 @@ impl super::State {
     pub(crate) fn feed(&mut self, slices: u32, more: &mut bool) -> Vec<Reply> {
         let mut replies = Vec::new();
         let Some(ring) = &self.ring else { return replies };
-        let mut buffer = Vec::new();
         *more = true;
-        for _ in 0..slices {
-            let step = self.picture.step(ring, &mut buffer);
-            replies.extend(step.replies);
-            if !step.more {
-                *more = false;
-                break;
+        SLICE.with_borrow_mut(|slice| {
+            for _ in 0..slices {
+                let step = self.picture.step(ring, slice);
+                replies.extend(step.replies);
+                if !step.more {
+                    *more = false;
+                    break;
+                }
             }
-        }
+        });
         replies
     }
 }

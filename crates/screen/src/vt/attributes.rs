@@ -1,9 +1,7 @@
-//! Cell attributes: reading SGR, writing SGR.
+//! Cell attributes, and SGR to write them.
 
-use super::Vt;
-use crate::parse::Params;
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
-use alacritty_terminal::vte::ansi::{Color, NamedColor, Rgb};
+use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
 /// Alacritty's cells have no blink; this bit of theirs is free.
 pub(crate) const BLINK: Flags = Flags::from_bits_retain(1 << 15);
@@ -18,8 +16,8 @@ pub(crate) const STYLE: Flags = Flags::INVERSE
     .union(Flags::ALL_UNDERLINES)
     .union(BLINK);
 
-const FOREGROUND: Color = Color::Named(NamedColor::Foreground);
-const BACKGROUND: Color = Color::Named(NamedColor::Background);
+pub(super) const FOREGROUND: Color = Color::Named(NamedColor::Foreground);
+pub(super) const BACKGROUND: Color = Color::Named(NamedColor::Background);
 
 /// What a terminal was last told about attributes, or is to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +98,7 @@ pub(crate) fn link(id: &str, uri: &str) -> Hyperlink {
     Hyperlink::new(Some(id), uri.to_owned())
 }
 
-fn write_link(link: Option<&Hyperlink>, out: &mut Vec<u8>) {
+pub(crate) fn write_link(link: Option<&Hyperlink>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\x1b]8;");
     if let Some(link) = link {
         if !link.id().is_empty() {
@@ -201,109 +199,5 @@ fn write_color(color: Color, base: u32, out: &mut Vec<u8>) {
                 write_number(part.into(), out);
             }
         }
-    }
-}
-
-impl Vt {
-    /// The SGR part of the pen.
-    pub(crate) fn sgr(&mut self, params: &Params) {
-        apply_sgr(&mut self.grid.cursor.template, params);
-    }
-}
-
-/// Applies an SGR sequence to a pen.
-pub(crate) fn apply_sgr(pen: &mut Cell, params: &Params) {
-    let values = params.all();
-    if values.is_empty() {
-        return reset(pen);
-    }
-    let mut at = 0;
-    while at < values.len() {
-        let group = params.group(at);
-        let mut used = group.len();
-        match values[at] {
-            0 => reset(pen),
-            1 => pen.flags.insert(Flags::BOLD),
-            2 => pen.flags.insert(Flags::DIM),
-            3 => pen.flags.insert(Flags::ITALIC),
-            4 => underline(pen, group.get(1).copied().unwrap_or(1)),
-            5 | 6 => pen.flags.insert(BLINK),
-            7 => pen.flags.insert(Flags::INVERSE),
-            8 => pen.flags.insert(Flags::HIDDEN),
-            9 => pen.flags.insert(Flags::STRIKEOUT),
-            21 => underline(pen, 2),
-            22 => pen.flags.remove(Flags::BOLD | Flags::DIM),
-            23 => pen.flags.remove(Flags::ITALIC),
-            24 => pen.flags.remove(Flags::ALL_UNDERLINES),
-            25 => pen.flags.remove(BLINK),
-            27 => pen.flags.remove(Flags::INVERSE),
-            28 => pen.flags.remove(Flags::HIDDEN),
-            29 => pen.flags.remove(Flags::STRIKEOUT),
-            n @ 30..=37 => pen.fg = Color::Indexed((n - 30) as u8),
-            n @ 90..=97 => pen.fg = Color::Indexed((n - 90 + 8) as u8),
-            n @ 40..=47 => pen.bg = Color::Indexed((n - 40) as u8),
-            n @ 100..=107 => pen.bg = Color::Indexed((n - 100 + 8) as u8),
-            39 => pen.fg = FOREGROUND,
-            49 => pen.bg = BACKGROUND,
-            59 => pen.set_underline_color(None),
-            n @ (38 | 48 | 58) => {
-                let (color, taken) = color(params, at);
-                used = taken;
-                if let Some(color) = color {
-                    match n {
-                        38 => pen.fg = color,
-                        48 => pen.bg = color,
-                        _ => pen.set_underline_color(Some(color)),
-                    }
-                }
-            }
-            _ => {}
-        }
-        at += used.max(1);
-    }
-}
-
-fn reset(pen: &mut Cell) {
-    pen.fg = FOREGROUND;
-    pen.bg = BACKGROUND;
-    pen.flags = Flags::empty();
-    if pen.extra.is_some() {
-        pen.set_underline_color(None);
-    }
-}
-
-fn underline(pen: &mut Cell, kind: u16) {
-    pen.flags.remove(Flags::ALL_UNDERLINES);
-    pen.flags.insert(match kind {
-        0 => Flags::empty(),
-        2 => Flags::DOUBLE_UNDERLINE,
-        3 => Flags::UNDERCURL,
-        4 => Flags::DOTTED_UNDERLINE,
-        5 => Flags::DASHED_UNDERLINE,
-        _ => Flags::UNDERLINE,
-    });
-}
-
-/// The colour of 38, 48 or 58 at `at`, in either notation, and how many values it took.
-fn color(params: &Params, at: usize) -> (Option<Color>, usize) {
-    let values = params.all();
-    let group = params.group(at);
-    let byte = |value: u16| value.min(255) as u8;
-    let rgb = |r: u16, g: u16, b: u16| Some(Color::Spec(Rgb { r: byte(r), g: byte(g), b: byte(b) }));
-    if group.len() > 1 {
-        let color = match group {
-            [_, 5, index, ..] => Some(Color::Indexed(byte(*index))),
-            [_, 2, r, g, b] => rgb(*r, *g, *b),
-            [_, 2, _, r, g, b, ..] => rgb(*r, *g, *b),
-            _ => None,
-        };
-        return (color, group.len());
-    }
-    match values.get(at + 1..) {
-        Some([5, index, ..]) => (Some(Color::Indexed(byte(*index))), 3),
-        Some([2, r, g, b, ..]) => (rgb(*r, *g, *b), 5),
-        Some([5, ..]) => (None, 2),
-        Some([2, rest @ ..]) => (None, 2 + rest.len()),
-        _ => (None, 1),
     }
 }

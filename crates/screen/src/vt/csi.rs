@@ -19,7 +19,7 @@ impl Vt {
         }
     }
 
-    fn csi(&mut self, csi: &Csi) {
+    pub(crate) fn csi(&mut self, csi: &Csi) {
         let params = &csi.params;
         match (csi.prefix, csi.intermediate, csi.last) {
             (0, 0, _) => self.csi_plain(csi),

@@ -1,6 +1,6 @@
 //! Changing cells: scrolling, erasing, inserting, deleting.
 
-use super::{Vt, is_wrapped};
+use super::{Pen, Vt, is_wrapped};
 use alacritty_terminal::grid::{Dimensions, Row};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
@@ -240,11 +240,12 @@ impl Vt {
     }
 
     /// Blanks the screen for a flood's last screenful: the cursor at its top, writing with `pen`.
-    pub(crate) fn clear_for_flood(&mut self, pen: Cell) {
-        self.grid.cursor.template = Cell::default();
+    pub(crate) fn clear_for_flood(&mut self, pen: Pen) {
+        let mut template = std::mem::take(&mut self.grid.cursor.template);
+        pen.paint(&mut template);
         let rows = self.rows() as i32;
         self.grid.reset_region(Line(0)..Line(rows));
-        self.grid.cursor.template = pen;
+        self.grid.cursor.template = template;
         self.grid.cursor.point = super::point(0, 0);
     }
 }

@@ -10,13 +10,15 @@ mod cursor;
 mod edit;
 mod modes;
 mod osc;
+mod pen;
 mod print;
 mod reply;
 mod resize;
 
-pub(crate) use attributes::{STYLE, Style, apply_sgr, link, write_number};
+pub(crate) use attributes::{STYLE, Style, link, write_link, write_number};
 pub(crate) use modes::{Keyboard, Modes};
 pub(crate) use osc::{BACKGROUND, CURSOR, FOREGROUND};
+pub(crate) use pen::{Pen, apply_sgr};
 pub(crate) use print::{COMBINING_MAX, width};
 pub(crate) use resize::kept_lines;
 

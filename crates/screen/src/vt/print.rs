@@ -13,10 +13,19 @@ pub(crate) const COMBINING_MAX: usize = 16;
 /// Columns a character takes: 0, 1 or 2, as xterm.js counts with Unicode 11.
 #[inline]
 pub(crate) fn width(c: char) -> usize {
-    if c < '\u{300}' {
+    // What most text is made of, for speed.
+    match c {
         // Soft hyphen: xterm.js gives it a column, unicode-width none.
-        return 1;
+        ..'\u{300}' => 1,
+        // Greek and Cyrillic; dashes and quotes; arrows and mathematics; boxes and blocks.
+        '\u{370}'..'\u{483}' | '\u{2010}'..'\u{2028}' | '\u{2190}'..'\u{231a}' | '\u{2500}'..'\u{25fd}' => 1,
+        // Kana; Han; Hangul.
+        '\u{3041}'..'\u{3097}' | '\u{4e00}'..'\u{a000}' | '\u{ac00}'..'\u{d7a4}' => 2,
+        _ => table_width(c),
     }
+}
+
+fn table_width(c: char) -> usize {
     c.width().unwrap_or(0).min(2)
 }
 
@@ -185,5 +194,17 @@ impl Vt {
         self.split_wide(row, column, column + 1, &spacer);
         spacer.flags.insert(Flags::LEADING_WIDE_CHAR_SPACER);
         self.grid[Line(row as i32)][Column(column)] = spacer;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_characters_are_as_wide_as_the_table_says() {
+        for c in '\u{300}'..=char::MAX {
+            assert_eq!(width(c), table_width(c), "{c:?}");
+        }
     }
 }

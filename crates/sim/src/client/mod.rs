@@ -68,6 +68,7 @@ pub(crate) struct Client {
     update_asked: Option<u64>,
     resume_asked: Option<u64>,
     keys: Keys,
+    window_changed: bool,
     pub over: bool,
 }
 
@@ -101,6 +102,7 @@ impl Client {
             update_asked: None,
             resume_asked: None,
             keys: Keys::new(ctx.rng.u64(1 << 32..), 0),
+            window_changed: false,
             over: false,
         }
     }
@@ -164,6 +166,10 @@ impl Client {
                 self.read_keeper(ctx);
                 if self.line.is_none() && host_is_up && ctx.chance(30) {
                     self.host_is_back(ctx);
+                }
+                if std::mem::take(&mut self.window_changed) {
+                    let size = ctx.terminals[self.terminal].size;
+                    self.update(ctx, Some(size), None);
                 }
                 self.read_keys(ctx);
                 self.retry_keys(ctx);
@@ -326,9 +332,7 @@ impl Client {
     /// Its window has another size.
     pub fn window_has_changed(&mut self, ctx: &mut Ctx, size: Size) {
         ctx.terminals[self.terminal].size = size;
-        if self.is_attached() {
-            self.update(ctx, Some(size), None);
-        }
+        self.window_changed = true;
     }
 
     fn update(&mut self, ctx: &mut Ctx, size: Option<Size>, answers: Option<Answers>) {

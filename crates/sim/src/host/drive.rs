@@ -38,6 +38,7 @@ impl Host {
         if !self.greeted {
             return self.greet(ctx);
         }
+        self.heard = true;
         for _ in 0..FRAMES_AT_ONCE {
             match ctx.net.hear(self.wire) {
                 Heard::Frame(bytes) => match FromKeeper::decode(&bytes) {
@@ -148,6 +149,7 @@ impl Host {
     pub(super) fn drain_log(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
         self.timers.drain = None;
         let log_head = self.ring.header().log_head.load(Ordering::Acquire);
+        self.picture.take_sizes(&self.ring);
         let news = read_log(&self.ring, self.log_seen, log_head);
         self.log_seen = log_head;
         self.say(ctx, ToKeeper::Drained { position: log_head })?;

@@ -41,6 +41,8 @@ pub(crate) struct Host {
     dir: PathBuf,
     wire: usize,
     greeted: bool,
+    /// It has heard who is attached: a host listens to clients after that.
+    heard: bool,
     /// It dies at the so-manieth frame or file from now.
     pub fuse: Option<u32>,
     ring: Ring,
@@ -70,6 +72,7 @@ impl Host {
             dir: dir.to_owned(),
             wire,
             greeted: false,
+            heard: false,
             fuse: None,
             ring,
             picture: Picture::new(dir, size, HISTORY_LINES),
@@ -88,7 +91,7 @@ impl Host {
 
     /// Whether it serves the session.
     pub fn is_up(&self) -> bool {
-        self.greeted
+        self.greeted && self.heard
     }
 
     /// It is gone: its wires hang up.
@@ -129,7 +132,7 @@ impl Host {
         if let Heard::Frame(bytes) = ctx.net.hear(self.wire) {
             match FromKeeper::decode(&bytes) {
                 Ok(FromKeeper::Welcome(welcome)) => {
-                    self.connected(welcome);
+                    self.connected(ctx, welcome);
                     self.greeted = true;
                     self.begin(ctx)?;
                 }
@@ -140,10 +143,12 @@ impl Host {
     }
 
     /// As `Session::connected`.
-    fn connected(&mut self, welcome: Welcome) {
+    fn connected(&mut self, ctx: &mut Ctx, welcome: Welcome) {
         self.log_seen = self.picture.log_position();
         self.size = Size::clamped(welcome.cols, welcome.rows);
         if !self.picture.take_sizes(&self.ring) {
+            ctx.note(format_args!("host: the log was overwritten, sizes are lost"));
+            ctx.oracle.sizes_lost = true;
             self.picture.resized(welcome.head, self.size);
             self.log_seen = welcome.log_head;
         }
@@ -152,6 +157,9 @@ impl Host {
 
     /// Invariant 3: the screen as it is now, and its history, against the truth.
     pub fn compare(&mut self, ctx: &mut Ctx, with_history: bool) {
+        if ctx.oracle.sizes_lost {
+            return;
+        }
         let gap = self.picture.gap();
         let from = gap.map_or(0, |gap| gap.to);
         let history = with_history.then(|| self.picture.history(HISTORY_LINES).encoded);

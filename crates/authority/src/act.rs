@@ -1,0 +1,346 @@
+//! Acts and their records: who did what, with what outcome, and what it changed.
+//!
+//! A [`Record`] says both what happened ([`Act`]) and what that changed ([`Change`]). The state of an authority is nothing
+//! but the changes of its records, one behind the other.
+
+use crate::actor::{Actor, ActorId};
+use crate::authority::State;
+use crate::grants::{Grant, GrantId};
+use crate::hex;
+use crate::journal::Link;
+use crate::proof::Proof;
+use crate::refusal::Refusal;
+use crate::rights::{Right, Rights};
+use crate::turn::{Frozen, OperatorId, Turn, Waiting};
+use holdfast_types::{Fence, Offset, SessionId, SessionName, Size, TimeMs};
+use serde::{Deserialize, Serialize};
+
+/// Who did it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// The host by itself: a time passed, a segment began.
+    Host,
+    /// An actor.
+    Actor(Actor),
+}
+
+impl By {
+    /// The actor, where it was one.
+    #[must_use]
+    pub fn actor(&self) -> Option<&Actor> {
+        match self {
+            By::Host => None,
+            By::Actor(actor) => Some(actor),
+        }
+    }
+}
+
+/// Typed bytes; in JSON a text where they are one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "KeysText", try_from = "KeysText")]
+pub struct Keys(pub Vec<u8>);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum KeysText {
+    Text(String),
+    Raw { hex: String },
+}
+
+impl From<Keys> for KeysText {
+    fn from(keys: Keys) -> KeysText {
+        match String::from_utf8(keys.0) {
+            Ok(text) => KeysText::Text(text),
+            Err(error) => KeysText::Raw { hex: hex::text(error.as_bytes()) },
+        }
+    }
+}
+
+impl TryFrom<KeysText> for Keys {
+    type Error = hex::HexError;
+
+    fn try_from(text: KeysText) -> Result<Keys, hex::HexError> {
+        match text {
+            KeysText::Text(text) => Ok(Keys(text.into_bytes())),
+            KeysText::Raw { hex } => hex::bytes(&hex).map(Keys).ok_or(hex::HexError(2)),
+        }
+    }
+}
+
+/// A burst of typing, and where in the output it fell.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Burst {
+    /// Output head before its first byte.
+    pub from: Offset,
+    /// Output head before its last byte.
+    pub to: Offset,
+    /// How many bytes.
+    pub len: u64,
+    /// The bytes; none: the terminal's echo was off, so they are not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Keys>,
+}
+
+/// What a revocation is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Revoke {
+    /// One grant.
+    Grant(GrantId),
+    /// Everything an actor holds: its grants and its class default.
+    Actor(ActorId),
+}
+
+/// What an actor can ask for: the content it signs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// The turn, if it is free.
+    Take,
+    /// The turn, when its holder lets go or is idle.
+    Request,
+    /// No longer wait for the turn.
+    Withdraw,
+    /// Hand the turn over.
+    Give {
+        /// To whom.
+        to: Actor,
+    },
+    /// Let go of the turn.
+    Release,
+    /// The turn, now.
+    Seize {
+        /// And the tree stands still.
+        freeze: bool,
+        /// Why, for the record and for who loses it.
+        reason: String,
+    },
+    /// A frozen tree goes on.
+    Thaw,
+    /// Pass rights on.
+    Grant {
+        /// To whom.
+        to: Actor,
+        /// What.
+        rights: Rights,
+        /// Until when; none: as long as the giver holds them.
+        until: Option<TimeMs>,
+    },
+    /// Take rights back.
+    Revoke(Revoke),
+    /// Run a command.
+    Run {
+        /// Its key: the same key runs once.
+        key: String,
+        /// What is typed.
+        command: String,
+    },
+    /// Another size of the terminal.
+    Resize {
+        /// Columns and rows.
+        size: Size,
+    },
+    /// A signal.
+    Signal {
+        /// Its number.
+        number: u8,
+        /// 0 the foreground group, 1 the child's group, 2 the tree.
+        target: u8,
+    },
+    /// Another name.
+    Rename {
+        /// The new one.
+        name: SessionName,
+    },
+    /// Let go of operators; the session goes on.
+    Detach {
+        /// Which.
+        operators: Vec<OperatorId>,
+    },
+    /// End the tree.
+    End {
+        /// From HUP to KILL.
+        grace_ms: u32,
+    },
+    /// Any other operation of the table.
+    Operation {
+        /// Its name on the wire.
+        name: String,
+        /// The right its row names.
+        right: Right,
+        /// What it needs of the turn.
+        turn: TurnNeed,
+        /// What tells its parameters from others, for the record.
+        detail: String,
+    },
+}
+
+/// What an act needs of the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnNeed {
+    /// It writes: whoever does it has the turn, and takes it where it is free.
+    Takes,
+    /// It is refused while another has the turn, and takes nothing.
+    Respects,
+    /// It has nothing to do with the turn.
+    Ignores,
+}
+
+impl Ask {
+    /// The right it needs and what it needs of the turn; none: turn and grants, which have rules of their own.
+    #[must_use]
+    pub fn needs(&self) -> Option<(Right, TurnNeed)> {
+        match self {
+            Ask::Take | Ask::Request | Ask::Withdraw | Ask::Give { .. } | Ask::Release => None,
+            Ask::Seize { .. } | Ask::Thaw | Ask::Grant { .. } | Ask::Revoke(_) => None,
+            Ask::Run { .. } => Some((Right::Run, TurnNeed::Takes)),
+            Ask::Resize { .. } => Some((Right::Type, TurnNeed::Respects)),
+            Ask::Signal { .. } => Some((Right::Signal, TurnNeed::Respects)),
+            Ask::Rename { .. } | Ask::Detach { .. } => Some((Right::Configure, TurnNeed::Ignores)),
+            Ask::End { .. } => Some((Right::End, TurnNeed::Ignores)),
+            Ask::Operation { right, turn, .. } => Some((*right, *turn)),
+        }
+    }
+
+    /// It reaches into the session's tree or terminal.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        match self.needs() {
+            Some((_, TurnNeed::Takes | TurnNeed::Respects)) => true,
+            Some((_, TurnNeed::Ignores)) | None => false,
+        }
+    }
+}
+
+/// What passed by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lapse {
+    /// The grace of operators that were cut off, or of a holder that is not attached.
+    Grace,
+    /// An idle holder's turn, to the first in the queue.
+    Idle,
+    /// The turn was free and somebody waited.
+    Next,
+    /// Grants whose time was over.
+    Grants,
+    /// The holder's right to write.
+    Rights,
+    /// Operators' right to observe.
+    Observers,
+    /// Requests of actors that may no longer write or are gone.
+    Requests,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    /// A segment of the journal begins.
+    Header {
+        /// Whose journal it is.
+        session: SessionId,
+        /// The end of the segment before.
+        previous: Option<Link>,
+        /// The state at its end, so that older segments can go.
+        state: Option<Box<State>>,
+    },
+    /// The session was started.
+    Started,
+    /// A new life of the session began.
+    Began,
+    /// A host came back to a session that went on without it.
+    Restarted,
+    /// An actor attached.
+    Attached(OperatorId),
+    /// A cut-off operator is back, by the same stream.
+    Resumed(OperatorId),
+    /// An operator left.
+    Left(OperatorId),
+    /// An operator's connection broke.
+    CutOff(OperatorId),
+    /// Bytes were typed.
+    Typed(Burst),
+    /// Something was asked for.
+    Asked(Ask),
+    /// Something passed by itself.
+    Lapsed(Lapse),
+}
+
+impl Act {
+    /// It reaches into the session's tree or terminal: output after it may be its doing.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        match self {
+            Act::Typed(_) => true,
+            Act::Asked(ask) => ask.writes(),
+            Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Lapsed(_) => false,
+            Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => false,
+        }
+    }
+}
+
+/// What an act came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was allowed.
+    Done,
+    /// It was not.
+    Refused(Refusal),
+}
+
+/// One change of the state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// The turn is now this; a new fence is the record's.
+    Turn(Turn),
+    /// A request waits.
+    Waits(Waiting),
+    /// An actor's request no longer waits.
+    WaitsNoMore(ActorId),
+    /// The tree stands still, or goes on.
+    Freeze(Option<Frozen>),
+    /// An operator is attached.
+    Here(OperatorId, Actor),
+    /// An operator was cut off.
+    Away(OperatorId),
+    /// An operator is no more.
+    Gone(OperatorId),
+    /// Rights were passed on.
+    Granted(Grant),
+    /// A grant is no more.
+    Dropped(GrantId),
+    /// An actor's class default counts no longer.
+    Barred(ActorId),
+    /// Another life.
+    Incarnation(u32),
+}
+
+/// One act with everything the journal keeps of it, but for its place in the chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// When.
+    pub time_ms: TimeMs,
+    /// Output head at that moment.
+    pub at: Offset,
+    /// Who.
+    pub by: By,
+    /// What.
+    pub act: Act,
+    /// The fence it was done under; for a change of turn the new one.
+    pub fence: Fence,
+    /// In which life of the session.
+    pub incarnation: u32,
+    /// What it came to.
+    pub outcome: Outcome,
+    /// What it changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// The actor's signature over what it asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+}

@@ -1,0 +1,222 @@
+//! What happened, what to do about it, and what to answer.
+
+use crate::act::{Ask, Burst, Record};
+use crate::actor::{Actor, Handle};
+use crate::grants::GrantId;
+use crate::proof::Proof;
+use crate::refusal::Refusal;
+use crate::rights::Rights;
+use crate::turn::OperatorId;
+use holdfast_types::{Fence, Offset, TimeMs};
+
+/// When, by the host's clock and by the session's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Now.
+    pub time_ms: TimeMs,
+    /// The output head.
+    pub at: Offset,
+}
+
+/// Who speaks, and through which attachment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Who, proven.
+    pub actor: Actor,
+    /// The operator it is attached as; none: a single request.
+    pub operator: Option<OperatorId>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The session was started by this actor.
+    Started {
+        /// Who gets the first grant.
+        by: Actor,
+    },
+    /// A new life of the session began; nobody is attached to it yet.
+    Began {
+        /// Its number.
+        incarnation: u32,
+    },
+    /// This host came back to a session that went on without it.
+    Restarted {
+        /// The newest fence the keeper has.
+        keeper_fence: Fence,
+    },
+    /// An actor wants to attach.
+    Attached {
+        /// Who.
+        by: Actor,
+        /// Its number, from [`Authority::next_operator`](crate::Authority::next_operator).
+        operator: OperatorId,
+    },
+    /// A cut-off operator is back and its connection to the keeper never broke: what it wrote meanwhile counts.
+    Resumed {
+        /// Who.
+        by: Actor,
+        /// As whom it was attached.
+        operator: OperatorId,
+    },
+    /// An operator left.
+    Left {
+        /// Which.
+        operator: OperatorId,
+    },
+    /// An operator's connection broke.
+    CutOff {
+        /// Which.
+        operator: OperatorId,
+    },
+    /// Bytes came to be typed, through the host.
+    Typed {
+        /// Who.
+        by: Caller,
+        /// The fence its writer knew; none: it follows no fences.
+        fence: Option<Fence>,
+        /// The bytes.
+        burst: Burst,
+    },
+    /// Bytes were typed at the keeper, which recorded them first.
+    Wrote {
+        /// Under which fence.
+        fence: Fence,
+        /// The bytes.
+        burst: Burst,
+    },
+    /// An actor asks for something.
+    Asked {
+        /// Who.
+        by: Caller,
+        /// What.
+        ask: Ask,
+        /// Its signature, which the host has verified.
+        proof: Option<Proof>,
+    },
+    /// Time passed.
+    Tick,
+}
+
+/// Whom to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Every operator.
+    All,
+    /// One.
+    One(OperatorId),
+}
+
+/// What operators are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The turn has another holder, or none.
+    Turn {
+        /// Who.
+        holder: Option<Handle>,
+    },
+    /// Somebody asks for the turn.
+    Requested {
+        /// Who.
+        by: Handle,
+    },
+    /// The turn was seized.
+    Seized {
+        /// By whom.
+        by: Handle,
+        /// From whom.
+        from: Option<Handle>,
+        /// Why.
+        reason: String,
+    },
+    /// The tree stands still.
+    Frozen {
+        /// By whom.
+        by: Handle,
+    },
+    /// The tree goes on.
+    Thawed {
+        /// By whom.
+        by: Handle,
+    },
+    /// This operator's rights are now these.
+    Rights {
+        /// What it may do.
+        rights: Rights,
+    },
+}
+
+/// What to do, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Write this to the journal before anything that follows.
+    Record(Box<Record>),
+    /// Tell the keeper: this is the newest fence, and this operator writes under it; none: nobody but the host.
+    Fence {
+        /// The fence.
+        fence: Fence,
+        /// The writer.
+        writer: Option<OperatorId>,
+    },
+    /// Drop queued input and what the terminal has unread.
+    FlushInput {
+        /// Under this fence.
+        fence: Fence,
+    },
+    /// Stop the whole tree.
+    Freeze,
+    /// Let the tree go on.
+    Thaw,
+    /// Hand the typed bytes to the keeper.
+    Forward {
+        /// Under this fence.
+        fence: Fence,
+    },
+    /// Do what was asked.
+    Perform {
+        /// Under this fence.
+        fence: Fence,
+    },
+    /// Cut this operator off: it may no longer observe.
+    Expel {
+        /// Which.
+        operator: OperatorId,
+    },
+    /// Say so.
+    Tell {
+        /// To whom.
+        to: Audience,
+        /// What.
+        notice: Notice,
+    },
+}
+
+/// What came of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It is so.
+    Done,
+    /// The caller has the turn.
+    Turn {
+        /// Under this fence.
+        fence: Fence,
+    },
+    /// The caller waits for the turn.
+    Waiting {
+        /// How many are before it.
+        before: u32,
+    },
+    /// The grant that was made.
+    Granted(GrantId),
+    /// The grants that fell.
+    Revoked(Vec<GrantId>),
+}
+
+/// An answer, and what to do before giving it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What came of it.
+    pub reply: Result<Reply, Refusal>,
+    /// What to do, in order.
+    pub effects: Vec<Effect>,
+}

@@ -1,0 +1,181 @@
+//! Refusals: answers with a stable code, data for programs and a line for people.
+//!
+//! A text says who holds the turn and, at most, how to ask for it. It never tells how to get past the refusal.
+
+use crate::actor::Actor;
+use crate::grants::GrantId;
+use crate::rights::{Right, Rights};
+use holdfast_types::{Fence, TimeMs};
+use serde::{Deserialize, Serialize};
+
+/// The rule that denied an act. The words are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The actor's envelope does not have the right now.
+    Envelope,
+    /// What a human holds is taken from it by humans only.
+    HumansFirst,
+    /// Neither giver, nor receiver, nor as wide as what would be revoked.
+    OwnGrants,
+    /// A frozen session is thawed by who froze it, or by a human.
+    Freezer,
+}
+
+impl Rule {
+    /// The stable word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Rule::Envelope => "envelope",
+            Rule::HumansFirst => "humans_first",
+            Rule::OwnGrants => "own_grants",
+            Rule::Freezer => "freezer",
+        }
+    }
+}
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case", tag = "code")]
+pub enum Refusal {
+    /// Somebody else has the turn.
+    #[error("{by} has the turn")]
+    TurnHeld {
+        /// Who.
+        by: Actor,
+    },
+    /// The write was made under a fence that is no longer the newest.
+    #[error("the turn has changed since this was written")]
+    FenceStale {
+        /// The newest.
+        newest: Fence,
+    },
+    /// The actor may not do that.
+    #[error("denied: {right}, by rule {}", rule.word())]
+    Denied {
+        /// The right it would need.
+        right: Right,
+        /// What denied it.
+        rule: Rule,
+    },
+    /// The session is frozen.
+    #[error("{by} has frozen the session")]
+    Frozen {
+        /// By whom.
+        by: Actor,
+    },
+    /// The session is not frozen.
+    #[error("the session is not frozen")]
+    NotFrozen,
+    /// Only the holder of the turn can do that.
+    #[error("the turn is not yours")]
+    NotHolder,
+    /// The operator is not attached, or is another actor's.
+    #[error("not attached")]
+    NotAttached,
+    /// There is no such grant now.
+    #[error("there is no grant {grant}")]
+    NoSuchGrant {
+        /// Which was meant.
+        grant: GrantId,
+    },
+    /// A grant wider than its giver's envelope.
+    #[error("you do not hold {missing}, so you cannot pass it on")]
+    TooWide {
+        /// What the giver does not hold.
+        missing: Rights,
+    },
+    /// A grant that would outlast its giver's envelope.
+    #[error("you do not hold that for so long, so you cannot pass it on for so long")]
+    TooLong {
+        /// How long it could last.
+        until: TimeMs,
+    },
+    /// A grant of nothing, or one that would have ended already.
+    #[error("that would grant nothing")]
+    EmptyGrant,
+    /// A bound of the session is reached.
+    #[error("too many {what}, at most {max}")]
+    TooMany {
+        /// Of what.
+        what: String,
+        /// The bound.
+        max: u32,
+    },
+}
+
+impl Refusal {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Refusal::TurnHeld { .. } => "turn_held",
+            Refusal::FenceStale { .. } => "fence_stale",
+            Refusal::Denied { .. } => "denied",
+            Refusal::Frozen { .. } => "frozen",
+            Refusal::NotFrozen => "not_frozen",
+            Refusal::NotHolder => "not_holder",
+            Refusal::NotAttached => "not_attached",
+            Refusal::NoSuchGrant { .. } => "no_such_grant",
+            Refusal::TooWide { .. } => "too_wide",
+            Refusal::TooLong { .. } => "too_long",
+            Refusal::EmptyGrant => "empty_grant",
+            Refusal::TooMany { .. } => "too_many",
+        }
+    }
+
+    /// What a person can do about it; may be empty.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Refusal::TurnHeld { .. } => "ask for it: request",
+            Refusal::FenceStale { .. } => "look at the screen again before you go on",
+            Refusal::NotAttached => "attach again",
+            Refusal::Denied { .. }
+            | Refusal::Frozen { .. }
+            | Refusal::NotFrozen
+            | Refusal::NotHolder
+            | Refusal::NoSuchGrant { .. }
+            | Refusal::TooWide { .. }
+            | Refusal::TooLong { .. }
+            | Refusal::EmptyGrant
+            | Refusal::TooMany { .. } => "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::ActorId;
+
+    #[test]
+    fn codes_travel_as_they_are_named_and_no_text_tells_how_to_get_past() {
+        let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
+        let denied = [Rule::Envelope, Rule::HumansFirst, Rule::OwnGrants, Rule::Freezer];
+        let mut all = vec![
+            Refusal::TurnHeld { by: by.clone() },
+            Refusal::FenceStale { newest: Fence(3) },
+            Refusal::Frozen { by },
+            Refusal::NotFrozen,
+            Refusal::NotHolder,
+            Refusal::NotAttached,
+            Refusal::NoSuchGrant { grant: GrantId(1) },
+            Refusal::TooWide { missing: Right::End.into() },
+            Refusal::TooLong { until: 5 },
+            Refusal::EmptyGrant,
+            Refusal::TooMany { what: "requests".into(), max: 64 },
+        ];
+        all.extend(denied.map(|rule| Refusal::Denied { right: Right::Type, rule }));
+        for refusal in all {
+            let json = serde_json::to_value(&refusal).unwrap();
+            assert_eq!(json["code"], refusal.code());
+            assert_eq!(serde_json::from_value::<Refusal>(json).unwrap(), refusal);
+            let text = format!("{refusal} {}", refusal.hint());
+            for recipe in ["seize", "take it", "take over", "--", "force", "revoke", "grant yourself", "HOLDFAST", "thaw"] {
+                assert!(!text.contains(recipe), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A thousand sessions come and go, and leave nothing behind.
+
+use crate::home::{Home, gone, until};
+use crate::random::Random;
+use crate::terminal::{Terminal, open_files};
+use holdfast_client::Incoming;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{EndParams, NewParams, SessionView};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const SESSIONS: usize = 1000;
+/// Requests under way at once: what one connection may have open at a host.
+const AT_ONCE: usize = 64;
+
+fn names(dir: &Path) -> BTreeSet<String> {
+    std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+/// Asks for all of them, a few at a time, and gives the answers.
+fn call_all<O: holdfast_wire::Operation>(home: &Home, all: &[O::Params]) -> Vec<O::Answer> {
+    let mut host = home.connect().unwrap();
+    let mut answers = Vec::new();
+    let mut asked = 0;
+    while answers.len() < all.len() {
+        while asked < all.len() && asked - answers.len() < AT_ONCE {
+            host.ask::<O>(&all[asked], &[]).unwrap();
+            asked += 1;
+        }
+        if let Incoming::Answer { result, .. } = host.receive().unwrap() {
+            answers.push(serde_json::from_value(result.unwrap()).unwrap());
+        }
+    }
+    answers
+}
+
+#[test]
+fn a_thousand_sessions_leave_no_process_descriptor_or_file() {
+    let mut random = Random::from_seed();
+    let home = Home::new();
+    home.session("warm", "exit 0");
+    home.run(&["wait", "warm"]);
+    let host = home.host_pid();
+    let (files, run) = (open_files(host), names(&home.join("run")));
+    let new = |n: usize| NewParams {
+        name: Some(format!("s{n}").parse().unwrap()),
+        command: vec!["/bin/sleep".into(), "100000".into()],
+        cwd: "/".into(),
+        env: vec![format!("HOLDFAST_HOME={}", home.path().display())],
+        ring_bytes: Some(256 * 1024),
+        ..NewParams::default()
+    };
+    let started = call_all::<op::New>(&home, &(0..SESSIONS).map(new).collect::<Vec<_>>());
+    let pids: Vec<u32> = started.iter().flat_map(|s: &SessionView| [s.pid, s.keeper_pid]).collect();
+    assert!(pids.iter().all(|pid| *pid > 0 && !gone(*pid)));
+    for round in 0..8 {
+        let name = format!("s{}", random.below(SESSIONS as u64));
+        let (terminal, mut client) = Terminal::attached(&home, &name, "80x24");
+        match round % 3 {
+            0 => terminal.types(crate::terminal::DETACH),
+            1 => client.kill(),
+            _ => drop(terminal),
+        }
+        client.wait();
+    }
+    home.kill_host();
+    let again = home.json(&["ls"]);
+    assert_eq!(again.as_array().unwrap().len(), SESSIONS, "all of them outlive a host");
+    let host = home.host_pid();
+    let ends: Vec<EndParams> =
+        started.iter().map(|s| EndParams { session: s.id.to_string(), grace_ms: 2000 }).collect();
+    call_all::<op::End>(&home, &ends);
+    until("the last process", || pids.iter().all(|pid| gone(*pid)).then_some(()));
+    until("the last descriptor", || (open_files(host) <= files).then_some(()));
+    until("the last socket", || (names(&home.join("run")) == run).then_some(()));
+    until("nobody but the host", || (home.processes() == [host]).then_some(()));
+    let zombies = std::fs::read_to_string(format!("/proc/{host}/task/{host}/children")).unwrap();
+    assert_eq!(zombies, "");
+    assert_eq!(names(&home.join("sessions")).len(), SESSIONS + 1, "the records of the ended ones");
+    for entry in std::fs::read_dir(home.join("sessions")).unwrap().flatten() {
+        let odd: Vec<_> = names(&entry.path()).into_iter().filter(|name| name.ends_with(".new")).collect();
+        assert!(odd.is_empty(), "{odd:?}");
+    }
+}
