@@ -11,7 +11,7 @@
 //! | 0x02 | Follow | any | u64 position, u8 flags |
 //! | 0x03 | Ack | any | u64 position |
 //! | 0x04 | Sleep | any | u64 position, u64 wake_at |
-//! | 0x05 | Tty | client | u8 flags, list path, then up to eight lists: byte patterns |
+//! | 0x05 | Tty | client | u8 flags, list path, then up to eight lists: byte patterns, none empty |
 //! | 0x06 | TtyBack | client | |
 //! | 0x07 | Input | any | u64 fence, u64 stream, u64 seq, bytes (at most 4096) |
 //! | 0x08 | Resize | any | u64 fence, u16 columns, u16 rows |
@@ -298,7 +298,7 @@ impl<'a> ToKeeper<'a> {
                     if take.0.is_empty() {
                         break;
                     }
-                    *slot = take.counted().filter(|p| p.len() <= PATTERN_BYTES_MAX)?;
+                    *slot = take.counted().filter(|p| (1..=PATTERN_BYTES_MAX).contains(&p.len()))?;
                 }
                 ToKeeper::Tty { flags, path, patterns }
             }
