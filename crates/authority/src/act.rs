@@ -204,6 +204,29 @@ impl Ask {
         }
     }
 
+    /// Its word, for lists and metrics.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Ask::Take => "take",
+            Ask::Request => "request",
+            Ask::Withdraw => "withdraw",
+            Ask::Give { .. } => "give",
+            Ask::Release => "release",
+            Ask::Seize { .. } => "seize",
+            Ask::Thaw => "thaw",
+            Ask::Grant { .. } => "grant",
+            Ask::Revoke(_) => "revoke",
+            Ask::Run { .. } => "run",
+            Ask::Resize { .. } => "resize",
+            Ask::Signal { .. } => "signal",
+            Ask::Rename { .. } => "rename",
+            Ask::Detach { .. } => "detach",
+            Ask::End { .. } => "end",
+            Ask::Operation { name, .. } => name,
+        }
+    }
+
     /// It reaches into the session's tree or terminal.
     #[must_use]
     pub fn writes(&self) -> bool {

@@ -150,7 +150,9 @@ mod tests {
         let handle: Handle = "agent:claude-2".parse().unwrap();
         assert_eq!((handle.class(), handle.name()), (ActorClass::Agent, "claude-2"));
         assert_eq!(handle.to_string(), "agent:claude-2");
-        for bad in ["ann", "robot:x", "human:", "human:Ann", "human:a b", "human:a:b", &format!("human:{}", "a".repeat(33))] {
+        for bad in
+            ["ann", "robot:x", "human:", "human:Ann", "human:a b", "human:a:b", &format!("human:{}", "a".repeat(33))]
+        {
             assert!(bad.parse::<Handle>().is_err(), "{bad}");
         }
     }

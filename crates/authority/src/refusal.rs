@@ -173,7 +173,9 @@ mod tests {
             assert_eq!(json["code"], refusal.code());
             assert_eq!(serde_json::from_value::<Refusal>(json).unwrap(), refusal);
             let text = format!("{refusal} {}", refusal.hint());
-            for recipe in ["seize", "take it", "take over", "--", "force", "revoke", "grant yourself", "HOLDFAST", "thaw"] {
+            for recipe in
+                ["seize", "take it", "take over", "--", "force", "revoke", "grant yourself", "HOLDFAST", "thaw"]
+            {
                 assert!(!text.contains(recipe), "{text}");
             }
         }

@@ -143,10 +143,9 @@ impl FromStr for Rights {
     fn from_str(text: &str) -> Result<Rights, RightsError> {
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let right = |word: &str| Right::EACH.iter().find(|right| right.word() == word);
-        words.map(|word| right(word).copied().ok_or_else(|| RightsError(word.chars().take(32).collect()))).try_fold(
-            Rights::NONE,
-            |all, right| Ok(all.and(right?.into())),
-        )
+        words
+            .map(|word| right(word).copied().ok_or_else(|| RightsError(word.chars().take(32).collect())))
+            .try_fold(Rights::NONE, |all, right| Ok(all.and(right?.into())))
     }
 }
 
@@ -185,7 +184,10 @@ impl Envelope {
     /// What is held at a moment.
     #[must_use]
     pub fn rights(&self, now: TimeMs) -> Rights {
-        Right::EACH.iter().filter(|right| self.until[**right as usize] > now).fold(Rights::NONE, |all, r| all.and((*r).into()))
+        Right::EACH
+            .iter()
+            .filter(|right| self.until[**right as usize] > now)
+            .fold(Rights::NONE, |all, r| all.and((*r).into()))
     }
 
     /// How long all of these last together; 0 where one is not held at all.

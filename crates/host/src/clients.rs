@@ -84,13 +84,21 @@ impl Clients {
         self.all.iter_mut().find(|c| c.connection == Some(connection))
     }
 
+    /// The number of the client that gives this one and its connection. The connection counts for more: after a crash of
+    /// the host a client speaks before it knows its new number.
+    pub fn number(&self, id: u32, connection: Option<u32>) -> Option<u32> {
+        let by_connection = self.all.iter().find(|c| connection.is_some() && c.connection == connection);
+        let by_id = || self.all.iter().find(|c| c.id == id && (connection.is_none() || c.connection.is_none()));
+        by_connection.or_else(by_id).map(|c| c.id)
+    }
+
     /// One by its token.
     pub fn by_token(&mut self, token: &Token) -> Option<&mut Client> {
         self.all.iter_mut().find(|c| c.token == *token)
     }
 
     /// How many.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.all.len()
     }
 
@@ -227,6 +235,16 @@ mod tests {
         assert!(both.sizes(2) && !both.sizes(1));
         let watched = clients(&[("80x24", false), ("40x10", true)]);
         assert!(watched.sizes(1) && !watched.sizes(2));
+    }
+
+    #[test]
+    fn a_client_with_a_number_of_the_last_host_is_not_taken_for_another() {
+        let mut clients = clients(&[("80x24", false), ("40x10", false)]);
+        assert_eq!(clients.number(1, Some(2)), Some(2));
+        assert_eq!(clients.number(1, Some(9)), None, "not announced yet");
+        assert_eq!(clients.number(1, None), Some(1));
+        clients.unlinked();
+        assert_eq!(clients.number(1, Some(9)), Some(1));
     }
 
     #[test]

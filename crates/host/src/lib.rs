@@ -8,6 +8,7 @@ mod history;
 mod link;
 mod picture;
 mod registry;
+mod room;
 mod serve;
 mod session;
 mod spawn;
@@ -89,6 +90,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     registry.recover().await?;
     let server = Rc::new(serve::Server::new(registry));
     let listener = bind(&home.host_socket())?;
+    let mut spare = room::Spare::keep();
     println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());
     let mut clearing = tokio::time::interval(Duration::from_millis((config.ended_keep_ms / 2).clamp(500, CLEAR_EVERY_MS)));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
@@ -100,11 +102,8 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
                 Ok((stream, _)) => {
                     tokio::task::spawn_local(Rc::clone(&server).serve(stream));
                 }
-                Err(error) => {
-                    // Out of descriptors: those who are connected go on; newcomers wait.
-                    eprintln!("holdfast host: a client could not be accepted: {error}");
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
+                // Out of descriptors: those who are connected go on; newcomers are told.
+                Err(error) => spare.turn_away(&listener, &error).await,
             },
             _ = clearing.tick() => server.registry.clear_old(now_ms()),
             () = server.stop.notified() => break,

@@ -12,7 +12,7 @@
 //! A line that is not of this kind ends the run. That fast and slow agree in every cell is a property test.
 
 use crate::history::{LINE_BYTES_MAX, is_blank};
-use crate::parse::{Decoded, ESC, Params, ascii_run, decode};
+use crate::parse::{Decoded, ESC, Params, ascii_end, decode, numbers_end};
 use crate::screen::Screen;
 use crate::vt::{COMBINING_MAX, Modes, Pen, Style, is_wrapped, width, write_link};
 use alacritty_terminal::index::Line;
@@ -111,6 +111,8 @@ impl Screen {
 }
 
 /// Brings lines into the history's form.
+///
+/// Lines are skimmed: what a sequence sets is only looked at where something depends on it.
 struct Run {
     cols: usize,
     pen: Pen,
@@ -118,19 +120,23 @@ struct Run {
     link: Option<Hyperlink>,
     /// The pen has default attributes.
     plain: bool,
+    /// Where the line's sequences start.
+    sequences: Vec<usize>,
 }
 
 /// A line being laid out.
 struct Layout<'a> {
     /// It and what follows it.
     bytes: &'a [u8],
-    at: usize,
-    column: usize,
-    /// How many marks may still be hung on the character before the cursor.
-    marks: usize,
+    /// What comes before this place stays; behind it are only blanks, which may be trailing ones, and sequences.
+    solid: usize,
+    /// The pen is the one of this place, and `kept` is right for what comes before it.
+    settled: usize,
+    /// How many sequences come before that place.
+    applied: usize,
     /// What comes before is in the output.
     copied: usize,
-    /// Length that the output is to have: up to the last character that is not a trailing blank.
+    /// Length that the output is to have.
     kept: usize,
     /// No attributes are set there.
     clean: bool,
@@ -138,17 +144,15 @@ struct Layout<'a> {
 
 impl Run {
     fn new(cols: usize, pen: &Cell) -> Run {
-        let mut run = Run { cols, pen: Pen::of(pen), link: pen.hyperlink(), plain: true };
+        let mut run = Run { cols, pen: Pen::of(pen), link: pen.hyperlink(), plain: true, sequences: Vec::new() };
         run.note_pen();
         run
     }
 
-    #[inline]
     fn note_pen(&mut self) {
         self.plain = self.pen.is_plain() && self.link.is_none();
     }
 
-    #[inline]
     fn is_clean(&self) -> bool {
         self.plain && !self.pen.strange
     }
@@ -157,130 +161,141 @@ impl Run {
     #[inline]
     fn line(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         let bytes = &bytes[..bytes.len().min(FAST_LINE_BYTES_MAX + 2)];
-        let ascii = ascii_run(bytes);
+        let ascii = ascii_end(bytes, 0);
         if self.plain && bytes[ascii..].starts_with(b"\r\n") {
             let floor = if ascii > self.cols { (ascii - 1) / self.cols * self.cols + 1 } else { 0 };
-            let end = trimmed(bytes, floor, ascii);
-            out.extend_from_slice(&bytes[..end]);
-        } else if bytes.first() != Some(&b'\n') {
-            return self.mixed_line(bytes, ascii, out);
-        } else {
+            out.extend_from_slice(&bytes[..trimmed(bytes, floor, ascii)]);
+            out.push(b'\n');
+            return Some(ascii + 2);
+        }
+        if bytes.first() == Some(&b'\n') {
             // A bare line feed keeps the column, which only an empty line does not notice.
             out.push(b'\n');
             return Some(1);
         }
-        out.push(b'\n');
-        Some(ascii + 2)
+        self.mixed_line(bytes, out)
     }
 
-    /// The same for a line that starts with that much ASCII.
-    fn mixed_line(&mut self, bytes: &[u8], ascii: usize, out: &mut Vec<u8>) -> Option<usize> {
-        let mut line = Layout { bytes, at: 0, column: 0, marks: 0, copied: 0, kept: out.len(), clean: true };
+    fn mixed_line(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        self.sequences.clear();
+        let mut line = Layout::new(bytes, out.len());
         if !self.plain {
             Style::default().change_to(self.pen.style(self.link.clone()), out);
         }
-        if ascii > 0 {
-            self.ascii(ascii, &mut line, out)?;
-        }
-        while let Some(byte) = bytes.get(line.at) {
-            match byte {
-                0x20..=0x7e => self.ascii(ascii_run(&bytes[line.at..]), &mut line, out)?,
-                &ESC => line.at += self.sgr(&bytes[line.at..])?,
-                0x80.. => self.char(&mut line, out)?,
-                b'\t' => self.tab(&mut line, out)?,
-                b'\r' => return self.end(&line, out),
-                _ => return None,
-            }
-        }
-        None
-    }
-
-    fn ascii(&mut self, length: usize, line: &mut Layout<'_>, out: &[u8]) -> Option<()> {
-        let start = line.at;
-        line.at += length;
-        line.marks = COMBINING_MAX;
-        let mut kept = if self.plain { trimmed(line.bytes, start, line.at) } else { line.at };
-        line.column += length;
-        if line.column > self.cols {
-            // A row that scrolls in takes the background of the moment.
-            if self.pen.has_background() {
+        let cols = self.cols;
+        // Marks: how many may still be hung on the character before the cursor.
+        let (mut at, mut column, mut marks) = (0, 0, 0);
+        loop {
+            let byte = *bytes.get(at)?;
+            if (0x20..0x7f).contains(&byte) {
+                let start = at;
+                at = ascii_end(bytes, at);
+                column += at - start;
+                marks = COMBINING_MAX;
+                if column > cols {
+                    column -= (column - 1) / cols * cols;
+                    self.wrapped(at + 1 - column, &mut line, out)?;
+                }
+                let end = trimmed(bytes, start, at);
+                if end > start {
+                    line.solid = line.solid.max(end);
+                }
+            } else if byte == ESC {
+                self.sequences.push(at);
+                at = sgr_end(bytes, at)?;
+            } else if byte >= 0x80 {
+                let Decoded::Char(c @ '\u{a0}'.., length) = decode(&bytes[at..]) else { return None };
+                at += length;
+                let columns = width(c);
+                column += columns;
+                // A mark takes the looks of what it hangs on, whatever the pen became since.
+                marks = if columns == 0 { marks.checked_sub(1)? } else { COMBINING_MAX };
+                if column > cols {
+                    column = columns;
+                    self.wrapped(at, &mut line, out)?;
+                }
+                line.solid = at;
+            } else if byte == b'\t' {
+                column = self.tab(at, column, &mut line, out)?;
+                at += 1;
+                marks = 0;
+            } else if bytes[at..].starts_with(b"\r\n") {
+                self.end(at, &mut line, out)?;
+                return Some(at + 2);
+            } else {
                 return None;
             }
-            let full = (line.column - 1) / self.cols * self.cols;
-            line.column -= full;
-            // The row only exists because of its first cell.
-            kept = kept.max(line.at - line.column + 1);
         }
-        if kept > start {
-            line.keep(kept, self.is_clean(), out);
-        }
-        Some(())
     }
 
-    #[inline]
-    fn sgr(&mut self, rest: &[u8]) -> Option<usize> {
-        let body = rest.strip_prefix(b"\x1b[")?;
-        // Every other sequence is a reset.
-        let reset = if body.first() == Some(&b'm') { 1 } else { 2 * usize::from(body.starts_with(b"0m")) };
-        if reset != 0 {
-            (self.pen, self.plain) = (Pen::default(), self.link.is_none());
-            return Some(2 + reset);
-        }
-        let (params, length) = Params::read(body);
-        if body.get(length) != Some(&b'm') {
-            return None;
-        }
-        self.pen.apply(&params);
-        self.note_pen();
-        Some(length + 3)
+    /// The text wrapped into a row whose first cell ends at `first`, and which must wrap again.
+    #[cold]
+    #[inline(never)]
+    fn wrapped(&mut self, first: usize, line: &mut Layout<'_>, out: &[u8]) -> Option<()> {
+        line.solid = first;
+        self.settle(first, line, out);
+        // A row that scrolls in takes the background of the moment.
+        (!self.pen.has_background()).then_some(())
     }
 
-    /// A tab skips cells, which stay blank.
-    fn tab(&mut self, line: &mut Layout<'_>, out: &mut Vec<u8>) -> Option<()> {
-        if !self.is_clean() || line.column >= self.cols {
-            return None;
+    /// Brings the pen up to `to`, and keeps blanks on the way that can be seen.
+    fn settle(&mut self, to: usize, line: &mut Layout<'_>, out: &[u8]) {
+        if line.solid > line.settled {
+            let mut end = self.sequences.len();
+            while end > line.applied && self.sequences[end - 1] >= line.solid {
+                end -= 1;
+            }
+            // Nothing before a reset matters.
+            let reset = (line.applied..end).rev().find(|at| is_reset(&line.bytes[self.sequences[*at]..]));
+            if reset.is_some() {
+                (self.pen, self.plain) = (Pen::default(), self.link.is_none());
+            }
+            for at in reset.map_or(line.applied, |reset| reset + 1)..end {
+                self.apply(&line.bytes[self.sequences[at]..]);
+            }
+            (line.settled, line.applied) = (line.solid, end);
+            line.keep(self.is_clean(), out);
         }
-        let next = (line.column / 8 + 1) * 8;
-        // In the last column a tab stays where it is; what follows would overwrite.
-        if next >= self.cols - 1 {
-            return None;
-        }
-        out.extend_from_slice(&line.bytes[line.copied..line.at]);
-        out.extend_from_slice(&b"        "[..next - line.column]);
-        line.at += 1;
-        (line.column, line.copied, line.marks) = (next, line.at, 0);
-        Some(())
-    }
-
-    #[inline]
-    fn char(&mut self, line: &mut Layout<'_>, out: &[u8]) -> Option<()> {
-        let Decoded::Char(c, length) = decode(&line.bytes[line.at..]) else { return None };
-        if c < '\u{a0}' {
-            return None;
-        }
-        let columns = width(c);
-        line.at += length;
-        if columns == 0 {
-            // It takes the looks of what it hangs on, whatever the pen became since.
-            line.marks = line.marks.checked_sub(1)?;
-        } else {
-            line.marks = COMBINING_MAX;
-            line.column += columns;
-            if line.column > self.cols {
-                if self.pen.has_background() {
-                    return None;
+        while line.settled < to {
+            if line.bytes[line.settled] == ESC {
+                line.settled += self.apply(&line.bytes[line.settled..]);
+                line.applied += 1;
+            } else {
+                line.settled += 1;
+                if !self.plain {
+                    line.keep(false, out);
                 }
-                line.column = columns;
             }
         }
-        line.keep(line.at, self.is_clean(), out);
-        Some(())
     }
 
-    /// Ends the line, which is at a carriage return.
-    fn end(&mut self, line: &Layout<'_>, out: &mut Vec<u8>) -> Option<usize> {
+    /// Applies the SGR sequence that `bytes` start with and returns its length.
+    fn apply(&mut self, bytes: &[u8]) -> usize {
+        let (params, length) = Params::read(&bytes[2..]);
+        self.pen.apply(&params);
+        self.note_pen();
+        length + 3
+    }
+
+    /// A tab skips cells, which stay blank. Returns the column it leads to.
+    fn tab(&mut self, at: usize, column: usize, line: &mut Layout<'_>, out: &mut Vec<u8>) -> Option<usize> {
+        self.settle(at, line, out);
+        let next = (column / 8 + 1) * 8;
+        // In the last column a tab stays where it is; what follows would overwrite.
+        if !self.is_clean() || next >= self.cols - 1 {
+            return None;
+        }
+        out.extend_from_slice(&line.bytes[line.copied..at]);
+        out.extend_from_slice(&b"        "[..next - column]);
+        (line.settled, line.copied) = (at + 1, at + 1);
+        Some(next)
+    }
+
+    /// Ends the line, whose text ends at `at`.
+    fn end(&mut self, at: usize, line: &mut Layout<'_>, out: &mut Vec<u8>) -> Option<()> {
+        self.settle(at, line, out);
         // The row that scrolls in must be blank.
-        if line.bytes.get(line.at + 1) != Some(&b'\n') || self.pen.has_background() {
+        if self.pen.has_background() {
             return None;
         }
         match line.kept.checked_sub(out.len()) {
@@ -296,17 +311,34 @@ impl Run {
         out.push(b'\n');
         // The next line starts without it.
         self.pen.strange = false;
-        Some(line.at + 2)
+        Some(())
     }
 }
 
 impl Layout<'_> {
-    /// What comes before `to` is not to be cut off.
-    #[inline]
-    fn keep(&mut self, to: usize, clean: bool, out: &[u8]) {
-        self.kept = out.len() + (to - self.copied);
+    fn new(bytes: &[u8], kept: usize) -> Layout<'_> {
+        Layout { bytes, solid: 0, settled: 0, applied: 0, copied: 0, kept, clean: true }
+    }
+
+    /// What comes before the settled place is not to be cut off.
+    fn keep(&mut self, clean: bool, out: &[u8]) {
+        self.kept = out.len() + (self.settled - self.copied);
         self.clean = clean;
     }
+}
+
+/// Where the sequence at `at` ends, if it is SGR.
+#[inline]
+fn sgr_end(bytes: &[u8], at: usize) -> Option<usize> {
+    if bytes.get(at + 1) != Some(&b'[') {
+        return None;
+    }
+    let end = numbers_end(bytes, at + 2);
+    (bytes.get(end) == Some(&b'm')).then_some(end + 1)
+}
+
+fn is_reset(sequence: &[u8]) -> bool {
+    sequence.starts_with(b"\x1b[m") || sequence.starts_with(b"\x1b[0m")
 }
 
 /// Where `bytes[from..to]` ends without the blanks at its end.
@@ -333,8 +365,15 @@ mod tests {
     #[test]
     fn plain_lines_are_a_flood() {
         let bottom = "\n\n\n\n\n";
-        for line in ["a line\r\n", "\n", "\x1b[31mred\x1b[m\r\n", "漢字 é\r\n", "a\tb\r\n", "\x1b[44m x \x1b[49m\r\n", "e\u{301}\r\n"]
-        {
+        for line in [
+            "a line\r\n",
+            "\n",
+            "\x1b[31mred\x1b[m\r\n",
+            "漢字 é\r\n",
+            "a\tb\r\n",
+            "\x1b[44m x \x1b[49m\r\n",
+            "e\u{301}\r\n",
+        ] {
             assert!(floods(bottom, line), "{line:?}");
         }
         let long = format!("{}\r\n", "longer than the row ".repeat(9));

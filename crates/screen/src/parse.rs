@@ -200,23 +200,25 @@ impl Params {
     #[inline]
     pub(crate) fn read(bytes: &[u8]) -> (Params, usize) {
         let mut params = Params::none();
-        let (mut value, mut at) = (0u32, 0);
-        while let Some(byte) = bytes.get(at) {
-            let digit = u32::from(byte.wrapping_sub(b'0'));
-            if digit < 10 {
-                value = (value * 10 + digit).min(u16::MAX.into());
-            } else if matches!(byte, b';' | b':') {
-                params.push(value as u16, *byte == b':');
-                value = 0;
-            } else {
-                break;
+        let (mut value, mut length) = (0u32, bytes.len());
+        for (at, byte) in bytes.iter().enumerate() {
+            // The colon and the semicolon come behind the nine.
+            match byte.wrapping_sub(b'0') {
+                digit @ 0..10 => value = (value * 10 + u32::from(digit)).min(u16::MAX.into()),
+                other @ (10 | 11) => {
+                    params.push(value as u16, other == 10);
+                    value = 0;
+                }
+                _ => {
+                    length = at;
+                    break;
+                }
             }
-            at += 1;
         }
-        if at > 0 {
+        if length > 0 {
             params.push(value as u16, false);
         }
-        (params, at)
+        (params, length)
     }
 
     #[inline]
@@ -255,6 +257,20 @@ pub(crate) enum Decoded {
 /// Decodes the first character of `bytes`, which does not start with ASCII.
 #[inline]
 pub(crate) fn decode(bytes: &[u8]) -> Decoded {
+    // What most text is made of, for speed.
+    let char =
+        |value: u32, length| char::from_u32(value).map_or(Decoded::Invalid(length), |c| Decoded::Char(c, length));
+    let part = |byte: u8| u32::from(byte & 0x3f);
+    match bytes {
+        [first @ 0xc2..=0xdf, second @ 0x80..=0xbf, ..] => char(u32::from(first & 0x1f) << 6 | part(*second), 2),
+        [first @ 0xe1..=0xec, second @ 0x80..=0xbf, third @ 0x80..=0xbf, ..] => {
+            char(u32::from(first & 0xf) << 12 | part(*second) << 6 | part(*third), 3)
+        }
+        _ => decode_any(bytes),
+    }
+}
+
+fn decode_any(bytes: &[u8]) -> Decoded {
     let first = bytes[0];
     let (need, low, high) = match first {
         0xc2..=0xdf => (2, 0x80, 0xbf),
@@ -281,23 +297,51 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded {
     }
 }
 
+const HIGH: u64 = 0x8080_8080_8080_8080;
+const ONES: u64 = 0x0101_0101_0101_0101;
+
 /// Length of the printable ASCII at the start of `bytes`.
 #[inline]
 pub(crate) fn ascii_run(bytes: &[u8]) -> usize {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let mut at = 0;
-    while let Some(chunk) = bytes.get(at..at + 8) {
-        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-        // A byte below 0x20 borrows into its high bit; 0x7f overflows into it when one is added.
-        let odd = (word.wrapping_sub(ONES * 0x20) | word | word.wrapping_add(ONES)) & HIGH;
+    ascii_end(bytes, 0)
+}
+
+/// Where the printable ASCII that starts at `at` ends.
+#[inline]
+pub(crate) fn ascii_end(bytes: &[u8], at: usize) -> usize {
+    // A byte below 0x20 borrows into its high bit; 0x7f overflows into it when one is added.
+    let odd = |word: u64| (word.wrapping_sub(ONES * 0x20) | word | word.wrapping_add(ONES)) & HIGH;
+    run_end(bytes, at, odd, |byte| (0x20..0x7f).contains(&byte))
+}
+
+/// Where the digits, semicolons and colons that start at `at` end.
+#[inline]
+pub(crate) fn numbers_end(bytes: &[u8], at: usize) -> usize {
+    // Digits and the two behind them become 0 to 11; anything above overflows into the high bit.
+    let odd = |word: u64| {
+        let word = word ^ (ONES * 0x30);
+        (word | word.wrapping_add(ONES * (0x80 - 12))) & HIGH
+    };
+    run_end(bytes, at, odd, |byte| (b'0'..=b';').contains(&byte))
+}
+
+/// Where the bytes that are `fine` end, eight at a time: `odd` sets the high bit of the first byte that is not, and of none
+/// before it. Borrows and carries only reach bytes behind an odd one.
+#[inline]
+fn run_end(bytes: &[u8], mut at: usize, odd: impl Fn(u64) -> u64, fine: impl Fn(u8) -> bool) -> usize {
+    for chunk in bytes[at..].chunks_exact(8) {
+        let odd = odd(u64::from_le_bytes(chunk.try_into().expect("eight bytes")));
         if odd != 0 {
-            // Borrows and carries only reach bytes behind the first odd one.
             return at + odd.trailing_zeros() as usize / 8;
         }
         at += 8;
     }
-    while at < bytes.len() && (0x20..0x7f).contains(&bytes[at]) {
+    short_run_end(bytes, at, fine)
+}
+
+#[cold]
+fn short_run_end(bytes: &[u8], mut at: usize, fine: impl Fn(u8) -> bool) -> usize {
+    while bytes.get(at).is_some_and(|byte| fine(*byte)) {
         at += 1;
     }
     at
@@ -324,6 +368,18 @@ mod tests {
             (b"\x1b7", Some(2)),
         ] {
             assert_eq!(Boundary::new().find(bytes), length, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn numbers_end_at_the_first_other_byte() {
+        for odd in 0..=255 {
+            for at in 0..20 {
+                let mut bytes = *b"0123456789:;:0123456";
+                bytes[at] = odd;
+                let expected = if (b'0'..=b';').contains(&odd) { 20 } else { at };
+                assert_eq!(numbers_end(&bytes, 0), expected, "{odd:#x}");
+            }
         }
     }
 

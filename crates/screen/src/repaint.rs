@@ -1,6 +1,6 @@
 //! The escape stream that brings a terminal into a screen's state.
 
-use crate::history::{content_end, encode_cells, rows_of};
+use crate::history::{content_end, encode_cells, push_char, rows_of};
 use crate::screen::Screen;
 use crate::vt::{BACKGROUND, CURSOR, FOREGROUND, Keyboard, Modes, Style, Vt, default_tabs, is_wrapped, place};
 use alacritty_terminal::grid::{Cursor, Dimensions, Grid, Row};
@@ -107,6 +107,8 @@ impl Painter {
     /// Rows below each other; `continued` when the first one goes on where the cursor is.
     fn rows<'a>(&mut self, rows: impl Iterator<Item = &'a Row<Cell>>, mut continued: bool) {
         let mut rows = rows.peekable();
+        // The background of the character that wrapped into the row, with which the terminal filled it.
+        let mut filled = PLAIN;
         while let Some(row) = rows.next() {
             let next = rows.peek().copied();
             let wrapped = next.is_some() && is_wrapped(row);
@@ -115,10 +117,13 @@ impl Painter {
                 end = end.max(1);
             }
             encode_cells(&row[Column(0)..Column(end)], &mut self.style, &mut self.out);
-            // The terminal filled this row with the background of the character that wrapped into it.
-            if continued && row[Column(0)].bg != PLAIN && end < self.cols {
+            if continued && (row[Column(0)].bg != PLAIN || filled != PLAIN) && end < self.cols {
                 self.style.clear(&mut self.out);
                 self.out.extend_from_slice(b"\x1b[K");
+            }
+            filled = PLAIN;
+            if let Some(next) = next.filter(|_| wrapped && end < self.cols) {
+                filled = self.placeholder(&row[Column(end)], &next[Column(0)]);
             }
             if !wrapped && next.is_some() {
                 if self.style.bg != PLAIN {
@@ -128,6 +133,19 @@ impl Painter {
             }
             continued = wrapped;
         }
+    }
+
+    /// The last column, left empty because `wide` did not fit into it. It has the attributes that a character in this place
+    /// had then; if those are not its own any more, one is written for them, to be overwritten. Returns its background.
+    fn placeholder(&mut self, empty: &Cell, wide: &Cell) -> Color {
+        let then = Style::of(empty);
+        if then.fits(wide) {
+            return PLAIN;
+        }
+        self.style.change_to(then, &mut self.out);
+        push_char(wide.c, &mut self.out);
+        self.out.push(b'\r');
+        empty.bg
     }
 
     fn go(&mut self, column: usize, row: usize) {
@@ -292,11 +310,12 @@ pub(crate) fn keyboard_to(from: &Keyboard, to: &Keyboard, out: &mut Vec<u8>) {
 }
 
 /// Switches off everything a session may have switched on in a terminal its output was passed to: cancels an unfinished
-/// sequence, ends a held-back frame, leaves the alternate screen, resets modes, character sets, attributes and links, shows
-/// the cursor. The title stays. Where the cursor was is kept, but for origin mode, which no well-behaved program leaves on.
+/// sequence, ends a held-back frame, leaves the alternate screen, resets modes, colours, character sets, attributes and links,
+/// shows the cursor. The title stays. Where the cursor was is kept, but for origin mode, which no well-behaved program leaves on.
 const OFF: &str = "\x18\x1b[?2026l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?9l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\
                    \x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?2048l\x1b[?1l\x1b>\x1b[<16u\x1b[=0;1u\x1b[>4;0m\
                    \x1b[?1049l\x1b[<16u\x1b[=0;1u\x1b[4l\x1b[20l\x1b[?7h\x1b[?5l\x1b[?45l\
+                   \x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\\x1b[?12l\
                    \x1b(B\x1b)B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[?25h\x1b[0 q\x1b7\x1b[r\x1b8";
 
 /// What a client prints before it paints anew: everything off, the screen cleared, the cursor at home. Nothing scrolls.

@@ -45,10 +45,9 @@ pub struct Counts {
 impl Counts {
     /// Adds another run's.
     pub fn add(&mut self, other: &Counts) {
-        let Counts { .. } = other;
-        let sum = self.fields_mut().into_iter().zip(other.clone().fields_mut().map(|(_, n)| *n));
-        for ((_, mine), theirs) in sum {
-            *mine += theirs;
+        let mut other = *other;
+        for ((_, mine), (_, theirs)) in self.fields_mut().into_iter().zip(other.fields_mut()) {
+            *mine += *theirs;
         }
     }
 

@@ -72,7 +72,9 @@ impl Net {
     /// The next frame for the caller.
     pub fn hear(&mut self, wire: usize) -> Heard {
         let wire = &mut self.wires[wire];
-        wire.from_keeper.pop_front().map_or(if wire.keeper_closed { Heard::Closed } else { Heard::Nothing }, Heard::Frame)
+        wire.from_keeper
+            .pop_front()
+            .map_or(if wire.keeper_closed { Heard::Closed } else { Heard::Nothing }, Heard::Frame)
     }
 
     /// Whether the caller has hung up, whatever it said before.

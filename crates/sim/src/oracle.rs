@@ -13,7 +13,8 @@
 //!    behind, and no repaint of the terminal that answers, from a while before it to a while after. And it is answered at
 //!    most once more for each such disturbance.
 //! 6. Nothing is written under another fence than the newest.
-//! 7. In the end the size is that of the attached terminal that typed last.
+//! 7. In the end the size is that of the attached terminal that typed last. Not where its window changed after that and a
+//!    host crashed after that: who typed is in the log only until it was looked at.
 
 use crate::ctx::Ctx;
 use crate::program::Token;
@@ -55,8 +56,10 @@ pub struct Oracle {
     pub(crate) sizes_lost: bool,
     /// The program spoke before any host followed: nothing was held for the first one.
     pub(crate) unwatched: bool,
-    /// The connection that typed last, and everything that connections are.
-    pub(crate) typist: Option<u32>,
+    /// The connection that typed last, and when.
+    pub(crate) typist: Option<(u32, u64)>,
+    /// When a host crashed last.
+    pub(crate) crashed_ms: u64,
     reference: Option<Reference>,
 }
 

@@ -27,7 +27,6 @@ impl Token {
         let six = |shift: u32| 0x80 | (self.number >> shift & 0x3f) as u8;
         out.extend_from_slice(&[0xc0 | self.source, six(12), six(6), six(0)]);
     }
-
 }
 
 /// Puts tokens together from bytes, whatever stands between them.

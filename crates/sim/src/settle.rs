@@ -130,9 +130,13 @@ impl World {
 
     /// Invariant 7.
     fn judge_size(&mut self) {
-        let Some(typist) = self.ctx.oracle.typist else { return };
+        let (Some((typist, typed_ms)), Some(keeper)) = (self.ctx.oracle.typist, &self.keeper) else { return };
         let Some(client) = self.clients.iter().find(|client| client.connection == typist) else { return };
-        let (Some(keeper), size) = (&self.keeper, self.ctx.terminals[client.terminal].size) else { return };
+        let terminal = &self.ctx.terminals[client.terminal];
+        if terminal.resized_ms >= typed_ms && self.ctx.oracle.crashed_ms >= typed_ms {
+            return;
+        }
+        let size = terminal.size;
         let is = Size::clamped(keeper.size().0, keeper.size().1);
         self.ctx.counts.sizes_compared += 1;
         if is != size {

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub size: Size,
+    /// When its window had another size.
+    pub resized_ms: u64,
     /// Everything before this offset was shown.
     pub at: u64,
     /// It takes no bytes: somebody pressed Ctrl-S.
@@ -25,7 +27,16 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub fn new(size: Size, source: u8) -> Terminal {
-        Terminal { size, at: 0, stuck: false, typed: VecDeque::new(), source, last_token: 0, scan: Scan::default() }
+        Terminal {
+            size,
+            resized_ms: 0,
+            at: 0,
+            stuck: false,
+            typed: VecDeque::new(),
+            source,
+            last_token: 0,
+            scan: Scan::default(),
+        }
     }
 
     /// Somebody types a few keys.

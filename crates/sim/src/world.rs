@@ -197,6 +197,7 @@ impl World {
         host.die(ctx);
         ctx.counts.host_crashes += 1;
         ctx.oracle.disturbed(ctx.now);
+        ctx.oracle.crashed_ms = ctx.now;
         let long = ctx.chance(25);
         let away_ms = if long { ctx.rng.u64(STALL_MS..3 * STALL_MS) } else { ctx.rng.u64(..STALL_MS / 2) };
         ctx.counts.long_absences += u64::from(long);

@@ -17,7 +17,11 @@ struct Closed {
 const CLOSED: &[Closed] = &[
     Closed { dir: "types", pure: true, may: &["serde", "thiserror"] },
     Closed { dir: "wire", pure: true, may: &["holdfast-types", "serde", "serde_json", "thiserror"] },
-    Closed { dir: "authority", pure: true, may: &["holdfast-types", "serde", "thiserror"] },
+    Closed {
+        dir: "authority",
+        pure: true,
+        may: &["holdfast-types", "blake3", "ed25519-dalek", "serde", "serde_json", "thiserror"],
+    },
     Closed {
         dir: "screen",
         pure: true,

@@ -5,10 +5,12 @@ use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long anything may take on a busy machine.
@@ -27,16 +29,6 @@ pub struct Ran {
     pub status: i32,
     pub out: String,
     pub err: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Ran {
-        Ran {
-            status: output.status.code().unwrap_or(-1),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
 }
 
 impl Home {
@@ -81,9 +73,25 @@ impl Home {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program to its end; one that hangs fails the test.
+    #[track_caller]
     pub fn run(&self, args: &[&str]) -> Ran {
-        self.command(args).output().expect("the program can be started").into()
+        let (out, err) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        let mut command = self.command(args);
+        command.stdout(out.try_clone().unwrap()).stderr(err.try_clone().unwrap());
+        let mut child = command.spawn().expect("the program can be started");
+        let ended = poll_for(2 * PATIENCE, || child.try_wait().unwrap());
+        let status = ended.unwrap_or_else(|| {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("holdfast {args:?} hangs")
+        });
+        let text = |mut file: File| {
+            let mut bytes = Vec::new();
+            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).unwrap();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        Ran { status: status.code().unwrap_or(-1), out: text(out), err: text(err) }
     }
 
     /// What it printed; it must have ended well.
@@ -200,8 +208,13 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        let _ = self.run(&["end", "--all", "--grace", "0"]);
-        let _ = self.run(&["host", "stop"]);
+        let last = |args: &[&str]| {
+            let mut command = Command::new("timeout");
+            command.args(["-k", "1", "20", env!("CARGO_BIN_EXE_holdfast")]).args(args);
+            let _ = command.env("HOLDFAST_HOME", &self.path).stdin(Stdio::null()).output();
+        };
+        last(&["end", "--all", "--grace", "0"]);
+        last(&["host", "stop"]);
         let left = poll_for(Duration::from_secs(10), || Some(self.processes()).filter(Vec::is_empty)).is_none();
         let left = if left { self.processes() } else { Vec::new() };
         let told: Vec<_> = left.iter().map(|pid| format!("{pid} {}", command_line(*pid))).collect();
@@ -250,7 +263,7 @@ fn poll_for<T>(patience: Duration, mut condition: impl FnMut() -> Option<T>) -> 
         if Instant::now() > deadline {
             return None;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

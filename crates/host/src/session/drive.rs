@@ -184,7 +184,7 @@ impl Session {
             FromKeeper::Left { connection, acked } => self.left(link, connection, acked)?,
             FromKeeper::Logged { .. } => {
                 let mut state = self.state.borrow_mut();
-                let pause = if state.clients.len() > 1 { Duration::ZERO } else { DRAIN_AFTER };
+                let pause = if state.clients.count() > 1 { Duration::ZERO } else { DRAIN_AFTER };
                 state.timers.drain.get_or_insert(Instant::now() + pause);
             }
             // The end follows; the ring's header has it all.

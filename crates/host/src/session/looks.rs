@@ -203,15 +203,16 @@ impl Session {
         }
         {
             let mut state = self.state.borrow_mut();
-            let client = state.clients.get(params.client).ok_or_else(gone)?;
+            let id = state.clients.number(params.client, params.connection).ok_or_else(gone)?;
+            let client = state.clients.get(id).ok_or_else(gone)?;
             client.connection = params.connection.or(client.connection);
             if let Some(size) = params.size {
                 client.size = Some(size);
-                resize = state.clients.sizes(params.client).then_some(size);
+                resize = state.clients.sizes(id).then_some(size);
             }
             match params.answers {
-                Some(answers) if answers.on => state.clients.start_answering(params.client, answers.from),
-                Some(answers) if state.clients.answers(params.client) => due = state.clients.stop_answering(answers.from),
+                Some(answers) if answers.on => state.clients.start_answering(id, answers.from),
+                Some(answers) if state.clients.answers(id) => due = state.clients.stop_answering(answers.from),
                 Some(_) | None => {}
             }
             state.timers.rearm = Some(Instant::now());

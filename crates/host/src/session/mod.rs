@@ -279,7 +279,7 @@ impl Session {
 
     /// How many clients are attached.
     pub fn client_count(&self) -> u32 {
-        self.state.borrow().clients.len() as u32
+        self.state.borrow().clients.count() as u32
     }
 
     /// The keeper is gone: what is left is the ring, and in its header how the command ended, if the keeper could say.

@@ -33,7 +33,8 @@ impl Pen {
     #[inline]
     pub(crate) fn paint(&self, cell: &mut Cell) {
         (cell.fg, cell.bg, cell.flags) = (self.fg, self.bg, self.flags);
-        if self.underline.is_some() || cell.extra.is_some() {
+        // Cells share what is set here: not to be touched without need.
+        if self.underline != cell.underline_color() {
             cell.set_underline_color(self.underline);
         }
     }

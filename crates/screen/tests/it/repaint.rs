@@ -24,6 +24,17 @@ fn the_corpus_repaints_to_itself() {
 }
 
 #[test]
+fn a_placeholder_keeps_the_looks_of_a_wide_character_that_was_overwritten() {
+    for (before, then) in [("44", "m"), ("1;4", "45m"), ("41", "42m"), ("", "43m")] {
+        for bottom in ["", "\n\n\n\n\n"] {
+            let mut screen = Screen::new(Size::clamped(5, 3), 0);
+            screen.feed(format!("{bottom}\x1b[{before}mabcd漢\x1b[{then}\r字e\u{301}\x1b[m").as_bytes());
+            check(&screen, &format!("{before} {then} {bottom:?}"));
+        }
+    }
+}
+
+#[test]
 fn random_streams_repaint_to_themselves_at_any_byte() {
     let first: u64 = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let count: u64 = std::env::var("COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(300);

@@ -26,9 +26,15 @@ enum View {
 /// Where it is with itself.
 enum Stage {
     /// The host was asked to attach it.
-    Asks { id: u64 },
+    Asks {
+        id: u64,
+    },
     /// The keeper was shown the token.
-    Knocks { painted: Painted, bytes: Vec<u8>, history: bool },
+    Knocks {
+        painted: Painted,
+        bytes: Vec<u8>,
+        history: bool,
+    },
     Attached,
 }
 
@@ -199,7 +205,9 @@ impl Client {
     }
 
     fn begin(&mut self, ctx: &mut Ctx) {
-        let Stage::Knocks { painted, bytes, history } = std::mem::replace(&mut self.stage, Stage::Attached) else { return };
+        let Stage::Knocks { painted, bytes, history } = std::mem::replace(&mut self.stage, Stage::Attached) else {
+            return;
+        };
         ctx.note(format_args!("client {}: attached as {}, answers {}", self.terminal, self.connection, self.answers));
         self.position = painted.offset;
         self.acked = painted.offset;
@@ -331,7 +339,8 @@ impl Client {
 
     /// Its window has another size.
     pub fn window_has_changed(&mut self, ctx: &mut Ctx, size: Size) {
-        ctx.terminals[self.terminal].size = size;
+        let terminal = &mut ctx.terminals[self.terminal];
+        (terminal.size, terminal.resized_ms) = (size, ctx.now);
         self.window_changed = true;
     }
 

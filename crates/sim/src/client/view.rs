@@ -85,7 +85,10 @@ impl Client {
             return;
         }
         if painted.offset < self.position {
-            ctx.fail(format!("terminal {} stood at {} and is painted as of {}", self.terminal, self.position, painted.offset));
+            ctx.fail(format!(
+                "terminal {} stood at {} and is painted as of {}",
+                self.terminal, self.position, painted.offset
+            ));
         }
         let left = self.position;
         self.position = painted.offset;

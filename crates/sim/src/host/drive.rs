@@ -86,7 +86,7 @@ impl Host {
             }
             FromKeeper::Left { connection, acked } => self.left(ctx, connection, acked)?,
             FromKeeper::Logged { .. } => {
-                let pause = if self.clients.len() > 1 { 0 } else { DRAIN_AFTER_MS };
+                let pause = if self.clients.count() > 1 { 0 } else { DRAIN_AFTER_MS };
                 self.timers.drain.get_or_insert(ctx.now + pause);
             }
             FromKeeper::Exited { .. } => {}

@@ -189,8 +189,13 @@ impl Host {
             let mut lines = lines.to_vec();
             lines.extend_from_slice(&reference.open_history());
             let (is, should) = (history_text(&history), history_text(&lines));
-            if !should.ends_with(&is) || (is.lines().count() as u32) < HISTORY_LINES.min(should.lines().count() as u32) {
-                wrong.push(format!("{} lines of history that do not end the {}", is.lines().count(), should.lines().count()));
+            if !should.ends_with(&is) || (is.lines().count() as u32) < HISTORY_LINES.min(should.lines().count() as u32)
+            {
+                wrong.push(format!(
+                    "{} lines of history that do not end the {}",
+                    is.lines().count(),
+                    should.lines().count()
+                ));
             }
         }
         if !wrong.is_empty() {

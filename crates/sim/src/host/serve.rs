@@ -246,7 +246,10 @@ impl Host {
         client.peer = peer;
         let id = client.id;
         ctx.counts.resumes += 1;
-        ctx.note(format_args!("host: connection {} is back as client {id}, answers {}", resume.connection, resume.answers));
+        ctx.note(format_args!(
+            "host: connection {} is back as client {id}, answers {}",
+            resume.connection, resume.answers
+        ));
         if resume.answers {
             self.clients.start_answering(id, 0);
         }
@@ -301,7 +304,8 @@ impl Host {
         if answers.is_some_and(|answers| !answers.on) {
             self.look(ctx)?;
         }
-        let Some(known) = self.clients.get(client) else {
+        let number = self.clients.number(client, Some(connection));
+        let (Some(client), Some(known)) = (number, number.and_then(|number| self.clients.get(number))) else {
             ctx.lines[line].answer(id, Answer::Refused);
             return Ok(());
         };
@@ -356,8 +360,12 @@ impl Host {
     }
 
     fn retry_sends(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
-        let due: Vec<(u64, u64)> =
-            self.typed.iter().filter(|(_, s)| s.retry_ms.is_some_and(|at| at <= ctx.now)).map(|(key, _)| *key).collect();
+        let due: Vec<(u64, u64)> = self
+            .typed
+            .iter()
+            .filter(|(_, s)| s.retry_ms.is_some_and(|at| at <= ctx.now))
+            .map(|(key, _)| *key)
+            .collect();
         for (stream, seq) in due {
             self.drain_log(ctx)?;
             let Some(sending) = self.typed.get_mut(&(stream, seq)) else { continue };

@@ -47,7 +47,7 @@ impl Keeper {
         // SAFETY: the ring was made by `Ring::create`.
         unsafe { self.ring.append_log(&encoded) };
         if kind == Kind::Input && self.find(connection).is_some_and(|at| self.connections[at].is_client()) {
-            ctx.oracle.typist = Some(connection);
+            ctx.oracle.typist = Some((connection, ctx.now));
         }
         self.announce_log(ctx);
         true

@@ -8,7 +8,7 @@ const SEEDS: u64 = 300;
 /// The log of a run that failed, where it can be found again.
 fn keep_log(seed: u64, outcome: &Outcome) -> std::path::PathBuf {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-{seed}.log"));
-    std::fs::write(&path, &outcome.log).unwrap();
+    std::fs::write(&path, &outcome.log).expect("the target directory can be written");
     path
 }
 

@@ -1,0 +1,155 @@
+//! Sessions and connections coming and going.
+
+use super::*;
+use crate::rights::FOREVER;
+use crate::turn::TURN_GRACE_MS;
+
+impl Authority {
+    /// The first grant is one like any other: it can be revoked, and nothing else remembers who spawned.
+    pub(super) fn started(&mut self, step: &mut Step, by: Actor) -> Result<Reply, Refusal> {
+        let rights = self.policy.defaults.spawner;
+        let mut changes = vec![Change::Incarnation(1)];
+        if !rights.is_empty() {
+            let id = GrantId(self.state.ledger.last + 1);
+            let at = step.now.time_ms;
+            changes.push(Change::Granted(Grant {
+                id,
+                to: by.clone(),
+                by: None,
+                rights,
+                until: None,
+                parent: None,
+                at,
+            }));
+        }
+        self.commit(step, By::Actor(by), Act::Started, self.state.fence, changes);
+        Ok(Reply::Done)
+    }
+
+    /// The tree is another: nobody is attached, nothing is frozen, and no write of the life before may reach it.
+    pub(super) fn began(&mut self, step: &mut Step, incarnation: u32) -> Result<Reply, Refusal> {
+        let mut changes = vec![Change::Incarnation(incarnation), Change::Freeze(None)];
+        changes.extend(self.state.operators.keys().map(|id| Change::Gone(*id)));
+        changes.extend(self.state.queue.iter().map(|waiting| Change::WaitsNoMore(waiting.by.id)));
+        self.pass(step, By::Host, Act::Began, changes, Turn::Free);
+        Ok(Reply::Done)
+    }
+
+    /// Everybody is cut off until they come back. What was recorded and perhaps never done is done now.
+    pub(super) fn restarted(&mut self, step: &mut Step, keeper: Fence) -> Result<Reply, Refusal> {
+        // Those who were cut off before could not come back while there was no host: their grace begins again.
+        let mut changes: Vec<Change> = self.state.operators.keys().map(|id| Change::Away(*id)).collect();
+        let ours = self.state.fence;
+        if keeper > ours {
+            // The record of some change is lost, so nobody can be said to hold the turn.
+            let fence = Fence(keeper.0 + 1);
+            changes.push(Change::Turn(Turn::Free));
+            self.commit(step, By::Host, Act::Restarted, fence, changes);
+            step.effects.push(Effect::Fence { fence, writer: None });
+        } else {
+            if let Turn::Held(hold) = &self.state.turn {
+                let ends = Some(step.now.time_ms.saturating_add(TURN_GRACE_MS));
+                changes.push(Change::Turn(Turn::Held(Hold { ends, ..hold.clone() })));
+            }
+            self.commit(step, By::Host, Act::Restarted, ours, changes);
+            if keeper < ours {
+                step.effects.push(Effect::Fence { fence: ours, writer: None });
+                step.effects.push(Effect::FlushInput { fence: ours });
+            }
+        }
+        // Both may be so already; saying it again is harmless.
+        step.effects.push(if self.state.frozen.is_some() { Effect::Freeze } else { Effect::Thaw });
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn attached(&mut self, step: &mut Step, by: Actor, operator: OperatorId) -> Result<Reply, Refusal> {
+        self.must(step, &by, Right::Observe)?;
+        if self.state.operators.len() >= OPERATORS_MAX {
+            return Err(Refusal::TooMany { what: "operators".into(), max: OPERATORS_MAX as u32 });
+        }
+        if operator.0 <= self.state.last_operator {
+            return Err(Refusal::NotAttached);
+        }
+        let now = step.now.time_ms;
+        let mut changes = vec![Change::Here(operator, by.clone())];
+        if self.state.waits(by.id) {
+            changes.push(Change::Waits(crate::turn::Waiting { by: by.clone(), operator: Some(operator) }));
+        }
+        let act = Act::Attached(operator);
+        // A holder that was cut off, or only sent requests, is back. Under a new fence: what its old connection still has
+        // queued must lose.
+        let back = self.state.turn.hold().filter(|hold| hold.by.id == by.id && hold.ends.is_some());
+        match back.map(|hold| Hold {
+            operator: Some(operator),
+            fence: self.mint(),
+            active: now,
+            ends: None,
+            ..hold.clone()
+        }) {
+            Some(hold) => {
+                self.pass(step, By::Actor(by), act, changes, Turn::Held(hold));
+                self.tell_turn(step);
+            }
+            None => self.commit(step, By::Actor(by), act, self.state.fence, changes),
+        }
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn resumed(&mut self, step: &mut Step, by: Actor, operator: OperatorId) -> Result<Reply, Refusal> {
+        self.must(step, &by, Right::Observe)?;
+        if self.state.operators.get(&operator).is_none_or(|was| was.actor != by) {
+            return Err(Refusal::NotAttached);
+        }
+        let mut changes = vec![Change::Here(operator, by.clone())];
+        if let Some(hold) = self.state.turn.hold().filter(|hold| hold.operator == Some(operator)) {
+            // Who comes back within the grace is not idle: otherwise the grace would give nothing.
+            changes.push(Change::Turn(Turn::Held(Hold { active: step.now.time_ms, ends: None, ..hold.clone() })));
+        }
+        self.commit(step, By::Actor(by), Act::Resumed(operator), self.state.fence, changes);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn left(&mut self, step: &mut Step, operator: OperatorId) -> Result<Reply, Refusal> {
+        let Some(was) = self.state.operators.get(&operator) else { return Err(Refusal::NotAttached) };
+        let (by, act) = (By::Actor(was.actor.clone()), Act::Left(operator));
+        let mut changes = vec![Change::Gone(operator)];
+        let waits = self.state.queue.iter().filter(|waiting| waiting.operator == Some(operator));
+        changes.extend(waits.map(|waiting| Change::WaitsNoMore(waiting.by.id)));
+        if self.state.turn.hold().is_some_and(|hold| hold.operator == Some(operator)) {
+            self.pass(step, by, act, changes, Turn::Free);
+            self.tell_turn(step);
+        } else {
+            self.commit(step, by, act, self.state.fence, changes);
+        }
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn cut_off(&mut self, step: &mut Step, operator: OperatorId) -> Result<Reply, Refusal> {
+        let Some(was) = self.state.operators.get(&operator) else { return Err(Refusal::NotAttached) };
+        if was.away_since.is_some() {
+            return Ok(Reply::Done);
+        }
+        let by = By::Actor(was.actor.clone());
+        let mut changes = vec![Change::Away(operator)];
+        if let Some(hold) = self.state.turn.hold().filter(|hold| hold.operator == Some(operator)) {
+            let ends = Some(step.now.time_ms.saturating_add(TURN_GRACE_MS));
+            changes.push(Change::Turn(Turn::Held(Hold { ends, ..hold.clone() })));
+        }
+        self.commit(step, by, Act::CutOff(operator), self.state.fence, changes);
+        Ok(Reply::Done)
+    }
+
+    /// When something will pass by itself: send a [`Input::Tick`] then.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<TimeMs> {
+        let grants = self.state.ledger.grants.values().map(Grant::ends).filter(|ends| *ends != FOREVER);
+        let away = self.state.operators.values().filter_map(|operator| operator.away_since);
+        let hold = self.state.turn.hold();
+        let idle = hold.and_then(|hold| self.next(hold.how).and_then(|_| hold.idle_at()));
+        grants
+            .chain(away.map(|since| since.saturating_add(TURN_GRACE_MS)))
+            .chain(hold.and_then(|h| h.ends))
+            .chain(idle)
+            .min()
+    }
+}

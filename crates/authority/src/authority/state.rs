@@ -1,0 +1,179 @@
+//! The state, and the one way it changes.
+
+use crate::act::{Act, Ask, Change, Outcome, Record};
+use crate::actor::{Actor, ActorId};
+use crate::grants::{Grant, Ledger};
+use crate::refusal::Refusal;
+use crate::turn::{Frozen, Hold, OperatorId, Turn, Waiting};
+use holdfast_types::{Fence, TimeMs};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Past fences whose holders are remembered: a host that was away learns late what was typed under them.
+const PAST_MAX: usize = 64;
+
+/// An attached actor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Operator {
+    /// Who.
+    pub actor: Actor,
+    /// Cut off since then.
+    pub away_since: Option<TimeMs>,
+}
+
+/// Everything an authority knows: a function of its records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct State {
+    pub(super) turn: Turn,
+    pub(super) fence: Fence,
+    pub(super) incarnation: u32,
+    pub(super) queue: VecDeque<Waiting>,
+    pub(super) frozen: Option<Frozen>,
+    pub(super) operators: BTreeMap<OperatorId, Operator>,
+    pub(super) last_operator: u32,
+    pub(super) ledger: Ledger,
+    /// Who held the latest fences.
+    pub(super) past: VecDeque<(Fence, Actor)>,
+    /// When the last record was written.
+    pub(super) time_ms: TimeMs,
+    /// The last record, if it was a refusal: who asked, what, and the code.
+    pub(super) refused: Option<(ActorId, String, String)>,
+}
+
+impl State {
+    /// Who may write now.
+    #[must_use]
+    pub fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    /// The newest fence.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// Which life of the session this is.
+    #[must_use]
+    pub fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+
+    /// Requests for the turn, first in first.
+    pub fn queue(&self) -> impl Iterator<Item = &Waiting> {
+        self.queue.iter()
+    }
+
+    /// Who froze the session, while it is frozen.
+    #[must_use]
+    pub fn frozen(&self) -> Option<&Frozen> {
+        self.frozen.as_ref()
+    }
+
+    /// Attached actors.
+    pub fn operators(&self) -> impl Iterator<Item = (OperatorId, &Operator)> {
+        self.operators.iter().map(|(id, operator)| (*id, operator))
+    }
+
+    /// Live grants, oldest first.
+    pub fn grants(&self) -> impl Iterator<Item = &Grant> {
+        self.ledger.grants.values()
+    }
+
+    /// Actors whose class default was revoked.
+    pub fn barred(&self) -> impl Iterator<Item = ActorId> {
+        self.ledger.barred.iter().copied()
+    }
+
+    /// Who held a fence, if that is not long ago.
+    #[must_use]
+    pub fn holder_of(&self, fence: Fence) -> Option<&Actor> {
+        self.past.iter().rev().find(|(past, _)| *past == fence).map(|(_, actor)| actor)
+    }
+
+    pub(super) fn waits(&self, actor: ActorId) -> bool {
+        self.queue.iter().any(|waiting| waiting.by.id == actor)
+    }
+
+    pub(super) fn is_repeated(&self, by: &Actor, ask: &Ask, refusal: &Refusal) -> bool {
+        self.refused
+            .as_ref()
+            .is_some_and(|(who, what, code)| *who == by.id && what == ask.word() && code == refusal.code())
+    }
+
+    /// Takes in one record: the only way the state changes.
+    pub fn apply(&mut self, record: &Record) {
+        if let Act::Header { state: Some(state), .. } = &record.act {
+            *self = (**state).clone();
+        }
+        self.time_ms = self.time_ms.max(record.time_ms);
+        for change in &record.changes {
+            self.change(change, record);
+        }
+        self.fence = self.fence.max(record.fence);
+        self.refused = match (&record.outcome, record.by.actor(), &record.act) {
+            (Outcome::Refused(refusal), Some(by), Act::Asked(ask)) => {
+                Some((by.id, ask.word().to_owned(), refusal.code().to_owned()))
+            }
+            (Outcome::Refused(_), _, _) | (Outcome::Done, _, _) => None,
+        };
+        if record.outcome == Outcome::Done && record.act.writes() {
+            self.active(record);
+        }
+    }
+
+    /// The holder wrote.
+    fn active(&mut self, record: &Record) {
+        let Turn::Held(hold) = &mut self.turn else { return };
+        if record.fence == hold.fence && record.by.actor().is_some_and(|by| by.id == hold.by.id) {
+            hold.active = hold.active.max(record.time_ms);
+            if hold.operator.is_none() {
+                let keeps = record.time_ms.saturating_add(Hold::keeps_ms(hold.how));
+                hold.ends = hold.ends.max(Some(keeps));
+            }
+        }
+    }
+
+    fn change(&mut self, change: &Change, record: &Record) {
+        match change {
+            Change::Turn(turn) => {
+                if let Some(hold) = turn.hold().filter(|hold| self.past.back().is_none_or(|(f, _)| *f < hold.fence)) {
+                    self.past.push_back((hold.fence, hold.by.clone()));
+                    if self.past.len() > PAST_MAX {
+                        self.past.pop_front();
+                    }
+                }
+                self.turn = turn.clone();
+            }
+            Change::Waits(waiting) => match self.queue.iter_mut().find(|other| other.by.id == waiting.by.id) {
+                Some(other) => *other = waiting.clone(),
+                None => self.queue.push_back(waiting.clone()),
+            },
+            Change::WaitsNoMore(actor) => self.queue.retain(|waiting| waiting.by.id != *actor),
+            Change::Freeze(frozen) => self.frozen = frozen.clone(),
+            Change::Here(id, actor) => {
+                self.operators.insert(*id, Operator { actor: actor.clone(), away_since: None });
+                self.last_operator = self.last_operator.max(id.0);
+            }
+            Change::Away(id) => {
+                if let Some(operator) = self.operators.get_mut(id) {
+                    operator.away_since = Some(record.time_ms);
+                }
+            }
+            Change::Gone(id) => {
+                self.operators.remove(id);
+            }
+            Change::Granted(grant) => {
+                self.ledger.last = self.ledger.last.max(grant.id.0);
+                self.ledger.grants.insert(grant.id, grant.clone());
+            }
+            Change::Dropped(id) => {
+                self.ledger.grants.remove(id);
+            }
+            Change::Barred(actor) => {
+                self.ledger.barred.insert(*actor);
+            }
+            Change::Incarnation(number) => self.incarnation = *number,
+        }
+    }
+}

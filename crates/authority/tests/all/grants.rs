@@ -1,0 +1,76 @@
+//! Envelopes and grants, as sentences.
+
+use crate::world::{World, actor, expect};
+use holdfast_authority::{Ask, Input, Rights};
+
+#[test]
+fn nobody_passes_on_more_than_it_has_or_for_longer() {
+    expect(
+        "0s bot grants kit observe | 1s ann grants bot observe,run,grant for 100s | 2s bot grants kit run,end \
+         | 3s bot grants kit run for 99s | 4s bot grants kit run for 97s | 5s bot grants cron observe | 6s bot grants cron observe for 0s",
+        "",
+    );
+}
+
+#[test]
+fn revoking_cascades_to_what_was_passed_on() {
+    expect(
+        "0s ann grants bot observe,run,grant | 1s bot grants cron observe,run,grant | 2s cron grants eve observe | 3s eve attaches \
+         | 4s ann revokes 2 | 5s eve types x | 6s ann revokes 3",
+        "",
+    );
+}
+
+#[test]
+fn a_circle_of_grants_holds_nothing_up() {
+    expect(
+        "0s ann grants cron observe,grant | 1s cron grants eve observe,grant | 2s eve grants cron observe,grant | 3s ann revokes 2 \
+         | 4s cron attaches | 5s eve attaches",
+        "",
+    );
+}
+
+#[test]
+fn a_grant_ends_by_itself_and_takes_turn_and_sight_with_it() {
+    expect(
+        "0s ann grants eve observe,type for 10s | 1s eve attaches | 2s eve types x | 9s eve types y | 10s x passes | 11s eve attaches",
+        "",
+    );
+}
+
+#[test]
+fn a_revoked_holder_loses_the_turn_at_once() {
+    expect(
+        "0s bot attaches | 1s bot types loop | 2s ann revokes bot | 3s bot types loop | 4s ann grants bot observe for 60s | 5s bot attaches | 6s bot types x",
+        "",
+    );
+}
+
+#[test]
+fn giver_and_receiver_can_revoke_and_whoever_holds_as_much() {
+    expect(
+        "0s ann grants bot observe,grant | 1s bot grants kit observe | 2s kit revokes 3 | 3s bot grants cron observe | 4s kit revokes 4 \
+         | 5s bob revokes 4 | 6s bot grants cron observe | 7s bot revokes 5",
+        "",
+    );
+}
+
+#[test]
+fn nobody_owns_a_session_so_the_spawner_can_be_revoked_and_its_key_deleted() {
+    let mut world = World::new();
+    let bob = world.ask("bob", Ask::Grant { to: actor("bot"), rights: Rights::ALL, until: None });
+    assert!(bob.reply.is_ok());
+    world.authority.policy_mut().vouched.remove(&actor("ann").id);
+    world.handle(Input::Tick);
+    for grant in [1] {
+        let revoked =
+            world.ask("bob", Ask::Revoke(holdfast_authority::Revoke::Grant(holdfast_authority::GrantId(grant))));
+        assert!(revoked.reply.is_ok(), "{revoked:?}");
+    }
+    assert_eq!(world.authority.rights(&actor("ann"), world.now), Rights::NONE);
+    assert!(world.ask("ann", Ask::Take).reply.is_err());
+    let granted = world.ask("bot", Ask::Grant { to: actor("cron"), rights: Rights::ALL, until: None });
+    assert!(granted.reply.is_ok());
+    assert!(world.ask("cron", Ask::Run { key: "1".into(), command: "make".into() }).reply.is_ok());
+    assert!(world.ask("cron", Ask::End { grace_ms: 0 }).reply.is_ok());
+}

@@ -1,0 +1,52 @@
+//! Descriptors kept free, so that a host that runs out of them can say so instead of leaving people waiting.
+
+use holdfast_wire::{Body, Code, Fault, Message};
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+use tokio::net::UnixListener;
+
+/// What a new session must leave free: its own needs while it starts (ring, link, socket pair, spec) and a few clients.
+const SESSION_ROOM: usize = 16;
+/// How long a client that is turned away may take to say hello.
+const HELLO_MS: u64 = 200;
+
+/// Whether there is room for another session.
+pub fn for_a_session() -> io::Result<()> {
+    let first = File::open("/dev/null")?;
+    let others: io::Result<Vec<File>> = (1..SESSION_ROOM).map(|_| first.try_clone()).collect();
+    others.map(drop)
+}
+
+/// A descriptor kept for the client that comes when there are none left.
+#[derive(Debug)]
+pub struct Spare {
+    kept: Option<File>,
+    said: bool,
+}
+
+impl Spare {
+    /// Keeps one.
+    pub fn keep() -> Spare {
+        Spare { kept: File::open("/dev/null").ok(), said: false }
+    }
+
+    /// A client could not be accepted: tells it why.
+    pub async fn turn_away(&mut self, listener: &UnixListener, error: &io::Error) {
+        if !std::mem::replace(&mut self.said, true) {
+            eprintln!("holdfast host: a client could not be accepted: {error}");
+        }
+        self.kept = None;
+        let patience = Duration::from_millis(HELLO_MS);
+        if let Ok(Ok((stream, _))) = tokio::time::timeout(patience, listener.accept()).await {
+            let _ = tokio::time::timeout(patience, stream.readable()).await;
+            let fault = Fault::new(Code::Busy, format!("the host has no room for another client: {error}"))
+                .hint("end sessions, or raise the limit of open files (ulimit -n) and `holdfast host restart`: sessions go on");
+            let mut out = Vec::new();
+            // Hello is a client's first question.
+            Message::plain(Body::Answer { id: 1, result: Err(fault) }).encode(&mut out);
+            let _ = stream.try_write(&out);
+        }
+        self.kept = File::open("/dev/null").ok();
+    }
+}
