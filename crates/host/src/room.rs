@@ -6,8 +6,10 @@ use std::io;
 use std::time::Duration;
 use tokio::net::UnixListener;
 
-/// What a new session must leave free: its own needs while it starts (ring, link, socket pair, spec) and a few clients.
-const SESSION_ROOM: usize = 16;
+/// What must be free before a session's keeper is connected to: its ring and link, and enough to go on serving clients.
+pub const LINK_ROOM: usize = 16;
+/// What must be free before a session is started: that, and the pipes and files of starting.
+pub const START_ROOM: usize = 24;
 /// How long a client that is turned away may take to say hello.
 const HELLO_MS: u64 = 200;
 

@@ -134,14 +134,12 @@ impl Ctx {
     /// The keeper published output.
     pub fn published(&mut self, bytes: &[u8]) {
         let mut asked = Vec::new();
-        for byte in bytes {
-            self.oracle.output.push(*byte);
-            self.oracle.scan.feed(&[*byte], &mut asked);
-            for id in asked.drain(..) {
-                let query = Query { end: self.oracle.output.len() as u64, published_ms: self.now, answers: 0 };
-                self.oracle.queries.insert(id, query);
-            }
+        self.oracle.scan.feed(bytes, &mut asked);
+        for (at, id) in asked {
+            let end = (self.oracle.output.len() + at) as u64;
+            self.oracle.queries.insert(id, Query { end, published_ms: self.now, answers: 0 });
         }
+        self.oracle.output.extend_from_slice(bytes);
         self.counts.output_bytes += bytes.len() as u64;
     }
 

@@ -53,6 +53,7 @@ impl Terminal {
     pub fn put(&mut self, bytes: &[u8]) -> Vec<u16> {
         let mut asked = Vec::new();
         self.scan.feed(bytes, &mut asked);
+        let asked: Vec<u16> = asked.into_iter().map(|(_, id)| id).collect();
         self.typed.extend(asked.iter().map(|id| reply(*id)));
         asked
     }
@@ -78,22 +79,26 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    pub fn feed(&mut self, bytes: &[u8], asked: &mut Vec<u16>) {
-        for &byte in bytes {
+    /// Adds the queries that end in `bytes`, each with its end there.
+    pub fn feed(&mut self, bytes: &[u8], asked: &mut Vec<(usize, u16)>) {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.held.is_empty() {
+                let Some(next) = memchr::memchr(0x1b, &bytes[at..]) else { return };
+                at += next;
+            }
+            let byte = bytes[at];
+            at += 1;
             if byte == 0x1b {
                 self.held.clear();
-                self.held.push(byte);
-                continue;
-            }
-            if self.held.is_empty() {
-                continue;
             }
             self.held.push(byte);
             match self.held.as_slice() {
-                [_, b'['] | [_, b'[', b'?'] => {}
+                [_] | [_, b'['] | [_, b'[', b'?'] => {}
                 [_, b'[', b'?', .., b'0'..=b'9' | b'$'] => {}
                 [_, b'[', b'?', digits @ .., b'$', b'p'] => {
-                    asked.extend(std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u16>().ok()));
+                    let id = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u16>().ok());
+                    asked.extend(id.map(|id| (at, id)));
                     self.held.clear();
                 }
                 _ => self.held.clear(),

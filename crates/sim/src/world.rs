@@ -234,10 +234,10 @@ impl World {
         let client = &self.clients[self.ctx.rng.usize(..self.clients.len())];
         if client.is_attached() {
             let terminal = &mut self.ctx.terminals[client.terminal];
-            match self.ctx.rng.u32(..200) {
+            match self.ctx.rng.u32(..400) {
                 // A paste that does not fit into the keeper's log while no host drains it.
                 0 => (0..20).for_each(|_| terminal.type_keys(1000)),
-                1..8 => terminal.type_keys(self.ctx.rng.u32(200..900)),
+                1..16 => terminal.type_keys(self.ctx.rng.u32(200..900)),
                 _ => terminal.type_keys(self.ctx.rng.u32(1..4)),
             }
         }
