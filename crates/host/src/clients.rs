@@ -8,7 +8,7 @@ use holdfast_abi::protocol::Token;
 use holdfast_screen::Reply;
 use holdfast_types::{Offset, Size, TimeMs};
 use holdfast_wire::Message;
-use holdfast_wire::params::ClientView;
+use holdfast_wire::params::{Answers, ClientView};
 use std::collections::VecDeque;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -165,6 +165,26 @@ impl Clients {
         }
     }
 
+    /// A terminal says from where on it answers, goes on to, or no longer does; gives the answers that are now due because
+    /// it never saw the queries.
+    pub fn answering(&mut self, client: u32, answers: Answers) -> Vec<Reply> {
+        match (answers.on, self.answers(client)) {
+            (true, false) => {
+                self.start_answering(client, answers.from);
+                Vec::new()
+            }
+            (true, true) => {
+                let unseen = |reply: &Reply| answers.left < reply.at && reply.at <= answers.from;
+                let (due, kept): (Vec<_>, Vec<_>) = self.withheld.drain(..).partition(unseen);
+                self.withheld = kept.into();
+                self.answerer = Some(Answerer { client, from: answers.from });
+                due
+            }
+            (false, true) => self.stop_answering(answers.left),
+            (false, false) => Vec::new(),
+        }
+    }
+
     /// From `from` on nobody answers; gives the answers kept back that are now due.
     pub fn stop_answering(&mut self, from: Offset) -> Vec<Reply> {
         self.answerer = None;
@@ -269,6 +289,17 @@ mod tests {
         assert!(back.release().is_empty());
         back.get(1).unwrap().size = "40x10".parse().ok();
         assert_eq!(back.release(), [reply(5)]);
+    }
+
+    #[test]
+    fn what_a_repaint_skipped_is_answered_by_the_host() {
+        let mut one = clients(&[("80x24", false)]);
+        one.start_answering(1, 10);
+        one.sort(vec![reply(15), reply(25), reply(35)]);
+        let due = one.answering(1, Answers { on: true, left: 20, from: 30 });
+        assert_eq!(due.iter().map(|r| r.at).collect::<Vec<_>>(), [25], "between what it had seen and what was painted");
+        let due = one.remove(1, Some(30));
+        assert_eq!(due.iter().map(|r| r.at).collect::<Vec<_>>(), [35]);
     }
 
     #[test]

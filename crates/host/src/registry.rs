@@ -101,7 +101,7 @@ impl Registry {
         if params.command.is_empty() {
             return Err(Fault::new(Code::BadRequest, "there is no command to run"));
         }
-        crate::room::for_a_session().map_err(|error| {
+        crate::room::must_be(crate::room::START_ROOM).map_err(|error| {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and `holdfast host restart`: sessions go on")
         })?;

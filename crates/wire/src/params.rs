@@ -269,12 +269,14 @@ pub struct UpdateAnswer {
     pub size: Size,
 }
 
-/// From where on a terminal answers queries, or no longer does.
+/// From where on a terminal answers queries, or no longer does. What lies between the two offsets it never saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answers {
-    /// It does.
+    /// It does, or goes on to after a paint.
     pub on: bool,
-    /// From this offset.
+    /// Everything before this offset it has seen.
+    pub left: Offset,
+    /// It answers from this offset on.
     pub from: Offset,
 }
 

@@ -66,6 +66,11 @@ impl Node {
         operators.find(|(other, _)| *other == id).map(|(_, operator)| operator.away_since.is_none())
     }
 
+    /// None of its operators is left, not even a dead one.
+    fn is_gone(&self, i: usize) -> bool {
+        self.authority.state().operators().all(|(_, operator)| operator.actor != actor(self.names[i]))
+    }
+
     fn caller(&self, i: usize) -> Caller {
         let operator = self.attached[i].filter(|_| self.here(i) == Some(true));
         Caller { actor: actor(self.names[i]), operator }
@@ -78,9 +83,17 @@ impl Node {
         for i in 0..self.names.len() {
             moves.extend([Move::Type(i), Move::TypeLate(i)]);
             match self.here(i) {
-                None => moves.push(Move::Attach(i)),
+                None if self.is_gone(i) => moves.push(Move::Attach(i)),
+                None => {}
                 Some(true) => moves.extend([Move::Leave(i), Move::CutOff(i)]),
-                Some(false) => moves.extend([Move::Resume(i), Move::Attach(i), Move::Leave(i)]),
+                Some(false) => {
+                    moves.extend([Move::Resume(i), Move::Leave(i)]);
+                    // Cut off twice without time passing is enough: more only adds dead operators.
+                    let own = self.authority.state().operators().filter(|(_, o)| o.actor == actor(self.names[i]));
+                    if own.count() < 2 {
+                        moves.push(Move::Attach(i));
+                    }
+                }
             }
             let seize = |freeze| Ask::Seize { freeze, reason: String::new() };
             let asks = [Ask::Take, Ask::Request, Ask::Release, seize(false), seize(true), Ask::Thaw];

@@ -55,6 +55,7 @@ mod tests {
             history: vec!["old".into()],
             cursor: (0, 0),
             alternate: false,
+            application_cursor: false,
             title: String::new(),
             gap: None,
         };

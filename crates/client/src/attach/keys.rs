@@ -23,8 +23,10 @@ const OUTBOX_MAX: usize = 16;
 pub struct Keys {
     chord: Chord,
     read_only: bool,
-    /// The keeper reads the terminal.
-    with_keeper: bool,
+    /// The keeper reads the terminal, under these flags.
+    with_keeper: Option<u8>,
+    /// It was asked to give the terminal back.
+    asked_back: bool,
     /// It said it cannot.
     refused: bool,
     outbox: VecDeque<Vec<u8>>,
@@ -43,7 +45,8 @@ impl Keys {
         Keys {
             chord,
             read_only,
-            with_keeper: false,
+            with_keeper: None,
+            asked_back: false,
             refused: false,
             outbox: VecDeque::new(),
             in_flight: false,
@@ -56,7 +59,7 @@ impl Keys {
 
     /// We should read the terminal.
     pub fn are_ours(&self) -> bool {
-        !self.with_keeper && self.outbox.len() < OUTBOX_MAX
+        self.with_keeper.is_none() && self.outbox.len() < OUTBOX_MAX
     }
 
     /// When to try again.
@@ -86,7 +89,7 @@ impl Keys {
     /// The keeper cannot open this terminal: keys stay with us.
     pub fn terminal_refused(&mut self) {
         self.refused = true;
-        self.with_keeper = false;
+        self.with_keeper = None;
     }
 }
 
@@ -95,25 +98,34 @@ impl Attached<'_> {
     pub(super) fn hand_over_keys(&mut self) -> Result<(), AttachError> {
         let keys = &self.keys;
         let idle = keys.outbox.is_empty() && !keys.in_flight && !keys.chord.is_open();
-        if keys.read_only || keys.refused || !idle || self.notice_until.is_some() {
+        // A paint that is on its way decides what the keeper may do with the terminal.
+        if keys.read_only || keys.refused || !idle || self.notice_until.is_some() || self.wanted.is_some() {
             return Ok(());
         }
         let Some(path) = self.terminal.path.clone() else { return Ok(()) };
+        let paints = self.answers && matches!(self.view, View::Raw(None));
+        let flags = TTY_KEYS | if paints { TTY_PAINT } else { 0 };
+        if let Some(given) = self.keys.with_keeper {
+            // Never handed over twice: a hand-back that crosses the second would leave two readers of one terminal.
+            if given != flags && !self.keys.asked_back {
+                self.keys.asked_back = true;
+                self.tell_keeper(|_| ToKeeper::TtyBack)?;
+            }
+            return Ok(());
+        }
         let forms = self.keys.chord.forms().to_vec();
         let mut patterns: [&[u8]; PATTERNS_MAX] = [&[]; PATTERNS_MAX];
         for (slot, form) in patterns.iter_mut().zip(&forms) {
             *slot = form;
         }
-        let paints = self.answers && matches!(self.view, View::Raw(None));
-        let flags = TTY_KEYS | if paints { TTY_PAINT } else { 0 };
         self.tell_keeper(|_| ToKeeper::Tty { flags, path: &path, patterns })?;
-        self.keys.with_keeper = true;
+        self.keys.with_keeper = Some(flags);
         Ok(())
     }
 
     /// The keeper saw a chord, or may not write: the terminal's keys are ours again.
     pub(super) fn keys_handed_back(&mut self, bytes: &[u8]) -> Result<(), AttachError> {
-        self.keys.with_keeper = false;
+        (self.keys.with_keeper, self.keys.asked_back) = (None, false);
         self.typed(bytes)
     }
 
@@ -155,7 +167,7 @@ impl Attached<'_> {
         }
         keys.retry_at = None;
         let Some(bytes) = keys.outbox.front().cloned() else {
-            return if self.keys.with_keeper { Ok(()) } else { self.hand_over_keys() };
+            return self.hand_over_keys();
         };
         keys.seq += 1;
         keys.in_flight = true;

@@ -73,9 +73,9 @@ impl Attached<'_> {
         self.take_view(&painted, bytes, out)?;
         if answered && painted.form == Form::Keyframe {
             self.answers = false;
-            self.update(None, Some(Answers { on: false, from: left }));
+            self.update(None, Some(Answers { on: false, left, from: painted.offset }));
         } else if answered {
-            self.update(None, Some(Answers { on: true, from: painted.offset }));
+            self.update(None, Some(Answers { on: true, left, from: painted.offset }));
         }
         // Anew, because a reader that was lapped is not waited for until it follows again.
         self.tell_keeper(|position| ToKeeper::Follow { position, flags: FOLLOW_HOLDS })?;

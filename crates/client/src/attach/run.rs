@@ -449,13 +449,17 @@ fn token(answer: &AttachAnswer) -> Option<[u8; 16]> {
     u128::from_str_radix(&answer.token, 16).ok().map(u128::to_be_bytes)
 }
 
-/// Whether a process runs; one that has ended and was not collected yet does not.
+/// How long a process that was killed may take from letting go of its sockets to being gone.
+const DYING_MS: u64 = 300;
+
+/// Whether a process runs; one that has ended and was not collected yet does not, nor does one that is about to.
 fn lives(pid: u32) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     let Some(process) = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
         return false;
     };
-    let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&Duration::ZERO.try_into().expect("nought fits")));
+    let patience = Duration::from_millis(DYING_MS).try_into().expect("short times fit");
+    let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience));
     matches!(ended, Ok(0))
 }
 

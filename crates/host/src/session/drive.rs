@@ -78,6 +78,8 @@ pub enum Missed {
 
 /// Connects to a session's keeper.
 pub async fn connect(session: &Session) -> Result<(), Missed> {
+    // Without room for clients nobody could be told what is wrong: tried again until sessions have ended.
+    crate::room::must_be(crate::room::LINK_ROOM).map_err(|_| Missed::Silent)?;
     let secret = crate::unhex(&session.state.borrow().spec.secret);
     let secret = secret.ok_or_else(|| Missed::Unknown("its spec has no secret".into()))?;
     let ring = match session.open_ring() {
@@ -201,6 +203,8 @@ impl Session {
     }
 
     fn joined(&self, connection: u32, pid: u32, token: [u8; 16], rights: u8) {
+        // Whoever outlived the last host may be waiting to be known.
+        self.changed.notify_waiters();
         let mut state = self.state.borrow_mut();
         if let Some(client) = state.clients.by_token(&token) {
             client.connection = Some(connection);

@@ -20,6 +20,9 @@ const READ_BYTES_MAX: u32 = 1024 * 1024;
 /// How long a first paint waits for the terminal to take the client's size.
 const RESIZE_WAIT: Duration = Duration::from_millis(300);
 
+/// How long a client that outlived the last host may be ahead of its keeper's word that it is there.
+const JOINED_WAIT: Duration = Duration::from_secs(2);
+
 /// A client's connection to this host: its number, and where events for it go.
 pub type Peer = (u64, UnboundedSender<Message>);
 
@@ -108,6 +111,8 @@ impl Session {
     pub async fn attach(&self, params: &AttachParams, peer: Peer) -> Result<(AttachAnswer, Vec<u8>), Fault> {
         let link = self.running().await?;
         if let Some(resume) = params.resume {
+            let known = || self.state.borrow_mut().clients.by_connection(resume.connection).map(|_| ());
+            self.until(Some(JOINED_WAIT), known).await;
             return self.resume(params, resume, peer).map(|answer| (answer, Vec::new()));
         }
         let token = crate::random_token();
@@ -210,10 +215,8 @@ impl Session {
                 client.size = Some(size);
                 resize = state.clients.sizes(id).then_some(size);
             }
-            match params.answers {
-                Some(answers) if answers.on => state.clients.start_answering(id, answers.from),
-                Some(answers) if state.clients.answers(id) => due = state.clients.stop_answering(answers.from),
-                Some(_) | None => {}
+            if let Some(answers) = params.answers {
+                due = state.clients.answering(id, answers);
             }
             state.timers.rearm = Some(Instant::now());
         }

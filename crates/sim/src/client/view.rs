@@ -17,7 +17,8 @@ const OUTBOX_MAX: usize = 16;
 
 /// Whose the keys are, and what of them is under way.
 pub(super) struct Keys {
-    with_keeper: bool,
+    with_keeper: Option<u8>,
+    asked_back: bool,
     outbox: VecDeque<Vec<u8>>,
     in_flight: bool,
     retry_at: Option<u64>,
@@ -28,7 +29,16 @@ pub(super) struct Keys {
 
 impl Keys {
     pub fn new(stream: u64, fence: u64) -> Keys {
-        Keys { with_keeper: false, outbox: VecDeque::new(), in_flight: false, retry_at: None, stream, seq: 0, fence }
+        Keys {
+            with_keeper: None,
+            asked_back: false,
+            outbox: VecDeque::new(),
+            in_flight: false,
+            retry_at: None,
+            stream,
+            seq: 0,
+            fence,
+        }
     }
 
     pub fn are_all_sent(&self) -> bool {
@@ -36,7 +46,7 @@ impl Keys {
     }
 
     pub fn handed_back(&mut self) {
-        self.with_keeper = false;
+        (self.with_keeper, self.asked_back) = (None, false);
     }
 
     pub fn typed(&mut self, bytes: &[u8]) {
@@ -102,9 +112,9 @@ impl Client {
         self.take_view(ctx, painted, bytes);
         if answered && painted.form == Form::Keyframe {
             self.answers = false;
-            self.update(ctx, None, Some(Answers { on: false, from: left }));
+            self.update(ctx, None, Some(Answers { on: false, left, from: painted.offset }));
         } else if answered {
-            self.update(ctx, None, Some(Answers { on: true, from: painted.offset }));
+            self.update(ctx, None, Some(Answers { on: true, left, from: painted.offset }));
         }
         let flags = self.follow_flags();
         self.tell_keeper(ctx, |position| ToKeeper::Follow { position, flags });
@@ -190,19 +200,26 @@ impl Client {
 
     pub(super) fn hand_over_keys(&mut self, ctx: &mut Ctx) {
         let idle = self.keys.outbox.is_empty() && !self.keys.in_flight;
-        if self.options.read_only || !self.options.has_path || !idle {
+        if self.options.read_only || !self.options.has_path || !idle || self.wanted.is_some() {
             return;
         }
         let path = (self.terminal as u64).to_le_bytes();
         let paints = self.answers && matches!(self.view, View::Raw(None));
         let flags = TTY_KEYS | if paints { TTY_PAINT } else { 0 };
+        if let Some(given) = self.keys.with_keeper {
+            if given != flags && !self.keys.asked_back {
+                self.keys.asked_back = true;
+                self.tell_keeper(ctx, |_| ToKeeper::TtyBack);
+            }
+            return;
+        }
         self.tell_keeper(ctx, |_| ToKeeper::Tty { flags, path: &path, patterns: [&[]; PATTERNS_MAX] });
-        self.keys.with_keeper = true;
+        self.keys.with_keeper = Some(flags);
     }
 
     /// Reads keys itself, where they are its own.
     pub(super) fn read_keys(&mut self, ctx: &mut Ctx) {
-        if self.keys.with_keeper || self.keys.outbox.len() >= OUTBOX_MAX {
+        if self.keys.with_keeper.is_some() || self.keys.outbox.len() >= OUTBOX_MAX {
             return;
         }
         let keys = ctx.terminals[self.terminal].read(INPUT_BYTES_MAX);
@@ -218,9 +235,7 @@ impl Client {
         }
         keys.retry_at = None;
         let Some(bytes) = keys.outbox.front().cloned() else {
-            if !self.keys.with_keeper {
-                self.hand_over_keys(ctx);
-            }
+            self.hand_over_keys(ctx);
             return;
         };
         keys.seq += 1;

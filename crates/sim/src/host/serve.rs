@@ -315,10 +315,8 @@ impl Host {
             resize = self.clients.sizes(client).then_some(size);
         }
         ctx.note(format_args!("host: client {client} says size {size:?}, answers {answers:?}"));
-        match answers {
-            Some(answers) if answers.on => self.clients.start_answering(client, answers.from),
-            Some(answers) if self.clients.answers(client) => due = self.clients.stop_answering(answers.from),
-            Some(_) | None => {}
+        if let Some(answers) = answers {
+            due = self.clients.answering(client, answers);
         }
         self.timers.rearm = Some(ctx.now);
         self.type_replies(ctx, due)?;
