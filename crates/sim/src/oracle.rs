@@ -10,8 +10,7 @@
 //!    Not where more was typed since the last keyframe than the log holds: then sizes that changed in between are lost.
 //! 4. Nobody without progress holds the program longer than `STALL_MS`.
 //! 5. A query is answered once, in the end, when nothing disturbed it: no crash, departure, flush or gap, nobody left
-//!    behind, and no repaint of the terminal that answers, from a while before it to a while after. And it is answered at
-//!    most once more for each such disturbance.
+//!    behind, from a while before it to a while after. And it is answered at most once more for each such disturbance.
 //! 6. Nothing is written under another fence than the newest.
 //! 7. In the end the size is that of the attached terminal that typed last. Not where its window changed after that and a
 //!    host crashed after that: who typed is in the log only until it was looked at.

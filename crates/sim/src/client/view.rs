@@ -105,10 +105,6 @@ impl Client {
         self.acked = painted.offset;
         self.resizes.retain(|(at, _)| *at > painted.offset);
         let answered = self.answers;
-        if answered {
-            // What it skips it does not answer, and the host thinks it did.
-            ctx.oracle.disturbed(ctx.now);
-        }
         self.take_view(ctx, painted, bytes);
         if answered && painted.form == Form::Keyframe {
             self.answers = false;
