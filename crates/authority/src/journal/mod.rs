@@ -12,8 +12,10 @@ mod read;
 
 pub use read::{Broken, End, Reading, Summary, What, at, read, verify};
 
-use crate::act::Record;
+use crate::act::{Act, By, Change, Outcome, Record};
 use crate::hex::Hash;
+use crate::proof::Proof;
+use holdfast_types::{Fence, Offset, TimeMs};
 use serde::{Deserialize, Serialize};
 
 /// The domain of the hash; another version is another domain.
@@ -64,12 +66,30 @@ struct LineOut<'a> {
     prev: Hash,
 }
 
+/// The same, read: spelled out, because serde cannot read maps with numbers for keys through `flatten`.
 #[derive(Deserialize)]
 struct LineIn {
     seq: u64,
-    #[serde(flatten)]
-    record: Record,
+    time_ms: TimeMs,
+    at: Offset,
+    by: By,
+    act: Act,
+    fence: Fence,
+    incarnation: u32,
+    outcome: Outcome,
+    #[serde(default)]
+    changes: Vec<Change>,
+    #[serde(default)]
+    proof: Option<Proof>,
     prev: Hash,
+}
+
+impl LineIn {
+    fn entry(self, hash: Hash) -> Entry {
+        let LineIn { seq, time_ms, at, by, act, fence, incarnation, outcome, changes, proof, prev } = self;
+        let record = Record { time_ms, at, by, act, fence, incarnation, outcome, changes, proof };
+        Entry { seq, record, prev, hash }
+    }
 }
 
 fn hash(body: &[u8]) -> Hash {

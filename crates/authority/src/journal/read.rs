@@ -247,6 +247,6 @@ fn decode(line: &[u8]) -> Result<Entry, What> {
     }
     let mut whole = body.to_vec();
     whole.push(b'}');
-    let LineIn { seq, record, prev } = serde_json::from_slice(&whole).map_err(|_| What::NotARecord)?;
-    Ok(Entry { seq, record, prev, hash: told })
+    let line: LineIn = serde_json::from_slice(&whole).map_err(|_| What::NotARecord)?;
+    Ok(line.entry(told))
 }

@@ -4,14 +4,29 @@ use crate::world::expect;
 
 #[test]
 fn a_person_alone_never_notices_the_turn() {
-    expect("0s ann attaches | 1s ann types ls | 90s ann types pwd | 91s ann leaves", "");
+    expect(
+        "0s ann attaches | 1s ann types ls | 90s ann types pwd | 91s ann leaves",
+        r#"
+            0s ann attaches: done
+            1s ann types ls: turn 1; fence 1 for 1; forward 1
+            90s ann types pwd: turn 1; forward 1
+            91s ann leaves: done; fence 2 for nobody
+        "#,
+    );
 }
 
 #[test]
 fn keys_without_the_turn_are_refused_and_never_appear_later() {
     expect(
         "0s ann attaches | 0s bot attaches | 1s ann types ls | 2s bot types rm | 3s ann releases | 4s bot types cat",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s ann types ls: turn 1; fence 1 for 1; forward 1
+            2s bot types rm: no, human:ann has the turn
+            3s ann releases: done; fence 2 for nobody
+            4s bot types cat: turn 3; fence 3 for 2; forward 3
+        "#,
     );
 }
 
@@ -20,7 +35,16 @@ fn a_late_keystroke_of_a_past_holder_is_dropped() {
     expect(
         "0s ann attaches | 0s bot attaches | 1s ann takes | 5s ann types under 1 ls | 9s ann gives bot \
          | 10s ann types under 1 rm | 11s bot releases | 12s ann types under 1 rm",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s ann takes: turn 1; fence 1 for 1
+            5s ann types under 1 ls: turn 1; forward 1
+            9s ann gives bot: done; fence 2 for 2
+            10s ann types under 1 rm: no, agent:bot has the turn
+            11s bot releases: done; fence 3 for nobody
+            12s ann types under 1 rm: no, the turn has changed since this was written
+        "#,
     );
 }
 
@@ -29,7 +53,18 @@ fn requests_are_served_first_in_first_out() {
     expect(
         "0s ann attaches | 0s bob attaches | 0s bot attaches | 1s ann takes | 2s bot requests | 3s bob requests \
          | 4s bot requests | 5s ann releases | 6s bot releases | 7s bob releases",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bob attaches: done
+            0s bot attaches: done
+            1s ann takes: turn 1; fence 1 for 1
+            2s bot requests: waits behind 0; tell 1: agent:bot asks
+            3s bob requests: waits behind 1; tell 1: human:bob asks
+            4s bot requests: waits behind 0; tell 1: agent:bot asks
+            5s ann releases: done; fence 2 for nobody; lapse next; fence 3 for 3
+            6s bot releases: done; fence 4 for nobody; lapse next; fence 5 for 2
+            7s bob releases: done; fence 6 for nobody
+        "#,
     );
 }
 
@@ -38,7 +73,17 @@ fn an_idle_holder_is_replaced_on_request_and_an_active_one_is_not() {
     expect(
         "0s ann attaches | 0s bot attaches | 1s ann types vi | 30s bot requests | 30s ann types x | 59s x passes \
          | 60s x passes | 89s bot types y | 120s ann requests",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s ann types vi: turn 1; fence 1 for 1; forward 1
+            30s bot requests: waits behind 0; tell 1: agent:bot asks
+            30s ann types x: turn 1; forward 1
+            59s x passes: done
+            60s x passes: done; lapse idle; fence 2 for 2
+            89s bot types y: turn 2; forward 2
+            120s ann requests: turn 3; tell 2: human:ann asks; lapse idle; fence 3 for 1
+        "#,
     );
 }
 
@@ -48,14 +93,46 @@ fn a_cut_off_holder_keeps_the_turn_for_its_grace_and_comes_back_to_it() {
         "0s ann attaches | 0s bot attaches | 1s ann takes | 2s ann vanishes | 3s bot requests | 31s bot types x \
          | 31s ann resumes | 31s ann types under 1 y | 40s ann vanishes | 41s ann attaches | 42s ann types under 1 late \
          | 43s ann types ls",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s ann takes: turn 1; fence 1 for 1
+            2s ann vanishes: done
+            3s bot requests: waits behind 0; tell 1: agent:bot asks
+            31s bot types x: no, human:ann has the turn
+            31s ann resumes: done
+            31s ann types under 1 y: turn 1; forward 1
+            40s ann vanishes: done
+            41s ann attaches: done; fence 2 for 3
+            42s ann types under 1 late: no, the turn has changed since this was written
+            43s ann types ls: turn 2; forward 2
+        "#,
     );
-    expect("0s ann attaches | 0s bot attaches | 1s ann takes | 2s ann vanishes | 3s bot requests | 32s x passes", "");
+    expect(
+        "0s ann attaches | 0s bot attaches | 1s ann takes | 2s ann vanishes | 3s bot requests | 32s x passes",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s ann takes: turn 1; fence 1 for 1
+            2s ann vanishes: done
+            3s bot requests: waits behind 0; tell 1: agent:bot asks
+            32s x passes: done; lapse grace; fence 2 for nobody; lapse grace; expel 1; lapse next; fence 3 for 2
+        "#,
+    );
 }
 
 #[test]
 fn nobody_is_promoted_who_did_not_ask() {
-    expect("0s ann attaches | 0s bot attaches | 1s ann takes | 2s ann leaves | 3s x passes", "");
+    expect(
+        "0s ann attaches | 0s bot attaches | 1s ann takes | 2s ann leaves | 3s x passes",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s ann takes: turn 1; fence 1 for 1
+            2s ann leaves: done; fence 2 for nobody
+            3s x passes: done
+        "#,
+    );
 }
 
 #[test]
@@ -63,7 +140,18 @@ fn seizing_takes_effect_at_once_whoever_holds_and_whoever_waits() {
     expect(
         "0s ann attaches | 0s bob attaches | 0s bot attaches | 0s kit attaches | 1s bot types loop | 2s kit requests \
          | 3s ann seizes it loops | 3s bot types under 1 loop | 3s bot types more | 4s bob seizes mine",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bob attaches: done
+            0s bot attaches: done
+            0s kit attaches: done
+            1s bot types loop: turn 1; fence 1 for 3; forward 1
+            2s kit requests: waits behind 0; tell 3: agent:kit asks
+            3s ann seizes it loops: turn 2; fence 2 for 1; flush; tell all: human:ann seized from agent:bot (it loops)
+            3s bot types under 1 loop: no, human:ann has the turn
+            3s bot types more: no, human:ann has the turn
+            4s bob seizes mine: turn 3; fence 3 for 2; flush; tell all: human:bob seized from human:ann (mine)
+        "#,
     );
 }
 
@@ -72,7 +160,18 @@ fn an_agent_never_seizes_from_a_human_whatever_it_was_granted() {
     expect(
         "0s ann attaches | 0s bot attaches | 0s kit attaches | 1s bot seizes x | 2s ann grants bot type,seize,grant \
          | 3s ann takes | 4s bot seizes please | 5s ann gives kit | 6s bot seizes kit is slow | 7s ann seizes back",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            0s kit attaches: done
+            1s bot seizes x: no, denied: seize, by rule envelope
+            2s ann grants bot type,seize,grant: grant 2; tell 2: may observe,type,run,seize,grant
+            3s ann takes: turn 1; fence 1 for 1
+            4s bot seizes please: no, denied: seize, by rule humans_first
+            5s ann gives kit: done; fence 2 for 3
+            6s bot seizes kit is slow: turn 3; fence 3 for 2; flush; tell all: agent:bot seized from agent:kit (kit is slow)
+            7s ann seizes back: turn 4; fence 4 for 1; flush; tell all: human:ann seized from agent:bot (back)
+        "#,
     );
 }
 
@@ -81,7 +180,17 @@ fn an_agent_finds_no_way_round_to_what_a_human_holds() {
     expect(
         "0s ann grants bot observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure | 0s ann attaches | 0s bot attaches | 1s ann takes \
          | 2s bot revokes ann | 3s bot revokes 1 | 4s bot detaches ann | 5s bot seizes x | 6s ann types ls",
-        "",
+        r#"
+            0s ann grants bot observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure: grant 2
+            0s ann attaches: done
+            0s bot attaches: done
+            1s ann takes: turn 1; fence 1 for 1
+            2s bot revokes ann: no, denied: grant, by rule humans_first
+            3s bot revokes 1: no, denied: grant, by rule humans_first
+            4s bot detaches ann: no, denied: configure, by rule humans_first
+            5s bot seizes x: no, denied: seize, by rule humans_first
+            6s ann types ls: turn 1; forward 1
+        "#,
     );
 }
 
@@ -89,7 +198,16 @@ fn an_agent_finds_no_way_round_to_what_a_human_holds() {
 fn whoever_only_says_it_is_human_seizes_from_no_human() {
     expect(
         "0s ann grants eve observe,type,seize | 1s ann takes | 2s eve seizes x | 3s ann releases | 4s eve takes | 5s bot seizes x | 6s ann grants bot seize | 7s bot seizes x",
-        "",
+        r#"
+            0s ann grants eve observe,type,seize: grant 2
+            1s ann takes: turn 1; fence 1 for nobody
+            2s eve seizes x: no, denied: seize, by rule humans_first
+            3s ann releases: done; fence 2 for nobody
+            4s eve takes: turn 3; fence 3 for nobody
+            5s bot seizes x: no, denied: seize, by rule envelope
+            6s ann grants bot seize: grant 3
+            7s bot seizes x: no, denied: seize, by rule humans_first
+        "#,
     );
 }
 
@@ -98,7 +216,19 @@ fn a_frozen_session_takes_no_input_until_it_is_thawed() {
     expect(
         "0s ann attaches | 0s bot attaches | 1s bot types loop | 2s ann freezes stop | 3s ann types x | 4s bot runs make \
          | 5s bot signals 9 | 6s bot thaws | 7s bob thaws | 8s ann types x | 9s bob thaws",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s bot types loop: turn 1; fence 1 for 2; forward 1
+            2s ann freezes stop: turn 2; fence 2 for 1; flush; freeze; tell all: human:ann seized from agent:bot (stop); tell all: human:ann froze
+            3s ann types x: no, human:ann has frozen the session
+            4s bot runs make: no, human:ann has frozen the session
+            5s bot signals 9: no, denied: signal, by rule envelope
+            6s bot thaws: no, denied: seize, by rule envelope
+            7s bob thaws: done; thaw; tell all: human:bob thawed
+            8s ann types x: turn 2; forward 2
+            9s bob thaws: no, the session is not frozen
+        "#,
     );
 }
 
@@ -107,19 +237,54 @@ fn what_was_seized_is_not_lost_to_an_agent_for_idleness() {
     expect(
         "0s ann attaches | 0s bob attaches | 0s bot attaches | 1s bot types loop | 2s ann seizes look | 3s bot requests \
          | 60s x passes | 61s bob requests",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bob attaches: done
+            0s bot attaches: done
+            1s bot types loop: turn 1; fence 1 for 3; forward 1
+            2s ann seizes look: turn 2; fence 2 for 1; flush; tell all: human:ann seized from agent:bot (look)
+            3s bot requests: waits behind 0; tell 1: agent:bot asks
+            60s x passes: done
+            61s bob requests: turn 3; tell 1: human:bob asks; lapse idle; fence 3 for 2
+        "#,
     );
 }
 
 #[test]
 fn a_single_request_keeps_the_turn_for_a_breath_only() {
-    expect("0s ann attaches | 1s bot types make | 2s ann types x | 4s ann types x", "");
-    expect("0s ann attaches | 1s bot takes | 20s bot types x | 45s ann types x | 50s ann types x", "");
+    expect(
+        "0s ann attaches | 1s bot types make | 2s ann types x | 4s ann types x",
+        r#"
+            0s ann attaches: done
+            1s bot types make: turn 1; fence 1 for nobody; forward 1
+            2s ann types x: no, agent:bot has the turn
+            4s ann types x: turn 3; lapse grace; fence 2 for nobody; fence 3 for 1; forward 3
+        "#,
+    );
+    expect(
+        "0s ann attaches | 1s bot takes | 20s bot types x | 45s ann types x | 50s ann types x",
+        r#"
+            0s ann attaches: done
+            1s bot takes: turn 1; fence 1 for nobody
+            20s bot types x: turn 1; forward 1
+            45s ann types x: no, agent:bot has the turn
+            50s ann types x: turn 3; lapse grace; fence 2 for nobody; fence 3 for 1; forward 3
+        "#,
+    );
 }
 
 #[test]
 fn the_same_person_at_another_terminal_takes_the_turn_along_under_a_new_fence() {
-    expect("0s ann attaches | 1s ann types x | 2s ann attaches | 3s ann types y | 4s ann types under 1 z", "");
+    expect(
+        "0s ann attaches | 1s ann types x | 2s ann attaches | 3s ann types y | 4s ann types under 1 z",
+        r#"
+            0s ann attaches: done
+            1s ann types x: turn 1; fence 1 for 1; forward 1
+            2s ann attaches: done
+            3s ann types y: turn 2; fence 2 for 2; forward 2
+            4s ann types under 1 z: no, the turn has changed since this was written
+        "#,
+    );
 }
 
 #[test]
@@ -127,7 +292,20 @@ fn acts_are_checked_against_their_right_and_the_turn() {
     expect(
         "0s ann attaches | 0s bot attaches | 1s bot runs make | 2s ann resizes 80x24 | 3s bot resizes 80x24 | 4s bot signals 2 \
          | 5s bot renames x | 6s bot ends | 7s ann renames x | 8s eve runs x | 9s cron takes | 10s ann ends",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s bot runs make: done; fence 1 for 2; perform 1
+            2s ann resizes 80x24: no, agent:bot has the turn
+            3s bot resizes 80x24: done; perform 1
+            4s bot signals 2: no, denied: signal, by rule envelope
+            5s bot renames x: no, denied: configure, by rule envelope
+            6s bot ends: no, denied: end, by rule envelope
+            7s ann renames x: done; perform 1
+            8s eve runs x: no, denied: run, by rule envelope
+            9s cron takes: no, denied: type, by rule envelope
+            10s ann ends: done; perform 1
+        "#,
     );
 }
 
@@ -136,6 +314,19 @@ fn after_a_crash_of_the_host_everything_is_as_before() {
     expect(
         "0s ann attaches | 0s bot attaches | 1s ann takes | 2s bot requests | 3s x restarts | 4s ann resumes | 5s ann types under 1 x \
          | 6s bot types y | 7s bot attaches | 8s ann releases | 9s x restarts | 39s x passes",
-        "",
+        r#"
+            0s ann attaches: done
+            0s bot attaches: done
+            1s ann takes: turn 1; fence 1 for 1
+            2s bot requests: waits behind 0; tell 1: agent:bot asks
+            3s x restarts: done; thaw
+            4s ann resumes: done
+            5s ann types under 1 x: turn 1; forward 1
+            6s bot types y: no, not attached
+            7s bot attaches: done
+            8s ann releases: done; fence 2 for nobody; lapse next; fence 3 for 3
+            9s x restarts: done; thaw
+            39s x passes: done; lapse grace; fence 4 for nobody; lapse grace; expel 1; expel 2; expel 3
+        "#,
     );
 }

@@ -121,7 +121,7 @@ const TURN: &[&str] = &[
 #[test]
 fn every_state_of_a_human_and_an_agent_is_sound_also_after_a_crash_inside_any_step() {
     let start = Node::start(&["ann", "bot"], &[("bot", "seize")]);
-    let seen = explore(start, 4, true, |node| node.moves(&[31_000]));
+    let seen = explore(start, 6, true, |node| node.moves(&[31_000]));
     println!("{seen:?}");
     seen.must_have(TURN);
 }
@@ -129,7 +129,7 @@ fn every_state_of_a_human_and_an_agent_is_sound_also_after_a_crash_inside_any_st
 #[test]
 fn two_humans_and_an_agent_stay_sound_to_a_depth() {
     let start = Node::start(&["ann", "bob", "bot"], &[("bot", "seize")]);
-    let seen = explore(start, 3, false, |node| node.moves(&[10_000, 31_000]));
+    let seen = explore(start, 4, false, |node| node.moves(&[10_000, 31_000]));
     println!("{seen:?}");
     seen.must_have(TURN);
 }

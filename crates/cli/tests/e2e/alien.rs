@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A keeper that speaks another version: it refuses every hello, and counts them.
 fn alien_keeper(path: &Path) -> &'static AtomicUsize {
     let hellos: &'static AtomicUsize = Box::leak(Box::default());
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
     rustix::net::listen(&socket, 8).unwrap();
     // It ends with the test's process.

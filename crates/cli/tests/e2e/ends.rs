@@ -34,7 +34,9 @@ fn end_reaches_daemonised_children_too() {
 #[test]
 fn the_way_a_command_ended_is_told_by_wait_info_and_the_attached_client() {
     let home = Home::new();
-    for (script, status) in [("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137), ("exit 255", 255)] {
+    for (script, status) in
+        [("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137), ("exit 255", 255)]
+    {
         let name = format!("s{status}");
         home.session(&name, &format!("read go; {script}"));
         let waiter = std::thread::scope(|scope| {

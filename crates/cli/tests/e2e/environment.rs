@@ -9,14 +9,16 @@ fn the_agent_link_and_the_variables_follow_the_latest_client() {
     let home = Home::new();
     let mut command = home.command(&["new", "-d", "-n", "s", "--", "bash", "--norc", "-c"]);
     command.arg("echo agent=$SSH_AUTH_SOCK; echo file=$HOLDFAST_ENV; exec cat").env("SSH_AUTH_SOCK", "/nowhere/first");
-    assert!(command.status().unwrap().success());
+    assert!(command.stdout(std::process::Stdio::null()).status().unwrap().success());
     home.ok(&["resize", "s", "200x24"]);
     home.until_screen_shows("s", "file=");
     let logs = home.ok(&["logs", "s"]);
     let value = |key: &str| logs.lines().find_map(|line| line.trim_end().strip_prefix(key)).unwrap().to_owned();
     let (link, file) = (value("agent="), value("file="));
     assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("/nowhere/first"));
-    for (agent, display, lang) in [("/nowhere/se'cond", ":1", "C.UTF-8"), ("/nowhere/third", "a 'quoted' $(touch pwned) \"d\" \\", "")] {
+    for (agent, display, lang) in
+        [("/nowhere/se'cond", ":1", "C.UTF-8"), ("/nowhere/third", "a 'quoted' $(touch pwned) \"d\" \\", "")]
+    {
         let terminal = Terminal::new("200x24");
         let mut command = home.command(&["attach", "s"]);
         command.env("SSH_AUTH_SOCK", agent).env("DISPLAY", display).env("LANG", lang).env("TERM", "xterm-kitty");
@@ -45,7 +47,10 @@ fn the_agent_link_and_the_variables_follow_the_latest_client() {
 fn a_session_knows_its_name_and_id_and_refuses_to_be_nested() {
     let home = Home::new();
     let program = env!("CARGO_BIN_EXE_holdfast");
-    home.session("outer", &format!("echo $HOLDFAST_SESSION $HOLDFAST_SESSION_NAME; {program} attach outer; echo status $?; exec cat"));
+    home.session(
+        "outer",
+        &format!("echo $HOLDFAST_SESSION $HOLDFAST_SESSION_NAME; {program} attach outer; echo status $?; exec cat"),
+    );
     let id = home.json(&["info", "outer"])["id"].as_str().unwrap().to_owned();
     home.until_screen_shows("outer", &format!("{id} outer"));
     home.until_screen_shows("outer", "status 1");

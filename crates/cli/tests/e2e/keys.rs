@@ -21,7 +21,13 @@ fn until_typed(home: &Home, expected: &[u8]) {
         let typed = typed();
         let at = typed.iter().zip(expected).take_while(|(a, b)| a == b).count();
         let part = |bytes: &[u8]| String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 40)]).into_owned();
-        panic!("{} bytes, not {}; from {at} on {:?}, not {:?}", typed.len(), expected.len(), part(&typed), part(expected))
+        panic!(
+            "{} bytes, not {}; from {at} on {:?}, not {:?}",
+            typed.len(),
+            expected.len(),
+            part(&typed),
+            part(expected)
+        )
     });
 }
 
@@ -34,7 +40,8 @@ fn the_chord_twice_types_one_and_other_keys_pass() {
     terminal.types([CHORD, CHORD].concat());
     expected.push(CHORD[0]);
     until_typed(&home, &expected);
-    for keys in [&b"\x1b[A"[..], b"\x1bOP", b"\x1b", b"\x03", b"\x1a", "ü漢".as_bytes(), b"\x1b[200~pasted\x1b[201~"] {
+    for keys in [&b"\x1b[A"[..], b"\x1bOP", b"\x1b", b"\x03", b"\x1a", "ü漢".as_bytes(), b"\x1b[200~pasted\x1b[201~"]
+    {
         terminal.types(keys);
         expected.extend_from_slice(keys);
         until_typed(&home, &expected);

@@ -158,9 +158,8 @@ fn a_host_with_too_few_descriptors_for_its_sessions_gives_none_of_them_up() {
 #[test]
 fn of_many_hosts_started_at_once_one_serves_and_the_others_yield() {
     let home = Home::new();
-    let mut all: Vec<_> = (0..8)
-        .map(|_| home.command(&["host", "run"]).stdout(std::process::Stdio::null()).spawn().unwrap())
-        .collect();
+    let mut all: Vec<_> =
+        (0..8).map(|_| home.command(&["host", "run"]).stdout(std::process::Stdio::null()).spawn().unwrap()).collect();
     let serving = home.host_pid();
     let mut yielded = 0;
     for host in &mut all {
@@ -184,7 +183,12 @@ fn of_many_hosts_started_at_once_one_serves_and_the_others_yield() {
 fn twenty_commands_at_once_on_an_empty_home_start_one_host() {
     let home = Home::new();
     let mut all: Vec<_> = (0..20)
-        .map(|n| home.command(&["new", "-d", "-n", &format!("s{n}"), "--", "cat"]).stdout(std::process::Stdio::null()).spawn().unwrap())
+        .map(|n| {
+            home.command(&["new", "-d", "-n", &format!("s{n}"), "--", "cat"])
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
         .collect();
     for one in &mut all {
         assert!(one.wait().unwrap().success());

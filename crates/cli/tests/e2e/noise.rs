@@ -77,15 +77,27 @@ fn garbage_on_the_hosts_socket_hurts_nobody_else() {
         json(r#"{"jsonrpc":"2.0","id":1,"method":"session.fly"}"#),
         json(r#"{"jsonrpc":"2.0","id":1,"method":"session.new","params":{"command":[],"cwd":""}}"#),
         json(r#"{"jsonrpc":"2.0","id":1,"method":"session.new","params":{"command":["x\u0000y"],"cwd":"/"}}"#),
-        json(r#"{"jsonrpc":"2.0","id":1,"method":"session.new","params":{"command":["cat"],"cwd":"/","env":["=", "a", "K=\u0000"]}}"#),
-        json(r#"{"jsonrpc":"2.0","id":1,"method":"session.new","params":{"command":["cat"],"cwd":"/","ring_bytes":18446744073709551615}}"#),
-        json(r#"{"jsonrpc":"2.0","id":1,"method":"session.read","params":{"session":"s","from":18446744073709551615}}"#),
-        json(r#"{"jsonrpc":"2.0","id":1,"method":"session.send","params":{"session":"s","stream":1,"seq":18446744073709551615}}"#),
+        json(
+            r#"{"jsonrpc":"2.0","id":1,"method":"session.new","params":{"command":["cat"],"cwd":"/","env":["=", "a", "K=\u0000"]}}"#,
+        ),
+        json(
+            r#"{"jsonrpc":"2.0","id":1,"method":"session.new","params":{"command":["cat"],"cwd":"/","ring_bytes":18446744073709551615}}"#,
+        ),
+        json(
+            r#"{"jsonrpc":"2.0","id":1,"method":"session.read","params":{"session":"s","from":18446744073709551615}}"#,
+        ),
+        json(
+            r#"{"jsonrpc":"2.0","id":1,"method":"session.send","params":{"session":"s","stream":1,"seq":18446744073709551615}}"#,
+        ),
         json(r#"{"jsonrpc":"2.0","id":1,"method":"session.send","params":{"session":"s","stream":1,"seq":0}}"#),
-        json(r#"{"jsonrpc":"2.0","id":1,"method":"session.attach","params":{"session":"s","size":"80x24","resume":{"connection":1,"answers":true}}}"#),
+        json(
+            r#"{"jsonrpc":"2.0","id":1,"method":"session.attach","params":{"session":"s","size":"80x24","resume":{"connection":1,"answers":true}}}"#,
+        ),
         json(r#"{"jsonrpc":"2.0","id":1,"method":"session.update","params":{"session":"s","client":77,"size":"9x9"}}"#),
         json(r#"{"jsonrpc":"2.0","id":1,"method":"session.screen","params":{"session":"s","history":4294967295}}"#),
-        json(r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"session.wait","params":{"session":"s","timeout_ms":1}}"#),
+        json(
+            r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"session.wait","params":{"session":"s","timeout_ms":1}}"#,
+        ),
         json(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
         json(r#"{"jsonrpc":"2.0","method":"host.stop"}"#),
         [&(9u32 << 20).to_le_bytes()[..], &[1]].concat(),
@@ -125,7 +137,8 @@ fn a_large_send_with_a_seq_at_its_end_does_not_crash_the_host() {
 
 /// A connection to a keeper's socket.
 fn keeper(path: &Path) -> Option<rustix::fd::OwnedFd> {
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     rustix::net::connect(&socket, &SocketAddrUnix::new(path).unwrap()).ok()?;
     Some(socket)
 }
@@ -174,7 +187,8 @@ fn silent_connections_to_a_keeper_do_not_shut_others_out_for_ever() {
 fn a_thousand_idle_connections_to_the_host_hurt_nobody() {
     let mut bystander = Bystander::new();
     let before = crate::terminal::open_files(bystander.host);
-    let idle: Vec<_> = (0..500).filter_map(|_| UnixStream::connect(bystander.home.places().host_socket()).ok()).collect();
+    let idle: Vec<_> =
+        (0..500).filter_map(|_| UnixStream::connect(bystander.home.places().host_socket()).ok()).collect();
     bystander.unaffected();
     drop(idle);
     until("them to be let go", || (crate::terminal::open_files(bystander.host) <= before + 3).then_some(()));

@@ -147,7 +147,8 @@ fn dialog_looks_the_same_after_every_loss() {
     play.terminal.wait_text("a title");
     // It wants application cursor keys.
     play.terminal.types("\x1bOB");
-    play.terminal.wait_for("the second choice", |seen| seen.look().rows.iter().any(|row| row.contains("\x1b[0;1;31;44mt")));
+    play.terminal
+        .wait_for("the second choice", |seen| seen.look().rows.iter().any(|row| row.contains("\x1b[0;1;31;44mt")));
     play.survives_every_loss();
     play.ends_by("\r");
 }
@@ -192,7 +193,8 @@ fn bash_looks_the_same_after_every_loss() {
     let mut play = Play::start(&["bash", "--norc", "-i"]);
     play.terminal.types("PS1='\\[\\e[1;32m\\]here\\[\\e[0m\\]> '; printf '\\e]2;a title\\a\\e[5 q'\r");
     play.terminal.wait_for("the prompt", |seen| seen.screen.title() == "a title");
-    play.terminal.types("ls --color=always -l /usr/bin | head -40; printf '\\e]8;;http://x.y\\e\\\\link\\e]8;;\\e\\\\\\n'\r");
+    play.terminal
+        .types("ls --color=always -l /usr/bin | head -40; printf '\\e]8;;http://x.y\\e\\\\link\\e]8;;\\e\\\\\\n'\r");
     play.terminal.wait_text("link");
     play.terminal.types("echo half a li");
     play.terminal.wait_text("here> echo half a li");

@@ -53,7 +53,8 @@ impl Asker {
     #[track_caller]
     fn check(&mut self) {
         let last = format!("\x1b[?{};0$y", 5000 + self.rounds);
-        poll(|| self.answers().contains(&last).then_some(())).unwrap_or_else(|| panic!("no answer: {:?}", self.answers()));
+        poll(|| self.answers().contains(&last).then_some(()))
+            .unwrap_or_else(|| panic!("no answer: {:?}", self.answers()));
         let all = self.answers();
         let mut rest = all.as_str();
         self.by.clear();

@@ -107,7 +107,19 @@ fn a_hundred_kills_of_the_host_lose_and_double_nothing() {
     let stop_file = home.join("stop");
     home.ok(&["new", "-d", "-n", "acts", "--", "sh", "-c", "stty -echo; echo ready; exec cat > acts"]);
     home.until_screen_shows("acts", "ready");
-    home.ok(&["new", "-d", "-n", "flood", "--size", "80x24", "--", "python3", "-c", PRODUCER, stop_file.to_str().unwrap()]);
+    home.ok(&[
+        "new",
+        "-d",
+        "-n",
+        "flood",
+        "--size",
+        "80x24",
+        "--",
+        "python3",
+        "-c",
+        PRODUCER,
+        stop_file.to_str().unwrap(),
+    ]);
     let child = home.number("flood", "pid");
     let (terminal, mut client) = Terminal::attached(&home, "flood", "80x24");
     let log = Log::follow(&home);
