@@ -65,8 +65,10 @@ impl Connection {
     pub fn open(stream: UnixStream) -> Result<Connection, CallError> {
         let hello = HelloAnswer { version: 0, program: String::new() };
         let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello };
-        let params =
-            HelloParams { versions: VERSIONS.to_vec(), program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into() };
+        let params = HelloParams {
+            versions: VERSIONS.to_vec(),
+            program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
+        };
         connection.hello = connection.call::<op::Hello>(&params)?;
         Ok(connection)
     }
@@ -160,7 +162,9 @@ impl Connection {
         let incoming = match message.body {
             Body::Answer { id, result } => Incoming::Answer { id, result, bytes: message.bytes },
             Body::Event { method, params } => Incoming::Event { method, params },
-            Body::Request { method, .. } => return Err(CallError::Nonsense(format!("a request from the host: {method}"))),
+            Body::Request { method, .. } => {
+                return Err(CallError::Nonsense(format!("a request from the host: {method}")));
+            }
         };
         Ok(Some(incoming))
     }

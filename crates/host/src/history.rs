@@ -53,7 +53,8 @@ impl History {
     /// A history that goes on from a keyframe's mark; what was written after it is taken back, the output that
     /// led to it will come again.
     pub fn resume(dir: &Path, lines_max: u32, mark: HistoryMark, pending: Vec<u8>) -> History {
-        let history = History { dir: dir.to_owned(), lines_max: lines_max.max(1), mark, pending, loose_bytes: 0, open: None };
+        let history =
+            History { dir: dir.to_owned(), lines_max: lines_max.max(1), mark, pending, loose_bytes: 0, open: None };
         let path = history.segment_path(mark.segment);
         if let Ok(file) = OpenOptions::new().write(true).open(&path)
             && file.metadata().is_ok_and(|m| m.len() > mark.bytes)
@@ -200,7 +201,9 @@ impl History {
     }
 
     fn read_segment(&self, segment: u32, bytes: u64, lines: &mut Lines) {
-        let Ok(content) = File::open(self.segment_path(segment)).and_then(|file| read_up_to(file, bytes)) else { return };
+        let Ok(content) = File::open(self.segment_path(segment)).and_then(|file| read_up_to(file, bytes)) else {
+            return;
+        };
         let mut rest = content.as_slice();
         while rest.len() >= BLOCK_HEADER_BYTES {
             let field = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes")) as usize;

@@ -70,7 +70,8 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     store::make_dir(&home.run)?;
     store::make_dir(&home.state)?;
     // The lock says who is the host; a crash releases it, whatever files are left.
-    let lock = std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(home.host_lock())?;
+    let lock =
+        std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(home.host_lock())?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Ran::Yielded),
@@ -92,7 +93,8 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     let listener = bind(&home.host_socket())?;
     let mut spare = room::Spare::keep();
     println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());
-    let mut clearing = tokio::time::interval(Duration::from_millis((config.ended_keep_ms / 2).clamp(500, CLEAR_EVERY_MS)));
+    let mut clearing =
+        tokio::time::interval(Duration::from_millis((config.ended_keep_ms / 2).clamp(500, CLEAR_EVERY_MS)));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
     let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;

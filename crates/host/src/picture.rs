@@ -57,7 +57,10 @@ struct Live {
 
 impl std::fmt::Debug for Live {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Live").field("offset", &self.screen.offset()).field("dirty", &self.dirty).finish_non_exhaustive()
+        f.debug_struct("Live")
+            .field("offset", &self.screen.offset())
+            .field("dirty", &self.dirty)
+            .finish_non_exhaustive()
     }
 }
 

@@ -209,8 +209,10 @@ impl Registry {
 
     fn free_name(&self, command: &[String]) -> SessionName {
         let program = command.first().map_or("", |c| c.rsplit('/').next().unwrap_or(c));
-        let plain: String = program.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(40).collect();
-        let base = Some(plain.trim_start_matches('-')).filter(|b| b.parse::<SessionName>().is_ok()).unwrap_or("session");
+        let plain: String =
+            program.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(40).collect();
+        let base =
+            Some(plain.trim_start_matches('-')).filter(|b| b.parse::<SessionName>().is_ok()).unwrap_or("session");
         let numbered = (2u32..).map(|n| format!("{base}-{n}"));
         std::iter::once(base.to_owned())
             .chain(numbered)
@@ -243,16 +245,21 @@ impl Registry {
             [one] => Ok(Rc::clone(one)),
             [] => Err(Fault::new(Code::NotFound, format!("there is no session {wanted:?}"))
                 .hint("see `holdfast ls --all`, or start one with `holdfast new`")),
-            several => Err(Fault::new(Code::Ambiguous, format!("{wanted:?} is the beginning of {} ids", several.len()))
-                .hint("give more of the id, or the name")),
+            several => {
+                Err(Fault::new(Code::Ambiguous, format!("{wanted:?} is the beginning of {} ids", several.len()))
+                    .hint("give more of the id, or the name"))
+            }
         }
     }
 
     /// Clears sessions that ended longer ago than configured.
     pub fn clear_old(&self, now_ms: TimeMs) {
         let keep_ms = self.config.ended_keep_ms;
-        let old: Vec<_> =
-            self.all().into_iter().filter(|s| s.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms)).collect();
+        let old: Vec<_> = self
+            .all()
+            .into_iter()
+            .filter(|s| s.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms))
+            .collect();
         for session in old {
             if let Err(error) = std::fs::remove_dir_all(&session.dir) {
                 eprintln!("holdfast host: {}: cannot be cleared: {error}", session.id);

@@ -142,15 +142,16 @@ impl Server {
             Call::Rename(params) => {
                 let session = registry.find(&params.session)?;
                 if session.name() != params.name.as_str() && registry.is_taken(&params.name) {
-                    return Err(Fault::new(Code::NameTaken, format!("a session named {} is already running", params.name))
-                        .hint("choose another name"));
+                    return Err(Fault::new(
+                        Code::NameTaken,
+                        format!("a session named {} is already running", params.name),
+                    )
+                    .hint("choose another name"));
                 }
                 session.rename(params.name)?;
                 plain(session.view())
             }
-            Call::Detach(params) => {
-                plain(DetachAnswer { clients: registry.find(&params.session)?.detach(&params)? })
-            }
+            Call::Detach(params) => plain(DetachAnswer { clients: registry.find(&params.session)?.detach(&params)? }),
             Call::End(params) => {
                 let session = registry.find(&params.session)?;
                 session.end(&params).await?;

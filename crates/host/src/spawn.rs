@@ -101,9 +101,8 @@ fn refusal(started: &Started, start: &Start) -> Option<Fault> {
             .hint("see /proc/sys/kernel/pty/max and `holdfast doctor`"),
         Stage::Socket => Fault::new(Code::CannotStart, format!("the keeper's socket could not be made: {why}"))
             .hint("see `holdfast doctor` for the runtime directory"),
-        Stage::Directory => {
-            Fault::new(Code::CannotStart, format!("cannot start in {}: {why}", text(&start.cwd))).hint("give one that exists with --cwd DIR")
-        }
+        Stage::Directory => Fault::new(Code::CannotStart, format!("cannot start in {}: {why}", text(&start.cwd)))
+            .hint("give one that exists with --cwd DIR"),
         Stage::Command => {
             let command = start.argv.first().map(|c| text(c)).unwrap_or_default();
             Fault::new(Code::CannotStart, format!("cannot run {command}: {why}"))

@@ -35,7 +35,9 @@ fn children(pid: u32, found: &mut Vec<i32>) {
         let mut text = String::new();
         let list = fs::File::open(thread.path().join("children"));
         if list.and_then(|mut list| list.read_to_string(&mut text)).is_ok() {
-            found.extend(text.split_ascii_whitespace().filter(|pid| !is_ours(pid)).filter_map(|pid| pid.parse::<i32>().ok()));
+            found.extend(
+                text.split_ascii_whitespace().filter(|pid| !is_ours(pid)).filter_map(|pid| pid.parse::<i32>().ok()),
+            );
         }
     }
 }

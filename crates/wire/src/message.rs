@@ -87,7 +87,8 @@ impl Message {
 
     /// Appends the message as a stream's frame.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut raw = Raw { jsonrpc: "2.0".into(), id: None, method: None, params: Value::Null, result: None, error: None };
+        let mut raw =
+            Raw { jsonrpc: "2.0".into(), id: None, method: None, params: Value::Null, result: None, error: None };
         match &self.body {
             Body::Request { id, method, params } => {
                 raw.id = Some(*id);

@@ -31,7 +31,8 @@ impl Chord {
     pub fn new(control: u8, detach_key: u8) -> Chord {
         // Control bytes are a letter or sign less 64; letters are encoded in lower case.
         let key = (control + 64).to_ascii_lowercase();
-        let forms = vec![vec![control], format!("\x1b[{key};5u").into_bytes(), format!("\x1b[27;5;{key}~").into_bytes()];
+        let forms =
+            vec![vec![control], format!("\x1b[{key};5u").into_bytes(), format!("\x1b[27;5;{key}~").into_bytes()];
         Chord { forms, detach_key, pressed: None, partial: Vec::new() }
     }
 
@@ -68,7 +69,8 @@ impl Chord {
             let found = self.forms.iter().filter_map(|form| find(&keys, form).map(|at| (at, form.clone()))).min();
             let Some((at, form)) = found else {
                 // An encoded chord cut in two is completed by the next read; a lone escape is the escape key.
-                let cut = (1..keys.len()).find(|at| self.forms.iter().any(|f| keys.len() - at > 1 && f.starts_with(&keys[*at..])));
+                let cut = (1..keys.len())
+                    .find(|at| self.forms.iter().any(|f| keys.len() - at > 1 && f.starts_with(&keys[*at..])));
                 let whole = self.forms.iter().any(|f| keys.len() > 1 && f.starts_with(&keys));
                 match (whole, cut) {
                     (true, _) => self.partial = keys,

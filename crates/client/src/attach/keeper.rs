@@ -20,8 +20,17 @@ impl Keeper {
     /// Connects and shows the token the host gave.
     pub fn open(path: &Path, token: Token) -> io::Result<Keeper> {
         let socket = connect(path)?;
-        let welcome =
-            Welcome { version: 0, connection: 0, features: 0, head: 0, log_head: 0, fence: 0, cols: 0, rows: 0, child_pid: 0 };
+        let welcome = Welcome {
+            version: 0,
+            connection: 0,
+            features: 0,
+            head: 0,
+            log_head: 0,
+            fence: 0,
+            cols: 0,
+            rows: 0,
+            child_pid: 0,
+        };
         let mut keeper = Keeper { socket, scratch: Vec::new(), welcome };
         keeper.send(ToKeeper::Hello { version: VERSION, role: 0, token })?;
         let mut buffer = [0; FRAME_BYTES_MAX];

@@ -178,7 +178,9 @@ impl Attached<'_> {
     fn show_help(&mut self) {
         let detach = char::from(self.options.detach_key);
         let chord = char::from(self.options.chord + 64);
-        let text = format!(" holdfast: Ctrl-{chord} {detach} detaches · Ctrl-{chord} twice types one · Ctrl-{chord} ? this line ");
+        let text = format!(
+            " holdfast: Ctrl-{chord} {detach} detaches · Ctrl-{chord} twice types one · Ctrl-{chord} ? this line "
+        );
         let text: String = text.chars().take(usize::from(self.size.cols())).collect();
         let line = format!("\x1b7\x1b[{};1H\x1b[0;7m{text}\x1b[0m\x1b[K\x1b8", self.size.rows());
         if self.terminal.write(line.as_bytes()).is_ok() {

@@ -35,7 +35,9 @@ impl View {
     pub fn next_draw(&self) -> Option<Duration> {
         match self {
             View::Raw(_) | View::Drawn { stale_since: None, .. } => None,
-            View::Drawn { stale_since: Some(at), .. } => Some((*at + DRAW_EVERY).saturating_duration_since(Instant::now())),
+            View::Drawn { stale_since: Some(at), .. } => {
+                Some((*at + DRAW_EVERY).saturating_duration_since(Instant::now()))
+            }
         }
     }
 }

@@ -53,8 +53,9 @@ impl Attached<'_> {
     pub(super) fn painted(&mut self, result: Result<Value, Fault>, bytes: &[u8]) -> Result<(), AttachError> {
         self.wanted = None;
         let painted: Painted = match result {
-            Ok(value) => serde_json::from_value(value)
-                .map_err(|e| failed("the host's paint cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e)))?,
+            Ok(value) => serde_json::from_value(value).map_err(|e| {
+                failed("the host's paint cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e))
+            })?,
             // The session is gone from the host's books: what the ring has is all there is.
             Err(_) => return Ok(()),
         };
@@ -97,8 +98,9 @@ impl Attached<'_> {
                     out.extend(b"\r\n".repeat(usize::from(self.size.rows()).saturating_sub(1)));
                     out.extend_from_slice(CLEAR);
                 }
-                let screen = Screen::restore(keyframe)
-                    .map_err(|e| failed("the host's keyframe cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e)))?;
+                let screen = Screen::restore(keyframe).map_err(|e| {
+                    failed("the host's keyframe cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e))
+                })?;
                 let mut viewport = Viewport::new(self.size);
                 out.extend_from_slice(&viewport.render(&screen));
                 self.view = View::Drawn { screen: Box::new(screen), viewport, stale_since: None };

@@ -27,8 +27,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Variables a session may want to follow from client to client.
-const FOLLOWED: &[&str] =
-    &["TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE", "SSH_AUTH_SOCK", "SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY"];
+const FOLLOWED: &[&str] = &[
+    "TERM",
+    "COLORTERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "SSH_AUTH_SOCK",
+    "SSH_CONNECTION",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+];
 
 /// How long a host may take to notice that a keeper has ended.
 const ENDING_MS: u64 = 2_000;
@@ -80,7 +89,11 @@ pub enum Begun<'a> {
 }
 
 /// The keeper cannot be reached: if that is because the session has just ended, the host knows how.
-fn ended_meanwhile<'a>(host: &mut Connection, answer: &AttachAnswer, error: io::Error) -> Result<Begun<'a>, AttachError> {
+fn ended_meanwhile<'a>(
+    host: &mut Connection,
+    answer: &AttachAnswer,
+    error: io::Error,
+) -> Result<Begun<'a>, AttachError> {
     let params = WaitParams { session: answer.session.id.to_string(), timeout_ms: Some(ENDING_MS) };
     match host.call::<op::Wait>(&params)?.exit {
         Some(exit) => Ok(Begun::Ended(exit)),
@@ -110,7 +123,8 @@ impl<'a> Attached<'a> {
         let (answer, bytes) = host.call_with_bytes::<op::Attach>(&params, &[])?;
         let file = std::fs::File::open(&answer.ring).map_err(failed("the session's ring cannot be opened"))?;
         let ring = Ring::open(&file).map_err(|e| failed("the session's ring cannot be used")(io::Error::other(e)))?;
-        let token = token(&answer).ok_or_else(|| failed("the host's token makes no sense")(io::ErrorKind::InvalidData.into()))?;
+        let token = token(&answer)
+            .ok_or_else(|| failed("the host's token makes no sense")(io::ErrorKind::InvalidData.into()))?;
         let keeper = match Keeper::open(Path::new(&answer.keeper), token) {
             Ok(keeper) => keeper,
             Err(error) => return ended_meanwhile(&mut host, &answer, error),
@@ -368,7 +382,9 @@ impl<'a> Attached<'a> {
                 self.end = Some(AttachEnd::Detached);
             }
             // The filter may hold half a sequence, so a fresh paint is where we begin to answer.
-            "answer" if serde_json::from_value(params).is_ok_and(|e: AnswerEvent| ours(e.client) && self.can_answer()) => {
+            "answer"
+                if serde_json::from_value(params).is_ok_and(|e: AnswerEvent| ours(e.client) && self.can_answer()) =>
+            {
                 self.answers = true;
                 self.wanted.get_or_insert(false);
             }

@@ -44,9 +44,9 @@ impl Terminal {
 
     /// Its name, for people.
     pub fn name(&self) -> String {
-        self.path.as_deref().map_or_else(String::new, |path| {
-            std::ffi::OsStr::from_bytes(path).to_string_lossy().into_owned()
-        })
+        self.path
+            .as_deref()
+            .map_or_else(String::new, |path| std::ffi::OsStr::from_bytes(path).to_string_lossy().into_owned())
     }
 
     /// Writes everything, however slow the terminal is.

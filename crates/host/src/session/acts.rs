@@ -3,7 +3,9 @@
 use super::{Session, Typed};
 use holdfast_abi::protocol::{INPUT_BYTES_MAX, ToKeeper, refused};
 use holdfast_types::SessionName;
-use holdfast_wire::params::{DetachParams, DetachedEvent, EndParams, Life, SendAnswer, SendParams, WaitAnswer, WaitParams};
+use holdfast_wire::params::{
+    DetachParams, DetachedEvent, EndParams, Life, SendAnswer, SendParams, WaitAnswer, WaitParams,
+};
 use holdfast_wire::{Body, Code, Fault, Message};
 use std::rc::Rc;
 use std::time::Duration;
@@ -55,7 +57,9 @@ impl Session {
                 }
                 Ok(Err(_)) => {
                     self.running().await?;
-                    return Err(Fault::new(Code::Busy, "the keeper went away while typing").hint("send the same seq again"));
+                    return Err(
+                        Fault::new(Code::Busy, "the keeper went away while typing").hint("send the same seq again")
+                    );
                 }
                 Err(_) => {
                     self.state.borrow_mut().typed.remove(&(stream, seq));
@@ -71,7 +75,8 @@ impl Session {
         let mut state = self.state.borrow_mut();
         let mut spec = state.spec.clone();
         spec.name = name;
-        spec.save(&self.dir).map_err(|error| Fault::new(Code::Internal, format!("the new name could not be saved: {error}")))?;
+        spec.save(&self.dir)
+            .map_err(|error| Fault::new(Code::Internal, format!("the new name could not be saved: {error}")))?;
         state.spec = spec;
         Ok(())
     }
@@ -87,7 +92,8 @@ impl Session {
             detached.push(client.id);
             connections.extend(client.connection);
             if let Some((_, events)) = &client.peer {
-                let params = serde_json::to_value(DetachedEvent { client: client.id }).expect("numbers always serialise");
+                let params =
+                    serde_json::to_value(DetachedEvent { client: client.id }).expect("numbers always serialise");
                 let _ = events.send(Message::plain(Body::Event { method: "detached".into(), params }));
             }
         }
@@ -135,8 +141,12 @@ impl Session {
         let mut never_joined = Vec::new();
         {
             let mut state = self.state.borrow_mut();
-            let ids: Vec<u32> =
-                state.clients.iter().filter(|c| c.peer.as_ref().is_some_and(|(id, _)| *id == peer)).map(|c| c.id).collect();
+            let ids: Vec<u32> = state
+                .clients
+                .iter()
+                .filter(|c| c.peer.as_ref().is_some_and(|(id, _)| *id == peer))
+                .map(|c| c.id)
+                .collect();
             for id in ids {
                 if let Some(client) = state.clients.get(id) {
                     client.peer = None;

@@ -133,8 +133,7 @@ impl Session {
         if self.state.borrow().clients.is_only_writer(id) {
             self.resize(params.size).await?;
         }
-        let (painted, bytes) =
-            self.paint(&PaintParams { session: String::new(), size: params.size, history: false });
+        let (painted, bytes) = self.paint(&PaintParams { session: String::new(), size: params.size, history: false });
         let mut state = self.state.borrow_mut();
         if state.clients.candidate(painted.size).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
             state.clients.start_answering(id, painted.offset);
@@ -237,7 +236,8 @@ impl Session {
             return Ok(());
         }
         let fence = self.state.borrow().fence.0;
-        link.send(ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() }).map_err(|e| self.keeper_failed(&e))?;
+        link.send(ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })
+            .map_err(|e| self.keeper_failed(&e))?;
         self.until(Some(RESIZE_WAIT), || (self.state.borrow().size == size || !self.is_live()).then_some(())).await;
         Ok(())
     }
@@ -308,8 +308,11 @@ impl Session {
                 }
                 Copied::Lapped { oldest } => position = oldest,
                 Copied::Ahead { newest } => {
-                    return Err(Fault::new(Code::Ahead, format!("offset {asked} does not exist yet, the newest is {newest}"))
-                        .hint("ask from the `to` of the last answer"));
+                    return Err(Fault::new(
+                        Code::Ahead,
+                        format!("offset {asked} does not exist yet, the newest is {newest}"),
+                    )
+                    .hint("ask from the `to` of the last answer"));
                 }
             }
         }
@@ -317,7 +320,8 @@ impl Session {
 
     /// Offers the latest client's variables to the session: a file its shell can source, and a stable ssh-agent link.
     fn follow_environment(&self, env: &[String]) {
-        let mut text = String::from("# Variables of the client that attached last. Source this file to take them over.\n");
+        let mut text =
+            String::from("# Variables of the client that attached last. Source this file to take them over.\n");
         for (key, value) in env.iter().filter_map(|pair| pair.split_once('=')) {
             let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             if !plain || key.is_empty() {
@@ -328,7 +332,8 @@ impl Session {
                 if Path::new(value) != link.as_path() {
                     let beside = link.with_extension("agent.new");
                     let _ = std::fs::remove_file(&beside);
-                    let moved = std::os::unix::fs::symlink(value, &beside).and_then(|()| std::fs::rename(&beside, link));
+                    let moved =
+                        std::os::unix::fs::symlink(value, &beside).and_then(|()| std::fs::rename(&beside, link));
                     if moved.is_err() {
                         continue;
                     }

@@ -214,7 +214,8 @@ impl Session {
     /// The keeper's connection of a session that runs; waits for one that is about to be there. Refuses what a session that
     /// does not run cannot do.
     pub(crate) async fn running(&self) -> Result<Rc<Link>, Fault> {
-        self.until(Some(LINK_WAIT), || (self.link().is_some() || self.view_life() != Life::Running).then_some(())).await;
+        self.until(Some(LINK_WAIT), || (self.link().is_some() || self.view_life() != Life::Running).then_some(()))
+            .await;
         let state = self.state.borrow();
         let name = &state.spec.name;
         match (state.life, self.link()) {
@@ -267,7 +268,9 @@ impl Session {
     pub fn view_with_title(&self) -> SessionView {
         let mut view = self.view();
         if view.life != Life::Damaged && view.life != Life::Unknown {
-            view.title = self.screen(&holdfast_wire::params::ScreenParams { session: String::new(), ansi: false, history: 0 }).title;
+            view.title = self
+                .screen(&holdfast_wire::params::ScreenParams { session: String::new(), ansi: false, history: 0 })
+                .title;
         }
         view
     }
