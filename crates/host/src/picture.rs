@@ -6,9 +6,9 @@
 //!
 //! Output that was overwritten before anybody could look is a gap: said, never papered over.
 
-use crate::history::{History, Lines};
+use crate::history::{History, Lines, Remembered};
 use crate::session::read_log;
-use crate::store::{HistoryMark, Keyframe};
+use crate::store::Keyframe;
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_screen::{Reply, Screen};
 use holdfast_types::{Offset, Size};
@@ -20,6 +20,12 @@ use std::sync::atomic::Ordering;
 
 /// Bytes fed between two looks at anything else: 2 ms of work at most.
 const SLICE_BYTES: usize = 128 * 1024;
+
+/// Output that does not rest for this long is a flood: most of its lines are replaced by newer ones before anybody could
+/// read them.
+const FLOOD_BYTES: u64 = 4 * 1024 * 1024;
+/// In a flood history is written out this often: a tenth of a second, which is what a kill of the host can cost then.
+const FLUSH_EVERY_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The screen of one session.
 #[derive(Debug)]
@@ -53,6 +59,10 @@ struct Live {
     history: History,
     gap: Option<Gap>,
     dirty: bool,
+    /// The offset at which output began to flow.
+    since: Offset,
+    /// The offset at which history was last written out.
+    flushed: Offset,
 }
 
 impl std::fmt::Debug for Live {
@@ -174,12 +184,11 @@ impl Picture {
             Copied::Ahead { newest } => live.skip_to(ring.oldest().min(newest), 0),
         }
         live.screen.drain_history(live.history.pending());
-        let settled = live.history.settle();
+        live.history.settle();
         let offset = live.screen.offset();
         let more = offset < head || resizes.front().is_some_and(|resize| resize.at <= offset);
         let step = Step { replies: live.screen.take_replies(), more };
         self.resizes = resizes;
-        self.remember_failure(settled);
         step
     }
 
@@ -189,17 +198,19 @@ impl Picture {
         let taken = self.log_taken.unwrap_or(self.log_position);
         let log_position = self.resizes.front().map_or(taken, |resize| resize.logged);
         let Some(live) = &mut self.live else { return };
-        let rewritten = if let_go { live.history.compact() } else { Ok(false) };
-        let moved = matches!(rewritten, Ok(true));
-        let mut saved = rewritten.map(|_| ());
         let offset = live.screen.offset();
+        let flood = offset - live.since >= FLOOD_BYTES && offset - live.flushed < FLUSH_EVERY_BYTES;
+        let flushed = if let_go || !flood { live.history.flush() } else { Ok(false) };
+        let moved = matches!(flushed, Ok(true));
+        if moved {
+            live.flushed = offset;
+        }
+        let mut saved = flushed.map(|_| ());
         if live.dirty || moved || log_position != self.log_position {
-            let (history, pending) = live.history.mark();
             let keyframe = Keyframe {
                 log_position,
-                history,
+                history: live.history.remember(),
                 gap: live.gap.map_or((0, 0), |gap| (gap.from, gap.to)),
-                pending: pending.to_vec(),
                 screen: live.screen.keyframe(),
             };
             saved = saved.and_then(|()| keyframe.save(&self.dir));
@@ -214,9 +225,12 @@ impl Picture {
         self.log_position = log_position;
         if let Some(live) = &mut self.live {
             live.dirty = false;
+            if moved {
+                live.history.forget_old();
+            }
         }
-        if let_go && let Some(live) = self.live.take() {
-            live.history.forget_old();
+        if let_go {
+            self.live = None;
         }
     }
 
@@ -261,9 +275,11 @@ impl Picture {
     fn load(&mut self) -> Live {
         let fresh = |picture: &Picture| Live {
             screen: Screen::new(picture.size, 0),
-            history: History::resume(&picture.dir, picture.history_lines, HistoryMark::default(), Vec::new()),
+            history: History::resume(&picture.dir, picture.history_lines, Remembered::default()),
             gap: None,
             dirty: false,
+            since: 0,
+            flushed: 0,
         };
         let keyframe = match Keyframe::load(&self.dir) {
             Ok(Some(keyframe)) => keyframe,
@@ -277,8 +293,10 @@ impl Picture {
             Ok(screen) => {
                 self.log_position = keyframe.log_position;
                 Live {
+                    since: screen.offset(),
+                    flushed: screen.offset(),
                     screen,
-                    history: History::resume(&self.dir, self.history_lines, keyframe.history, keyframe.pending),
+                    history: History::resume(&self.dir, self.history_lines, keyframe.history),
                     gap: (keyframe.gap.0 < keyframe.gap.1).then_some(Gap { from: keyframe.gap.0, to: keyframe.gap.1 }),
                     dirty: false,
                 }

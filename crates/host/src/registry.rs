@@ -11,7 +11,6 @@ use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 /// Shortest beginning of an id, without `ses_`, that is taken for one.
@@ -24,7 +23,6 @@ pub struct Registry {
     pub home: Home,
     /// What the host was told.
     pub config: HostConfig,
-    keeper: PathBuf,
     sessions: RefCell<BTreeMap<SessionId, Rc<Session>>>,
     /// Names that are being started.
     starting: RefCell<Vec<SessionName>>,
@@ -34,11 +32,10 @@ impl Registry {
     /// Makes the directories and puts the keeper program in its place.
     pub fn open(home: &Home, config: &HostConfig) -> io::Result<Registry> {
         make_dir(&home.sessions())?;
-        let keeper = spawn::install(&home.state)?;
+        spawn::install(&home.state)?;
         Ok(Registry {
             home: home.clone(),
             config: config.clone(),
-            keeper,
             sessions: RefCell::default(),
             starting: RefCell::default(),
         })
@@ -137,8 +134,13 @@ impl Registry {
             Fault::new(Code::CannotStart, format!("the session's files could not be made: {error}"))
                 .hint("is the disk full? see `holdfast doctor`")
         };
-        make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
-        match spawn::start(&self.keeper, &id.to_string(), &start).await {
+        let begun = async {
+            make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
+            // Looked for each time: a tidy person may have emptied the directory.
+            let keeper = spawn::install(&self.home.state).map_err(cannot)?;
+            spawn::start(&keeper, &id.to_string(), &start).await
+        };
+        match begun.await {
             Ok((child, started)) => session.started(child, started),
             Err(fault) => {
                 let _ = std::fs::remove_dir_all(&session.dir);

@@ -3,6 +3,7 @@
 //! Every file is replaced whole: written beside and renamed, so that a reader or a crash finds the old one or the new one.
 //! A keyframe that cannot be read costs the screen, never the session.
 
+use crate::history::Remembered;
 use holdfast_types::{Exit, SessionId, SessionName, Size, TimeMs};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -80,12 +81,10 @@ const KEYFRAME_MAGIC: [u8; 8] = *b"HFKEYF1\0";
 pub struct Keyframe {
     /// Log position up to which the host has seen what was typed.
     pub log_position: u64,
-    /// Where the history file stood.
-    pub history: HistoryMark,
+    /// The history up to there.
+    pub history: Remembered,
     /// Output the screen never saw, as `from` and `to`; equal: none.
     pub gap: (u64, u64),
-    /// History lines not yet in the file.
-    pub pending: Vec<u8>,
     /// The screen's own keyframe.
     pub screen: Vec<u8>,
 }
@@ -120,21 +119,23 @@ impl Keyframe {
     /// The file's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(80 + self.pending.len() + self.screen.len());
+        let Remembered { mark, pending, unsaved_lines } = &self.history;
+        let mut out = Vec::with_capacity(80 + pending.len() + self.screen.len());
         out.extend_from_slice(&KEYFRAME_MAGIC);
         let numbers = [
             self.log_position,
-            u64::from(self.history.segment),
-            u64::from(self.history.lines),
-            self.history.bytes,
+            u64::from(mark.segment),
+            u64::from(mark.lines),
+            mark.bytes,
+            u64::from(*unsaved_lines),
             self.gap.0,
             self.gap.1,
-            self.pending.len() as u64,
+            pending.len() as u64,
         ];
         for number in numbers {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        out.extend_from_slice(&self.pending);
+        out.extend_from_slice(pending);
         out.extend_from_slice(&self.screen);
         let sum = checksum(&out);
         out.extend_from_slice(&sum.to_le_bytes());
@@ -155,12 +156,14 @@ impl Keyframe {
             Some(u64::from_le_bytes(*front))
         };
         let log_position = number()?;
-        let history =
+        let mark =
             HistoryMark { segment: number()?.try_into().ok()?, lines: number()?.try_into().ok()?, bytes: number()? };
+        let unsaved_lines = number()?.try_into().ok()?;
         let gap = (number()?, number()?);
         let pending_bytes = usize::try_from(number()?).ok()?;
         let (pending, screen) = rest.split_at_checked(pending_bytes)?;
-        Some(Keyframe { log_position, history, gap, pending: pending.to_vec(), screen: screen.to_vec() })
+        let history = Remembered { mark, pending: pending.to_vec(), unsaved_lines };
+        Some(Keyframe { log_position, history, gap, screen: screen.to_vec() })
     }
 
     /// Writes it into the session's directory.
@@ -188,9 +191,12 @@ mod tests {
     fn a_keyframe_reads_back_and_any_flipped_or_missing_byte_is_noticed() {
         let keyframe = Keyframe {
             log_position: 56,
-            history: HistoryMark { segment: 2, lines: 7, bytes: 999 },
+            history: Remembered {
+                mark: HistoryMark { segment: 2, lines: 7, bytes: 999 },
+                pending: b"line\n".to_vec(),
+                unsaved_lines: 3,
+            },
             gap: (5, 9),
-            pending: b"line\n".to_vec(),
             screen: vec![1, 2, 3],
         };
         let bytes = keyframe.encode();

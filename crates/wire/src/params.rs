@@ -241,6 +241,9 @@ pub struct PaintParams {
     /// History too.
     #[serde(default)]
     pub history: bool,
+    /// The client with this number answers the session's queries from the painted offset on, if nobody does yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<u32>,
 }
 
 /// What changed at an attached terminal.

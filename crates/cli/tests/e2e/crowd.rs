@@ -126,7 +126,7 @@ fn a_window_that_changes_takes_the_session_with_it_and_everybody_else_stays() {
 #[test]
 fn eight_terminals_all_show_the_same_in_the_end() {
     let home = home_with_session();
-    let sizes = ["80x24", "80x24", "120x40", "33x9", "80x24", "2x2", "200x60", "81x24"];
+    let sizes = ["80x24", "80x24", "120x40", "33x9", "80x24", "20x5", "200x60", "81x24"];
     let all: Vec<_> = sizes.iter().map(|size| Terminal::attached(&home, "s", size)).collect();
     for (n, (terminal, _)) in all.iter().enumerate() {
         terminal.types(format!("from {n}\r"));

@@ -57,6 +57,7 @@ fn a_full_disk_refuses_new_sessions_clearly_and_takes_nothing_from_running_ones(
     let refused = home.fails(&["new", "-d", "-n", "more", "--", "cat"]);
     assert!(refused.contains("No space left") && refused.contains("disk"), "{refused}");
     assert!(!home.ok(&["ls"]).contains("more"), "nothing is left of it");
+    assert_eq!(std::fs::read_dir(home.join("sessions")).unwrap().count(), 1, "not even a directory");
     // Through the ring several times over, with nowhere to save anything.
     terminal.types("400000\r");
     terminal.wait_text("got 400000");

@@ -30,7 +30,10 @@ impl Attached<'_> {
         if !self.baton {
             return self.ask_for_baton();
         }
-        let params = PaintParams { session: self.session.clone(), size: self.size, history };
+        // Said with the question: from the painted offset on the host no longer answers.
+        let answers = self.answers.then_some(self.client);
+        self.paint_answers = self.answers;
+        let params = PaintParams { session: self.session.clone(), size: self.size, history, answers };
         if let Some(host) = &mut self.host {
             match host.ask::<op::Paint>(&params, &[]) {
                 Ok(id) => self.paint_asked = Some(id),
@@ -51,7 +54,7 @@ impl Attached<'_> {
 
     /// The paint has come.
     pub(super) fn painted(&mut self, result: Result<Value, Fault>, bytes: &[u8]) -> Result<(), AttachError> {
-        self.wanted = None;
+        let wanted = self.wanted.take();
         let painted: Painted = match result {
             Ok(value) => serde_json::from_value(value).map_err(|e| {
                 failed("the host's paint cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e))
@@ -59,9 +62,10 @@ impl Attached<'_> {
             // The session is gone from the host's books: what the ring has is all there is.
             Err(_) => return Ok(()),
         };
-        if painted.form == Form::Repaint && painted.size != self.size {
-            // The window changed while the paint was on its way.
-            self.wanted = Some(false);
+        let resized = painted.form == Form::Repaint && painted.size != self.size;
+        if resized || self.paint_answers != self.answers {
+            // The window changed while the paint was on its way, or we came to answer queries: this one is too old.
+            self.wanted = wanted.or(Some(false));
             return Ok(());
         }
         let left = self.position;

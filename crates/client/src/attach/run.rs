@@ -52,7 +52,7 @@ pub struct Attached<'a> {
     relink: Option<Relink>,
     /// The session's id: its name may change.
     pub(super) session: String,
-    client: u32,
+    pub(super) client: u32,
     /// Our terminal's size and the session's.
     pub(super) size: Size,
     pub(super) session_size: Size,
@@ -69,6 +69,8 @@ pub struct Attached<'a> {
     /// A paint is needed, with history or without; output waits for it.
     pub(super) wanted: Option<bool>,
     pub(super) paint_asked: Option<u64>,
+    /// It was asked for by a terminal that answers queries.
+    pub(super) paint_answers: bool,
     update_asked: Option<u64>,
     resume_asked: Option<u64>,
     pub(super) keys: Keys,
@@ -144,6 +146,7 @@ impl<'a> Attached<'a> {
             answers: answer.answers,
             wanted: (answer.has_history && options.history).then_some(true),
             paint_asked: None,
+            paint_answers: false,
             update_asked: None,
             resume_asked: None,
             keys: Keys::new(Chord::new(options.chord, options.detach_key), options.read_only, answer.fence),

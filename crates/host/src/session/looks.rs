@@ -95,6 +95,10 @@ impl Session {
         let offset = screen.offset();
         if size == params.size {
             let bytes = screen.repaint(history.as_deref());
+            if let Some(client) = params.answers {
+                // In the same step: between the two the host would answer what the terminal answers too.
+                state.clients.start_answering(client, offset);
+            }
             return (Painted { offset, size, form: Form::Repaint, history_bytes: 0 }, bytes);
         }
         let mut bytes = Vec::new();
@@ -133,7 +137,7 @@ impl Session {
         if self.state.borrow().clients.is_only_writer(id) {
             self.resize(params.size).await?;
         }
-        let (painted, bytes) = self.paint(&PaintParams { session: String::new(), size: params.size, history: false });
+        let (painted, bytes) = self.paint(&PaintParams { session: String::new(), size: params.size, history: false, answers: None });
         let mut state = self.state.borrow_mut();
         if state.clients.candidate(painted.size).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
             state.clients.start_answering(id, painted.offset);
