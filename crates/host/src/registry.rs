@@ -151,7 +151,11 @@ impl Registry {
         }
         self.sessions.borrow_mut().insert(id, Rc::clone(&session));
         // Whoever asked need not wait until we are connected; whoever asks more will.
-        tokio::task::spawn_local(session::drive(Rc::clone(&session)));
+        let begun = Rc::clone(&session);
+        tokio::task::spawn_local(async {
+            tokio::task::yield_now().await;
+            session::drive(begun).await;
+        });
         Ok(session.view())
     }
 

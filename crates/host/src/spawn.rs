@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The keeper program, built by this crate's build script.
@@ -17,8 +18,10 @@ static KEEPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/keeper"));
 /// keepers were started from.
 pub fn install(state: &Path) -> io::Result<PathBuf> {
     let dir = state.join("bin");
-    let name = format!("holdfast-keeper-{:016x}", checksum(KEEPER));
-    let path = dir.join(&name);
+    // Looked at for every new session, so the hash is taken once.
+    static NAME: LazyLock<String> = LazyLock::new(|| format!("holdfast-keeper-{:016x}", checksum(KEEPER)));
+    let name = NAME.as_str();
+    let path = dir.join(name);
     if std::fs::metadata(&path).is_ok_and(|m| m.len() == KEEPER.len() as u64 && m.permissions().mode() & 0o100 != 0) {
         return Ok(path);
     }

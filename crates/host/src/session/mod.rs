@@ -240,7 +240,9 @@ impl Session {
     /// As clients see it.
     pub fn view(&self) -> SessionView {
         let state = self.state.borrow();
-        let ended_ring = if state.ring.is_none() { self.open_ring().ok() } else { None };
+        // One that is being started has nothing to tell of yet.
+        let ended = state.ring.is_none() && state.life != Life::Running;
+        let ended_ring = if ended { self.open_ring().ok() } else { None };
         let ring = state.ring.as_ref().or(ended_ring.as_ref());
         let note = state.note.as_deref().or(state.picture.note());
         SessionView {
