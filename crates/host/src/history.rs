@@ -209,7 +209,9 @@ impl History {
     }
 
     fn read_segment(&self, segment: u32, bytes: u64, lines: &mut Lines) {
-        let Ok(content) = File::open(self.segment_path(segment)).and_then(|file| read_up_to(file, bytes)) else { return };
+        let Ok(content) = File::open(self.segment_path(segment)).and_then(|file| read_up_to(file, bytes)) else {
+            return;
+        };
         let mut rest = content.as_slice();
         while rest.len() >= BLOCK_HEADER_BYTES {
             let field = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes")) as usize;
@@ -308,7 +310,10 @@ mod tests {
             fill(&mut history, 2601..4400, 1_000_000);
             history.flush().unwrap();
             let resumed = History::resume(dir.path(), 1000, remembered);
-            assert_eq!(first_word(&resumed.tail(1000)), first_word(&Lines { encoded: before.clone(), damaged_blocks: 0 }));
+            assert_eq!(
+                first_word(&resumed.tail(1000)),
+                first_word(&Lines { encoded: before.clone(), damaged_blocks: 0 })
+            );
             assert_eq!(resumed.tail(1000).encoded, before, "rests every {rest_every}");
         }
     }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Bytes fed between two looks at anything else: 2 ms of work at most.
-const SLICE_BYTES: usize = 128 * 1024;
+const SLICE_BYTES: usize = 512 * 1024;
 
 /// Output that does not rest for this long is a flood: most of its lines are replaced by newer ones before anybody could
 /// read them.

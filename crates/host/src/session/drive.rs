@@ -20,8 +20,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// After a large wake, this long until the next: a flood is taken in bites of some 100 KiB.
-const FLOOD_PAUSE: Duration = Duration::from_millis(3);
+/// After a large wake, this long until the next: a flood is taken in bites of half a ring.
+const FLOOD_PAUSE: Duration = Duration::from_millis(6);
 /// What counts as a large wake.
 const FLOOD_BYTES: u64 = 8 * 1024;
 /// A screen nobody looked at and nothing changed for this long goes to disk.

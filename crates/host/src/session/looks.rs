@@ -137,7 +137,8 @@ impl Session {
         if self.state.borrow().clients.is_only_writer(id) {
             self.resize(params.size).await?;
         }
-        let (painted, bytes) = self.paint(&PaintParams { session: String::new(), size: params.size, history: false, answers: None });
+        let (painted, bytes) =
+            self.paint(&PaintParams { session: String::new(), size: params.size, history: false, answers: None });
         let mut state = self.state.borrow_mut();
         if state.clients.candidate(painted.size).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
             state.clients.start_answering(id, painted.offset);
