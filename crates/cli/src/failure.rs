@@ -125,6 +125,7 @@ impl From<ConnectError> for Failure {
             ConnectError::Socket(..) => "socket",
             ConnectError::Start(..) | ConnectError::NotReady(_) => "host_start",
             ConnectError::Hello(_) => "hello",
+            ConnectError::Silent(_) => "host_silent",
         };
         Failure::from_error(code, &error).hint("`holdfast doctor` looks for the cause")
     }

@@ -70,6 +70,8 @@ impl Connection {
             program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
         };
         connection.hello = connection.call::<op::Hello>(&params)?;
+        // From here on an answer may take as long as what was asked for.
+        connection.stream.set_read_timeout(None).map_err(CallError::Broken)?;
         Ok(connection)
     }
 

@@ -28,6 +28,9 @@ pub enum ConnectError {
     /// The host could not be started.
     #[error("the host could not be started from {0}")]
     Start(PathBuf, #[source] io::Error),
+    /// One listens and does not answer.
+    #[error("the host on {0} does not answer; its process may be stopped or stuck")]
+    Silent(PathBuf),
     /// It was started and does not answer.
     #[error("the host was started but does not answer; its log is {0}")]
     NotReady(PathBuf),
@@ -46,8 +49,12 @@ pub fn connect(home: &Home) -> Result<Connection, ConnectError> {
         }
         Err(error) => return Err(ConnectError::Socket(path, error)),
     };
+    // A host that is stopped or stuck accepts without answering: nobody should wait for it without being told.
+    let patience = Some(Duration::from_millis(HOST_READY_MS));
+    stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(path.clone(), error))?;
     match Connection::open(stream) {
         Ok(connection) => Ok(connection),
+        Err(CallError::Broken(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(ConnectError::Silent(path)),
         // It died, or yielded to another, between our connect and its hello.
         Err(CallError::Broken(_)) => Err(ConnectError::NoHost(path)),
         Err(error) => Err(ConnectError::Hello(error)),

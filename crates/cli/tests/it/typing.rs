@@ -56,3 +56,17 @@ fn typing_into_a_session_that_ended_is_refused() {
     let _settled = home.settle_snapshots();
     insta::assert_snapshot!(home.run(&["send", "work", "x"]));
 }
+
+/// A program that asked for the application form of cursor keys gets it, as from a terminal.
+#[test]
+fn cursor_keys_come_in_the_form_the_program_asked_for() {
+    let home = Home::new();
+    let script = "stty raw -echo; printf '\\033[?1hready'; head -c 3 | od -An -c; printf '\\033[?1lnormal'; head -c 3 | od -An -c; cat";
+    home.ok(&["new", "-d", "-n", "work", "--", "sh", "-c", script]);
+    home.until_screen_shows("work", "ready");
+    home.ok(&["send", "work", "--key", "Up"]);
+    home.until_screen_shows("work", "033   O   A");
+    home.until_screen_shows("work", "normal");
+    home.ok(&["send", "work", "--key", "Up"]);
+    home.until_screen_shows("work", "033   [   A");
+}

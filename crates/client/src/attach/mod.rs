@@ -5,6 +5,7 @@
 //! from a screen of our own. Keys are read by the keeper from the terminal itself where that is possible.
 
 mod chord;
+mod host;
 mod keeper;
 mod keys;
 mod output;

@@ -1,22 +1,20 @@
 //! The attached terminal's loop.
 
 use super::chord::Chord;
+use super::host::attach_params;
 use super::keeper::Keeper;
 use super::keys::Keys;
 use super::output::View;
 use super::relink::Relink;
 use super::terminal::Terminal;
 use super::{AttachEnd, AttachError, AttachOptions, failed};
-use crate::connection::{Connection, Incoming};
+use crate::connection::Connection;
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FRAME_BYTES_MAX, FromKeeper, ToKeeper, refused};
 use holdfast_abi::ring::{Ring, STATE_ENDED};
 use holdfast_types::{Exit, Size};
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{
-    AnswerEvent, Answers, AttachAnswer, AttachParams, DetachedEvent, Resume, UpdateAnswer, UpdateParams, WaitParams,
-};
+use holdfast_wire::params::{AttachAnswer, WaitParams};
 use rustix::event::{PollFd, PollFlags, poll};
-use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -25,19 +23,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-/// Variables a session may want to follow from client to client.
-const FOLLOWED: &[&str] = &[
-    "TERM",
-    "COLORTERM",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "SSH_AUTH_SOCK",
-    "SSH_CONNECTION",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-];
 
 /// How long a host may take to notice that a keeper has ended.
 const ENDING_MS: u64 = 2_000;
@@ -49,7 +34,7 @@ pub struct Attached<'a> {
     pub(super) keeper: Keeper,
     pub(super) ring: Ring,
     pub(super) host: Option<Connection>,
-    relink: Option<Relink>,
+    pub(super) relink: Option<Relink>,
     /// The session's id: its name may change.
     pub(super) session: String,
     pub(super) client: u32,
@@ -71,8 +56,8 @@ pub struct Attached<'a> {
     pub(super) paint_asked: Option<u64>,
     /// It was asked for by a terminal that answers queries.
     pub(super) paint_answers: bool,
-    update_asked: Option<u64>,
-    resume_asked: Option<u64>,
+    pub(super) update_asked: Option<u64>,
+    pub(super) resume_asked: Option<u64>,
     pub(super) keys: Keys,
     pub(super) notice_until: Option<Instant>,
     pub(super) last_byte: u8,
@@ -346,121 +331,6 @@ impl<'a> Attached<'a> {
             self.position = self.ring.head();
             self.baton = true;
         }
-    }
-
-    fn read_host(&mut self) -> Result<(), AttachError> {
-        let Some(host) = &mut self.host else { return Ok(()) };
-        let Ok(incoming) = host.receive_ready() else {
-            self.host_is_gone();
-            return Ok(());
-        };
-        for one in incoming {
-            match one {
-                Incoming::Event { method, params } => self.event(&method, params),
-                Incoming::Answer { id, result, bytes } => {
-                    if self.paint_asked == Some(id) {
-                        self.paint_asked = None;
-                        self.painted(result, &bytes)?;
-                    } else if self.update_asked == Some(id) {
-                        self.update_asked = None;
-                        if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<UpdateAnswer>(v).ok()) {
-                            self.session_has_size(answer.size);
-                        }
-                    } else if self.resume_asked == Some(id) {
-                        self.resume_asked = None;
-                        if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<AttachAnswer>(v).ok()) {
-                            self.client = answer.client;
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn event(&mut self, method: &str, params: Value) {
-        let ours = |client: u32| client == self.client;
-        match method {
-            "detached" if serde_json::from_value(params.clone()).is_ok_and(|e: DetachedEvent| ours(e.client)) => {
-                self.end = Some(AttachEnd::Detached);
-            }
-            // The filter may hold half a sequence, so a fresh paint is where we begin to answer.
-            "answer"
-                if serde_json::from_value(params).is_ok_and(|e: AnswerEvent| ours(e.client) && self.can_answer()) =>
-            {
-                self.answers = true;
-                self.wanted.get_or_insert(false);
-            }
-            _ => {}
-        }
-    }
-
-    fn can_answer(&self) -> bool {
-        !self.answers && matches!(self.view, View::Raw(_))
-    }
-
-    /// The host went away; the session does not care, and we go on while it is found again.
-    pub(super) fn host_is_gone(&mut self) {
-        self.host = None;
-        (self.paint_asked, self.update_asked, self.resume_asked) = (None, None, None);
-        if self.relink.is_none() {
-            self.relink = Relink::start(self.options.home.clone(), self.options.program.clone()).ok();
-        }
-    }
-
-    fn host_is_back(&mut self) {
-        let Some(found) = self.relink.as_ref().map(Relink::take) else { return };
-        self.relink = None;
-        let Some(mut host) = found else {
-            self.host_is_gone();
-            return;
-        };
-        let resume = Resume { connection: self.keeper.welcome.connection, answers: self.answers };
-        let mut params = attach_params(self.options, &self.terminal, self.size, Some(resume));
-        params.session.clone_from(&self.session);
-        self.resume_asked = host.ask::<op::Attach>(&params, &[]).ok();
-        self.host = Some(host);
-        if self.resume_asked.is_none() {
-            self.host_is_gone();
-        }
-    }
-
-    fn window_has_changed(&mut self) {
-        self.size = Terminal::size();
-        if let View::Drawn { viewport, .. } = &mut self.view {
-            viewport.resize(self.size);
-        }
-        self.update(Some(self.size), None);
-    }
-
-    /// Tells the host what changed here.
-    pub(super) fn update(&mut self, size: Option<Size>, answers: Option<Answers>) {
-        let params = UpdateParams {
-            session: self.session.clone(),
-            client: self.client,
-            connection: Some(self.keeper.welcome.connection),
-            size,
-            answers,
-        };
-        let Some(host) = &mut self.host else { return };
-        match host.ask::<op::Update>(&params, &[]) {
-            Ok(id) if size.is_some() => self.update_asked = Some(id),
-            Ok(_) => {}
-            Err(_) => self.host_is_gone(),
-        }
-    }
-}
-
-fn attach_params(options: &AttachOptions, terminal: &Terminal, size: Size, resume: Option<Resume>) -> AttachParams {
-    let followed = |key: &&str| std::env::var(key).ok().map(|value| format!("{key}={value}"));
-    AttachParams {
-        session: options.session.clone(),
-        size,
-        read_only: options.read_only,
-        tty: terminal.name(),
-        pid: std::process::id(),
-        env: FOLLOWED.iter().filter_map(followed).collect(),
-        resume,
     }
 }
 
