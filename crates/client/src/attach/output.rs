@@ -55,6 +55,10 @@ impl Attached<'_> {
             self.resizes.pop_front();
             if let View::Drawn { screen, .. } = &mut self.view {
                 screen.resize(size);
+                // Heard of too late: what came behind it was drawn at the old size.
+                if at < self.position {
+                    self.wanted.get_or_insert(false);
+                }
             }
             self.session_has_size(size);
         }
@@ -62,9 +66,12 @@ impl Attached<'_> {
             return Ok(false);
         }
         let limit = self.resizes.front().map_or(COPY_BYTES as u64, |(at, _)| at - self.position);
-        let mut buffer = [0; COPY_BYTES];
         let wanted = (limit as usize).min(COPY_BYTES);
-        let count = match self.ring.copy(self.position, &mut buffer[..wanted]) {
+        // Taken out and put back: made once, a fresh one would be filled with zeros for every copy.
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(COPY_BYTES, 0);
+        let copied = self.ring.copy(self.position, &mut buffer[..wanted]);
+        let count = match copied {
             Copied::Bytes(count) => count,
             // We were too slow and the session did not wait: one gap, one fresh paint.
             Copied::Lapped { .. } | Copied::Ahead { .. } => {
@@ -76,6 +83,7 @@ impl Attached<'_> {
             self.show(&buffer[..count])?;
             self.position += count as u64;
         }
+        self.buffer = buffer;
         self.draw(count == 0)?;
         if count == 0 {
             self.baton = false;

@@ -61,6 +61,8 @@ pub struct Attached<'a> {
     pub(super) keys: Keys,
     pub(super) notice_until: Option<Instant>,
     pub(super) last_byte: u8,
+    /// Where output is copied to on its way to the terminal.
+    pub(super) buffer: Vec<u8>,
     over: Option<Exit>,
     pub(super) end: Option<AttachEnd>,
     window_changed: UnixStream,
@@ -137,6 +139,7 @@ impl<'a> Attached<'a> {
             keys: Keys::new(Chord::new(options.chord, options.detach_key), options.read_only, answer.fence),
             notice_until: None,
             last_byte: b'\n',
+            buffer: Vec::new(),
             over: None,
             end: None,
             host: Some(host),
@@ -176,6 +179,10 @@ impl<'a> Attached<'a> {
             self.ask_for_paint()?;
             if let (Some(exit), false, None) = (self.over, moved, self.wanted) {
                 return Ok(AttachEnd::Ended(exit));
+            }
+            // In a flood we look up once for each acknowledgement; a keeper that has our keys does so for us.
+            if moved && self.acked != self.position && !self.keys.are_ours() {
+                continue;
             }
             let ready = self.wait(moved)?;
             self.handle(&ready)?;
