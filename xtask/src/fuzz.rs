@@ -32,7 +32,7 @@ pub fn run(root: &Path, seconds: u32) -> Result<ExitCode> {
         let mut command = fuzz(root, nightly, "run");
         command.args(sanitizer(nightly)).args([target, "--"]);
         command.arg(format!("-max_total_time={seconds}")).arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
-        must(command.args(["-verbosity=0", "-print_final_stats=1"]))
+        must(command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"]))
             .with_context(|| format!("{target} found something; the input is under fuzz/artifacts/{target}/"))?;
     }
     say(&format!("{} fuzz targets, {seconds} s each: nothing found", targets.len()));
