@@ -199,7 +199,9 @@ impl Picture {
         let log_position = self.resizes.front().map_or(taken, |resize| resize.logged);
         let Some(live) = &mut self.live else { return };
         let offset = live.screen.offset();
-        let flood = offset - live.since >= FLOOD_BYTES && offset - live.flushed < FLUSH_EVERY_BYTES;
+        // A screen that had to start over stands before where it stood.
+        let flood =
+            offset.saturating_sub(live.since) >= FLOOD_BYTES && offset.saturating_sub(live.flushed) < FLUSH_EVERY_BYTES;
         let flushed = if let_go || !flood { live.history.flush() } else { Ok(false) };
         let moved = matches!(flushed, Ok(true));
         if moved {
@@ -328,5 +330,50 @@ impl Live {
         self.gap = Some(Gap { from: self.gap.map_or(from, |gap| gap.from.min(from)), to });
         self.screen = Screen::new(self.screen.size(), to);
         self.dirty = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring in a file of its own, with this output.
+    fn ring(dir: &Path, name: &str, output: &[u8]) -> Ring {
+        let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(dir.join(name)).unwrap();
+        let ring = Ring::create(&file, 256 * 1024, 1, 0).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, output, holdfast_abi::ring::HEADER_BYTES).unwrap();
+        ring.publish(output.len() as u64);
+        ring
+    }
+
+    fn picture(dir: &Path) -> Picture {
+        Picture::new(dir, "20x5".parse().unwrap(), 100)
+    }
+
+    #[test]
+    fn what_was_saved_is_there_again_without_the_output_that_made_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let ring = ring(dir.path(), "ring", b"hello\r\nworld");
+        let mut first = picture(dir.path());
+        assert!(!first.step(&ring, &mut Vec::new()).more);
+        first.save(true);
+        assert!(!first.is_live() && first.saved() == 12);
+        let mut second = picture(dir.path());
+        assert_eq!(second.screen().rows_text()[..2], ["hello", "world"]);
+        assert_eq!(second.seen(), 12);
+    }
+
+    #[test]
+    fn a_keyframe_from_beyond_the_rings_head_makes_the_screen_start_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = ring(dir.path(), "long", b"a long output");
+        let mut first = picture(dir.path());
+        first.step(&long, &mut Vec::new());
+        first.save(true);
+        let short = ring(dir.path(), "short", b"new");
+        let mut second = picture(dir.path());
+        while second.step(&short, &mut Vec::new()).more {}
+        second.save(false);
+        assert_eq!((second.seen(), second.screen().rows_text()[0].as_str()), (3, "new"));
     }
 }

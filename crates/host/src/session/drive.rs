@@ -44,8 +44,18 @@ thread_local! {
     static SLICE: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-/// Serves a keeper until it is gone, then records the end. A connection that broke while the keeper lives is taken up again.
+/// Serves a session until it has ended. Should a fault of our own stop that, it is begun anew: one session's odd state must
+/// not leave it unserved until somebody restarts the host.
 pub async fn drive(session: Rc<Session>) {
+    while tokio::task::spawn_local(hold(Rc::clone(&session))).await.is_err() {
+        eprintln!("holdfast host: {}: taken up anew after a fault of the host's own", session.id);
+        session.unlinked();
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+/// Serves a keeper until it is gone, then records the end. A connection that broke while the keeper lives is taken up again.
+async fn hold(session: Rc<Session>) {
     loop {
         if let Some(link) = session.link()
             && let Err(error) = serve(&session, &link).await
@@ -317,7 +327,7 @@ impl Session {
             self.type_replies(link, due)?;
             state = self.state.borrow_mut();
         }
-        if state.picture.seen() - state.picture.saved() >= quarter {
+        if state.picture.seen().saturating_sub(state.picture.saved()) >= quarter {
             state.picture.save(false);
             link.send(ToKeeper::Ack { position: state.picture.saved() })?;
         }
@@ -330,7 +340,10 @@ impl Session {
             return Ok(());
         }
         // Right after a large bite nobody needs the next byte at once: queries come in small output.
-        if seen - before >= FLOOD_BYTES && state.timers.rearm.is_some_and(|at| now < at + FLOOD_PAUSE) && answering {
+        if seen.saturating_sub(before) >= FLOOD_BYTES
+            && state.timers.rearm.is_some_and(|at| now < at + FLOOD_PAUSE)
+            && answering
+        {
             state.timers.rearm = Some(now + FLOOD_PAUSE);
             return Ok(());
         }
