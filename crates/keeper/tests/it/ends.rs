@@ -72,6 +72,11 @@ fn end_spares_a_host_that_was_started_inside() {
     let mut session = Session::shell(script);
     session.wait_for_text("ready");
     let host: u32 = std::fs::read_to_string(session.dir.path("h")).unwrap().trim().parse().unwrap();
+    // It has its name only once the shell and setsid have become it.
+    eventually("the host's name", || {
+        let name = std::fs::read_to_string(format!("/proc/{host}/comm")).unwrap_or_default();
+        (name == "holdfast-host\n").then_some(())
+    });
     session.host().send(ToKeeper::End { grace_ms: 20_000 });
     assert_eq!(session.ended(), 1, "the grace was not waited for");
     assert!(is_alive(host));
