@@ -3,16 +3,15 @@
 //! A [`Record`] says both what happened ([`Act`]) and what that changed ([`Change`]). The state of an authority is nothing
 //! but the changes of its records, one behind the other.
 
-use crate::actor::{Actor, ActorId};
 use crate::authority::State;
 use crate::grants::{Grant, GrantId};
-use crate::hex;
 use crate::journal::Link;
-use crate::proof::Proof;
 use crate::refusal::Refusal;
-use crate::rights::{Right, Rights};
 use crate::turn::{Frozen, OperatorId, Turn, Waiting};
-use holdfast_types::{Fence, Offset, SessionId, SessionName, Size, TimeMs};
+use holdfast_types::Proof;
+use holdfast_types::{Actor, ActorId};
+use holdfast_types::{Exit, Fence, HexError, Offset, SessionId, SessionName, Size, TimeMs};
+use holdfast_types::{Right, Rights};
 use serde::{Deserialize, Serialize};
 
 /// Who did it.
@@ -52,18 +51,18 @@ impl From<Keys> for KeysText {
     fn from(keys: Keys) -> KeysText {
         match String::from_utf8(keys.0) {
             Ok(text) => KeysText::Text(text),
-            Err(error) => KeysText::Raw { hex: hex::text(error.as_bytes()) },
+            Err(error) => KeysText::Raw { hex: holdfast_types::hex_text(error.as_bytes()) },
         }
     }
 }
 
 impl TryFrom<KeysText> for Keys {
-    type Error = hex::HexError;
+    type Error = HexError;
 
-    fn try_from(text: KeysText) -> Result<Keys, hex::HexError> {
+    fn try_from(text: KeysText) -> Result<Keys, HexError> {
         match text {
             KeysText::Text(text) => Ok(Keys(text.into_bytes())),
-            KeysText::Raw { hex } => hex::bytes(&hex).map(Keys).ok_or(hex::HexError(2)),
+            KeysText::Raw { hex } => holdfast_types::hex_bytes(&hex).map(Keys).ok_or(HexError(2)),
         }
     }
 }
@@ -276,6 +275,10 @@ pub enum Act {
     Began,
     /// A host came back to a session that went on without it.
     Restarted,
+    /// The host has a connection to the keeper and knows its log so far.
+    Linked,
+    /// The session's command ended.
+    Ended(Exit),
     /// An actor attached.
     Attached(OperatorId),
     /// A cut-off operator is back, by the same stream.
@@ -286,6 +289,8 @@ pub enum Act {
     CutOff(OperatorId),
     /// Bytes were typed.
     Typed(Burst),
+    /// The host no longer knows an actor.
+    Forgotten(ActorId),
     /// Something was asked for.
     Asked(Ask),
     /// Something passed by itself.
@@ -299,7 +304,8 @@ impl Act {
         match self {
             Act::Typed(_) => true,
             Act::Asked(ask) => ask.writes(),
-            Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Lapsed(_) => false,
+            Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked => false,
+            Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) => false,
             Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => false,
         }
     }
@@ -341,6 +347,10 @@ pub enum Change {
     Barred(ActorId),
     /// Another life.
     Incarnation(u32),
+    /// This connection to the keeper is a host's: what it typed is in the journal already.
+    Link(u32),
+    /// Everything before this position of the keeper's log is in the journal.
+    Logged(u64),
 }
 
 /// One act with everything the journal keeps of it, but for its place in the chain.

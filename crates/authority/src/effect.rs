@@ -1,13 +1,13 @@
 //! What happened, what to do about it, and what to answer.
 
 use crate::act::{Ask, Burst, Record};
-use crate::actor::{Actor, Handle};
 use crate::grants::GrantId;
-use crate::proof::Proof;
 use crate::refusal::Refusal;
-use crate::rights::Rights;
 use crate::turn::OperatorId;
-use holdfast_types::{Fence, Offset, TimeMs};
+use holdfast_types::Proof;
+use holdfast_types::Rights;
+use holdfast_types::{Actor, ActorId, Handle};
+use holdfast_types::{Exit, Fence, Offset, TimeMs};
 
 /// When, by the host's clock and by the session's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,16 @@ pub enum Input {
     Restarted {
         /// The newest fence the keeper has.
         keeper_fence: Fence,
+        /// The host's number at the keeper.
+        connection: u32,
+    },
+    /// The host has a connection to the keeper, and everything of its log up to here is in the journal: there was nothing in
+    /// it but the host's own.
+    Linked {
+        /// The host's number there.
+        connection: u32,
+        /// The position in the log.
+        log: u64,
     },
     /// An actor wants to attach.
     Attached {
@@ -84,6 +94,8 @@ pub enum Input {
         fence: Fence,
         /// The bytes.
         burst: Burst,
+        /// The keeper's log up to and with them.
+        log: u64,
     },
     /// An actor asks for something.
     Asked {
@@ -93,6 +105,16 @@ pub enum Input {
         ask: Ask,
         /// Its signature, which the host has verified.
         proof: Option<Proof>,
+    },
+    /// The session's command ended, or its keeper is gone.
+    Ended {
+        /// How.
+        exit: Exit,
+    },
+    /// The host no longer knows this key: what it holds falls, and what stood on it.
+    Forgotten {
+        /// Which.
+        actor: ActorId,
     },
     /// Time passed.
     Tick,

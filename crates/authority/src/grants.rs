@@ -3,9 +3,9 @@
 //! An actor holds its class default less what was revoked from it, and its live grants. A giver passes on at most what it
 //! holds, for at most as long; a grant its giver could no longer make after a revocation is dropped with it.
 
-use crate::actor::{Actor, ActorClass, ActorId, Handle};
-use crate::rights::{Defaults, Envelope, FOREVER, Right, Rights};
 use holdfast_types::TimeMs;
+use holdfast_types::{Actor, ActorClass, ActorId, Handle};
+use holdfast_types::{Defaults, Envelope, FOREVER, Right, Rights};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -10,7 +10,7 @@
 //! So a process of 2, 3 or 4 is never taken for a human unless it says so, and then the record shows what it said. The
 //! honest limit: what runs under the same uid can read the same files, the human's key too. Another uid helps.
 
-use crate::actor::{ActorClass, Handle};
+use holdfast_types::{ActorClass, Handle};
 
 /// What a process can see of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,24 +11,18 @@
 //! the effects in order.
 
 mod act;
-mod actor;
 mod authority;
 mod effect;
 mod grants;
-mod hex;
 pub mod identity;
 pub mod journal;
 pub mod proof;
 mod refusal;
-mod rights;
 mod turn;
 
 pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke, TurnNeed};
-pub use actor::{Actor, ActorClass, ActorId, Handle, HandleError};
 pub use authority::{Authority, GRANTS_MAX, OPERATORS_MAX, Operator, QUEUE_MAX, State};
 pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Notice, Reply};
 pub use grants::{Grant, GrantId, Policy};
-pub use hex::{Hash, HexError, Nonce, Signature};
 pub use refusal::{Refusal, Rule};
-pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError};
 pub use turn::{Frozen, Hold, How, OperatorId, TURN_GRACE_MS, TURN_IDLE_MS, TURN_PASSING_MS, Turn, Waiting};

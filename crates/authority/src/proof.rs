@@ -4,11 +4,10 @@
 //! little-endian). So no signature for one purpose can serve another, and no field can run into the next.
 
 use crate::act::Ask;
-use crate::actor::{Actor, ActorId};
-use crate::hex::{Nonce, Signature};
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use holdfast_types::SessionId;
-use serde::{Deserialize, Serialize};
+use holdfast_types::{Actor, ActorId};
+use holdfast_types::{Nonce, Proof, Signature};
 
 const CONNECT: &str = "holdfast connect v1";
 const ACT: &str = "holdfast act v1";
@@ -22,15 +21,6 @@ pub enum ProofError {
     /// The signature is not this key's over these bytes.
     #[error("the signature does not fit")]
     Signature,
-}
-
-/// An actor's signature over one ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
-    /// Random, from the actor: the same ask signed again is another act, and a copied one is found out.
-    pub nonce: Nonce,
-    /// Over [`act_bytes`].
-    pub signature: Signature,
 }
 
 /// The identity of a secret key.

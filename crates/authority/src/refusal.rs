@@ -2,10 +2,10 @@
 //!
 //! A text says who holds the turn and, at most, how to ask for it. It never tells how to get past the refusal.
 
-use crate::actor::Actor;
 use crate::grants::GrantId;
-use crate::rights::{Right, Rights};
+use holdfast_types::Actor;
 use holdfast_types::{Fence, TimeMs};
+use holdfast_types::{Right, Rights};
 use serde::{Deserialize, Serialize};
 
 /// The rule that denied an act. The words are stable.
@@ -148,7 +148,7 @@ impl Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::actor::ActorId;
+    use holdfast_types::ActorId;
 
     #[test]
     fn codes_travel_as_they_are_named_and_no_text_tells_how_to_get_past() {

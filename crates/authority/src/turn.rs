@@ -3,7 +3,7 @@
 //! At most one actor holds it, by at most one operator. Each change of it mints a larger fence, and the keeper drops writes
 //! under any fence but the newest: a delayed keystroke of a past holder is harmless.
 
-use crate::actor::Actor;
+use holdfast_types::Actor;
 use holdfast_types::{Fence, TimeMs};
 use serde::{Deserialize, Serialize};
 

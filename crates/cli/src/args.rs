@@ -1,7 +1,13 @@
 //! The command line: every command, its options, and its help.
 
+mod authority;
+
+pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
+
+use crate::journal_args::{ExportArgs, JournalArgs};
 use crate::keys::Key;
 use crate::values::{Bytes, Seconds};
+use crate::who::Said;
 use clap::{ArgGroup, Parser, Subcommand, ValueHint};
 use holdfast_types::{SessionName, Size};
 use std::ffi::OsString;
@@ -19,6 +25,9 @@ pub struct Args {
     /// Keep state, sockets and configuration under DIR (over HOLDFAST_HOME)
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Everywhere")]
     pub home: Option<PathBuf>,
+    /// Act as ACTOR: a handle, or a path to a key file (over HOLDFAST_ACTOR)
+    #[arg(long = "as", global = true, value_name = "ACTOR", help_heading = "Everywhere")]
+    pub who: Option<Said>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -38,6 +47,10 @@ pub enum Command {
     Screen(ScreenArgs),
     /// Print a session's output, byte for byte
     Logs(LogsArgs),
+    /// Show who did what in a session, or check that this record was not changed
+    Journal(JournalArgs),
+    /// Export a session as a recording
+    Export(ExportArgs),
     /// Type into a session
     Send(SendArgs),
     /// Wait until a session's command has ended, and end as it did
@@ -48,8 +61,37 @@ pub enum Command {
     Rename(RenameArgs),
     /// Detach clients from a session; it goes on
     Detach(DetachArgs),
+    /// Send a signal into a session
+    Signal(SignalArgs),
     /// End a session's whole process tree: HUP, then KILL after the grace
     End(EndArgs),
+    /// Show who may type into a session now, and who waits for it
+    Turn(SessionArg),
+    /// Take the turn where it is free
+    Take(SessionArg),
+    /// Ask for the turn: it comes when its holder lets go or is idle
+    Request(RequestArgs),
+    /// No longer wait for the turn
+    Withdraw(SessionArg),
+    /// Hand the turn over
+    Give(GiveArgs),
+    /// Let go of the turn
+    Release(SessionArg),
+    /// Take the turn at once, whatever its holder does
+    Seize(SeizeArgs),
+    /// Let a frozen session go on
+    Thaw(SessionArg),
+    /// Pass rights on
+    Grant(GrantArgs),
+    /// Take rights back, and what was passed on from them
+    Revoke(RevokeArgs),
+    /// Show who may do what in a session
+    Grants(SessionArg),
+    /// Say which actor this is, and why
+    Whoami,
+    /// The actors this home knows
+    #[command(subcommand, arg_required_else_help = false)]
+    Actor(ActorCommand),
     /// The daemon that connects clients and sessions
     #[command(subcommand, arg_required_else_help = false)]
     Host(HostCommand),
@@ -228,6 +270,8 @@ pub enum HostCommand {
     Restart,
     /// Say whether the host runs; status 1 where it does not
     Status,
+    /// Print the host's counters, in the Prometheus text format
+    Metrics,
 }
 
 #[derive(Debug, clap::Args)]

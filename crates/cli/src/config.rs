@@ -3,15 +3,32 @@
 
 use crate::failure::Failure;
 use crate::keys::{self, Key};
-use crate::values::{Bytes, Seconds};
+use crate::values::{Bytes, Seconds, rights};
+use holdfast_types::Defaults;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 8] =
-    ["chord", "detach_key", "ring", "history_lines", "ended_keep", "grace", "shell", "attach_history"];
+pub const KEYS: [&str; 15] = [
+    "chord",
+    "detach_key",
+    "ring",
+    "history_lines",
+    "ended_keep",
+    "grace",
+    "shell",
+    "attach_history",
+    "rights_human",
+    "rights_agent",
+    "rights_service",
+    "rights_device",
+    "rights_unknown",
+    "rights_spawner",
+    "metrics_listen",
+];
 
 /// From HUP to KILL unless told otherwise: editors save, databases flush.
 const GRACE_MS: u64 = 5_000;
@@ -35,6 +52,10 @@ pub struct Config {
     pub shell: Option<String>,
     /// Bring the history into the terminal's scrollback on attach.
     pub attach_history: bool,
+    /// What actors hold in a session before anything is granted.
+    pub defaults: Defaults,
+    /// Where the host's counters can be fetched.
+    pub metrics_listen: Option<SocketAddr>,
 }
 
 impl Default for Config {
@@ -48,6 +69,8 @@ impl Default for Config {
             grace_ms: GRACE_MS,
             shell: None,
             attach_history: true,
+            defaults: Defaults::default(),
+            metrics_listen: None,
         }
     }
 }
@@ -69,7 +92,8 @@ impl Config {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Failure::io(format!("cannot read {}", file.display()), error)),
         }
-        for key in KEYS {
+        // What actors may do is for the file alone: whoever starts the host must not widen it on the way.
+        for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_")) {
             let variable = format!("HOLDFAST_{}", key.to_ascii_uppercase());
             let Some(value) = get(&variable).filter(|v| !v.is_empty()) else { continue };
             let value = Found::Variable(value.to_string_lossy().into_owned());
@@ -109,6 +133,13 @@ impl Config {
             "grace" => self.grace_ms = found.time_ms()?,
             "shell" => self.shell = Some(found.text()?),
             "attach_history" => self.attach_history = found.flag()?,
+            "rights_human" => self.defaults.human = rights(&found.text()?)?,
+            "rights_agent" => self.defaults.agent = rights(&found.text()?)?,
+            "rights_service" => self.defaults.service = rights(&found.text()?)?,
+            "rights_device" => self.defaults.device = rights(&found.text()?)?,
+            "rights_unknown" => self.defaults.unknown = rights(&found.text()?)?,
+            "rights_spawner" => self.defaults.spawner = rights(&found.text()?)?,
+            "metrics_listen" => self.metrics_listen = Some(loopback(&found.text()?)?),
             other => return Err(format!("unknown key `{other}`")),
         }
         Ok(())
@@ -189,6 +220,15 @@ fn chord(text: &str) -> Result<u8, String> {
     }
 }
 
+/// An address only this machine reaches: the counters tell names of sessions and actors to whoever asks.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Ok(address),
+        Ok(_) => Err("expected an address of this machine alone, for example \"127.0.0.1:9464\"".into()),
+        Err(_) => Err("expected an address and a port, for example \"127.0.0.1:9464\"".into()),
+    }
+}
+
 fn single_byte(text: &str) -> Result<u8, String> {
     match text.parse::<Key>().as_ref().map(|key| key.0.as_slice()) {
         Ok([byte]) => Ok(*byte),
@@ -199,6 +239,7 @@ fn single_byte(text: &str) -> Result<u8, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_types::{Right, Rights};
 
     fn load(text: &str, vars: &[(&str, &str)]) -> Result<Config, Failure> {
         let dir = tempfile::tempdir().unwrap();
@@ -218,6 +259,13 @@ mod tests {
             grace = 3
             shell = "/bin/dash"
             attach_history = false
+            rights_human = "all"
+            rights_agent = "observe"
+            rights_service = "observe,run"
+            rights_device = "observe,type"
+            rights_unknown = ""
+            rights_spawner = "none"
+            metrics_listen = "[::1]:9464"
         "#;
         let expected = Config {
             chord: 1,
@@ -228,6 +276,15 @@ mod tests {
             grace_ms: 3_000,
             shell: Some("/bin/dash".into()),
             attach_history: false,
+            defaults: Defaults {
+                human: Rights::ALL,
+                agent: Right::Observe.into(),
+                service: Rights::of(&[Right::Observe, Right::Run]),
+                device: Rights::of(&[Right::Observe, Right::Type]),
+                unknown: Rights::NONE,
+                spawner: Rights::NONE,
+            },
+            metrics_listen: Some("[::1]:9464".parse().unwrap()),
         };
         assert_eq!(load(text, &[]).unwrap(), expected);
     }
@@ -253,6 +310,9 @@ mod tests {
             ("history_lines = \"5\"", ":1: history_lines: expected a whole number, not a text"),
             ("chord = \"d\"", ":1: chord: expected a control key"),
             ("grace = \"soon\"", ":1: grace: expected seconds"),
+            ("rights_agent = \"observe,fly\"", ":1: rights_agent: \"fly\" is no right"),
+            ("metrics_listen = \"9464\"", ":1: metrics_listen: expected an address and a port"),
+            ("metrics_listen = \"0.0.0.0:9464\"", ":1: metrics_listen: expected an address of this machine alone"),
             ("ring = \"1MiB\"\nchord C-a", ":2: "),
         ];
         for (text, expected) in mistakes {

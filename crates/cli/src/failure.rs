@@ -1,8 +1,8 @@
 //! Why a command failed, for people and for programs.
 
 use crate::show::visible;
-use holdfast_client::{AttachError, CallError, ConnectError};
-use holdfast_types::NoHome;
+use holdfast_client::{AttachError, CallError, ConnectError, KeyError};
+use holdfast_types::{NoHome, SessionName};
 use holdfast_wire::Fault;
 use serde_json::json;
 use std::error::Error;
@@ -48,6 +48,11 @@ impl Failure {
     pub fn status(mut self, status: u8) -> Failure {
         self.status = status;
         self
+    }
+
+    /// Names the session in the advice: whoever finds the turn taken can ask for it.
+    pub fn of_session(self, name: &SessionName) -> Failure {
+        if self.code == "turn_held" { self.hint(format!("ask for it: holdfast request {name}")) } else { self }
     }
 
     /// Says it on standard error; gives the status to end with.
@@ -128,6 +133,18 @@ impl From<ConnectError> for Failure {
             ConnectError::Silent(_) => "host_silent",
         };
         Failure::from_error(code, &error).hint("`holdfast doctor` looks for the cause")
+    }
+}
+
+impl From<KeyError> for Failure {
+    fn from(error: KeyError) -> Failure {
+        let code = match error {
+            KeyError::Missing(_) => "no_such_actor",
+            KeyError::Damaged(..) => "bad_key",
+            KeyError::Taken(_) => "actor_taken",
+            KeyError::Io(..) => "io",
+        };
+        Failure::from_error(code, &error)
     }
 }
 

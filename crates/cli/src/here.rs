@@ -2,11 +2,14 @@
 
 use crate::config::Config;
 use crate::failure::Failure;
-use holdfast_client::{CallError, ConnectError, Connection, connect, connect_or_start};
-use holdfast_types::Home;
-use holdfast_wire::Operation;
+use crate::who::{self, Me, Said};
+use holdfast_authority::Ask;
+use holdfast_client::{CallError, ConnectError, Connection, Identity, connect, connect_or_start};
+use holdfast_types::{Home, Proof};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SessionParams, SessionView};
+use holdfast_wire::{Code, Operation};
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
@@ -29,14 +32,39 @@ pub struct Here {
     pub program: PathBuf,
     /// Answer in JSON.
     pub json: bool,
+    /// Who acts, as the command line says.
+    said: Option<Said>,
+    /// Who acts, once somebody had to know.
+    me: OnceCell<Me>,
 }
 
 impl Here {
     /// From the command line and the environment.
-    pub fn find(home: Option<&Path>, json: bool) -> Result<Here, Failure> {
+    pub fn find(home: Option<&Path>, json: bool, said: Option<Said>) -> Result<Here, Failure> {
         let program = own_path()?;
         settle_home(home, &program)?;
-        Ok(Here { home: Home::from_env(|key| std::env::var_os(key))?, program, json })
+        let home = Home::from_env(|key| std::env::var_os(key))?;
+        Ok(Here { home, program, json, said, me: OnceCell::new() })
+    }
+
+    /// Who acts, and why; its key is made where that is the rule.
+    pub fn me(&self) -> Result<&Me, Failure> {
+        if let Some(me) = self.me.get() {
+            return Ok(me);
+        }
+        self.make_state()?;
+        let me = who::find(&self.home, self.said.as_ref())?;
+        Ok(self.me.get_or_init(|| me))
+    }
+
+    /// Who acts.
+    pub fn who(&self) -> Result<&Identity, Failure> {
+        Ok(&self.me()?.identity)
+    }
+
+    /// Who acts, if its key is there already.
+    pub fn who_if_there(&self) -> Option<Identity> {
+        who::existing(&self.home, self.said.as_ref())
     }
 
     /// The settings that hold now.
@@ -51,7 +79,7 @@ impl Here {
 
     /// A connection to the host, which is started where it does not run.
     pub fn connect(&self) -> Result<Connection, Failure> {
-        match connect(&self.home) {
+        match connect(&self.home, self.who()?) {
             Err(ConnectError::NoHost(_)) => {}
             other => return Ok(other?),
         }
@@ -62,10 +90,38 @@ impl Here {
     pub fn start(&self) -> Result<Connection, Failure> {
         // A host that cannot read its configuration would only end up as a line in a log.
         self.config()?;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.home.state).map_err(|e| {
-            Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("give --home DIR")
-        })?;
-        Ok(connect_or_start(&self.home, &self.program)?)
+        self.make_state()?;
+        Ok(connect_or_start(&self.home, &self.program, self.who()?)?)
+    }
+
+    /// Sees to it that there is a place for keys and sessions.
+    fn make_state(&self) -> Result<(), Failure> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.home.state)
+            .map_err(|e| Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("give --home DIR"))
+    }
+}
+
+/// Why a signed act has no answer.
+#[derive(Debug)]
+pub struct NotDone {
+    failure: Failure,
+    code: Option<Code>,
+    again: bool,
+}
+
+impl NotDone {
+    /// It was refused so after a host had gone away with the answer to the same act: that one had done it.
+    pub fn was_done(&self, code: Code) -> bool {
+        self.again && self.code == Some(code)
+    }
+}
+
+impl From<NotDone> for Failure {
+    fn from(not_done: NotDone) -> Failure {
+        not_done.failure
     }
 }
 
@@ -106,6 +162,32 @@ impl Link<'_> {
         answer
     }
 
+    /// Asks for an act in a session, signed, until there is an answer.
+    pub fn act<O: Operation>(
+        &mut self,
+        session: &SessionView,
+        ask: &Ask,
+        params: impl Fn(Option<Proof>) -> O::Params,
+    ) -> Result<O::Answer, NotDone> {
+        let mut again = false;
+        let failed = |failure, again| NotDone { failure, code: None, again };
+        loop {
+            // Anew each time: a copied signature is found out.
+            let proof = self.here.who().map_err(|failure| failed(failure, again))?.prove(session.id, ask);
+            match self.once::<O>(&params(Some(proof)), &[]) {
+                Ok((answer, _)) => return Ok(answer),
+                Err(CallError::Broken(error)) => {
+                    self.mend(error).map_err(|failure| failed(failure, again))?;
+                    again = true;
+                }
+                Err(error) => {
+                    let code = if let CallError::Fault(fault) = &error { Some(fault.code) } else { None };
+                    return Err(NotDone { failure: Failure::from(error).of_session(&session.name), code, again });
+                }
+            }
+        }
+    }
+
     /// Finds or starts a host again after the connection broke.
     pub fn mend(&mut self, error: std::io::Error) -> Result<(), Failure> {
         self.breaks += 1;
@@ -120,6 +202,11 @@ impl Link<'_> {
     /// One session.
     pub fn get(&mut self, session: &str) -> Result<SessionView, Failure> {
         self.call::<op::Get>(&SessionParams { session: session.to_owned() })
+    }
+
+    /// Who asks.
+    pub fn who(&self) -> Result<&Identity, Failure> {
+        self.here.who()
     }
 
     /// For requests whose answers are taken in another order.

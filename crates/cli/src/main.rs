@@ -4,17 +4,24 @@
 //! command where it waited for one.
 
 mod args;
+mod asciicast;
 mod commands;
 mod config;
 mod failure;
+mod help;
 mod here;
+mod journal_args;
 mod keys;
 mod show;
+mod signals;
+mod tell;
 mod user;
 mod values;
+mod when;
+mod who;
 
 use args::Args;
-use clap::Parser;
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
 use failure::{Failure, STATUS_USAGE};
 
@@ -28,7 +35,7 @@ fn run() -> u8 {
     if let Some(result) = commands::run_unlisted(&words) {
         return result.unwrap_or_else(|failure| failure.report(false));
     }
-    match Args::try_parse() {
+    match help::command().try_get_matches().and_then(|matches| Args::from_arg_matches(&matches)) {
         Ok(args) => {
             let json = args.json;
             commands::run(args).unwrap_or_else(|failure| failure.report(json))

@@ -104,11 +104,24 @@ pub fn span(ms: u64) -> String {
 
 /// A moment by the calendar, in UTC, and how long ago it was.
 pub fn moment(at: TimeMs, now: TimeMs) -> String {
+    format!("{} ({} ago)", calendar(at), span(now.saturating_sub(at)))
+}
+
+/// A moment to come by the calendar, in UTC, and how far off it is.
+pub fn deadline(at: TimeMs, now: TimeMs) -> String {
+    format!("{} (in {})", calendar(at), left(at, now))
+}
+
+/// The span until a moment, rounded: what lasts two hours is not told as one.
+pub fn left(until: TimeMs, now: TimeMs) -> String {
+    span(until.saturating_sub(now).saturating_add(500))
+}
+
+fn calendar(at: TimeMs) -> String {
     let (days, seconds) = (at / 86_400_000, at / 1000 % 86_400);
     let (year, month, day) = date(days);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let ago = span(now.saturating_sub(at));
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC ({ago} ago)")
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 /// Year, month and day of a day since 1970, by Howard Hinnant's `civil_from_days`.
@@ -202,6 +215,7 @@ mod tests {
     fn moments_are_calendar_dates() {
         let at = 1_709_210_096_000;
         assert_eq!(moment(at, at + 90_000), "2024-02-29 12:34:56 UTC (1m ago)");
+        assert_eq!(deadline(at, at - 90_000), "2024-02-29 12:34:56 UTC (in 1m)");
         assert_eq!(moment(0, 0), "1970-01-01 00:00:00 UTC (0s ago)");
     }
 

@@ -1,6 +1,6 @@
-//! Quantities as people write them: `512k`, `1MiB`, `5s`, `1d`.
+//! Quantities as people write them: `512k`, `1MiB`, `5s`, `1d`; rights: `observe,run`, `all`, `none`.
 
-use holdfast_types::{RING_BYTES_MAX, RING_BYTES_MIN};
+use holdfast_types::{RING_BYTES_MAX, RING_BYTES_MIN, Rights};
 use std::fmt;
 use std::str::FromStr;
 
@@ -77,6 +77,24 @@ impl FromStr for Seconds {
     }
 }
 
+/// Rights by their words.
+pub fn rights(text: &str) -> Result<Rights, String> {
+    match text.trim() {
+        "all" => Ok(Rights::ALL),
+        "none" => Ok(Rights::NONE),
+        words => words.parse().map_err(|e: holdfast_types::RightsError| e.to_string()),
+    }
+}
+
+/// Rights as [`rights`] reads them.
+pub fn rights_text(rights: Rights) -> String {
+    match rights {
+        Rights::ALL => "all".into(),
+        Rights::NONE => "none".into(),
+        some => some.to_string(),
+    }
+}
+
 /// Digits (with a point) and what follows them.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
@@ -101,6 +119,14 @@ mod tests {
         for text in ["1", "255k", "2g", "99999999999999999g"] {
             assert_eq!(text.parse::<Bytes>(), Err(ValueError::BytesOutside), "{text}");
         }
+    }
+
+    #[test]
+    fn rights_read_as_they_are_shown() {
+        for text in ["all", "none", "observe,run"] {
+            assert_eq!(rights(text).map(rights_text).as_deref(), Ok(text));
+        }
+        assert!(rights("observe,fly").unwrap_err().contains("\"fly\" is no right"));
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! One connection to a host: requests out, answers and events in.
 
+use crate::identity::Identity;
+use holdfast_types::Challenge;
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame, FrameError};
 use holdfast_wire::message::VERSIONS;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{HelloAnswer, HelloParams};
+use holdfast_wire::turns::IdentifyParams;
 use holdfast_wire::{Body, Fault, Message, Operation};
 use serde_json::Value;
 use std::io::{self, Read, Write};
@@ -17,6 +20,8 @@ pub struct Connection {
     received: Vec<u8>,
     next_id: u64,
     hello: HelloAnswer,
+    /// The request that said who speaks: nobody waits for its answer.
+    identified: Option<u64>,
 }
 
 /// What a host sent of itself or as an answer.
@@ -61,15 +66,19 @@ impl From<FrameError> for CallError {
 }
 
 impl Connection {
-    /// Says hello on a fresh stream.
-    pub fn open(stream: UnixStream) -> Result<Connection, CallError> {
-        let hello = HelloAnswer { version: 0, program: String::new() };
-        let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello };
+    /// Says hello on a fresh stream, and who speaks.
+    pub fn open(stream: UnixStream, who: &Identity) -> Result<Connection, CallError> {
+        let hello = HelloAnswer { version: 0, program: String::new(), challenge: Challenge([0; 32]) };
+        let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None };
         let params = HelloParams {
             versions: VERSIONS.to_vec(),
             program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
         };
         connection.hello = connection.call::<op::Hello>(&params)?;
+        let signature = who.answer(&connection.hello.challenge);
+        // Not waited for: the host refuses what follows if it does not hold.
+        let asked = connection.ask::<op::Identify>(&IdentifyParams { actor: who.actor().clone(), signature }, &[])?;
+        connection.identified = Some(asked);
         // From here on an answer may take as long as what was asked for.
         connection.stream.set_read_timeout(None).map_err(CallError::Broken)?;
         Ok(connection)
@@ -158,9 +167,15 @@ impl Connection {
     }
 
     fn take(&mut self) -> Result<Option<Incoming>, CallError> {
-        let Some((frame, taken)) = Frame::decode(&self.received, FRAME_BYTES_MAX)? else { return Ok(None) };
-        let message = Message::decode(frame).map_err(|fault| CallError::Nonsense(fault.message))?;
-        self.received.drain(..taken);
+        let message = loop {
+            let Some((frame, taken)) = Frame::decode(&self.received, FRAME_BYTES_MAX)? else { return Ok(None) };
+            let message = Message::decode(frame).map_err(|fault| CallError::Nonsense(fault.message))?;
+            self.received.drain(..taken);
+            match message.body {
+                Body::Answer { id, .. } if self.identified == Some(id) => self.identified = None,
+                _ => break message,
+            }
+        };
         let incoming = match message.body {
             Body::Answer { id, result } => Incoming::Answer { id, result, bytes: message.bytes },
             Body::Event { method, params } => Incoming::Event { method, params },

@@ -5,8 +5,10 @@
 
 mod attach;
 mod connection;
+mod identity;
 mod start;
 
 pub use attach::{AttachEnd, AttachError, AttachOptions, attach};
 pub use connection::{CallError, Connection, Incoming};
+pub use identity::{Identity, KeyError, PublicKey, UNIX_BINDING};
 pub use start::{ConnectError, HOST_READY_MS, connect, connect_or_start};

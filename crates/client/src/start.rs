@@ -1,6 +1,7 @@
 //! Finding the host, and starting it where there is none.
 
 use crate::connection::{CallError, Connection};
+use crate::identity::Identity;
 use holdfast_abi::address::Address;
 use holdfast_types::Home;
 use std::io;
@@ -40,7 +41,7 @@ pub enum ConnectError {
 }
 
 /// Connects to a host that runs.
-pub fn connect(home: &Home) -> Result<Connection, ConnectError> {
+pub fn connect(home: &Home, who: &Identity) -> Result<Connection, ConnectError> {
     let path = home.host_socket();
     let stream = match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
         Ok(stream) => stream,
@@ -52,7 +53,7 @@ pub fn connect(home: &Home) -> Result<Connection, ConnectError> {
     // A host that is stopped or stuck accepts without answering: nobody should wait for it without being told.
     let patience = Some(Duration::from_millis(HOST_READY_MS));
     stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(path.clone(), error))?;
-    match Connection::open(stream) {
+    match Connection::open(stream, who) {
         Ok(connection) => Ok(connection),
         Err(CallError::Broken(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(ConnectError::Silent(path)),
         // It died, or yielded to another, between our connect and its hello.
@@ -62,12 +63,12 @@ pub fn connect(home: &Home) -> Result<Connection, ConnectError> {
 }
 
 /// Connects to the host, and starts `program host run` first where none listens.
-pub fn connect_or_start(home: &Home, program: &Path) -> Result<Connection, ConnectError> {
+pub fn connect_or_start(home: &Home, program: &Path, who: &Identity) -> Result<Connection, ConnectError> {
     let deadline = Instant::now() + Duration::from_millis(HOST_READY_MS);
     let mut start_at = Instant::now();
     let mut pause_ms = 1;
     loop {
-        match connect(home) {
+        match connect(home, who) {
             Err(ConnectError::NoHost(_)) if Instant::now() < deadline => {}
             Err(ConnectError::NoHost(_)) => return Err(ConnectError::NotReady(home.host_log())),
             other => return other,

@@ -1,12 +1,12 @@
 //! Who is attached to a session: which terminal sets its size, which one answers its queries.
 //!
 //! Sizes: a session has the size of the client that last typed; a client that comes alone sets it at once; one that only
-//! watches never does. Queries: at most one attached terminal answers, from an offset on; what it has not seen when it
-//! leaves is answered by the host.
+//! watches never does. Queries: at most one attached terminal answers, the writer's, from an offset on: an answer is typed,
+//! so nobody else could give it. What it has not seen when it leaves is answered by the host.
 
 use holdfast_abi::protocol::Token;
 use holdfast_screen::Reply;
-use holdfast_types::{Offset, Size, TimeMs};
+use holdfast_types::{Actor, Fence, Offset, Size, TimeMs};
 use holdfast_wire::Message;
 use holdfast_wire::params::{Answers, ClientView};
 use std::collections::VecDeque;
@@ -15,11 +15,16 @@ use tokio::sync::mpsc::UnboundedSender;
 /// Answers kept back while a terminal answers, in case it leaves before it has seen the query.
 const WITHHELD_MAX: usize = 32;
 
+/// Numbers of clients that were there before this host and have not reported back: above any operator's.
+const NAMELESS_FROM: u32 = 1 << 31;
+
 /// One attached client.
 #[derive(Debug)]
 pub struct Client {
-    /// Its number in this session.
+    /// Its number in this session, the operator's; above [`NAMELESS_FROM`] until it has reported back.
     pub id: u32,
+    /// Who it is, once that is known.
+    pub actor: Option<Actor>,
     /// Its process.
     pub pid: u32,
     /// Its terminal's name.
@@ -36,15 +41,22 @@ pub struct Client {
     pub connection: Option<u32>,
     /// Its connection to this host: number and where to put events.
     pub peer: Option<(u64, UnboundedSender<Message>)>,
+    /// The fence under which it was told that it writes; none: it was told that it does not.
+    pub told_writes: Option<Fence>,
 }
 
 /// All clients of a session.
 #[derive(Debug, Default)]
 pub struct Clients {
     all: Vec<Client>,
-    next_id: u32,
-    sizer: Option<u32>,
+    nameless: u32,
+    /// Whose size the session was given last, and which.
+    sized: Option<(u32, Size)>,
     answerer: Option<Answerer>,
+    /// Queries up to here were answered before this host was there.
+    answered: Offset,
+    /// The keeper has not named all who are there yet: one of them may answer.
+    unsettled: bool,
     withheld: VecDeque<Reply>,
 }
 
@@ -55,11 +67,47 @@ struct Answerer {
 }
 
 impl Clients {
-    /// Adds a client and gives its number.
-    pub fn add(&mut self, make: impl FnOnce(u32) -> Client) -> u32 {
-        self.next_id += 1;
-        self.all.push(make(self.next_id));
-        self.next_id
+    /// Adds a client.
+    pub fn add(&mut self, client: Client) {
+        self.all.push(client);
+    }
+
+    /// A number for a client that was there before this host.
+    pub fn nameless(&mut self) -> u32 {
+        self.nameless += 1;
+        NAMELESS_FROM + self.nameless
+    }
+
+    /// A client that outlived the last host has reported back under its own number, or a new one.
+    pub fn rename(&mut self, id: u32, new: u32) {
+        self.sized = self.sized.map(|(sizer, size)| (if sizer == id { new } else { sizer }, size));
+        if let Some(answerer) = self.answerer.as_mut().filter(|a| a.client == id) {
+            answerer.client = new;
+        }
+        if let Some(client) = self.get(id) {
+            client.id = new;
+        }
+    }
+
+    /// All of them, to be told something.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Client> {
+        self.all.iter_mut()
+    }
+
+    /// The keeper has named everybody who is there; gives the answers that are now due.
+    pub fn settled(&mut self) -> Vec<Reply> {
+        self.unsettled = false;
+        self.release()
+    }
+
+    /// Whether the keeper may still have somebody to name.
+    pub fn is_unsettled(&self) -> bool {
+        self.unsettled
+    }
+
+    /// A keeper was found: it will name those who are there.
+    pub fn unsettle(&mut self) {
+        self.unsettled = true;
     }
 
     /// The keeper's connection broke; it will name those who are still there.
@@ -109,24 +157,25 @@ impl Clients {
 
     /// Whether a change of this client's size is the session's.
     pub fn sizes(&self, id: u32) -> bool {
-        self.sizer == Some(id) || self.is_only_writer(id)
+        self.sized.is_some_and(|(sizer, _)| sizer == id) || self.is_only_writer(id)
     }
 
-    /// This client typed; gives its size if that is news.
-    pub fn typed(&mut self, connection: u32) -> Option<Size> {
-        let client = self.all.iter().find(|c| c.connection == Some(connection))?;
-        let news = self.sizer != Some(client.id);
-        self.sizer = Some(client.id);
-        client.size.filter(|_| news)
+    /// The size the session should take from this client, which writes now; none where it was taken already.
+    pub fn wants_size(&self, id: u32) -> Option<Size> {
+        let size = self.all.iter().find(|c| c.id == id && !c.read_only)?.size?;
+        (self.sized != Some((id, size))).then_some(size)
+    }
+
+    /// The session was given this client's size.
+    pub fn sized(&mut self, id: u32, size: Size) {
+        self.sized = Some((id, size));
     }
 
     /// Removes a client; gives the answers that are now due, because it had not seen the queries yet.
     pub fn remove(&mut self, id: u32, acked: Option<Offset>) -> Vec<Reply> {
         let doubtful = self.all.iter().any(|c| c.id == id && c.size.is_none());
         self.all.retain(|c| c.id != id);
-        if self.sizer == Some(id) {
-            self.sizer = None;
-        }
+        self.sized = self.sized.filter(|(sizer, _)| *sizer != id);
         let last_hope = doubtful && !self.someone_answers();
         if last_hope || self.answers(id) {
             return self.stop_answering(acked.unwrap_or(0));
@@ -139,18 +188,18 @@ impl Clients {
         if self.someone_answers() { Vec::new() } else { self.withheld.drain(..).collect() }
     }
 
-    /// A client that could answer now: it writes, its terminal has the session's size.
-    pub fn candidate(&self, size: Size) -> Option<&Client> {
+    /// The writer, if it could answer now: nobody does, and its terminal has the session's size.
+    pub fn candidate(&self, size: Size, writer: Option<u32>) -> Option<&Client> {
         if self.answerer.is_some() {
             return None;
         }
-        self.all.iter().find(|c| !c.read_only && c.size == Some(size) && c.peer.is_some())
+        self.all.iter().find(|c| Some(c.id) == writer && !c.read_only && c.size == Some(size) && c.peer.is_some())
     }
 
     /// Whether some attached terminal answers queries, or may: a client that outlived the last host and has not
     /// reported back is given the benefit of the doubt.
     pub fn someone_answers(&self) -> bool {
-        self.answerer.is_some() || self.all.iter().any(|c| c.size.is_none())
+        self.unsettled || self.answerer.is_some() || self.all.iter().any(|c| c.size.is_none())
     }
 
     /// Whether this client answers.
@@ -158,9 +207,14 @@ impl Clients {
         self.answerer.is_some_and(|a| a.client == id)
     }
 
-    /// From `from` on this client answers.
+    /// Queries up to here were answered before this host was there, by a terminal that may be gone as well.
+    pub fn answered_until(&mut self, offset: Offset) {
+        self.answered = offset;
+    }
+
+    /// From `from` on this client answers, if it is still there.
     pub fn start_answering(&mut self, client: u32, from: Offset) {
-        if self.answerer.is_none() {
+        if self.answerer.is_none() && self.all.iter().any(|c| c.id == client) {
             self.answerer = Some(Answerer { client, from });
         }
     }
@@ -192,7 +246,8 @@ impl Clients {
     }
 
     /// Sorts answers: those due now are given back, those a terminal sees to are kept in case it leaves.
-    pub fn sort(&mut self, replies: Vec<Reply>) -> Vec<Reply> {
+    pub fn sort(&mut self, mut replies: Vec<Reply>) -> Vec<Reply> {
+        replies.retain(|reply| reply.at > self.answered);
         let from = match self.answerer {
             Some(answerer) => answerer.from,
             None if self.someone_answers() => 0,
@@ -210,6 +265,7 @@ impl Clients {
     pub fn views(&self, session: Size) -> Vec<ClientView> {
         let view = |c: &Client| ClientView {
             id: c.id,
+            actor: c.actor.clone(),
             pid: c.pid,
             tty: c.tty.clone(),
             size: c.size.unwrap_or(session),
@@ -226,9 +282,11 @@ mod tests {
 
     fn clients(sizes: &[(&str, bool)]) -> Clients {
         let mut clients = Clients::default();
-        for (size, read_only) in sizes {
-            clients.add(|id| Client {
+        for (id, (size, read_only)) in (1..).zip(sizes) {
+            clients.add(Client {
                 id,
+                actor: None,
+                told_writes: None,
                 pid: 0,
                 tty: String::new(),
                 size: size.parse().ok(),
@@ -250,8 +308,10 @@ mod tests {
     fn a_lone_writer_sizes_the_session_and_a_second_one_only_by_typing() {
         let mut both = clients(&[("80x24", false), ("40x10", false)]);
         assert!(!both.sizes(1) && !both.sizes(2));
-        assert_eq!(both.typed(2), "40x10".parse().ok());
-        assert_eq!(both.typed(2), None, "no news");
+        let size = both.wants_size(2).unwrap();
+        assert_eq!(Some(size), "40x10".parse().ok());
+        both.sized(2, size);
+        assert_eq!(both.wants_size(2), None, "no news");
         assert!(both.sizes(2) && !both.sizes(1));
         let watched = clients(&[("80x24", false), ("40x10", true)]);
         assert!(watched.sizes(1) && !watched.sizes(2));
@@ -305,6 +365,7 @@ mod tests {
     #[test]
     fn a_client_of_another_size_or_one_that_only_watches_does_not_answer() {
         let size = "80x24".parse().unwrap();
-        assert!(clients(&[("40x10", false), ("80x24", true)]).candidate(size).is_none());
+        let both = clients(&[("40x10", false), ("80x24", true)]);
+        assert!(both.candidate(size, Some(1)).is_none() && both.candidate(size, Some(2)).is_none());
     }
 }

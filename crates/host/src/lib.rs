@@ -3,10 +3,15 @@
 //! Everything here may crash safely: what a host knows it rebuilds from the sessions' files and their keepers. One thread
 //! serves all sessions; nothing it does for one takes longer than a few milliseconds.
 
+mod actors;
 mod clients;
 mod history;
+mod http;
+mod journal;
 mod link;
+mod metrics;
 mod picture;
+mod proofs;
 mod registry;
 mod room;
 mod serve;
@@ -18,6 +23,7 @@ mod store;
 #[doc(hidden)]
 pub mod parts {
     pub use crate::clients::{Client, Clients};
+    pub use crate::journal::{Journal, Opened};
     pub use crate::picture::{Picture, Step};
     pub use crate::session::{LogNews, read_log};
 }
@@ -41,6 +47,10 @@ pub struct HostConfig {
     pub history_lines: u32,
     /// How long an ended session stays visible, in milliseconds.
     pub ended_keep_ms: u64,
+    /// What actors hold in a session before anything is granted.
+    pub defaults: holdfast_types::Defaults,
+    /// Where the counters are served over HTTP; none: at the socket alone.
+    pub metrics_listen: Option<std::net::SocketAddr>,
 }
 
 impl Default for HostConfig {
@@ -49,6 +59,8 @@ impl Default for HostConfig {
             ring_bytes: holdfast_types::RING_BYTES_DEFAULT,
             history_lines: holdfast_types::HISTORY_LINES_DEFAULT,
             ended_keep_ms: 24 * 60 * 60 * 1000,
+            defaults: holdfast_types::Defaults::default(),
+            metrics_listen: None,
         }
     }
 }
@@ -78,6 +90,10 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
         Err(error) => return Err(error.into()),
     }
     raise_file_limit();
+    // One started inside a session would otherwise be stopped with it, and all keepers it starts.
+    if let Err(error) = holdfast_observe::leave_sessions() {
+        eprintln!("holdfast host: the cgroup of a session cannot be left: {error}");
+    }
     // A session's end spares processes of this name: a host started inside a session is no part of it.
     let _ = rustix::thread::set_name(c"holdfast-host");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -91,6 +107,9 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     registry.recover().await?;
     let server = Rc::new(serve::Server::new(registry));
     let listener = bind(&home.host_socket())?;
+    if let Some(address) = config.metrics_listen {
+        tokio::task::spawn_local(http::serve(address, Rc::clone(&server)));
+    }
     let mut spare = room::Spare::keep();
     println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());
     let mut clearing =

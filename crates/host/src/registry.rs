@@ -1,17 +1,26 @@
 //! All sessions of a home: finding them at the start, starting new ones, resolving names, clearing old ones.
 
 use crate::HostConfig;
-use crate::session::{self, Missed, Session};
+use crate::actors::Actors;
+use crate::metrics::Metrics;
+use crate::proofs::Proofs;
+use crate::session::{self, Missed, Origin, Session, Shared};
 use crate::spawn;
 use crate::store::{Spec, make_dir};
 use holdfast_abi::start::Start;
-use holdfast_types::{Home, RING_BYTES_MAX, RING_BYTES_MIN, SessionId, SessionName, TimeMs};
+use holdfast_authority::{Input, Refusal, Rule};
+use holdfast_types::{Actor, Home, RING_BYTES_MAX, RING_BYTES_MIN, Right, SessionId, SessionName, TimeMs};
 use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Journals synced at once: more would only wait for the same disk, each with a thread and a descriptor.
+const SYNCS_AT_ONCE: usize = 2;
 
 /// Shortest beginning of an id, without `ses_`, that is taken for one.
 const ID_PREFIX_MIN: usize = 4;
@@ -19,10 +28,8 @@ const ID_PREFIX_MIN: usize = 4;
 /// The sessions of one home.
 #[derive(Debug)]
 pub struct Registry {
-    /// Where everything lies.
-    pub home: Home,
-    /// What the host was told.
-    pub config: HostConfig,
+    /// What all sessions have in common.
+    pub shared: Shared,
     sessions: RefCell<BTreeMap<SessionId, Rc<Session>>>,
     /// Names that are being started.
     starting: RefCell<Vec<SessionName>>,
@@ -34,8 +41,14 @@ impl Registry {
         make_dir(&home.sessions())?;
         spawn::install(&home.state)?;
         Ok(Registry {
-            home: home.clone(),
-            config: config.clone(),
+            shared: Shared {
+                home: home.clone(),
+                config: config.clone(),
+                actors: RefCell::new(Actors::load(home)),
+                metrics: Arc::new(Metrics::new()),
+                proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
+                syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
+            },
             sessions: RefCell::default(),
             starting: RefCell::default(),
         })
@@ -44,12 +57,12 @@ impl Registry {
     /// Finds every session on disk and takes up the keepers that live. Whatever is wrong with one is that one's alone.
     pub async fn recover(&self) -> io::Result<()> {
         let mut takings_up = Vec::new();
-        for entry in std::fs::read_dir(self.home.sessions())? {
+        for entry in std::fs::read_dir(self.shared.home.sessions())? {
             let dir = entry?.path();
             let Some(id) = session::id_of(&dir) else { continue };
             match Spec::load(&dir) {
                 Ok(spec) if spec.id == id => {
-                    let session = Rc::new(self.session(spec));
+                    let session = Session::new(spec, &self.shared, Origin::Found);
                     self.sessions.borrow_mut().insert(id, Rc::clone(&session));
                     takings_up.push(tokio::task::spawn_local(take_up(session)));
                 }
@@ -68,10 +81,6 @@ impl Registry {
         Ok(())
     }
 
-    fn session(&self, spec: Spec) -> Session {
-        Session::new(spec, &self.home, self.config.history_lines)
-    }
-
     /// A session of which nothing but its directory is known: shown, and left alone.
     fn shelve(&self, id: SessionId, note: String) {
         let text = id.to_string();
@@ -87,14 +96,14 @@ impl Registry {
             exit: None,
             ended_ms: None,
         };
-        let session = self.session(spec);
+        let session = Session::new(spec, &self.shared, Origin::Found);
         let hint = format!("{note}; its directory is {}", session.dir.display());
         session.set_aside(Life::Damaged, hint);
-        self.sessions.borrow_mut().insert(id, Rc::new(session));
+        self.sessions.borrow_mut().insert(id, session);
     }
 
     /// Starts a session.
-    pub async fn start(&self, params: NewParams) -> Result<SessionView, Fault> {
+    pub async fn start(&self, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
         if params.command.is_empty() {
             return Err(Fault::new(Code::BadRequest, "there is no command to run"));
         }
@@ -103,13 +112,13 @@ impl Registry {
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and `holdfast host restart`: sessions go on")
         })?;
         let name = self.reserve(params.name.clone(), &params.command)?;
-        let started = self.start_named(name.clone(), params).await;
+        let started = self.start_named(name.clone(), params, actor).await;
         self.starting.borrow_mut().retain(|other| *other != name);
         started
     }
 
-    async fn start_named(&self, name: SessionName, params: NewParams) -> Result<SessionView, Fault> {
-        let ring_bytes = params.ring_bytes.unwrap_or(self.config.ring_bytes);
+    async fn start_named(&self, name: SessionName, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
+        let ring_bytes = params.ring_bytes.unwrap_or(self.shared.config.ring_bytes);
         if ring_bytes > RING_BYTES_MAX {
             return Err(Fault::new(Code::BadRequest, format!("a ring of {ring_bytes} bytes is over {RING_BYTES_MAX}")));
         }
@@ -128,7 +137,7 @@ impl Registry {
             exit: None,
             ended_ms: None,
         };
-        let session = Rc::new(self.session(spec.clone()));
+        let session = Session::new(spec.clone(), &self.shared, Origin::New);
         let start = self.orders(&session, &spec, &params, secret);
         let cannot = |error: io::Error| {
             Fault::new(Code::CannotStart, format!("the session's files could not be made: {error}"))
@@ -136,8 +145,9 @@ impl Registry {
         };
         let begun = async {
             make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
+            session.decide(Input::Started { by: actor.clone() })?;
             // Looked for each time: a tidy person may have emptied the directory.
-            let keeper = spawn::install(&self.home.state).map_err(cannot)?;
+            let keeper = spawn::install(&self.shared.home.state).map_err(cannot)?;
             spawn::start(&keeper, &id.to_string(), &start).await
         };
         match begun.await {
@@ -168,6 +178,8 @@ impl Registry {
             env.retain(|pair| !pair.starts_with(&start));
             env.push([start.as_slice(), value].concat());
         };
+        // Who started the session is not who acts inside it.
+        set("HOLDFAST_ACTOR", b"");
         set("HOLDFAST_SESSION", spec.id.to_string().as_bytes());
         set("HOLDFAST_SESSION_NAME", spec.name.as_str().as_bytes());
         set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
@@ -258,9 +270,42 @@ impl Registry {
         }
     }
 
+    /// The session a person means, if this actor holds the right there.
+    pub fn find_for(&self, wanted: &str, actor: &Actor, right: Right) -> Result<Rc<Session>, Fault> {
+        let session = self.find(wanted)?;
+        if session.rights(actor).has(right) {
+            return Ok(session);
+        }
+        self.may_know(&session, wanted, actor)?;
+        self.shared.metrics.refused("denied");
+        Err(session::fault(&Refusal::Denied { right, rule: Rule::Envelope }))
+    }
+
+    /// The session a person means, for an act: what this actor may do there the session's authority decides, and records.
+    pub fn find_acting(&self, wanted: &str, actor: &Actor) -> Result<Rc<Session>, Fault> {
+        let session = self.find(wanted)?;
+        self.may_know(&session, wanted, actor)?;
+        Ok(session)
+    }
+
+    /// Who holds nothing and is not known here does not learn what is here.
+    fn may_know(&self, session: &Session, wanted: &str, actor: &Actor) -> Result<(), Fault> {
+        if session.rights(actor).is_empty() && !self.shared.actors.borrow().vouched().contains_key(&actor.id) {
+            return Err(Fault::new(Code::NotFound, format!("there is no session {wanted:?} for {actor}")));
+        }
+        Ok(())
+    }
+
+    /// Whom the host knows has changed: every session is told.
+    pub fn actors_changed(&self) {
+        for session in self.all() {
+            session.policy_changed(self.shared.policy());
+        }
+    }
+
     /// Clears sessions that ended longer ago than configured.
     pub fn clear_old(&self, now_ms: TimeMs) {
-        let keep_ms = self.config.ended_keep_ms;
+        let keep_ms = self.shared.config.ended_keep_ms;
         let old: Vec<_> = self
             .all()
             .into_iter()

@@ -3,15 +3,21 @@
 //! A connection has a task of its own, and each request one too, so that a question that waits holds nobody up. What a
 //! client has not read is bounded by how many questions it may have open.
 
+use crate::metrics::Gauges;
 use crate::registry::Registry;
-use holdfast_types::TimeMs;
+use crate::session::Session;
+use holdfast_authority::{Ask, proof};
+use holdfast_types::{Actor, Challenge, Right, TimeMs};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
 use holdfast_wire::message::VERSIONS;
-use holdfast_wire::params::{DetachAnswer, HelloAnswer, HelloParams, HostStatus, Life, Nothing};
+use holdfast_wire::params::{
+    DetachAnswer, HelloAnswer, HelloParams, HostStatus, Life, Nothing, RenameParams, SessionView,
+};
+use holdfast_wire::turns::{ActorParams, ActorView, IdentifyAnswer, IdentifyParams, MetricsAnswer};
 use holdfast_wire::{Body, Call, Code, Fault, Message};
 use serde::Serialize;
 use serde_json::Value;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,6 +28,9 @@ use tokio::sync::{Notify, Semaphore};
 
 /// Questions a connection may have open: enough to end a thousand sessions at once without waiting in line for long.
 const OPEN_REQUESTS_MAX: usize = 64;
+
+/// What a connection over a unix socket is bound to, beside its challenge.
+const UNIX_BINDING: &[u8] = b"unix";
 
 /// Read at once: a whole request in most cases.
 const RECEIVE_BYTES: usize = 4096;
@@ -38,6 +47,26 @@ pub struct Server {
     next_peer: Cell<u64>,
 }
 
+/// One connection: where events for it go, and who speaks there.
+#[derive(Debug)]
+struct Speaker {
+    number: u64,
+    out: UnboundedSender<Message>,
+    challenge: Challenge,
+    /// Proven; or why it was not.
+    actor: RefCell<Result<Actor, Fault>>,
+}
+
+impl Speaker {
+    fn actor(&self) -> Result<Actor, Fault> {
+        self.actor.borrow().clone()
+    }
+
+    fn peer(&self) -> crate::session::Peer {
+        (self.number, self.out.clone())
+    }
+}
+
 impl Server {
     /// A server over these sessions.
     pub fn new(registry: Registry) -> Server {
@@ -46,28 +75,37 @@ impl Server {
 
     /// Serves one connection until its end.
     pub async fn serve(self: Rc<Self>, stream: UnixStream) {
-        let peer = self.next_peer.get();
-        self.next_peer.set(peer + 1);
+        let number = self.next_peer.get();
+        self.next_peer.set(number + 1);
         let (reader, writer) = stream.into_split();
         let (out, answers) = unbounded_channel();
         let writing = tokio::task::spawn_local(write_all(writer, answers));
-        if let Err(error) = self.clone().read_all(reader, peer, &out).await
+        let mut challenge = [0; 32];
+        getrandom::fill(&mut challenge).expect("the kernel gives random bytes");
+        let nobody = Fault::new(Code::Unidentified, "this connection has not said who speaks")
+            .hint("prove it with `identify` first, by a key the host knows");
+        let speaker = Rc::new(Speaker {
+            number,
+            out: out.clone(),
+            challenge: Challenge(challenge),
+            actor: RefCell::new(Err(nobody)),
+        });
+        if let Err(error) = self.clone().read_all(reader, &speaker).await
             && error.kind() == io::ErrorKind::InvalidData
         {
-            eprintln!("holdfast host: connection {peer}: {error}");
+            eprintln!("holdfast host: connection {number}: {error}");
         }
         for session in self.registry.all() {
-            session.peer_gone(peer);
+            session.peer_gone(number);
         }
-        drop(out);
+        drop((out, speaker));
         let _ = writing.await;
     }
 
     async fn read_all(
         self: Rc<Self>,
         mut reader: tokio::net::unix::OwnedReadHalf,
-        peer: u64,
-        out: &UnboundedSender<Message>,
+        speaker: &Rc<Speaker>,
     ) -> io::Result<()> {
         let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
         let mut received = Vec::with_capacity(RECEIVE_BYTES);
@@ -92,77 +130,237 @@ impl Server {
             let message = message.map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))?;
             let Body::Request { id, method, params } = message.body else { continue };
             let permit = Arc::clone(&open).acquire_owned().await.map_err(io::Error::other)?;
-            let (server, out) = (Rc::clone(&self), out.clone());
+            let (server, speaker) = (Rc::clone(&self), Rc::clone(speaker));
             tokio::task::spawn_local(async move {
                 let answered = match Call::decode(&method, params) {
-                    Ok(call) => server.answer(call, message.bytes, (peer, out.clone())).await,
+                    Ok(call) => server.answer(call, message.bytes, &speaker).await,
                     Err(fault) => Err(fault),
                 };
                 let (result, bytes) = match answered {
                     Ok((value, bytes)) => (Ok(value), bytes),
                     Err(fault) => (Err(fault), Vec::new()),
                 };
-                let _ = out.send(Message { body: Body::Answer { id, result }, bytes });
+                let _ = speaker.out.send(Message { body: Body::Answer { id, result }, bytes });
                 drop(permit);
             });
         }
     }
 
-    async fn answer(&self, call: Call, bytes: Vec<u8>, peer: crate::session::Peer) -> Result<(Value, Vec<u8>), Fault> {
-        let registry = &self.registry;
+    /// Answers one question. Who asks is checked here for what only looks, and by the session's authority for every act.
+    async fn answer(&self, call: Call, bytes: Vec<u8>, speaker: &Speaker) -> Result<(Value, Vec<u8>), Fault> {
         match call {
-            Call::Hello(params) => hello(&params).and_then(plain),
-            Call::New(params) => plain(registry.start(params).await?),
+            Call::Hello(params) => hello(&params, speaker.challenge).and_then(plain),
+            Call::Identify(params) => plain(self.identify(&params, speaker)?),
+            Call::Status(_) => plain(self.status()),
+            call => self.answer_known(call, bytes, speaker, speaker.actor()?).await,
+        }
+    }
+
+    async fn answer_known(
+        &self,
+        call: Call,
+        bytes: Vec<u8>,
+        speaker: &Speaker,
+        actor: Actor,
+    ) -> Result<(Value, Vec<u8>), Fault> {
+        let registry = &self.registry;
+        let right = call.row().right;
+        let find = |session: &str| registry.find_for(session, &actor, right.unwrap_or(Right::Observe));
+        let acting = |session: &str| registry.find_acting(session, &actor);
+        match call {
+            Call::Hello(_) | Call::Identify(_) | Call::Status(_) => Err(Fault::new(Code::Internal, "answered before")),
+            Call::New(params) => {
+                self.must_be_known(&actor)?;
+                plain(registry.start(params, &actor).await?)
+            }
             Call::List(params) => {
-                let shown = registry.all().into_iter().filter(|s| params.all || !matches!(s.view_life(), Life::Ended));
+                let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
+                let shown = all.filter(|s| params.all || !matches!(s.view_life(), Life::Ended));
                 plain(shown.map(|s| s.view()).collect::<Vec<_>>())
             }
-            Call::Get(params) => plain(registry.find(&params.session)?.view_with_title()),
+            Call::Get(params) => plain(find(&params.session)?.view_with_title()),
             Call::Attach(params) => {
-                let (answer, bytes) = registry.find(&params.session)?.attach(&params, peer).await?;
+                let (answer, bytes) = find(&params.session)?.attach(&params, &actor, speaker.peer()).await?;
                 Ok((json(answer), bytes))
             }
             Call::Paint(params) => {
-                let session = registry.find(&params.session)?;
-                let (painted, bytes) = session.paint(&params);
+                let (painted, bytes) = find(&params.session)?.paint_for(&params, &actor)?;
                 Ok((json(painted), bytes))
             }
-            Call::Update(params) => plain(registry.find(&params.session)?.update(&params).await?),
-            Call::Screen(params) => plain(registry.find(&params.session)?.screen(&params)),
+            Call::Update(params) => plain(find(&params.session)?.update(&params, &actor).await?),
+            Call::Leave(params) => {
+                find(&params.session)?.leave(&params, &actor)?;
+                plain(Nothing {})
+            }
+            Call::Screen(params) => plain(find(&params.session)?.screen(&params)),
             Call::Read(params) => {
-                let (answer, bytes) = registry.find(&params.session)?.read(&params).await?;
+                let (answer, bytes) = find(&params.session)?.read(&params).await?;
                 Ok((json(answer), bytes))
             }
-            Call::Send(params) => plain(registry.find(&params.session)?.send(&params, &bytes).await?),
-            Call::Wait(params) => plain(registry.find(&params.session)?.wait(&params).await),
+            Call::Journal(params) => {
+                let (answer, bytes) = find(&params.session)?.journal(&params).await?;
+                Ok((json(answer), bytes))
+            }
+            Call::Wait(params) => plain(find(&params.session)?.wait(&params).await),
+            Call::Send(params) => plain(acting(&params.session)?.send(&params, &bytes, &actor).await?),
             Call::Resize(params) => {
-                registry.find(&params.session)?.resize(params.size).await?;
+                acting(&params.session)?.resize_asked(&params, &actor).await?;
+                plain(Nothing {})
+            }
+            Call::Signal(params) => {
+                acting(&params.session)?.signal(&params, &actor).await?;
                 plain(Nothing {})
             }
             Call::Rename(params) => {
-                let session = registry.find(&params.session)?;
-                if session.name() != params.name.as_str() && registry.is_taken(&params.name) {
-                    return Err(Fault::new(
-                        Code::NameTaken,
-                        format!("a session named {} is already running", params.name),
-                    )
-                    .hint("choose another name"));
-                }
-                session.rename(params.name)?;
-                plain(session.view())
+                let session = acting(&params.session)?;
+                plain(self.rename(&session, &params, &actor)?)
             }
-            Call::Detach(params) => plain(DetachAnswer { clients: registry.find(&params.session)?.detach(&params)? }),
+            Call::Detach(params) => plain(DetachAnswer { clients: acting(&params.session)?.detach(&params, &actor)? }),
             Call::End(params) => {
-                let session = registry.find(&params.session)?;
-                session.end(&params).await?;
+                let session = acting(&params.session)?;
+                session.end(&params, &actor).await?;
                 plain(session.view())
             }
-            Call::Status(_) => plain(self.status()),
+            Call::Turn(params) => plain(find(&params.session)?.turn()),
+            Call::Take(params) => plain(acting(&params.session)?.turn_asked(&params, Ask::Take, &actor).await?),
+            Call::Request(params) => plain(acting(&params.session)?.turn_asked(&params, Ask::Request, &actor).await?),
+            Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
+            Call::Release(params) => plain(acting(&params.session)?.turn_asked(&params, Ask::Release, &actor).await?),
+            Call::Thaw(params) => plain(acting(&params.session)?.turn_asked(&params, Ask::Thaw, &actor).await?),
+            Call::Give(params) => {
+                self.must_be_itself(&params.to)?;
+                plain(acting(&params.session)?.give(&params, &actor).await?)
+            }
+            Call::Seize(params) => plain(acting(&params.session)?.seize(&params, &actor).await?),
+            Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
+            Call::Grant(params) => {
+                self.must_be_itself(&params.to)?;
+                plain(acting(&params.session)?.grant(&params, &actor)?)
+            }
+            Call::Revoke(params) => plain(acting(&params.session)?.revoke(&params, &actor)?),
+            Call::Actors(_) => {
+                self.must_be_known(&actor)?;
+                plain(self.actors())
+            }
+            Call::ActorRemove(params) => {
+                self.remove_actor(&params, &actor)?;
+                plain(Nothing {})
+            }
+            Call::Metrics(_) => {
+                self.must_be_known(&actor)?;
+                plain(MetricsAnswer { text: self.metrics() })
+            }
             Call::Stop(_) => {
+                self.must_be_known(&actor)?;
                 self.stop.notify_one();
                 plain(Nothing {})
             }
         }
+    }
+
+    fn rename(&self, session: &Session, params: &RenameParams, actor: &Actor) -> Result<SessionView, Fault> {
+        if session.name() != params.name.as_str() && self.registry.is_taken(&params.name) {
+            return Err(Fault::new(Code::NameTaken, format!("a session named {} is already running", params.name))
+                .hint("choose another name"));
+        }
+        session.rename(params, actor)?;
+        Ok(session.view())
+    }
+
+    /// Takes a connection for who it proves to be.
+    fn identify(&self, params: &IdentifyParams, speaker: &Speaker) -> Result<IdentifyAnswer, Fault> {
+        let proven = self.prove(params, speaker);
+        *speaker.actor.borrow_mut() = proven.clone();
+        let actor = proven?;
+        let known = self.registry.shared.policy().vouches(&actor);
+        Ok(IdentifyAnswer { actor, known })
+    }
+
+    fn prove(&self, params: &IdentifyParams, speaker: &Speaker) -> Result<Actor, Fault> {
+        let bytes = proof::challenge_bytes(&speaker.challenge.0, UNIX_BINDING, &params.actor);
+        proof::verify(params.actor.id, &bytes, &params.signature).map_err(|error| {
+            Fault::new(Code::Unidentified, format!("{} is not proven: {error}", params.actor.handle))
+        })?;
+        let shared = &self.registry.shared;
+        if shared.actors.borrow_mut().learn(&params.actor) {
+            self.registry.actors_changed();
+        }
+        if !self.is_itself(&params.actor) {
+            return Err(Fault::new(Code::Unidentified, format!("the key is not that of {}", params.actor.handle)));
+        }
+        Ok(params.actor.clone())
+    }
+
+    /// A known handle with another key is somebody else, and so is a known key with another handle.
+    fn is_itself(&self, actor: &Actor) -> bool {
+        let actors = self.registry.shared.actors.borrow();
+        let by_handle = actors.by_handle(&actor.handle).is_none_or(|known| known.id == actor.id);
+        by_handle && actors.vouched().get(&actor.id).is_none_or(|handle| *handle == actor.handle)
+    }
+
+    /// Whoever is given something is given it under its own name.
+    fn must_be_itself(&self, actor: &Actor) -> Result<(), Fault> {
+        if self.is_itself(actor) {
+            return Ok(());
+        }
+        Err(Fault::new(Code::NoSuchActor, format!("the key is not that of {}", actor.handle)))
+    }
+
+    /// Whoever starts sessions or stops the host is known to it.
+    fn must_be_known(&self, actor: &Actor) -> Result<(), Fault> {
+        if self.registry.shared.policy().vouches(actor) {
+            return Ok(());
+        }
+        Err(Fault::new(Code::Denied, format!("this host does not know {actor}")))
+    }
+
+    fn actors(&self) -> Vec<ActorView> {
+        let shared = &self.registry.shared;
+        if shared.actors.borrow_mut().refresh() {
+            self.registry.actors_changed();
+        }
+        let sessions = self.registry.all();
+        let attached = |actor: &Actor| {
+            let here = sessions.iter().filter(|s| s.is_live());
+            let is_its = |s: &&Rc<Session>| s.view().clients.iter().any(|c| c.actor.as_ref() == Some(actor));
+            here.filter(is_its).map(|s| s.name()).collect()
+        };
+        let all = shared.actors.borrow().all();
+        all.into_iter().map(|actor| ActorView { sessions: attached(&actor), actor }).collect()
+    }
+
+    /// Forgets an actor. A human forgets anybody, everybody else only themselves.
+    fn remove_actor(&self, params: &ActorParams, by: &Actor) -> Result<(), Fault> {
+        if params.handle != by.handle && !self.registry.shared.policy().is_human(by) {
+            return Err(Fault::new(Code::Denied, "only a human makes the host forget somebody else"));
+        }
+        let known = self.registry.shared.actors.borrow().by_handle(&params.handle);
+        let removed = self.registry.shared.actors.borrow_mut().remove(&params.handle);
+        match removed {
+            Ok(true) => {
+                self.registry.actors_changed();
+                for session in self.registry.all().into_iter().filter(|session| session.is_live()) {
+                    known.iter().for_each(|actor| session.forget(actor.id));
+                }
+                Ok(())
+            }
+            Ok(false) => Err(Fault::new(Code::NoSuchActor, format!("this host knows no {}", params.handle))
+                .hint("see `holdfast actor ls`")),
+            Err(error) => Err(Fault::new(Code::Internal, format!("the key cannot be removed: {error}"))),
+        }
+    }
+
+    /// The counters as text.
+    pub fn metrics(&self) -> String {
+        let all = self.registry.all();
+        let with = |life: Life| all.iter().filter(|s| s.view_life() == life).count() as u64;
+        self.registry.shared.metrics.render(&Gauges {
+            running: with(Life::Running),
+            ended: with(Life::Ended),
+            unknown: with(Life::Unknown),
+            damaged: with(Life::Damaged),
+            clients: all.iter().map(|s| u64::from(s.client_count())).sum(),
+        })
     }
 
     fn status(&self) -> HostStatus {
@@ -172,8 +370,8 @@ impl Server {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").into(),
             started_ms: self.started_ms,
-            state: self.registry.home.state.to_string_lossy().into_owned(),
-            socket: self.registry.home.host_socket().to_string_lossy().into_owned(),
+            state: self.registry.shared.home.state.to_string_lossy().into_owned(),
+            socket: self.registry.shared.home.host_socket().to_string_lossy().into_owned(),
             running,
             ended: all.len() as u32 - running,
             clients: all.iter().map(|s| s.client_count()).sum(),
@@ -189,12 +387,12 @@ fn plain(answer: impl Serialize) -> Result<(Value, Vec<u8>), Fault> {
     Ok((json(answer), Vec::new()))
 }
 
-fn hello(params: &HelloParams) -> Result<HelloAnswer, Fault> {
+fn hello(params: &HelloParams, challenge: Challenge) -> Result<HelloAnswer, Fault> {
     let version = VERSIONS.iter().copied().find(|ours| params.versions.contains(ours)).ok_or_else(|| {
         Fault::new(Code::Version, format!("this host speaks protocol versions {VERSIONS:?}, not {:?}", params.versions))
             .hint("host and client are of different versions: `holdfast host restart` starts the installed one; sessions go on")
     })?;
-    Ok(HelloAnswer { version, program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into() })
+    Ok(HelloAnswer { version, program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(), challenge })
 }
 
 async fn write_all(mut writer: tokio::net::unix::OwnedWriteHalf, mut answers: UnboundedReceiver<Message>) {

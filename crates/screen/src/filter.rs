@@ -47,6 +47,16 @@ impl QueryFilter {
         }
     }
 
+    /// What is held back, for a terminal that is to get everything from here on. None within a string that is being
+    /// dropped: its end would be shown as text.
+    pub fn give_up(&mut self) -> Option<Vec<u8>> {
+        if matches!(self.through, Some((_, Fate::Drop))) {
+            return None;
+        }
+        self.boundary = None;
+        Some(std::mem::take(&mut self.held))
+    }
+
     fn go_through<'a>(&mut self, state: State, fate: Fate, rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
         let mut boundary = Boundary::within(state);
         let end = boundary.find(rest);
@@ -169,4 +179,26 @@ fn graphics_asks(text: &[u8]) -> bool {
     let Some(text) = text.strip_prefix(b"G") else { return false };
     let control = text.split(|b| *b == b';').next().unwrap_or(b"");
     control.split(|b| *b == b',').any(|key| key == b"a=q")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gives_up(fed: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
+        let (mut filter, mut out) = (QueryFilter::new(), Vec::new());
+        filter.feed(fed, &mut out);
+        (out, filter.give_up())
+    }
+
+    #[test]
+    fn what_was_held_back_can_be_had_but_not_the_middle_of_what_was_dropped() {
+        assert_eq!(gives_up(b"ab"), (b"ab".to_vec(), Some(vec![])));
+        assert_eq!(gives_up(b"ab\x1b[6"), (b"ab".to_vec(), Some(b"\x1b[6".to_vec())));
+        assert_eq!(gives_up(b"\x1b]11;?"), (vec![], Some(b"\x1b]11;?".to_vec())));
+        let endless = |beginning: &[u8]| [beginning, &[b'x'; HELD_BYTES_MAX]].concat();
+        assert_eq!(gives_up(&endless(b"\x1bP+q")), (vec![], None));
+        let shown = endless(b"\x1b]0;");
+        assert_eq!(gives_up(&shown), (shown, Some(vec![])), "what is passed on goes on");
+    }
 }

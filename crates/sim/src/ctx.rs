@@ -28,6 +28,27 @@ pub struct Counts {
     pub refused_full: u64,
     pub refused_stale: u64,
     pub refused_writer: u64,
+    pub turn_changes: u64,
+    pub acts: u64,
+    pub acts_refused: u64,
+    pub turns_contended: u64,
+    pub seizures: u64,
+    pub freezes: u64,
+    pub thaws: u64,
+    pub crashes_with_a_held_turn: u64,
+    pub crashes_with_grants: u64,
+    pub replays: u64,
+    pub segments: u64,
+    pub resumes_too_late: u64,
+    pub sent_through_host: u64,
+    pub keys_refused: u64,
+    pub tokens_refused: u64,
+    pub records_of_typing: u64,
+    pub bytes_recorded: u64,
+    pub notices: u64,
+    pub answers_held_back_too_long: u64,
+    pub long_jumps: u64,
+    pub answers_lost_with_the_turn: u64,
     pub flushes: u64,
     pub resizes: u64,
     pub queries: u64,
@@ -52,12 +73,15 @@ impl Counts {
     }
 
     /// Every count with its name.
-    pub fn fields_mut(&mut self) -> [(&'static str, &mut u64); 29] {
+    pub fn fields_mut(&mut self) -> [(&'static str, &mut u64); 50] {
         macro_rules! all {
             ($($name:ident)*) => { [$((stringify!($name), &mut self.$name)),*] };
         }
         all![host_crashes host_crashes_within_a_turn long_absences client_departures keeper_deaths attaches resumes paints
             keeper_paints stalls client_laps screen_gaps reader_gaps duplicates refused_full refused_stale refused_writer
+            turn_changes acts acts_refused turns_contended seizures freezes thaws crashes_with_a_held_turn
+            crashes_with_grants replays segments resumes_too_late sent_through_host keys_refused tokens_refused
+            records_of_typing bytes_recorded notices answers_held_back_too_long long_jumps answers_lost_with_the_turn
             flushes resizes queries queries_calm answered_by_host answered_by_terminal answered_twice unanswered
             screens_compared sizes_compared inputs output_bytes]
     }
@@ -73,6 +97,8 @@ pub(crate) struct Ctx {
     /// Clients' connections to hosts; those that are not closed lead to the present one.
     pub lines: Vec<Line>,
     pub oracle: Oracle,
+    /// The program stands still.
+    pub frozen: bool,
     pub counts: Counts,
     pub log: String,
     pub failure: Option<String>,
@@ -88,6 +114,7 @@ impl Ctx {
             terminals: Vec::new(),
             lines: Vec::new(),
             oracle: Oracle::default(),
+            frozen: false,
             counts: Counts::default(),
             log: String::new(),
             failure: None,

@@ -1,5 +1,7 @@
-//! Those who are not attached: readers that follow by offset through the host, senders that type through it.
+//! Those who are not attached: readers that follow by offset through the host, senders that type through it, and those who
+//! only ask for the turn.
 
+use crate::cast::{Who, an_ask};
 use crate::ctx::Ctx;
 use crate::host::{Answer, Incoming, Request};
 use crate::program::Token;
@@ -55,6 +57,7 @@ impl Reader {
 pub(crate) struct Sender {
     line: Option<usize>,
     asked: bool,
+    who: Who,
     stream: u64,
     seq: u64,
     pub source: u8,
@@ -63,8 +66,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(stream: u64, source: u8) -> Sender {
-        Sender { line: None, asked: false, stream, seq: 0, source, last_token: 0, bytes: Vec::new() }
+    pub fn new(stream: u64, source: u8, who: Who) -> Sender {
+        Sender { line: None, asked: false, who, stream, seq: 0, source, last_token: 0, bytes: Vec::new() }
     }
 
     pub fn is_done(&self) -> bool {
@@ -79,9 +82,14 @@ impl Sender {
         };
         match ctx.lines[line].hear() {
             Incoming::Closed => self.line = None,
-            Incoming::Answer(..) => {
+            // The same again, a little later.
+            Incoming::Answer(_, Answer::Refused { code: "busy" }) => self.asked = false,
+            Incoming::Answer(_, answer) => {
                 self.asked = false;
-                self.bytes.clear();
+                let bytes = std::mem::take(&mut self.bytes);
+                if let Answer::Refused { .. } = answer {
+                    ctx.refused(&bytes);
+                }
             }
             Incoming::Event(..) | Incoming::Nothing => {}
         }
@@ -96,7 +104,36 @@ impl Sender {
         }
         if let (false, false, Some(line)) = (self.asked, self.bytes.is_empty(), self.line) {
             self.asked = true;
-            ctx.lines[line].ask(Request::Send { stream: self.stream, seq: self.seq, bytes: self.bytes.clone() });
+            let (who, stream, seq, bytes) = (self.who, self.stream, self.seq, self.bytes.clone());
+            ctx.counts.sent_through_host += 1;
+            ctx.lines[line].ask(Request::Send { who, client: None, stream, seq, bytes });
         }
+    }
+}
+
+/// Asks for the turn, or gives it away, without a terminal.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    line: Option<usize>,
+    who: Who,
+}
+
+impl Asker {
+    pub fn new(who: Who) -> Asker {
+        Asker { line: None, who }
+    }
+
+    pub fn turn(&mut self, ctx: &mut Ctx, host_is_up: bool) {
+        let Some(line) = self.line else {
+            self.line = host_is_up.then(|| ctx.connect_host());
+            return;
+        };
+        if matches!(ctx.lines[line].hear(), Incoming::Closed) {
+            self.line = None;
+            return;
+        }
+        let ask = an_ask(&mut ctx.rng, ctx.now);
+        ctx.note(format_args!("{}: asks {ask:?}", self.who.actor().handle));
+        ctx.lines[line].ask(Request::Act { who: self.who, client: None, ask });
     }
 }

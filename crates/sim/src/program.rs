@@ -56,14 +56,42 @@ pub(crate) fn reply(id: u16) -> Vec<u8> {
     format!("\x1b[?{id};0$y").into_bytes()
 }
 
+/// The tokens among some keys.
+pub(crate) fn tokens(keys: &[u8]) -> Vec<Token> {
+    let mut reader = TokenReader::default();
+    keys.iter().filter_map(|byte| reader.feed(*byte)).collect()
+}
+
+/// Keys without the answers to queries among them, and which queries those answer.
+pub(crate) fn replies(keys: &[u8]) -> (Vec<u8>, Vec<u16>) {
+    let (mut kept, mut answered) = (Vec::new(), Vec::new());
+    let mut rest = keys;
+    while let Some(first) = rest.first() {
+        let end = if *first == 0x1b { memchr::memchr(b'y', rest) } else { None };
+        let digits = end.and_then(|end| std::str::from_utf8(&rest[3..end - 3]).ok());
+        match (end, digits.and_then(|digits| digits.parse().ok())) {
+            (Some(end), Some(id)) => {
+                answered.push(id);
+                rest = &rest[end + 1..];
+            }
+            (Some(_) | None, _) => {
+                kept.push(*first);
+                rest = &rest[1..];
+            }
+        }
+    }
+    (kept, answered)
+}
+
 /// The session's terminal as the kernel has it.
 #[derive(Debug, Default)]
 pub(crate) struct Pty {
     pub out: VecDeque<u8>,
     pub input: VecDeque<u8>,
     pub echo_off: bool,
-    /// What the program has read of a token.
+    /// What the program has read of a token, and of an answer.
     tokens: TokenReader,
+    answer: Vec<u8>,
 }
 
 impl Pty {
@@ -74,12 +102,12 @@ impl Pty {
         count
     }
 
-    /// Drops what the program has not read, and `queued` behind it; gives the tokens that are lost.
-    pub fn flush(&mut self, queued: impl Iterator<Item = u8>) -> Vec<Token> {
-        let dropped = self.input.drain(..).chain(queued);
-        let lost = dropped.filter_map(|byte| self.tokens.feed(byte)).collect();
+    /// Drops what the program has not read, and `queued` behind it; gives the tokens and the answers that are lost.
+    pub fn flush(&mut self, queued: impl Iterator<Item = u8>) -> (Vec<Token>, Vec<u16>) {
+        let dropped: Vec<u8> = self.input.drain(..).chain(queued).collect();
+        let lost = dropped.iter().filter_map(|byte| self.tokens.feed(*byte)).collect();
         self.tokens = TokenReader::default();
-        lost
+        (lost, replies(&[std::mem::take(&mut self.answer), dropped].concat()).1)
     }
 
     /// The keeper reads.
@@ -99,24 +127,18 @@ pub(crate) struct Program {
     line: u32,
     next_query: u16,
     deaf_until: u64,
-    answer: Vec<u8>,
 }
 
 impl Program {
     pub fn new(budget: usize) -> Program {
-        Program {
-            saying: VecDeque::new(),
-            budget,
-            flood_left: 0,
-            line: 0,
-            next_query: QUERY_FIRST,
-            deaf_until: 0,
-            answer: Vec::new(),
-        }
+        Program { saying: VecDeque::new(), budget, flood_left: 0, line: 0, next_query: QUERY_FIRST, deaf_until: 0 }
     }
 
     /// It reads a little, thinks of something to say, and says what its terminal takes.
     pub fn turn(&mut self, ctx: &mut Ctx) {
+        if ctx.frozen {
+            return;
+        }
         self.listen(ctx, false);
         if self.saying.is_empty() && self.flood_left == 0 {
             self.think(ctx);
@@ -126,6 +148,9 @@ impl Program {
 
     /// It reads everything and says nothing new.
     pub fn settle(&mut self, ctx: &mut Ctx) {
+        if ctx.frozen {
+            return;
+        }
         self.flood_left = 0;
         self.listen(ctx, true);
         self.speak(ctx);
@@ -213,27 +238,28 @@ impl Program {
                     ctx.arrived(token);
                 }
             } else {
-                self.answer_byte(ctx, *byte);
+                answer_byte(ctx, *byte);
             }
         }
         if !bytes.is_empty() && !ctx.pty.echo_off && !all && self.budget > 0 {
             self.saying.extend(b"*".repeat(bytes.len().min(8)));
         }
     }
+}
 
-    fn answer_byte(&mut self, ctx: &mut Ctx, byte: u8) {
-        if byte == 0x1b {
-            self.answer.clear();
-        }
-        self.answer.push(byte);
-        if byte == b'y' {
-            let digits = self.answer.iter().skip(3).take_while(|b| b.is_ascii_digit()).map(|b| char::from(*b));
-            let id: String = digits.collect();
-            self.answer.clear();
-            match id.parse() {
-                Ok(id) => ctx.answered(id),
-                Err(_) => ctx.fail(format!("an answer to nothing that was asked: {id:?}")),
-            }
+fn answer_byte(ctx: &mut Ctx, byte: u8) {
+    let answer = &mut ctx.pty.answer;
+    if byte == 0x1b {
+        answer.clear();
+    }
+    answer.push(byte);
+    if byte == b'y' {
+        let answer = std::mem::take(answer);
+        let digits = answer.iter().skip(3).take_while(|b| b.is_ascii_digit()).map(|b| char::from(*b));
+        let id: String = digits.collect();
+        match id.parse() {
+            Ok(id) => ctx.answered(id),
+            Err(_) => ctx.fail(format!("an answer to nothing that was asked: {id:?}")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::world::World;
-use holdfast_abi::protocol::{STALL_MS, WRITER_ANY};
+use holdfast_abi::protocol::STALL_MS;
 use holdfast_types::Size;
 
 /// Rounds in which everybody has a turn, and what each takes: more than two seconds, longer than anybody waits.
@@ -24,14 +24,12 @@ impl World {
         if let Some(host) = &mut self.host {
             host.fuse = None;
         }
-        let mut freed = false;
         for round in 0..ROUNDS_MAX {
             if self.ctx.failure.is_some() {
                 return;
             }
-            if self.host_is_up() && !freed {
-                freed = true;
-                self.with_host(|host, ctx| host.raise_fence(ctx, WRITER_ANY, false));
+            if self.host_is_up() {
+                self.with_host(crate::host::Host::thaw);
             }
             self.round();
             if round > ROUNDS_MIN && self.undone().is_none() {
@@ -58,7 +56,7 @@ impl World {
         for at in (0..self.clients.len()).rev() {
             self.clients[at].turn(&mut self.ctx, up);
             if self.clients[at].over {
-                self.remove_client(at);
+                self.remove_client(at, true);
             }
         }
         for reader in &mut self.readers {
@@ -93,8 +91,9 @@ impl World {
         self.with_host(|host, ctx| {
             host.look(ctx)?;
             host.compare(ctx, true);
-            Ok(())
+            host.finish(ctx)
         });
+        self.ctx.judge_journal(self.dir.path());
         self.judge_gap();
         self.judge_input();
         self.judge_size();
@@ -121,7 +120,7 @@ impl World {
             all.push((terminal.source, terminal.last_token));
         }
         for (source, last) in all {
-            if !self.ctx.oracle.rest_was_flushed(source, last) {
+            if !self.ctx.oracle.rest_was_dropped(source, last) {
                 let arrived = self.ctx.oracle.last_arrived(source);
                 self.ctx.fail(format!("of source {source} {arrived} arrived, and {last} were typed"));
             }
@@ -130,17 +129,17 @@ impl World {
 
     /// Invariant 7.
     fn judge_size(&mut self) {
-        let (Some((typist, typed_ms)), Some(keeper)) = (self.ctx.oracle.typist, &self.keeper) else { return };
-        let Some(client) = self.clients.iter().find(|client| client.connection == typist) else { return };
-        let terminal = &self.ctx.terminals[client.terminal];
-        if terminal.resized_ms >= typed_ms && self.ctx.oracle.crashed_ms >= typed_ms {
+        let (Some(host), Some(keeper)) = (&self.host, &self.keeper) else { return };
+        let Some(writer) = host.writer() else { return };
+        let Some(client) = self.clients.iter().find(|client| client.client == writer) else { return };
+        if client.is_read_only() || !client.is_attached() {
             return;
         }
-        let size = terminal.size;
+        let size = self.ctx.terminals[client.terminal].size;
         let is = Size::clamped(keeper.size().0, keeper.size().1);
         self.ctx.counts.sizes_compared += 1;
         if is != size {
-            self.ctx.fail(format!("connection {typist} typed last, at {size}, and the session has {is}"));
+            self.ctx.fail(format!("client {writer} writes, at {size}, and the session has {is}"));
         }
     }
 
@@ -152,8 +151,9 @@ impl World {
                 host.receive_turn(ctx)?;
                 host.look(ctx)?;
                 host.compare(ctx, true);
-                Ok(())
+                host.finish(ctx)
             });
+            self.ctx.judge_journal(self.dir.path());
         }
     }
 }

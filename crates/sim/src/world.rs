@@ -1,14 +1,15 @@
 //! One run: who is there, what happens to them, and in which order.
 
+use crate::cast::Who;
 use crate::client::{Client, Options};
 use crate::ctx::{Counts, Ctx};
-use crate::host::{Crashed, Host};
+use crate::host::{Crashed, Host, Origin};
 use crate::keeper::Keeper;
 use crate::oracle::SOURCES_MAX;
-use crate::others::{Reader, Sender};
+use crate::others::{Asker, Reader, Sender};
 use crate::program::Program;
 use crate::terminal::Terminal;
-use holdfast_abi::protocol::{STALL_MS, Token, WRITER_ANY, WRITER_HOST};
+use holdfast_abi::protocol::{STALL_MS, Token};
 use holdfast_abi::ring::Ring;
 use holdfast_types::{RING_BYTES_MIN, Size};
 
@@ -53,8 +54,12 @@ struct Mood {
     /// Of a thousand steps, so many bring an event.
     events: u32,
     crashes: bool,
-    turns: bool,
-    flushes: bool,
+    /// Of a hundred chances to ask for the turn, so many are taken.
+    asks: u32,
+    /// Everybody at a terminal or a script is this one: the turn goes with it from one to the other.
+    few: Option<Who>,
+    /// Now and then a minute passes in which nothing happens.
+    jumps: bool,
     keeper_dies: bool,
     /// Longest pause between two steps.
     pause_ms: u64,
@@ -72,6 +77,7 @@ pub(crate) struct World {
     pub clients: Vec<Client>,
     pub readers: Vec<Reader>,
     pub senders: Vec<Sender>,
+    askers: Vec<Asker>,
     pub first_size: Size,
     next_source: u8,
     mood: Mood,
@@ -95,15 +101,23 @@ impl World {
         let mood = Mood {
             events: [3, 10, 25, 60][ctx.rng.usize(..4)],
             crashes: ctx.chance(75),
-            turns: ctx.chance(40),
-            flushes: ctx.chance(20),
+            asks: [0, 10, 30, 80][ctx.rng.usize(..4)],
+            few: ctx.chance(30).then(|| Who::any(&mut ctx.rng)),
+            jumps: ctx.chance(30),
             keeper_dies: ctx.chance(10),
             pause_ms: [3, 8, 20][ctx.rng.usize(..3)],
         };
         ctx.oracle.first_size = first_size;
         ctx.note(format_args!("seed {seed} {mood:?}"));
-        let host = Host::start(&mut ctx, dir.path(), first_size, secret);
-        let senders: Vec<Sender> = (0..ctx.rng.u8(..3)).map(|n| Sender::new(u64::from(n) + 1, n)).collect();
+        let host = Host::first(&mut ctx, dir.path(), first_size, secret);
+        let mut senders = Vec::new();
+        // Most runs have no script: one keeps the turn for seconds, which is most of a run.
+        for n in 0..ctx.rng.u8(..5).saturating_sub(2) {
+            let who = mood.few.unwrap_or_else(|| Who::any(&mut ctx.rng));
+            ctx.oracle.typists.push(who);
+            senders.push(Sender::new(u64::from(n) + 1, n, who));
+        }
+        let askers = (0..4).map(|n| Asker::new(Who(n))).collect();
         let readers = (0..ctx.rng.usize(..3)).map(Reader::new).collect();
         World {
             keeper: Some(Keeper::new(ring, (first_size.cols(), first_size.rows()), secret)),
@@ -116,6 +130,7 @@ impl World {
             next_source: senders.len() as u8,
             readers,
             senders,
+            askers,
             first_size,
             mood,
             secret,
@@ -135,9 +150,10 @@ impl World {
         }
         match self.ctx.rng.u32(..100) {
             0..15 => self.program.turn(&mut self.ctx),
-            15..38 => self.keeper_turn(),
-            38..62 => self.host_turn(),
-            62..80 => self.client_turn(),
+            15..37 => self.keeper_turn(),
+            37..60 => self.host_turn(),
+            60..78 => self.client_turn(),
+            78..80 => self.ask(),
             80..85 => self.type_something(),
             85..88 => self.reader_turn(),
             88..92 => self.sender_turn(),
@@ -162,6 +178,7 @@ impl World {
             0..40 => host.receive_turn(ctx),
             40..70 => host.tick(ctx),
             70..97 => host.serve_turn(ctx),
+            _ if !host.is_up() => Ok(()),
             _ => {
                 host.look(ctx)?;
                 if host.has_heard_all(ctx) && ctx.chance(30) {
@@ -187,7 +204,7 @@ impl World {
     pub fn start_host(&mut self) {
         if self.host.is_none() && self.ctx.now >= self.host_back_at {
             self.ctx.note(format_args!("host: starts"));
-            self.host = Some(Host::start(&mut self.ctx, self.dir.path(), self.first_size, self.secret));
+            self.host = Some(Host::start(&mut self.ctx, self.dir.path(), self.first_size, self.secret, Origin::Found));
         }
     }
 
@@ -197,7 +214,6 @@ impl World {
         host.die(ctx);
         ctx.counts.host_crashes += 1;
         ctx.oracle.disturbed(ctx.now);
-        ctx.oracle.crashed_ms = ctx.now;
         let long = ctx.chance(25);
         let away_ms = if long { ctx.rng.u64(STALL_MS..3 * STALL_MS) } else { ctx.rng.u64(..STALL_MS / 2) };
         ctx.counts.long_absences += u64::from(long);
@@ -209,22 +225,39 @@ impl World {
 
     fn client_turn(&mut self) {
         if self.clients.is_empty() {
+            if self.ctx.chance(5) {
+                self.attach();
+            }
             return;
         }
         let at = self.ctx.rng.usize(..self.clients.len());
         let up = self.host_is_up();
         self.clients[at].turn(&mut self.ctx, up);
         if self.clients[at].over {
-            self.remove_client(at);
+            self.remove_client(at, true);
         }
     }
 
-    pub fn remove_client(&mut self, at: usize) {
+    /// Somebody asks for the turn, or gives it away.
+    fn ask(&mut self) {
+        if !self.ctx.chance(self.mood.asks) {
+            return;
+        }
+        let at = self.ctx.rng.usize(..self.askers.len() + self.clients.len());
+        let up = self.host_is_up();
+        match at.checked_sub(self.askers.len()) {
+            None => self.askers[at].turn(&mut self.ctx, up),
+            Some(at) => self.clients[at].ask(&mut self.ctx),
+        }
+    }
+
+    /// A client is gone: it left and said so, or was killed.
+    pub fn remove_client(&mut self, at: usize, leaves: bool) {
         let client = self.clients.remove(at);
         self.ctx.counts.client_departures += 1;
         self.ctx.oracle.disturbed(self.ctx.now);
-        self.ctx.note(format_args!("client {}: gone", client.terminal));
-        client.go(&mut self.ctx);
+        self.ctx.note(format_args!("client {}: gone, says so: {leaves}", client.terminal));
+        client.go(&mut self.ctx, leaves);
     }
 
     fn type_something(&mut self) {
@@ -269,7 +302,11 @@ impl World {
                 }
             }
             24..50 => self.attach(),
-            50..60 if !self.clients.is_empty() => self.remove_client(self.ctx.rng.clone().usize(..self.clients.len())),
+            50..60 if !self.clients.is_empty() => {
+                let at = self.ctx.rng.usize(..self.clients.len());
+                let leaves = self.ctx.chance(50);
+                self.remove_client(at, leaves);
+            }
             60..74 if !self.clients.is_empty() => {
                 let until = self.ctx.now + self.ctx.rng.u64(100..2000);
                 let at = self.ctx.rng.usize(..self.clients.len());
@@ -282,7 +319,7 @@ impl World {
                 self.ctx.note(format_args!("client {}: its window is {size}", self.clients[at].terminal));
                 self.clients[at].window_has_changed(&mut self.ctx, size);
             }
-            84..96 if self.mood.turns && self.host_is_up() => self.change_turn(),
+            84..86 if self.mood.jumps => self.jump(),
             96..97 if self.mood.keeper_dies => {
                 self.ctx.note(format_args!("keeper: dies"));
                 self.ctx.counts.keeper_deaths += 1;
@@ -293,16 +330,14 @@ impl World {
         }
     }
 
-    fn change_turn(&mut self) {
+    /// Long enough for graces to end.
+    fn jump(&mut self) {
         let ctx = &mut self.ctx;
-        let numbers: Vec<u32> = self.clients.iter().filter(|c| c.is_attached()).map(|c| c.connection).collect();
-        let to = match ctx.rng.u32(..4) {
-            0 => WRITER_HOST,
-            1 if !numbers.is_empty() => numbers[ctx.rng.usize(..numbers.len())],
-            _ => WRITER_ANY,
-        };
-        let flush = self.mood.flushes && ctx.chance(40);
-        self.with_host(|host, ctx| host.raise_fence(ctx, to, flush));
+        ctx.oracle.disturbed(ctx.now);
+        ctx.now += ctx.rng.u64(20_000..70_000);
+        ctx.oracle.disturbed(ctx.now);
+        ctx.counts.long_jumps += 1;
+        ctx.note(format_args!("a while passes"));
     }
 
     fn a_size(&mut self) -> Size {
@@ -315,18 +350,18 @@ impl World {
             return;
         }
         let size = self.a_size();
+        let who = self.mood.few.unwrap_or_else(|| Who::any(&mut self.ctx.rng));
         self.ctx.terminals.push(Terminal::new(size, self.next_source));
+        self.ctx.oracle.typists.push(who);
         self.next_source += 1;
         let options = Options {
             read_only: self.ctx.chance(20),
-            // A client takes a Keys frame for the answer to whatever it said last: one that crosses its next Tty leaves
-            // the keys with both. Only a change of writers sends such frames often, so the two are kept apart here.
-            has_path: !self.mood.turns && self.ctx.chance(70),
+            has_path: self.ctx.chance(70),
             history: self.ctx.chance(50),
             holds: self.ctx.chance(80),
         };
         let terminal = self.ctx.terminals.len() - 1;
-        self.ctx.note(format_args!("client {terminal}: starts, {size}, {options:?}"));
-        self.clients.push(Client::start(&mut self.ctx, self.dir.path(), terminal, options));
+        self.ctx.note(format_args!("client {terminal}: {} starts, {size}, {options:?}", who.actor().handle));
+        self.clients.push(Client::start(&mut self.ctx, self.dir.path(), terminal, who, options));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `HOLDFAST_HOME=DIR` puts everything under one directory; otherwise the XDG directories are used.
 
-use crate::SessionId;
+use crate::{Handle, SessionId};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -80,6 +80,24 @@ impl Home {
     #[must_use]
     pub fn session(&self, id: SessionId) -> PathBuf {
         self.sessions().join(id.to_string())
+    }
+
+    /// The actors this home knows: their public keys, and the secret ones of those that live here.
+    #[must_use]
+    pub fn actors(&self) -> PathBuf {
+        self.state.join("actors")
+    }
+
+    /// An actor's public key: while it lies there the host knows the actor.
+    #[must_use]
+    pub fn actor_public(&self, handle: &Handle) -> PathBuf {
+        self.actors().join(format!("{}.{}.pub", handle.class().word(), handle.name()))
+    }
+
+    /// An actor's secret key.
+    #[must_use]
+    pub fn actor_key(&self, handle: &Handle) -> PathBuf {
+        self.actors().join(format!("{}.{}.key", handle.class().word(), handle.name()))
     }
 
     /// The socket of a session's keeper.

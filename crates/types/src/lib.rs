@@ -1,15 +1,21 @@
-//! Ids, offsets, fences, sizes and limits: the words every other crate speaks.
+//! Ids, actors, rights, offsets, fences, sizes and limits: the words every other crate speaks.
 //!
 //! Pure: no clock, no randomness, no file. An id is made from random bits the caller brings.
 
+mod actor;
+mod hex;
 mod home;
 mod id;
 mod name;
+mod rights;
 mod size;
 
+pub use actor::{Actor, ActorClass, Handle, HandleError};
+pub use hex::{ActorId, Challenge, Hash, HexError, Nonce, Proof, Signature, hex_bytes, hex_text};
 pub use home::{Home, NoHome};
 pub use id::{IdError, SessionId};
 pub use name::{NAME_BYTES_MAX, NameError, SessionName};
+pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError};
 pub use size::{COLS_MAX, COLS_MIN, ROWS_MAX, ROWS_MIN, Size, SizeError};
 
 use serde::{Deserialize, Serialize};

@@ -30,6 +30,38 @@ pub enum Code {
     Busy,
     /// A file of the session is damaged.
     Damaged,
+    /// The connection has not proven who speaks, or the proof does not hold.
+    Unidentified,
+    /// A signature over an act does not fit it.
+    BadProof,
+    /// The host knows no such actor.
+    NoSuchActor,
+    /// Somebody else has the turn.
+    TurnHeld,
+    /// The turn has changed since this was written.
+    FenceStale,
+    /// The actor may not do that.
+    Denied,
+    /// The session is frozen.
+    Frozen,
+    /// The session is not frozen.
+    NotFrozen,
+    /// Only the holder of the turn can do that.
+    NotHolder,
+    /// The client is not attached, or is another actor's.
+    NotAttached,
+    /// There is no such grant now.
+    NoSuchGrant,
+    /// A grant wider than its giver's envelope.
+    TooWide,
+    /// A grant that would outlast its giver's envelope.
+    TooLong,
+    /// A grant of nothing.
+    EmptyGrant,
+    /// A bound of the session is reached.
+    TooMany,
+    /// What happens cannot be recorded, so it does not happen.
+    Unrecorded,
     /// The host ran into something it did not expect.
     Internal,
 }
@@ -45,13 +77,16 @@ pub struct Fault {
     /// What to do about it; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hint: String,
+    /// What belongs to the code: who has the turn, which right is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<serde_json::Value>,
 }
 
 impl Fault {
     /// A fault without advice.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), hint: String::new() }
+        Fault { code, message: message.into(), hint: String::new(), details: None }
     }
 
     /// Adds what to do about it.

@@ -10,7 +10,8 @@ pub mod frame;
 pub mod message;
 pub mod operations;
 pub mod params;
+pub mod turns;
 
 pub use fault::{Code, Fault};
 pub use message::{Body, Message};
-pub use operations::{Call, OPERATIONS, Operation, Right, Row};
+pub use operations::{Call, OPERATIONS, Operation, Row};

@@ -5,27 +5,11 @@
 
 use crate::fault::{Code, Fault};
 use crate::params::*;
+use crate::turns::*;
+use holdfast_types::Right;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// What an actor may do in a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // the words are the glossary's
-pub enum Right {
-    Observe,
-    Type,
-    Run,
-    Signal,
-    Seize,
-    Grant,
-    Approve,
-    Checkpoint,
-    Fork,
-    End,
-    Configure,
-}
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +78,8 @@ macro_rules! operations {
 operations! {
     #[doc = "Agree on a protocol version; the first message of every connection."]
     Hello = "hello" (HelloParams) -> HelloAnswer, None;
+    #[doc = "Prove by whose key this connection speaks."]
+    Identify = "identify" (IdentifyParams) -> IdentifyAnswer, None;
     #[doc = "Start a session."]
     New = "session.new" (NewParams) -> SessionView, None;
     #[doc = "List sessions."]
@@ -106,6 +92,8 @@ operations! {
     Paint = "session.paint" (PaintParams) -> Painted, Some(Right::Observe);
     #[doc = "Tell what changed at an attached terminal: its size, whether it answers queries."]
     Update = "session.update" (UpdateParams) -> UpdateAnswer, Some(Right::Observe);
+    #[doc = "Let go of a session one is attached to."]
+    Leave = "session.leave" (LeaveParams) -> Nothing, Some(Right::Observe);
     #[doc = "The screen as text."]
     Screen = "session.screen" (ScreenParams) -> ScreenAnswer, Some(Right::Observe);
     #[doc = "Output bytes from an offset on; waits for some if asked to."]
@@ -116,12 +104,44 @@ operations! {
     Wait = "session.wait" (WaitParams) -> WaitAnswer, Some(Right::Observe);
     #[doc = "Give the session's terminal another size."]
     Resize = "session.resize" (ResizeParams) -> Nothing, Some(Right::Type);
+    #[doc = "Send a signal into the session."]
+    Signal = "session.signal" (SignalParams) -> Nothing, Some(Right::Signal);
     #[doc = "Give the session another name."]
     Rename = "session.rename" (RenameParams) -> SessionView, Some(Right::Configure);
     #[doc = "Detach clients from a session; it goes on."]
     Detach = "session.detach" (DetachParams) -> DetachAnswer, Some(Right::Configure);
     #[doc = "End a session's whole process tree: HUP, then KILL after the grace."]
     End = "session.end" (EndParams) -> SessionView, Some(Right::End);
+    #[doc = "The session's journal, line by line as it was written."]
+    Journal = "session.journal" (JournalParams) -> JournalAnswer, Some(Right::Observe);
+    #[doc = "Who has the turn, and who waits for it."]
+    Turn = "turn.get" (SessionParams) -> TurnView, Some(Right::Observe);
+    #[doc = "Take the turn if it is free."]
+    Take = "turn.take" (TurnParams) -> TurnAnswer, Some(Right::Type);
+    #[doc = "Ask for the turn: it comes when its holder lets go or is idle."]
+    Request = "turn.request" (TurnParams) -> TurnAnswer, Some(Right::Type);
+    #[doc = "No longer wait for the turn."]
+    Withdraw = "turn.withdraw" (TurnParams) -> TurnAnswer, Some(Right::Observe);
+    #[doc = "Hand the turn over."]
+    Give = "turn.give" (GiveParams) -> TurnAnswer, Some(Right::Observe);
+    #[doc = "Let go of the turn."]
+    Release = "turn.release" (TurnParams) -> TurnAnswer, Some(Right::Observe);
+    #[doc = "Take the turn whatever its holder does, and stop the tree if asked to."]
+    Seize = "turn.seize" (SeizeParams) -> SeizeAnswer, Some(Right::Seize);
+    #[doc = "Let a frozen tree go on."]
+    Thaw = "turn.thaw" (TurnParams) -> TurnAnswer, Some(Right::Seize);
+    #[doc = "What was granted in a session."]
+    Grants = "grant.list" (SessionParams) -> GrantsAnswer, Some(Right::Observe);
+    #[doc = "Pass rights on."]
+    Grant = "grant.add" (GrantParams) -> GrantView, Some(Right::Grant);
+    #[doc = "Take rights back, and what was passed on from them."]
+    Revoke = "grant.revoke" (RevokeParams) -> RevokeAnswer, Some(Right::Observe);
+    #[doc = "Actors the host knows."]
+    Actors = "actor.list" (Nothing) -> Vec<ActorView>, None;
+    #[doc = "Forget an actor: its key opens nothing any more."]
+    ActorRemove = "actor.remove" (ActorParams) -> Nothing, None;
+    #[doc = "The host's counters in the Prometheus text format."]
+    Metrics = "host.metrics" (Nothing) -> MetricsAnswer, None;
     #[doc = "What the host is and how it does."]
     Status = "host.status" (Nothing) -> HostStatus, None;
     #[doc = "Stop the host; sessions go on."]

@@ -1,6 +1,7 @@
 //! Parameters and answers of the operations.
 
-use holdfast_types::{Exit, Offset, SessionId, SessionName, Size, TimeMs};
+use crate::turns::TurnView;
+use holdfast_types::{Actor, Challenge, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use serde::{Deserialize, Serialize};
 
 /// Neither asks nor answers anything.
@@ -25,6 +26,8 @@ pub struct HelloAnswer {
     pub version: u32,
     /// The host program's version.
     pub program: String,
+    /// What an actor signs to prove on this connection that it is itself (`identify`).
+    pub challenge: Challenge,
 }
 
 /// What to start.
@@ -127,6 +130,8 @@ pub struct SessionView {
     pub title: String,
     /// Who is attached.
     pub clients: Vec<ClientView>,
+    /// Who may write.
+    pub turn: TurnView,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -137,6 +142,9 @@ pub struct SessionView {
 pub struct ClientView {
     /// Its number in this session.
     pub id: u32,
+    /// Who; none until a client that outlived the last host has reported back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
     /// Its process.
     pub pid: u32,
     /// Its terminal's name.
@@ -177,6 +185,8 @@ pub struct AttachParams {
 /// What a client that goes on without its host still has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
+    /// Its number in the session.
+    pub client: u32,
     /// Its connection to the keeper.
     pub connection: u32,
     /// It answers the session's queries.
@@ -222,8 +232,10 @@ pub struct AttachAnswer {
     pub keeper: String,
     /// One-time token for it, hexadecimal.
     pub token: String,
-    /// The fence to write under.
-    pub fence: u64,
+    /// The newest fence.
+    pub fence: Fence,
+    /// This client has the turn and writes under that fence, directly to the keeper.
+    pub writes: bool,
     /// This terminal answers the session's queries; the others filter them out.
     pub answers: bool,
     /// There are lines above the screen: ask for them by `session.paint`.
@@ -375,6 +387,12 @@ pub struct SendParams {
     /// Grows by one with each message of the stream, from 1; a repeated one is not typed twice. A message of more than
     /// 4096 bytes takes one number for each 4096 begun.
     pub seq: u64,
+    /// The attached client that types.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<u32>,
+    /// The fence the writer believes in: under another one nothing is typed. None: whatever it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
 }
 
 /// What became of the bytes.
@@ -384,6 +402,8 @@ pub struct SendAnswer {
     pub at: Offset,
     /// They have reached the terminal; otherwise they are queued, because the program does not read now.
     pub written: bool,
+    /// The fence they were typed under; for a repeat the newest.
+    pub fence: Fence,
 }
 
 /// How long to wait.
@@ -412,6 +432,9 @@ pub struct ResizeParams {
     pub session: String,
     /// Columns and rows.
     pub size: Size,
+    /// The actor's signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 /// Another name.
@@ -422,17 +445,22 @@ pub struct RenameParams {
     pub session: String,
     /// The new name.
     pub name: SessionName,
+    /// The actor's signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
-/// Whom to detach; nobody named: everybody.
+/// Whom to detach.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetachParams {
     /// Name or id.
     pub session: String,
-    /// One client by its number.
-    #[serde(default)]
-    pub client: Option<u32>,
+    /// Clients by their numbers.
+    pub clients: Vec<u32>,
+    /// The actor's signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 /// Who was detached.
@@ -448,8 +476,11 @@ pub struct DetachAnswer {
 pub struct EndParams {
     /// Name or id.
     pub session: String,
-    /// From HUP to KILL.
+    /// From HUP to KILL; a frozen session is killed at once.
     pub grace_ms: u32,
+    /// The actor's signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 /// The host.
@@ -480,9 +511,12 @@ pub struct DetachedEvent {
     pub client: u32,
 }
 
-/// Event `answer`: this terminal shall answer the session's queries from now on.
+/// Event `answer`: this terminal shall answer the session's queries from an offset on. What it has already drawn beyond it,
+/// it leaves to the host: it reports where it really begins (`session.update`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnswerEvent {
     /// The client's number.
     pub client: u32,
+    /// Queries before this offset are the host's.
+    pub from: Offset,
 }

@@ -1,8 +1,9 @@
 //! Sessions and connections coming and going.
 
 use super::*;
-use crate::rights::FOREVER;
 use crate::turn::TURN_GRACE_MS;
+use holdfast_types::Exit;
+use holdfast_types::FOREVER;
 
 impl Authority {
     /// The first grant is one like any other: it can be revoked, and nothing else remembers who spawned.
@@ -36,9 +37,10 @@ impl Authority {
     }
 
     /// Everybody is cut off until they come back. What was recorded and perhaps never done is done now.
-    pub(super) fn restarted(&mut self, step: &mut Step, keeper: Fence) -> Result<Reply, Refusal> {
+    pub(super) fn restarted(&mut self, step: &mut Step, keeper: Fence, connection: u32) -> Result<Reply, Refusal> {
         // Those who were cut off before could not come back while there was no host: their grace begins again.
         let mut changes: Vec<Change> = self.state.operators.keys().map(|id| Change::Away(*id)).collect();
+        changes.push(Change::Link(connection));
         let ours = self.state.fence;
         if keeper > ours {
             // The record of some change is lost, so nobody can be said to hold the turn.
@@ -59,6 +61,21 @@ impl Authority {
         }
         // Both may be so already; saying it again is harmless.
         step.effects.push(if self.state.frozen.is_some() { Effect::Freeze } else { Effect::Thaw });
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn linked(&mut self, step: &mut Step, connection: u32, log: u64) -> Result<Reply, Refusal> {
+        self.commit(step, By::Host, Act::Linked, self.state.fence, vec![Change::Link(connection), Change::Logged(log)]);
+        Ok(Reply::Done)
+    }
+
+    /// Nobody is attached to what is over, and nobody can write there.
+    pub(super) fn ended(&mut self, step: &mut Step, exit: Exit) -> Result<Reply, Refusal> {
+        let mut changes = vec![Change::Freeze(None)];
+        changes.extend(self.state.operators.keys().map(|id| Change::Gone(*id)));
+        changes.extend(self.state.queue.iter().map(|waiting| Change::WaitsNoMore(waiting.by.id)));
+        changes.push(Change::Turn(Turn::Free));
+        self.commit(step, By::Host, Act::Ended(exit), self.state.fence, changes);
         Ok(Reply::Done)
     }
 

@@ -13,15 +13,15 @@ mod writes;
 pub use state::{Operator, State};
 
 use crate::act::{Act, Ask, By, Change, Lapse, Outcome, Record};
-use crate::actor::{Actor, ActorClass};
 use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Notice, Reply};
 use crate::grants::{Grant, GrantId, Policy};
 use crate::journal::Link;
-use crate::proof::Proof;
 use crate::refusal::{Refusal, Rule};
-use crate::rights::{Right, Rights};
 use crate::turn::{Hold, How, OperatorId, Turn};
+use holdfast_types::Proof;
+use holdfast_types::{Actor, ActorClass};
 use holdfast_types::{Fence, SessionId, TimeMs};
+use holdfast_types::{Right, Rights};
 
 /// Most operators at once: beyond it a session is a broadcast, which is another product.
 pub const OPERATORS_MAX: usize = 256;
@@ -78,7 +78,7 @@ impl Authority {
         let now = Moment { time_ms: now.time_ms.max(self.state.time_ms), ..now };
         let mut step = Step { now, proof: None, effects: Vec::new() };
         // What a keeper did while nobody listened comes before what passed meanwhile: a holder that typed was not idle.
-        let is_news = matches!(input, Input::Restarted { .. } | Input::Wrote { .. });
+        let is_news = matches!(input, Input::Restarted { .. } | Input::Linked { .. } | Input::Wrote { .. });
         if !is_news {
             self.lapse(&mut step);
         }
@@ -91,13 +91,14 @@ impl Authority {
         match input {
             Input::Started { by } => self.started(step, by),
             Input::Began { incarnation } => self.began(step, incarnation),
-            Input::Restarted { keeper_fence } => self.restarted(step, keeper_fence),
+            Input::Restarted { keeper_fence, connection } => self.restarted(step, keeper_fence, connection),
+            Input::Linked { connection, log } => self.linked(step, connection, log),
             Input::Attached { by, operator } => self.attached(step, by, operator),
             Input::Resumed { by, operator } => self.resumed(step, by, operator),
             Input::Left { operator } => self.left(step, operator),
             Input::CutOff { operator } => self.cut_off(step, operator),
             Input::Typed { by, fence, burst } => self.typed(step, &by, fence, burst),
-            Input::Wrote { fence, burst } => self.wrote(step, fence, burst),
+            Input::Wrote { fence, burst, log } => self.wrote(step, fence, burst, log),
             Input::Asked { by, ask, proof } => {
                 step.proof = proof;
                 let answer = self.asked(step, &by, &ask);
@@ -106,6 +107,8 @@ impl Authority {
                 }
                 answer
             }
+            Input::Forgotten { actor } => self.forgotten(step, actor),
+            Input::Ended { exit } => self.ended(step, exit),
             Input::Tick => Ok(Reply::Done),
         }
     }
@@ -151,7 +154,7 @@ impl Authority {
 
     /// What an actor may do, and each right until when.
     #[must_use]
-    pub fn envelope(&self, actor: &Actor) -> crate::rights::Envelope {
+    pub fn envelope(&self, actor: &Actor) -> holdfast_types::Envelope {
         self.state.ledger.envelope(&self.policy, actor)
     }
 

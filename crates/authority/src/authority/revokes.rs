@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::act::Revoke;
-use crate::actor::ActorId;
-use crate::rights::FOREVER;
+use holdfast_types::ActorId;
+use holdfast_types::FOREVER;
 
 impl Authority {
     pub(super) fn grant(
@@ -77,6 +77,22 @@ impl Authority {
         changes.extend(barred.map(Change::Barred));
         let act = Act::Asked(Ask::Revoke(what));
         self.commit(step, By::Actor(by.actor.clone()), act, self.state.fence, changes);
+        losers.sort();
+        losers.dedup();
+        losers.iter().for_each(|loser| self.tell_rights(step, loser));
+        Ok(Reply::Revoked(fallen))
+    }
+
+    /// The host no longer knows a key: it holds nothing any more, and neither does what stood on it.
+    pub(super) fn forgotten(&mut self, step: &mut Step, actor: ActorId) -> Result<Reply, Refusal> {
+        let grants = self.state.ledger.grants.values().filter(|grant| grant.to.id == actor);
+        let revoked: Vec<GrantId> = grants.map(|grant| grant.id).collect();
+        let fallen = self.state.ledger.fall(&self.policy, &revoked, Some(actor));
+        let mut losers: Vec<Actor> =
+            fallen.iter().filter_map(|id| self.state.ledger.grants.get(id)).map(|g| g.to.clone()).collect();
+        let mut changes: Vec<Change> = fallen.iter().map(|id| Change::Dropped(*id)).collect();
+        changes.push(Change::Barred(actor));
+        self.commit(step, By::Host, Act::Forgotten(actor), self.state.fence, changes);
         losers.sort();
         losers.dedup();
         losers.iter().for_each(|loser| self.tell_rights(step, loser));

@@ -1,11 +1,11 @@
 //! The state, and the one way it changes.
 
 use crate::act::{Act, Ask, Change, Outcome, Record};
-use crate::actor::{Actor, ActorId};
 use crate::grants::{Grant, Ledger};
 use crate::refusal::Refusal;
 use crate::turn::{Frozen, Hold, OperatorId, Turn, Waiting};
-use holdfast_types::{Fence, TimeMs};
+use holdfast_types::{Actor, ActorId};
+use holdfast_types::{Fence, Offset, TimeMs};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -34,6 +34,18 @@ pub struct State {
     pub(super) ledger: Ledger,
     /// Who held the latest fences.
     pub(super) past: VecDeque<(Fence, Actor)>,
+    /// The host's latest numbers at the keeper of this life.
+    #[serde(default)]
+    pub(super) links: VecDeque<u32>,
+    /// How far the keeper's log is in the journal.
+    #[serde(default)]
+    pub(super) logged: u64,
+    /// The output head when a terminal last typed by itself.
+    #[serde(default)]
+    pub(super) wrote_at: Offset,
+    /// How many hosts came back to this session.
+    #[serde(default)]
+    pub(super) restarts: u32,
     /// When the last record was written.
     pub(super) time_ms: TimeMs,
     /// The last record, if it was a refusal: who asked, what, and the code.
@@ -85,6 +97,30 @@ impl State {
         self.ledger.barred.iter().copied()
     }
 
+    /// Whether this connection to the keeper is, or was not long ago, a host's.
+    #[must_use]
+    pub fn is_link(&self, connection: u32) -> bool {
+        self.links.contains(&connection)
+    }
+
+    /// The position up to which the keeper's log is in the journal.
+    #[must_use]
+    pub fn logged(&self) -> u64 {
+        self.logged
+    }
+
+    /// The output head when a terminal last typed by itself, without the host.
+    #[must_use]
+    pub fn wrote_at(&self) -> Offset {
+        self.wrote_at
+    }
+
+    /// How many hosts came back to this session.
+    #[must_use]
+    pub fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
     /// Who held a fence, if that is not long ago.
     #[must_use]
     pub fn holder_of(&self, fence: Fence) -> Option<&Actor> {
@@ -111,6 +147,9 @@ impl State {
             self.change(change, record);
         }
         self.fence = self.fence.max(record.fence);
+        if record.act == Act::Restarted {
+            self.restarts += 1;
+        }
         self.refused = match (&record.outcome, record.by.actor(), &record.act) {
             (Outcome::Refused(refusal), Some(by), Act::Asked(ask)) => {
                 Some((by.id, ask.word().to_owned(), refusal.code().to_owned()))
@@ -173,7 +212,24 @@ impl State {
             Change::Barred(actor) => {
                 self.ledger.barred.insert(*actor);
             }
-            Change::Incarnation(number) => self.incarnation = *number,
+            Change::Incarnation(number) => {
+                self.incarnation = *number;
+                self.links.clear();
+                self.logged = 0;
+            }
+            Change::Link(connection) => {
+                self.links.retain(|other| other != connection);
+                self.links.push_back(*connection);
+                if self.links.len() > PAST_MAX {
+                    self.links.pop_front();
+                }
+            }
+            Change::Logged(position) => {
+                self.logged = *position;
+                if let Act::Typed(burst) = &record.act {
+                    self.wrote_at = self.wrote_at.max(burst.to);
+                }
+            }
         }
     }
 }

@@ -18,9 +18,9 @@ impl Authority {
     }
 
     /// The keeper wrote these already, and asked nobody: only the record is left to do.
-    pub(super) fn wrote(&mut self, step: &mut Step, fence: Fence, burst: Burst) -> Result<Reply, Refusal> {
+    pub(super) fn wrote(&mut self, step: &mut Step, fence: Fence, burst: Burst, log: u64) -> Result<Reply, Refusal> {
         let by = self.state.holder_of(fence).map_or(By::Host, |actor| By::Actor(actor.clone()));
-        self.commit(step, by, Act::Typed(burst), fence.min(self.state.fence), vec![]);
+        self.commit(step, by, Act::Typed(burst), fence.min(self.state.fence), vec![Change::Logged(log)]);
         Ok(Reply::Done)
     }
 

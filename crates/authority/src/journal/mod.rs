@@ -9,12 +9,14 @@
 //! Against the first helps a [`Link`] kept elsewhere; against the second the actors' signatures.
 
 mod read;
+mod verify;
 
-pub use read::{Broken, End, Reading, Summary, What, at, read, verify};
+pub use read::{Broken, End, Reading, What, at, entry, read};
+pub use verify::{Checker, Summary, verify};
 
 use crate::act::{Act, By, Change, Outcome, Record};
-use crate::hex::Hash;
-use crate::proof::Proof;
+use holdfast_types::Hash;
+use holdfast_types::Proof;
 use holdfast_types::{Fence, Offset, TimeMs};
 use serde::{Deserialize, Serialize};
 

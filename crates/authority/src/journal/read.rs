@@ -1,12 +1,9 @@
-//! Reading a journal back, and finding what is wrong with it.
+//! Reading a journal back, and which act an output offset stands behind.
 
 use super::{BEFORE_HASH, BEHIND_HASH, Entry, LineIn, Link, NO_HASH, TAIL_BYTES, hash};
-use crate::act::{Act, Record};
-use crate::actor::ActorId;
-use crate::hex::{Hash, Nonce};
-use crate::proof;
-use holdfast_types::{Fence, Offset, SessionId};
-use std::collections::BTreeSet;
+use crate::act::{Act, Outcome, Record};
+use holdfast_types::Hash;
+use holdfast_types::{Fence, Offset};
 
 /// What is wrong with a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,28 +81,11 @@ pub struct Reading {
     pub end: End,
 }
 
-/// What a sound journal holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
-    /// Whose it is.
-    pub session: SessionId,
-    /// Records.
-    pub records: u64,
-    /// Discrete acts with a signature that fits.
-    pub signed: u64,
-    /// Discrete acts without one.
-    pub unsigned: u64,
-    /// The last record: keep it elsewhere to notice a cut end.
-    pub last: Link,
-    /// Bytes of a torn last record, to be cut.
-    pub torn_bytes: usize,
-}
-
 /// Reads one segment as far as it is sound; `after` is the end of the segment before, where that is known. Never fails: a
 /// host goes on with what is sound, and says what was not.
 #[must_use]
 pub fn read(bytes: &[u8], after: Option<Link>) -> Reading {
-    let mut reader = Reader::new(after);
+    let mut reader = Reader::new(after, Headers::First);
     let mut entries = Vec::new();
     let mut rest = bytes;
     let end = loop {
@@ -121,88 +101,60 @@ pub fn read(bytes: &[u8], after: Option<Link>) -> Reading {
     Reading { entries, sound_bytes: bytes.len() - rest.len(), end }
 }
 
-/// Checks one segment: chain, signatures, fences. A torn last record is no fault; it is counted.
-pub fn verify(bytes: &[u8], after: Option<Link>) -> Result<Summary, Broken> {
-    let reading = read(bytes, after);
-    let torn_bytes = match reading.end {
-        End::Clean => 0,
-        End::Torn { bytes } => bytes,
-        End::Broken(broken) => return Err(broken),
-    };
-    let broken = |seq, what| Broken { seq, what };
-    let first = after.map_or(1, |after| after.seq + 1);
-    let (Some(header), Some(last)) = (reading.entries.first(), reading.entries.last()) else {
-        return Err(broken(first, What::Header));
-    };
-    let Act::Header { session, .. } = header.record.act else { return Err(broken(header.seq, What::Header)) };
-    let mut summary = Summary {
-        session,
-        records: reading.entries.len() as u64,
-        signed: 0,
-        unsigned: 0,
-        last: last.link(),
-        torn_bytes,
-    };
-    let mut nonces: BTreeSet<(ActorId, Nonce)> = BTreeSet::new();
-    for entry in &reading.entries {
-        check(entry, session, &mut nonces, &mut summary).map_err(|what| broken(entry.seq, what))?;
-    }
-    Ok(summary)
-}
-
-fn check(
-    entry: &Entry,
-    session: SessionId,
-    nonces: &mut BTreeSet<(ActorId, Nonce)>,
-    summary: &mut Summary,
-) -> Result<(), What> {
-    let Record { act: Act::Asked(ask), by, proof, .. } = &entry.record else { return Ok(()) };
-    let (Some(actor), Some(proof)) = (by.actor(), proof) else {
-        summary.unsigned += 1;
-        return Ok(());
-    };
-    proof::verify_act(actor.id, session, ask, proof).map_err(|_| What::Forged)?;
-    summary.signed += 1;
-    if nonces.insert((actor.id, proof.nonce)) { Ok(()) } else { Err(What::Copied) }
-}
-
 /// Which act an output offset stands behind: the last that reached into the session at or before it.
 #[must_use]
 pub fn at(entries: &[Entry], offset: Offset) -> Option<&Entry> {
     // What a keeper recorded by itself comes late, so offsets do not grow with numbers.
-    let before = entries.iter().filter(|entry| entry.record.act.writes() && start(&entry.record) <= offset);
+    let reached = |entry: &&Entry| entry.record.act.writes() && entry.record.outcome == Outcome::Done;
+    let before = entries.iter().filter(reached).filter(|entry| start(&entry.record) <= offset);
     before.max_by_key(|entry| (start(&entry.record), entry.seq))
 }
 
 fn start(record: &Record) -> Offset {
     match &record.act {
         Act::Typed(burst) => burst.from,
-        Act::Header { .. } | Act::Started | Act::Began | Act::Restarted => record.at,
+        Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked => record.at,
         Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => record.at,
-        Act::Asked(_) | Act::Lapsed(_) => record.at,
+        Act::Ended(_) | Act::Forgotten(_) | Act::Asked(_) | Act::Lapsed(_) => record.at,
     }
+}
+
+/// Where a header may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Headers {
+    /// First, and nowhere else: one segment.
+    First,
+    /// Wherever it carries on what stands before it: segment behind segment.
+    Between,
 }
 
 /// Follows the chain line by line.
-struct Reader {
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
     last: Option<Link>,
     is_first: bool,
     fence: Fence,
+    headers: Headers,
 }
 
 impl Reader {
-    fn new(after: Option<Link>) -> Reader {
-        Reader { last: after, is_first: true, fence: Fence(0) }
+    pub(super) fn new(after: Option<Link>, headers: Headers) -> Reader {
+        Reader { last: after, is_first: true, fence: Fence(0), headers }
     }
 
-    fn expected(&self) -> u64 {
+    pub(super) fn expected(&self) -> u64 {
         self.last.map_or(1, |last| last.seq + 1)
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<Entry, What> {
-        let entry = decode(line)?;
+    pub(super) fn line(&mut self, line: &[u8]) -> Result<Entry, What> {
+        let entry = entry(line)?;
         let header = if let Act::Header { previous, .. } = &entry.record.act { Some(*previous) } else { None };
-        if header.is_some() != self.is_first {
+        let may_stand = match (header, self.headers) {
+            (Some(_), Headers::First) => self.is_first,
+            (Some(_), Headers::Between) => true,
+            (None, Headers::First | Headers::Between) => !self.is_first,
+        };
+        if !may_stand {
             return Err(What::Header);
         }
         if let Some(previous) = header {
@@ -237,7 +189,8 @@ fn is_late(record: &Record) -> bool {
     matches!(record.act, Act::Typed(_))
 }
 
-fn decode(line: &[u8]) -> Result<Entry, What> {
+/// One line by itself, without its line feed: its hash is its own, whatever stands before it.
+pub fn entry(line: &[u8]) -> Result<Entry, What> {
     let (body, tail) = line.len().checked_sub(TAIL_BYTES).map(|at| line.split_at(at)).ok_or(What::NotARecord)?;
     let digits =
         tail.strip_prefix(BEFORE_HASH).and_then(|tail| tail.strip_suffix(BEHIND_HASH)).ok_or(What::NotARecord)?;

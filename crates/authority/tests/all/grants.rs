@@ -1,7 +1,8 @@
 //! Envelopes and grants, as sentences.
 
 use crate::world::{World, actor, expect};
-use holdfast_authority::{Ask, GrantId, Input, Revoke, Rights};
+use holdfast_authority::{Ask, GrantId, Input, Revoke};
+use holdfast_types::Rights;
 
 #[test]
 fn nobody_passes_on_more_than_it_has_or_for_longer() {

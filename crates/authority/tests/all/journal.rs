@@ -2,10 +2,11 @@
 
 use crate::model::records;
 use crate::world::{World, actor, burst, secret};
-use holdfast_authority::journal::{Broken, Chain, End, What, at, read, verify};
-use holdfast_authority::proof::{Proof, sign_act};
+use holdfast_authority::journal::{Broken, Chain, Checker, End, What, at, entry, read, verify};
+use holdfast_authority::proof::sign_act;
 use holdfast_authority::*;
 use holdfast_types::{Fence, SessionId};
+use holdfast_types::{Nonce, Proof};
 
 fn session() -> SessionId {
     SessionId::from_random_bits(7)
@@ -182,6 +183,102 @@ fn a_segment_carries_the_chain_and_the_state_so_that_older_ones_can_go() {
     assert_eq!(verify(&second, Some(shorter)).unwrap_err().what, What::OtherChain, "the end before was cut off");
 }
 
+/// Three segments of one journal, a line per record: the second and third begin with a header.
+fn segments() -> Vec<Vec<Vec<u8>>> {
+    let (mut world, mut chain, first) = lines();
+    let mut all = vec![first];
+    for nonce in [20, 30] {
+        let now = Moment { time_ms: u64::from(nonce) * 10, at: 100 };
+        let mut segment = vec![chain.append(&world.authority.rotate(session(), chain.last(), now))];
+        for (nonce, ask) in [(nonce, Ask::Take), (nonce + 1, Ask::Release)] {
+            let answer = world.authority.handle(signed("ann", nonce, ask), now);
+            segment.extend(records(&answer.effects).iter().map(|record| chain.append(record)));
+        }
+        all.push(segment);
+    }
+    all
+}
+
+fn check(lines: &[Vec<u8>]) -> Result<Checker, Broken> {
+    let mut checker = Checker::new();
+    lines.iter().try_for_each(|line| checker.line(line.strip_suffix(b"\n").unwrap_or(line)).map(drop))?;
+    Ok(checker)
+}
+
+#[test]
+fn segment_behind_segment_is_one_chain_also_when_the_oldest_are_gone() {
+    let segments = segments();
+    for gone in 0..segments.len() {
+        let lines = segments[gone..].concat();
+        let checker = check(&lines).unwrap();
+        let summary = checker.summary().unwrap();
+        assert_eq!(summary.records as usize, lines.len());
+        assert_eq!(summary.first as usize, 1 + segments[..gone].iter().map(Vec::len).sum::<usize>());
+        assert_eq!(summary.last.seq as usize, segments.concat().len());
+    }
+    let signed = check(&segments.concat()).unwrap().summary().unwrap().signed;
+    assert_eq!(signed, 7);
+}
+
+#[test]
+fn what_was_done_to_a_journal_of_many_segments_is_found_in_its_place() {
+    let segments = segments();
+    let all = segments.concat();
+    let what = |lines: &[Vec<u8>]| check(lines).expect_err("found");
+    let mut changed = all.clone();
+    for n in 0..all.len() {
+        changed[n][10] ^= 1;
+        assert_eq!(what(&changed).seq, n as u64 + 1);
+        changed[n][10] ^= 1;
+        let removed = [&all[..n], &all[n + 1..]].concat();
+        // The last one's end cannot be seen in the chain: see the link kept elsewhere. Without the first no header begins.
+        if n + 1 < all.len() {
+            assert_eq!(what(&removed).seq, if n == 0 { 1 } else { n as u64 + 1 });
+        }
+    }
+    let without_the_middle = [&segments[0][..], &segments[2]].concat();
+    assert_eq!(what(&without_the_middle), Broken { seq: 9, what: What::OtherChain });
+    let reordered = [&segments[0][..], &segments[2], &segments[1]].concat();
+    assert_eq!(what(&reordered).seq, 9);
+    let (first, second) = (segments[0].len(), segments[1].len());
+    let mut swapped = all.clone();
+    swapped.swap(first - 1, first + second - 1);
+    assert_eq!(what(&swapped).seq, first as u64);
+    let mut twice = all.clone();
+    twice.insert(first + 1, all[first].clone());
+    assert_eq!(what(&twice), Broken { seq: 10, what: What::OtherChain });
+}
+
+#[test]
+fn a_signed_act_that_was_copied_into_a_later_segment_is_found_even_when_every_hash_fits() {
+    let segments = segments();
+    let all = segments.concat();
+    let entries: Vec<_> = all.iter().map(|line| entry(line.strip_suffix(b"\n").unwrap()).unwrap()).collect();
+    let seize = &entries[4];
+    assert!(matches!(seize.record.act, Act::Asked(Ask::Seize { .. })), "{seize:?}");
+    let mut chain = Chain::after(entries.last().map(|entry| entry.link()));
+    let fence = entries.last().unwrap().record.fence;
+    let copy = chain.append(&Record { fence, ..seize.record.clone() });
+    let lines = [&all[..], &[copy]].concat();
+    assert_eq!(check(&lines).unwrap_err(), Broken { seq: lines.len() as u64, what: What::Copied });
+}
+
+#[test]
+fn a_refused_act_did_nothing_to_the_output() {
+    let (_, _, lines) = lines();
+    let mut entries = read(&lines.concat(), None).entries;
+    let refusal = Refusal::Denied { right: holdfast_types::Right::Run, rule: Rule::Envelope };
+    let refused = Record {
+        at: 100,
+        act: Act::Asked(Ask::Run { key: "k".into(), command: "rm".into() }),
+        outcome: Outcome::Refused(refusal),
+        ..entries[2].record.clone()
+    };
+    let (last, seq) = (entries[7].clone(), 9);
+    entries.push(journal::Entry { seq, record: refused, ..last });
+    assert_eq!(at(&entries, 200).map(|entry| entry.seq), Some(6));
+}
+
 #[test]
 fn an_output_offset_leads_to_the_act_before_it() {
     let (_, _, lines) = lines();
@@ -230,7 +327,7 @@ fn what_a_keeper_wrote_by_itself_is_its_holders_also_when_it_comes_late_and_keep
     assert!(world.ask("bot", Ask::Request).reply.is_ok());
     world.now += 31_000;
     let wrote = |world: &mut World, fence| {
-        let answer = world.handle(Input::Wrote { fence, burst: burst(0, "ls") });
+        let answer = world.handle(Input::Wrote { fence, burst: burst(0, "ls"), log: 64 });
         records(&answer.effects).iter().find_map(|record| record.by.actor().map(|by| by.handle.to_string()))
     };
     let fence = world.authority.state().fence();

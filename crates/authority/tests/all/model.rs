@@ -2,6 +2,7 @@
 
 use crate::world::{Keeper, START_MS, actor, burst, policy};
 use holdfast_authority::*;
+use holdfast_types::Actor;
 use holdfast_types::{Fence, TimeMs};
 use std::collections::BTreeMap;
 
@@ -143,7 +144,7 @@ impl Node {
                 self.now += step;
                 Input::Tick
             }
-            Move::Crash => Input::Restarted { keeper_fence: self.keeper.fence },
+            Move::Crash => Input::Restarted { keeper_fence: self.keeper.fence, connection: 1 },
         }
     }
 

@@ -1,6 +1,7 @@
 //! A session, its keeper and a handful of actors, driven by sentences.
 
 use holdfast_authority::*;
+use holdfast_types::{Actor, Defaults};
 use holdfast_types::{Fence, Offset, TimeMs};
 use std::collections::BTreeMap;
 
@@ -144,7 +145,7 @@ impl World {
             ("passes", _) => Input::Tick,
             ("restarts", _) => {
                 self.authority = Authority::replay(self.authority.policy().clone(), &self.records);
-                Input::Restarted { keeper_fence: self.keeper.fence }
+                Input::Restarted { keeper_fence: self.keeper.fence, connection: 1 }
             }
             (_, _) => Input::Asked { by: self.caller(who), ask: self.ask_of(verb, rest), proof: None },
         };

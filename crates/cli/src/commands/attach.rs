@@ -69,6 +69,7 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &str, name: &str, read_only: 
         history: config.attach_history,
         home: here.home.clone(),
         program: here.program.clone(),
+        who: here.who()?.clone(),
     };
     match holdfast_client::attach(link.into_connection(), &options)? {
         AttachEnd::Detached => {

@@ -1,4 +1,4 @@
-//! `holdfast completions`: what the parser knows, and the names of sessions asked for when they are needed.
+//! `holdfast completions`: what the parser knows, and the names of sessions and actors asked for when they are needed.
 
 use crate::args::{Args, Shell};
 use crate::failure::Failure;
@@ -8,11 +8,22 @@ use clap_complete::generate;
 use clap_complete::shells;
 
 /// Commands whose first word is a session.
-const NAMING: &str = "attach a info screen logs send wait resize rename detach end";
+const NAMING: &str = "attach a info screen logs send wait resize rename detach signal end turn take request withdraw give release seize thaw grant revoke grants journal export";
 
+// A colon ends a word for bash: of `agent:cl` it asks to complete `cl` alone.
 const BASH: &str = r#"
 _holdfast_named() {
-    if [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[COMP_CWORD]} != -* && " @NAMING@ " == *" ${COMP_WORDS[1]} "* ]]; then
+    local at=$COMP_CWORD class=
+    if [[ ${COMP_WORDS[at]} == : ]]; then
+        class=${COMP_WORDS[at-1]}: at=$((at - 1))
+    elif [[ $at -gt 2 && ${COMP_WORDS[at-1]} == : ]]; then
+        class=${COMP_WORDS[at-2]}: at=$((at - 2))
+    fi
+    if [[ ${COMP_WORDS[at-1]} == --as || ${COMP_WORDS[at-1]} == --to ]]; then
+        local begun=${COMP_WORDS[COMP_CWORD]}
+        COMPREPLY=($(compgen -W "$(holdfast __actors 2>/dev/null)" -- "$class${begun#:}"))
+        COMPREPLY=("${COMPREPLY[@]#"$class"}")
+    elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[COMP_CWORD]} != -* && " @NAMING@ " == *" ${COMP_WORDS[1]} "* ]]; then
         COMPREPLY=($(compgen -W "$(holdfast __names 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
     else
         _holdfast "$@"
@@ -23,6 +34,8 @@ complete -F _holdfast_named -o bashdefault -o default holdfast
 
 const FISH: &str = r#"
 complete -c holdfast -n "__fish_seen_subcommand_from @NAMING@" -f -a "(holdfast __names 2>/dev/null)"
+complete -c holdfast -l as -x -a "(holdfast __actors 2>/dev/null)"
+complete -c holdfast -n "__fish_seen_subcommand_from give grant revoke" -l to -x -a "(holdfast __actors 2>/dev/null)"
 "#;
 
 const ZSH: &str = r#"
@@ -30,6 +43,11 @@ _holdfast_names() {
     local -a names
     names=(${(f)"$(holdfast __names 2>/dev/null)"})
     compadd -a names
+}
+_holdfast_actors() {
+    local -a actors
+    actors=(${(f)"$(holdfast __actors 2>/dev/null)"})
+    compadd -a actors
 }
 "#;
 
@@ -51,12 +69,13 @@ pub fn completions(shell: Shell) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// zsh names what completes each word: ours takes the place of files where a session is meant.
+/// zsh names what completes each word: ours takes the place of files where a session or an actor is meant.
 fn with_names(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let session = line.contains("session -- ") && line.contains(":_default");
-        out.push_str(&if session { line.replace(":_default", ":_holdfast_names") } else { line.to_owned() });
+        let line = line.replace(":ACTOR:_default", ":ACTOR:_holdfast_actors");
+        out.push_str(&if session { line.replace(":_default", ":_holdfast_names") } else { line.clone() });
         out.push('\n');
         if line.starts_with("autoload ") {
             out.push_str(ZSH);

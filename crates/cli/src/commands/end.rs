@@ -4,6 +4,7 @@ use crate::args::EndArgs;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{print, print_json, state, visible};
+use holdfast_authority::Ask;
 use holdfast_client::{CallError, Incoming};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{EndParams, Life, ListParams, SessionView};
@@ -31,19 +32,12 @@ pub fn end(here: &Here, args: &EndArgs) -> Result<u8, Failure> {
 }
 
 fn end_one(here: &Here, link: &mut Link<'_>, session: &str, grace_ms: u32) -> Result<u8, Failure> {
-    let id = link.get(session)?.id.to_string();
-    let params = EndParams { session: id.clone(), grace_ms };
-    let mut mended = false;
-    let view = loop {
-        match link.once::<op::End>(&params, &[]) {
-            Err(CallError::Broken(error)) => {
-                link.mend(error)?;
-                mended = true;
-            }
-            // The host that went away had done it.
-            Err(CallError::Fault(Fault { code: Code::Ended, .. })) if mended => break link.get(&id)?,
-            other => break other?.0,
-        }
+    let session = link.get(session)?;
+    let id = session.id.to_string();
+    let params = |proof| EndParams { session: id.clone(), grace_ms, proof };
+    let view = match link.act::<op::End>(&session, &Ask::End { grace_ms }, params) {
+        Err(refused) if refused.was_done(Code::Ended) => link.get(&id)?,
+        other => other?,
     };
     if here.json {
         print_json(&view)?;
@@ -93,7 +87,9 @@ fn end_some(
 ) -> Result<Result<(), io::Error>, Failure> {
     let mut asked = HashMap::new();
     for session in left.iter().take(ASKED_MAX) {
-        match link.connection().ask::<op::End>(&EndParams { session: session.id.to_string(), grace_ms }, &[]) {
+        let proof = Some(link.who()?.prove(session.id, &Ask::End { grace_ms }));
+        let params = EndParams { session: session.id.to_string(), grace_ms, proof };
+        match link.connection().ask::<op::End>(&params, &[]) {
             Ok(request) => asked.insert(request, session.id),
             Err(CallError::Broken(error)) => return Ok(Err(error)),
             Err(error) => return Err(error.into()),

@@ -4,7 +4,8 @@ use crate::args::HostCommand;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{fields, moment, now_ms, print, print_json};
-use holdfast_client::{CallError, ConnectError, Connection, connect};
+use crate::who;
+use holdfast_client::{CallError, ConnectError, Connection, Identity, connect};
 use holdfast_host::{HostConfig, Ran};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{HostStatus, Nothing};
@@ -25,6 +26,7 @@ pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
         HostCommand::Stop => stop(here),
         HostCommand::Restart => restart(here),
         HostCommand::Status => status(here),
+        HostCommand::Metrics => metrics(here),
     }
 }
 
@@ -35,11 +37,18 @@ fn run(here: &Here) -> Result<u8, Failure> {
         ring_bytes: config.ring.unwrap_or(default.ring_bytes),
         history_lines: config.history_lines.unwrap_or(default.history_lines),
         ended_keep_ms: config.ended_keep_ms.unwrap_or(default.ended_keep_ms),
+        defaults: config.defaults,
+        metrics_listen: config.metrics_listen,
     };
     let yielded = "another host serves this home\n";
-    if running(here)?.is_some() {
-        print(yielded)?;
-        return Ok(0);
+    // A daemon is nobody: it only wants to know whether one answers.
+    match connect(&here.home, &who::stranger()?) {
+        Ok(_) => {
+            print(yielded)?;
+            return Ok(0);
+        }
+        Err(ConnectError::NoHost(_)) => {}
+        Err(error) => return Err(error.into()),
     }
     print(format!("host {} listens on {}\n", env!("CARGO_PKG_VERSION"), here.home.host_socket().display()))?;
     match holdfast_host::run(&here.home, &config).map_err(|e| Failure::io("the host failed", e))? {
@@ -60,6 +69,7 @@ pub fn spawn(here: &Here) -> Result<u8, Failure> {
         .env_remove("HOLDFAST_SESSION")
         .env_remove("HOLDFAST_SESSION_NAME")
         .env_remove("HOLDFAST_ENV")
+        .env_remove(who::VARIABLE)
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -147,9 +157,24 @@ fn status(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn metrics(here: &Here) -> Result<u8, Failure> {
+    let answer = connect(&here.home, here.who()?)?.call::<op::Metrics>(&Nothing {})?;
+    if here.json {
+        print_json(&answer)?;
+    } else {
+        print(answer.text)?;
+    }
+    Ok(0)
+}
+
 /// The host that serves this home, if one does.
-pub fn running(here: &Here) -> Result<Option<(Connection, HostStatus)>, Failure> {
-    let mut connection = match connect(&here.home) {
+fn running(here: &Here) -> Result<Option<(Connection, HostStatus)>, Failure> {
+    running_for(here, here.who()?)
+}
+
+/// The host that serves this home, if one does, as somebody sees it.
+pub fn running_for(here: &Here, who: &Identity) -> Result<Option<(Connection, HostStatus)>, Failure> {
+    let mut connection = match connect(&here.home, who) {
         Ok(connection) => connection,
         Err(ConnectError::NoHost(_)) => return Ok(None),
         Err(error) => return Err(error.into()),

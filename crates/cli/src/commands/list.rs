@@ -1,5 +1,6 @@
 //! `holdfast ls`, `holdfast info`: sessions as a person reads them.
 
+use super::turn;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{
@@ -24,13 +25,14 @@ pub fn list(here: &Here, all: bool) -> Result<u8, Failure> {
 }
 
 fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: bool) -> String {
-    let head = ["NAME", "STATE", "SIZE", "CLIENTS", "AGE", "COMMAND"].map(str::to_owned).to_vec();
+    let head = ["NAME", "STATE", "SIZE", "CLIENTS", "TURN", "AGE", "COMMAND"].map(str::to_owned).to_vec();
     let row = |session: &SessionView| {
         vec![
             visible(session.name.as_str()),
             state(session),
             session.size.to_string(),
             session.clients.len().to_string(),
+            holder(session),
             span(now.saturating_sub(session.created_ms)),
             command_line(&session.command),
         ]
@@ -45,6 +47,12 @@ fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: b
         }
     }
     text
+}
+
+/// Who may type now; a frozen session says so.
+fn holder(session: &SessionView) -> String {
+    let holder = session.turn.holder.as_ref().map_or("-".to_owned(), |holder| holder.actor.to_string());
+    if session.turn.frozen.is_some() { format!("{holder} frozen") } else { holder }
 }
 
 /// `holdfast info`.
@@ -74,6 +82,7 @@ fn described(session: &SessionView, now: TimeMs) -> String {
     if session.life == Life::Running {
         rows.push(("process", session.pid.to_string()));
         rows.push(("keeper", session.keeper_pid.to_string()));
+        rows.extend(turn::rows(&session.turn, now));
     }
     rows.push(("output", format!("bytes {} to {} kept", session.oldest, session.head)));
     rows.push(("ring", bytes(session.ring_bytes)));
@@ -95,12 +104,15 @@ fn attached(client: &ClientView, now: TimeMs) -> String {
     let tty = if client.tty.is_empty() { "no terminal".into() } else { visible(&client.tty) };
     let mode = if client.read_only { ", read-only" } else { "" };
     let since = moment(client.since_ms, now);
-    format!("{} on {tty}, {}, process {}{mode}, since {since}", client.id, client.size, client.pid)
+    let who = client.actor.as_ref().map_or(String::new(), |actor| format!(" {actor}"));
+    format!("{}{who} on {tty}, {}, process {}{mode}, since {since}", client.id, client.size, client.pid)
 }
 
 /// The names of all live sessions, one a line; completes nothing where no host runs.
 pub fn names(here: &Here) -> Result<u8, Failure> {
-    let Ok(mut connection) = holdfast_client::connect(&here.home) else { return Ok(0) };
+    // A press of the tab key makes nobody a key.
+    let Some(who) = here.who_if_there() else { return Ok(0) };
+    let Ok(mut connection) = holdfast_client::connect(&here.home, &who) else { return Ok(0) };
     let sessions = connection.call::<op::List>(&ListParams { all: false })?;
     let lines: String = sessions.iter().map(|session| format!("{}\n", session.name)).collect();
     show::print(lines)?;
@@ -110,7 +122,8 @@ pub fn names(here: &Here) -> Result<u8, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdfast_types::{Exit, SessionId, Size};
+    use holdfast_types::{Actor, ActorId, Exit, SessionId, Size};
+    use holdfast_wire::turns::{FrozenView, HolderView, TurnView};
 
     fn session(name: &str, life: Life) -> SessionView {
         SessionView {
@@ -130,21 +143,44 @@ mod tests {
             ring_bytes: 1 << 20,
             title: "a\x1b]title".into(),
             clients: vec![],
+            turn: TurnView::default(),
             note: None,
         }
+    }
+
+    fn actor(handle: &str) -> Actor {
+        Actor { id: ActorId([7; 32]), handle: handle.parse().unwrap() }
+    }
+
+    fn held_by(handle: &str) -> TurnView {
+        let holder = HolderView {
+            actor: actor(handle),
+            client: None,
+            since_ms: 1_005_000,
+            active_ms: 1_045_000,
+            ends_ms: None,
+            how: "wrote".into(),
+        };
+        TurnView { holder: Some(holder), ..TurnView::default() }
     }
 
     #[test]
     fn a_list_reads_as_a_table() {
         let ended = SessionView { exit: Some(Exit::Signal(9)), ..session("build.2", Life::Ended) };
         let lost = SessionView { exit: Some(Exit::Lost), ..session("lost", Life::Ended) };
-        let all = [session("main", Life::Running), session("old", Life::Unknown), ended, lost];
-        insta::assert_snapshot!(listed(&all, 1_065_000, Some(70), true).replace('\x1b', "ESC"), @r"
-        NAME     STATE                   SIZE   CLIENTS  AGE  COMMAND
-        main     running                 80x24  0        1m   sh -c 'echo \u{…
-        old      unknown keeper version  80x24  0        1m   sh -c 'echo \u{…
-        ESC[2mbuild.2  killed by signal 9      80x24  0        1m   sh -c 'echo \u{…ESC[0m
-        ESC[2mlost     lost                    80x24  0        1m   sh -c 'echo \u{…ESC[0m
+        let frozen = FrozenView { by: actor("human:ann"), since_ms: 1_050_000 };
+        let held = SessionView { turn: held_by("agent:claude"), ..session("held", Life::Running) };
+        let turn = TurnView { frozen: Some(frozen), ..held_by("human:ann") };
+        let still = SessionView { turn, ..session("still", Life::Running) };
+        let all = [session("main", Life::Running), held, still, session("old", Life::Unknown), ended, lost];
+        insta::assert_snapshot!(listed(&all, 1_065_000, Some(88), true).replace('\x1b', "ESC"), @r"
+        NAME     STATE                   SIZE   CLIENTS  TURN              AGE  COMMAND
+        main     running                 80x24  0        -                 1m   sh -c 'echo \u{…
+        held     running                 80x24  0        agent:claude      1m   sh -c 'echo \u{…
+        still    running                 80x24  0        human:ann frozen  1m   sh -c 'echo \u{…
+        old      unknown keeper version  80x24  0        -                 1m   sh -c 'echo \u{…
+        ESC[2mbuild.2  killed by signal 9      80x24  0        -                 1m   sh -c 'echo \u{…ESC[0m
+        ESC[2mlost     lost                    80x24  0        -                 1m   sh -c 'echo \u{…ESC[0m
         ");
     }
 
@@ -152,15 +188,17 @@ mod tests {
     fn everything_about_a_session_is_told() {
         let client = ClientView {
             id: 3,
+            actor: Some(actor("human:ann")),
             pid: 77,
             tty: "/dev/pts/4".into(),
             size: Size::clamped(100, 30),
             read_only: true,
             since_ms: 1_030_000,
         };
-        let second = ClientView { id: 4, tty: String::new(), read_only: false, ..client.clone() };
+        let second = ClientView { id: 4, actor: None, tty: String::new(), read_only: false, ..client.clone() };
         let session = SessionView {
             clients: vec![client, second],
+            turn: held_by("agent:claude"),
             note: Some("the keyframe was damaged".into()),
             ..session("main", Life::Running)
         };

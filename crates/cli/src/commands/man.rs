@@ -15,17 +15,34 @@ const REST: &str = r#".SH EXIT STATUS
 \fI$XDG_CONFIG_HOME/holdfast/config.toml\fR
 chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), grace ("5s"),
 shell, attach_history (true). A flag wins over the environment (HOLDFAST_KEY), that over the file.
-history_lines and ended_keep are read when the host starts: \fBholdfast host restart\fR takes them over.
+.IP
+What actors may do in a session before anything is granted: rights_human ("all"), rights_agent ("observe,type,run"),
+rights_service, rights_device, rights_unknown ("none"), and what is granted to whoever starts one: rights_spawner ("all").
+Rights are observe, type, run, signal, seize, grant, approve, checkpoint, fork, end, configure.
+.IP
+metrics_listen, for example "127.0.0.1:9464": there the host tells its counters over HTTP, to this machine alone.
+.IP
+history_lines, ended_keep, the rights and metrics_listen are read when the host starts: \fBholdfast host restart\fR takes
+them over.
 .TP
 \fI$XDG_STATE_HOME/holdfast\fR
-Sessions and the host's log.
+Sessions, the keys of actors (\fIactors\fR) and the host's log.
 .TP
 \fI$XDG_RUNTIME_DIR/holdfast\fR
 Sockets.
+.SH WHO YOU ARE
+An actor is a key with a handle: human:ann, agent:claude, service:deploy, device:phone.
+What \fB\-\-as\fR or HOLDFAST_ACTOR says counts first. Otherwise a person at a terminal outside any session is
+human:LOGIN. A process with a coding agent's marker in its environment is the agent of that name; one inside a session, or
+without a terminal, is agent:LOGIN. Keys are made at first use. What runs under the same user can read the same files:
+whoever must not be another runs as another user.
 .SH ENVIRONMENT
 .TP
 \fBHOLDFAST_HOME\fR
 Keeps state, sockets and configuration under one directory.
+.TP
+\fBHOLDFAST_ACTOR\fR
+Who acts: a handle, or a path to a key file.
 .TP
 \fBHOLDFAST_SESSION\fR, \fBHOLDFAST_SESSION_NAME\fR
 Inside a session: its id and name.

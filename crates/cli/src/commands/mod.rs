@@ -1,10 +1,14 @@
 //! The commands, one file each; those that only ask and show share one.
 
+mod actor;
 mod attach;
 mod completions;
 mod doctor;
 mod end;
+mod export;
+mod grants;
 mod host;
+mod journal;
 mod list;
 mod logs;
 mod man;
@@ -12,7 +16,9 @@ mod new;
 mod screen;
 mod send;
 mod steer;
+mod turn;
 mod wait;
+mod whoami;
 
 use crate::args::{Args, Command};
 use crate::failure::Failure;
@@ -20,7 +26,7 @@ use crate::here::Here;
 
 /// Runs a command; none is the session `main`.
 pub fn run(args: Args) -> Result<u8, Failure> {
-    let here = || Here::find(args.home.as_deref(), args.json);
+    let here = || Here::find(args.home.as_deref(), args.json, args.who.clone());
     match args.command {
         None => attach::main_session(&here()?),
         Some(Command::New(args)) => new::new(&here()?, &args),
@@ -29,11 +35,27 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Info(args)) => list::info(&here()?, &args.session),
         Some(Command::Screen(args)) => screen::screen(&here()?, &args),
         Some(Command::Logs(args)) => logs::logs(&here()?, &args),
+        Some(Command::Journal(args)) => journal::journal(&here()?, &args),
+        Some(Command::Export(args)) => export::export(&here()?, &args),
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
         Some(Command::Detach(args)) => steer::detach(&here()?, &args),
+        Some(Command::Signal(args)) => steer::signal(&here()?, &args),
+        Some(Command::Turn(args)) => turn::turn(&here()?, &args),
+        Some(Command::Take(args)) => turn::take(&here()?, &args),
+        Some(Command::Request(args)) => turn::request(&here()?, &args),
+        Some(Command::Withdraw(args)) => turn::withdraw(&here()?, &args),
+        Some(Command::Give(args)) => turn::give(&here()?, &args),
+        Some(Command::Release(args)) => turn::release(&here()?, &args),
+        Some(Command::Seize(args)) => turn::seize(&here()?, &args),
+        Some(Command::Thaw(args)) => turn::thaw(&here()?, &args),
+        Some(Command::Grant(args)) => grants::grant(&here()?, &args),
+        Some(Command::Revoke(args)) => grants::revoke(&here()?, &args),
+        Some(Command::Grants(args)) => grants::grants(&here()?, &args),
+        Some(Command::Whoami) => whoami::whoami(&here()?),
+        Some(Command::Actor(command)) => actor::actor(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
         Some(Command::Doctor) => doctor::doctor(&here()?),
@@ -43,13 +65,14 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     }
 }
 
-/// What only programs call: `host spawn`, by the client library, and `__names`, by completions. The parser does not
-/// know them, so neither help nor completions show them.
+/// What only programs call: `host spawn`, by the client library, and `__names` and `__actors`, by completions. The parser
+/// does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
-    let here = || Here::find(None, false);
+    let here = || Here::find(None, false, None);
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
+        ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,
     }
 }

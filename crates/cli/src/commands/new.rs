@@ -6,7 +6,7 @@ use crate::args::NewArgs;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{on_terminal, print, print_json, say};
-use crate::user;
+use crate::{user, who};
 use holdfast_types::Size;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{NewParams, SessionView};
@@ -15,8 +15,8 @@ use rustix::process::{Resource, getrlimit, umask};
 use rustix::termios::tcgetwinsize;
 use std::path::{Path, PathBuf};
 
-/// Variables that belong to the session the caller itself is in.
-const OUTER: [&str; 3] = ["HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV"];
+/// Variables that belong to the caller alone: the session it is in itself, and who it is. What runs inside is somebody else.
+const OUTER: [&str; 4] = ["HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", who::VARIABLE];
 /// What nearly every terminal that will be attached understands.
 const TERM_DEFAULT: &str = "xterm-256color";
 
@@ -80,7 +80,7 @@ fn directory(flag: Option<&Path>) -> Result<String, Failure> {
     })
 }
 
-/// The caller's whole environment without what belongs to an outer session, and `--env` on top.
+/// The caller's whole environment without what is its alone, and `--env` on top.
 fn environment(args: &NewArgs, cwd: &str) -> Vec<String> {
     let mut vars: Vec<(String, String)> = Vec::new();
     for (key, value) in std::env::vars_os() {

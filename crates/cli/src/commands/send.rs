@@ -31,10 +31,10 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
     let application = asks && application_cursor(&mut link, session.id.to_string())?;
     let bytes = typed(args, application)?;
     let stream = getrandom::u64().map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
-    let mut params = SendParams { session: session.id.to_string(), stream, seq: 1 };
-    let mut last = SendAnswer { at: session.head, written: true };
+    let mut params = SendParams { session: session.id.to_string(), stream, seq: 1, client: None, fence: None };
+    let mut last = SendAnswer { at: session.head, written: true, fence: session.turn.fence };
     for piece in bytes.chunks(MESSAGE_BYTES_MAX) {
-        last = patiently(&mut link, &params, piece)?;
+        last = patiently(&mut link, &params, piece).map_err(|failure| failure.of_session(&session.name))?;
         params.seq += piece.len().div_ceil(SEQ_BYTES) as u64;
     }
     if here.json {

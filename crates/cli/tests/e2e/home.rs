@@ -1,6 +1,6 @@
 //! A home of its own for each test, and the program run in it.
 
-use holdfast_client::Connection;
+use holdfast_client::{Connection, Identity};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
 use rustix::process::{Pid, Signal};
@@ -15,6 +15,14 @@ use std::time::{Duration, Instant};
 
 /// How long anything may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who acts: a program without a terminal would be an agent, and these tests are about what a person does.
+pub const TESTER: &str = "human:tester";
+
+/// Makes the tester's key in a home.
+fn settle_tester(dir: &Path) {
+    Identity::load_or_make(&holdfast_types::Home::under(dir), &TESTER.parse().unwrap()).unwrap();
+}
 
 /// A temporary home.
 pub struct Home {
@@ -35,11 +43,13 @@ impl Home {
     /// An empty home; nothing runs in it yet.
     pub fn new() -> Home {
         let dir = tempfile::Builder::new().prefix("hfe").tempdir().unwrap();
+        settle_tester(dir.path());
         Home { path: dir.path().to_owned(), dir: Some(dir) }
     }
 
     /// A home in a directory that somebody else makes and removes.
     pub fn at(path: &Path) -> Home {
+        settle_tester(path);
         Home { path: path.to_owned(), dir: None }
     }
 
@@ -63,6 +73,7 @@ impl Home {
             .args(args)
             .env_clear()
             .env("HOLDFAST_HOME", &self.path)
+            .env("HOLDFAST_ACTOR", TESTER)
             .env("HOME", &self.path)
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("SHELL", "/bin/sh")
@@ -161,7 +172,8 @@ impl Home {
 
     /// A connection to the host that runs.
     pub fn connect(&self) -> Option<Connection> {
-        holdfast_client::connect(&self.places()).ok()
+        let who = Identity::load(&self.places(), &TESTER.parse().unwrap()).unwrap();
+        holdfast_client::connect(&self.places(), &who).ok()
     }
 
     /// The process of the host, once it answers.
@@ -211,7 +223,8 @@ impl Drop for Home {
         let last = |args: &[&str]| {
             let mut command = Command::new("timeout");
             command.args(["-k", "1", "20", env!("CARGO_BIN_EXE_holdfast")]).args(args);
-            let _ = command.env("HOLDFAST_HOME", &self.path).stdin(Stdio::null()).output();
+            let _ =
+                command.env("HOLDFAST_HOME", &self.path).env("HOLDFAST_ACTOR", TESTER).stdin(Stdio::null()).output();
         };
         last(&["end", "--all", "--grace", "0"]);
         last(&["host", "stop"]);

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 pub const CHORD: &[u8] = b"\x1c";
 /// The chord and its key.
 pub const DETACH: &[u8] = b"\x1cd";
+
+/// The chord that takes the turn.
+pub const TAKE: &[u8] = b"\x1ct";
 /// The background this terminal says it has, unlike the host's.
 pub const BACKGROUND: [u8; 3] = [0x12, 0x34, 0x56];
 

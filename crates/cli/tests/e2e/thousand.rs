@@ -68,7 +68,7 @@ fn a_thousand_sessions_leave_no_process_descriptor_or_file() {
     assert_eq!(again.as_array().unwrap().len(), SESSIONS, "all of them outlive a host");
     let host = home.host_pid();
     let ends: Vec<EndParams> =
-        started.iter().map(|s| EndParams { session: s.id.to_string(), grace_ms: 2000 }).collect();
+        started.iter().map(|s| EndParams { session: s.id.to_string(), grace_ms: 2000, proof: None }).collect();
     call_all::<op::End>(&home, &ends);
     until("the last process", || pids.iter().all(|pid| gone(*pid)).then_some(()));
     until("the last descriptor", || (open_files(host) <= files).then_some(()));

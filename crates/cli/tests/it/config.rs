@@ -1,6 +1,6 @@
 //! config.toml, the environment and `--home`.
 
-use crate::home::{Home, Ran};
+use crate::home::{Home, Ran, TESTER, settle};
 
 #[test]
 fn a_mistake_in_the_file_names_file_line_and_nearest_key() {
@@ -17,6 +17,8 @@ fn a_mistake_in_the_file_names_file_line_and_nearest_key() {
         "attach_history = 1\n",
         "ended_keep = \"1 fortnight\"\n",
         "grace = \n",
+        "rights_agent = \"observe,fly\"\n",
+        "metrics_listen = \"0.0.0.0:9464\"\n",
         "[host]\nring = 1\n",
     ] {
         std::fs::write(home.join("config.toml"), text).unwrap();
@@ -59,6 +61,7 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
 fn home_may_be_a_relative_path_and_wins_over_the_variable() {
     let home = Home::new();
     std::fs::create_dir(home.join("inner")).unwrap();
+    settle(&home.join("inner"), TESTER);
     let output = home.command(&["--home", "inner", "--json", "host", "start"]).output().unwrap();
     let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(status["state"], home.join("inner").to_str().unwrap());

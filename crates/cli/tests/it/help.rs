@@ -1,6 +1,6 @@
 //! Help, versions and usage errors.
 
-use crate::home::Home;
+use crate::home::{Home, TESTER};
 
 #[test]
 fn every_command_explains_itself() {
@@ -16,12 +16,28 @@ fn every_command_explains_itself() {
         "info",
         "screen",
         "logs",
+        "journal",
+        "export",
         "send",
         "wait",
         "resize",
         "rename",
         "detach",
+        "signal",
         "end",
+        "turn",
+        "take",
+        "request",
+        "withdraw",
+        "give",
+        "release",
+        "seize",
+        "thaw",
+        "grant",
+        "revoke",
+        "grants",
+        "whoami",
+        "actor",
         "host",
         "doctor",
         "completions",
@@ -30,8 +46,11 @@ fn every_command_explains_itself() {
         assert!(top.contains(&format!("\n  {command} ")), "{command} is in the list");
         insta::assert_snapshot!(format!("help_{command}"), home.ok(&[command, "--help"]));
     }
-    for command in ["run", "start", "stop", "restart", "status"] {
+    for command in ["run", "start", "stop", "restart", "status", "metrics"] {
         insta::assert_snapshot!(format!("help_host_{command}"), home.ok(&["host", command, "--help"]));
+    }
+    for command in ["new", "ls", "remove"] {
+        insta::assert_snapshot!(format!("help_actor_{command}"), home.ok(&["actor", command, "--help"]));
     }
 }
 
@@ -66,6 +85,22 @@ fn a_wrong_call_is_told_with_status_2_and_starts_nothing() {
         &["end"],
         &["end", "x", "--all"],
         &["host"],
+        &["--as", "ann", "ls"],
+        &["actor"],
+        &["actor", "new", "robot:x"],
+        &["actor", "new", "human:Ann"],
+        &["give", "x"],
+        &["seize", "x"],
+        &["request", "x", "--wait", "soon"],
+        &["signal", "x", "FOO"],
+        &["signal", "x", "INT", "--tree", "--command"],
+        &["grant", "x", "--to", "agent:a"],
+        &["grant", "x", "--to", "agent:a", "--can", "observe,fly"],
+        &["grant", "x", "--to", "agent:a", "--can", "run", "--for", "a while"],
+        &["grant", "x", "--to", "agent:a", "--can", "run", "--until", "tonight"],
+        &["grant", "x", "--to", "agent:a", "--can", "run", "--for", "1h", "--until", "17:30"],
+        &["revoke", "x"],
+        &["revoke", "x", "1", "--to", "agent:a"],
         &["completions", "tcsh"],
         &["--json", "ls", "--al"],
     ];
@@ -87,6 +122,7 @@ fn completions_and_the_manual_page_are_printed_for_every_shell() {
     {
         let text = home.ok(&["completions", shell]);
         assert!(text.contains(names), "{shell} completes names of sessions");
+        assert!(text.contains("holdfast __actors"), "{shell} completes handles of actors");
         assert!(!text.contains("spawn"), "{shell} does not offer what is not for people");
     }
     let page = home.ok(&["man"]);
@@ -111,9 +147,14 @@ fn bash_completes_commands_and_names_of_sessions() {
         );
         let mut bash = std::process::Command::new("bash");
         bash.args(["--norc", "-c", &script]).env("HOLDFAST_HOME", home.path()).env("PATH", &path);
+        bash.env("HOLDFAST_ACTOR", TESTER);
         String::from_utf8(bash.output().unwrap().stdout).unwrap()
     };
     assert_eq!(complete("holdfast attach"), "work\n");
+    home.ok(&["actor", "new", "agent:claude"]);
+    assert_eq!(complete("holdfast give work --to"), "human:tester agent:claude\n");
+    assert_eq!(complete("holdfast give work --to agent :"), "claude\n", "bash splits words at colons");
+    assert_eq!(complete("holdfast seize"), "work\n");
     assert!(complete("holdfast").contains(" attach "), "{}", complete("holdfast"));
     assert!(complete("holdfast host").contains(" restart "), "{}", complete("holdfast host"));
 }

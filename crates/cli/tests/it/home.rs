@@ -1,6 +1,7 @@
 //! A home of its own for each test, and the program run in it.
 //!
-//! `Home::new()` makes a temporary `HOLDFAST_HOME`; [`Home::run`], [`Home::ok`] and [`Home::json`] run the program in it;
+//! `Home::new()` makes a temporary `HOLDFAST_HOME` where [`TESTER`] is at home, and who acts unless a test says otherwise;
+//! [`Home::run`], [`Home::ok`] and [`Home::json`] run the program in it;
 //! [`until`] polls for a condition. When a home is dropped its sessions are ended and its host stopped, and a process
 //! that is left over fails the test (and is ended by its number).
 
@@ -15,6 +16,15 @@ use std::time::{Duration, Instant};
 
 /// How long anything may take on a busy machine before a test gives up on it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Who acts: a program without a terminal would be an agent, and most tests are about what a person does.
+pub const TESTER: &str = "human:tester";
+
+/// Makes an actor's key in a home; the program itself makes no human where there is no terminal.
+pub fn settle(dir: &Path, actor: &str) {
+    let handle = actor.parse().expect("a handle");
+    holdfast_client::Identity::load_or_make(&holdfast_types::Home::under(dir), &handle).expect("a key");
+}
 
 /// A temporary home.
 pub struct Home {
@@ -59,7 +69,9 @@ impl From<Output> for Ran {
 impl Home {
     /// An empty home; nothing runs in it yet.
     pub fn new() -> Home {
-        Home { dir: tempfile::Builder::new().prefix("hf").tempdir().expect("a temporary directory") }
+        let dir = tempfile::Builder::new().prefix("hf").tempdir().expect("a temporary directory");
+        settle(dir.path(), TESTER);
+        Home { dir }
     }
 
     /// Its directory.
@@ -79,6 +91,7 @@ impl Home {
             .args(args)
             .env_clear()
             .env("HOLDFAST_HOME", self.path())
+            .env("HOLDFAST_ACTOR", TESTER)
             .env("HOME", self.path())
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("SHELL", "/bin/sh")
@@ -94,6 +107,11 @@ impl Home {
         self.command(args).output().expect("the program can be started").into()
     }
 
+    /// Runs the program as another actor.
+    pub fn run_as(&self, actor: &str, args: &[&str]) -> Ran {
+        self.run(&[&["--as", actor], args].concat())
+    }
+
     /// Runs the program with something on its standard input.
     pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ran {
         let mut command = self.command(args);
@@ -101,6 +119,17 @@ impl Home {
         let mut child = command.spawn().expect("the program can be started");
         child.stdin.take().expect("piped").write_all(input).expect("the program reads its input");
         child.wait_with_output().expect("the program ends").into()
+    }
+
+    /// Runs these one after the other and gives what each told, as a person would see it; the first word of each is who.
+    pub fn told(&self, calls: &[&[&str]]) -> String {
+        let mut told = String::new();
+        for call in calls {
+            let [who, args @ ..] = call else { continue };
+            let ran = self.run_as(who, args);
+            told.push_str(&format!("{who} $ holdfast {}\n{}\n", args.join(" "), ran.to_string().trim_end()));
+        }
+        told
     }
 
     /// What it printed; it must have ended well.
@@ -146,6 +175,13 @@ impl Home {
         settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(\d+[smhd] ago\)", "[moment]");
         // A column of a table keeps its width.
         settings.add_filter(r" (\d[smhd] |\d\d[smhd])  ", " 0s   ");
+        settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(in \d+[smhd]\)", "[moment]");
+        settings.add_filter(r"\b(for|idle|free in) \d+s", "$1 [time]");
+        settings.add_filter(r"\b[0-9a-f]{16}\b", "[key 0123456789]");
+        settings.add_filter(r"\b[0-9a-f]{64}\b", "[key]");
+        settings.add_filter(r"taken for agent:[a-z0-9._-]+", "taken for agent:[login]");
+        settings.add_filter(r#""how": "(cgroup|signals)""#, r#""how": "[how]""#);
+        settings.add_filter(r#"("\w*us"): \d+"#, "$1: [us]");
         settings.add_filter(r"process \d+", "process [pid]");
         settings.add_filter(r"\(was \d+\)", "(was [pid])");
         settings.add_filter(r"(?m)^(process|keeper)  ( *)\d+", "$1  $2[pid]");

@@ -1,12 +1,17 @@
 //! The program as a person and a script meet it: the real binary, a real host, a home of its own for each test.
 //!
 //! One binary for all of them, so that linking is paid for once. [`home`] is what every module stands on.
+#![allow(clippy::unwrap_used)] // a test's failure is its message
 
+mod actors;
 mod attaching;
 mod config;
+mod grants;
 mod help;
 mod home;
 mod hosts;
+mod journal;
 mod output;
 mod sessions;
+mod turns;
 mod typing;

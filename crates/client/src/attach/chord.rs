@@ -10,6 +10,18 @@ pub enum Meaning {
     Type(Vec<u8>),
     /// Let go of the terminal.
     Detach,
+    /// Take the turn, or ask for it.
+    Take,
+    /// Hand the turn over.
+    Give,
+    /// Let go of the turn.
+    Release,
+    /// Take the turn whatever its holder does.
+    Seize,
+    /// Let a frozen session go on.
+    Thaw,
+    /// Show who is here.
+    Operators,
     /// Show what can be pressed.
     Help,
     /// The key behind the chord means nothing.
@@ -60,9 +72,8 @@ impl Chord {
                 let opener = self.pressed.take().expect("just seen");
                 meanings.push(match form {
                     _ if self.forms.contains(&key) => Meaning::Type(opener),
-                    Some(k) if k.eq_ignore_ascii_case(&self.detach_key) => Meaning::Detach,
-                    Some(b'?') => Meaning::Help,
-                    Some(_) | None => Meaning::Nothing,
+                    Some(k) => self.second(k),
+                    None => Meaning::Nothing,
                 });
                 continue;
             }
@@ -90,6 +101,42 @@ impl Chord {
             self.pressed = Some(form);
         }
     }
+}
+
+impl Chord {
+    /// What the key behind the chord means; detaching comes first, whichever key it was given.
+    fn second(&self, key: u8) -> Meaning {
+        match key.to_ascii_lowercase() {
+            k if k == self.detach_key.to_ascii_lowercase() => Meaning::Detach,
+            b't' => Meaning::Take,
+            b'g' => Meaning::Give,
+            b'r' => Meaning::Release,
+            b's' => Meaning::Seize,
+            b'u' => Meaning::Thaw,
+            b'o' => Meaning::Operators,
+            b'?' => Meaning::Help,
+            _ => Meaning::Nothing,
+        }
+    }
+}
+
+/// The line that tells what can be pressed.
+pub fn help(control: u8, detach_key: u8) -> String {
+    let (chord, detach) = (char::from(control + 64), char::from(detach_key));
+    let keys = [
+        ('t', "asks for the turn"),
+        ('g', "gives it"),
+        ('r', "releases it"),
+        ('s', "seizes it"),
+        ('u', "thaws"),
+        ('o', "who is here"),
+    ];
+    let others: String = keys
+        .iter()
+        .filter(|(key, _)| !key.eq_ignore_ascii_case(&detach))
+        .map(|(key, what)| format!(" · {key} {what}"))
+        .collect();
+    format!(" Ctrl-{chord} then {detach} detaches{others} · Ctrl-{chord} types one · ? this line ")
 }
 
 fn find(keys: &[u8], form: &[u8]) -> Option<usize> {
@@ -143,5 +190,35 @@ mod tests {
         assert_eq!(play(&[b"\x1b[9", b"7u"]), [typed("\x1b[97u")]);
         assert_eq!(play(&[b"\x1cq"]), [Meaning::Nothing]);
         assert_eq!(play(&[b"\x1c?"]), [Meaning::Help]);
+    }
+
+    #[test]
+    fn every_act_has_its_key_and_detaching_wins_over_it() {
+        let acts = [
+            (b't', Meaning::Take),
+            (b'g', Meaning::Give),
+            (b'r', Meaning::Release),
+            (b's', Meaning::Seize),
+            (b'u', Meaning::Thaw),
+            (b'o', Meaning::Operators),
+        ];
+        for (key, act) in acts {
+            let act = vec![act];
+            assert_eq!(play(&[&[0x1c, key]]), act);
+            assert_eq!(play(&[&[0x1c], &[key.to_ascii_uppercase()]]), act);
+            assert_eq!(play(&[format!("\x1b[92;5u\x1b[{key}u").as_bytes()]), act);
+            assert_eq!(Chord::new(0x1c, key).feed(&[0x1c, key]), [Meaning::Detach]);
+        }
+        assert_eq!(play(&[b"\x1csloop\r"]), [Meaning::Seize, typed("loop\r")], "what follows is for the prompt");
+    }
+
+    #[test]
+    fn the_help_names_each_key_once() {
+        assert_eq!(
+            help(0x1c, b'd'),
+            " Ctrl-\\ then d detaches · t asks for the turn · g gives it · r releases it · s seizes it · u thaws · o who is \
+             here · Ctrl-\\ types one · ? this line "
+        );
+        assert!(!help(0x01, b't').contains("asks for the turn"));
     }
 }

@@ -7,10 +7,11 @@ use super::terminal::Terminal;
 use super::{AttachEnd, AttachError, AttachOptions};
 use crate::connection::Incoming;
 use holdfast_types::Size;
+use holdfast_wire::Fault;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{
-    AnswerEvent, Answers, AttachAnswer, AttachParams, DetachedEvent, Resume, UpdateAnswer, UpdateParams,
-};
+use holdfast_wire::params::{AnswerEvent, Answers, AttachAnswer, AttachParams, Resume, UpdateAnswer, UpdateParams};
+use holdfast_wire::turns::{NoticeEvent, WritesEvent};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Variables a session may want to follow from client to client.
@@ -36,55 +37,76 @@ impl Attached<'_> {
         };
         for one in incoming {
             match one {
-                Incoming::Event { method, params } => self.event(&method, params),
-                Incoming::Answer { id, result, bytes } => {
-                    if self.paint_asked == Some(id) {
-                        self.paint_asked = None;
-                        self.painted(result, &bytes)?;
-                    } else if self.update_asked == Some(id) {
-                        self.update_asked = None;
-                        if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<UpdateAnswer>(v).ok()) {
-                            self.session_has_size(answer.size);
-                        }
-                    } else if self.resume_asked == Some(id) {
-                        self.resume_asked = None;
-                        if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<AttachAnswer>(v).ok()) {
-                            self.client = answer.client;
-                        }
-                    }
-                }
+                Incoming::Event { method, params } => self.event(&method, params)?,
+                Incoming::Answer { id, result, bytes } => self.answer(id, result, &bytes)?,
             }
         }
         Ok(())
     }
 
-    fn event(&mut self, method: &str, params: Value) {
-        let ours = |client: u32| client == self.client;
-        match method {
-            "detached" if serde_json::from_value(params.clone()).is_ok_and(|e: DetachedEvent| ours(e.client)) => {
-                self.end = Some(AttachEnd::Detached);
-            }
-            // The filter may hold half a sequence, so a fresh paint is where we begin to answer.
-            "answer"
-                if serde_json::from_value(params).is_ok_and(|e: AnswerEvent| ours(e.client) && self.can_answer()) =>
-            {
-                self.answers = true;
-                self.wanted.get_or_insert(false);
-            }
-            _ => {}
+    fn answer(&mut self, id: u64, result: Result<Value, Fault>, bytes: &[u8]) -> Result<(), AttachError> {
+        if self.keys.was_sent_as(id) {
+            return self.sent(result);
         }
+        if self.paint_asked == Some(id) {
+            self.paint_asked = None;
+            return self.painted(result, bytes);
+        }
+        if self.update_asked == Some(id) {
+            self.update_asked = None;
+            if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<UpdateAnswer>(v).ok()) {
+                self.session_has_size(answer.size);
+            }
+        } else if self.resume_asked == Some(id) {
+            self.resume_asked = None;
+            if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<AttachAnswer>(v).ok()) {
+                return self.resumed(&answer);
+            }
+        } else {
+            self.act_answered(id, &result);
+        }
+        Ok(())
     }
 
-    fn can_answer(&self) -> bool {
-        !self.answers && matches!(self.view, View::Raw(_))
+    /// A new host knows us again.
+    fn resumed(&mut self, answer: &AttachAnswer) -> Result<(), AttachError> {
+        self.client = answer.client;
+        let us = self.us().clone();
+        self.turns.known.saw(&answer.session.turn, &us);
+        self.told_writes(answer.writes, answer.fence.0)
+    }
+
+    fn event(&mut self, method: &str, params: Value) -> Result<(), AttachError> {
+        // Every event is for one client.
+        if params.get("client").and_then(Value::as_u64) != Some(self.client.into()) {
+            return Ok(());
+        }
+        match method {
+            "detached" => self.end = Some(AttachEnd::Detached),
+            "answer" => read::<AnswerEvent>(params).into_iter().for_each(|event| self.told_to_answer(event.from)),
+            "notice" => read::<NoticeEvent>(params).into_iter().for_each(|event| self.noticed(&event.notice)),
+            "writes" => {
+                return read::<WritesEvent>(params).map_or(Ok(()), |e| self.told_writes(e.writes, e.fence.0));
+            }
+            // A newer host may tell more.
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The host went away; the session does not care, and we go on while it is found again.
     pub(super) fn host_is_gone(&mut self) {
         self.host = None;
         (self.paint_asked, self.update_asked, self.resume_asked) = (None, None, None);
+        self.keys.host_gone();
+        self.turns.host_gone();
+        if !self.answers {
+            // The next one will say it again.
+            self.duty.begin = None;
+        }
         if self.relink.is_none() {
-            self.relink = Relink::start(self.options.home.clone(), self.options.program.clone()).ok();
+            self.relink =
+                Relink::start(self.options.home.clone(), self.options.program.clone(), self.options.who.clone()).ok();
         }
     }
 
@@ -96,7 +118,7 @@ impl Attached<'_> {
             self.host_is_gone();
             return;
         };
-        let resume = Resume { connection: self.keeper.welcome.connection, answers: self.answers };
+        let resume = Resume { client: self.client, connection: self.keeper.welcome.connection, answers: self.answers };
         let mut params = attach_params(self.options, &self.terminal, self.size, Some(resume));
         params.session.clone_from(&self.session);
         self.resume_asked = host.ask::<op::Attach>(&params, &[]).ok();
@@ -131,6 +153,10 @@ impl Attached<'_> {
             Err(_) => self.host_is_gone(),
         }
     }
+}
+
+fn read<T: DeserializeOwned>(params: Value) -> Option<T> {
+    serde_json::from_value(params).ok()
 }
 
 /// What this terminal is, for the host.

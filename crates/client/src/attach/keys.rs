@@ -1,59 +1,78 @@
-//! Keys: usually the keeper reads them from the terminal; here they are ours, for a chord or where it cannot.
+//! Keys: of the terminal that writes the keeper reads them; here they are ours, for a chord or where it may or can not.
 //!
-//! What we type goes one frame at a time, each acknowledged before the next, so that a frame that was refused for want of
-//! room is never overtaken.
+//! What we type goes one message at a time, each answered before the next: to the keeper under our fence while we are the
+//! writer, else to the host, which judges. A message that may have been written goes again under the same number, one that was
+//! refused takes all that waits behind it along: nothing appears later.
 
 use super::chord::{Chord, Meaning};
 use super::output::View;
+use super::reports::without_reports;
 use super::run::Attached;
 use super::{AttachEnd, AttachError};
-use holdfast_abi::protocol::{INPUT_BYTES_MAX, PATTERNS_MAX, TTY_KEYS, TTY_PAINT, ToKeeper};
+use holdfast_abi::protocol::{INPUT_BYTES_MAX, PATTERNS_MAX, TTY_KEYS, TTY_PAINT, ToKeeper, refused};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{SendAnswer, SendParams};
+use holdfast_wire::{Code, Fault};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long until a frame that found no room is sent again.
+/// How long until a message that found no room is sent again.
 const RETRY: Duration = Duration::from_millis(10);
-/// How long a line of help stays.
-const NOTICE: Duration = Duration::from_secs(3);
-/// Keys kept for a program that does not read; more are left in the terminal.
+/// Messages kept for a program that does not read, or a host that is away; more keys are left in the terminal.
 const OUTBOX_MAX: usize = 16;
+
+/// Which way the message under way went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Keeper { fence: u64 },
+    Host { id: u64 },
+}
 
 /// Whose the keys are, and what of them is under way.
 #[derive(Debug)]
 pub struct Keys {
     chord: Chord,
     read_only: bool,
+    /// We are the writer, under the newest fence we know.
+    pub writes: bool,
+    fence: u64,
     /// The keeper reads the terminal, under these flags.
     with_keeper: Option<u8>,
-    /// It was asked to give the terminal back.
-    asked_back: bool,
-    /// It said it cannot.
+    /// It may write to the terminal while we sleep.
+    pub keeper_paints: bool,
+    /// So often it was asked to give the keys back and has not answered.
+    backs: u32,
+    /// It said it cannot open the terminal.
     refused: bool,
     outbox: VecDeque<Vec<u8>>,
-    in_flight: bool,
+    in_flight: Option<Way>,
+    /// The first message was sent before: its bytes are its number's.
+    tried: bool,
     retry_at: Option<Instant>,
     stream: u64,
+    /// Messages of the stream that are done; the first in the outbox has the next number.
     seq: u64,
-    fence: u64,
 }
 
 impl Keys {
     /// Nothing typed yet.
-    pub fn new(chord: Chord, read_only: bool, fence: u64) -> Keys {
-        let mut stream = [0; 8];
-        getrandom::fill(&mut stream).expect("the kernel gives random bytes");
+    pub fn new(chord: Chord, read_only: bool, writes: bool, fence: u64) -> Keys {
         Keys {
             chord,
             read_only,
+            writes: writes && !read_only,
+            fence,
             with_keeper: None,
-            asked_back: false,
+            keeper_paints: false,
+            backs: 0,
             refused: false,
             outbox: VecDeque::new(),
-            in_flight: false,
+            in_flight: None,
+            tried: false,
             retry_at: None,
-            stream: u64::from_le_bytes(stream),
+            stream: fresh_stream(),
             seq: 0,
-            fence,
         }
     }
 
@@ -62,71 +81,179 @@ impl Keys {
         self.with_keeper.is_none() && self.outbox.len() < OUTBOX_MAX
     }
 
+    /// The keeper was given them.
+    pub fn is_read_by_keeper(&self) -> bool {
+        self.with_keeper.is_some()
+    }
+
+    /// The keeper does not read them, and no hand-back is on its way.
+    pub fn are_certainly_ours(&self) -> bool {
+        self.with_keeper.is_none() && self.backs == 0
+    }
+
     /// When to try again.
     pub fn retry_in(&self) -> Option<Duration> {
         self.retry_at.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// The keeper has written it.
-    pub fn written(&mut self, seq: u64) {
-        if self.in_flight && seq == self.seq {
-            self.outbox.pop_front();
-            self.in_flight = false;
+    /// What the host says of our writing; false where it is older than what we know.
+    pub fn adopt(&mut self, writes: bool, fence: u64) -> bool {
+        if fence < self.fence {
+            return false;
+        }
+        self.fence = fence;
+        self.writes = writes && !self.read_only;
+        true
+    }
+
+    /// Keys that wait to be sent; those behind a message that was never sent go with it.
+    fn push(&mut self, keys: &[u8]) {
+        for keys in keys.chunks(INPUT_BYTES_MAX) {
+            let open = self.outbox.len() > usize::from(self.tried);
+            match self.outbox.back_mut().filter(|last| open && last.len() + keys.len() <= INPUT_BYTES_MAX) {
+                Some(last) => last.extend_from_slice(keys),
+                None => self.outbox.push_back(keys.to_vec()),
+            }
         }
     }
 
-    /// It was not taken now.
-    pub fn refused(&mut self, seq: u64, fence: u64) {
-        if self.in_flight && seq == self.seq {
-            self.in_flight = false;
-            // The number was not used up: the next attempt takes it again.
-            self.seq -= 1;
-            self.fence = self.fence.max(fence);
-            self.retry_at = Some(Instant::now() + RETRY);
+    fn done(&mut self) {
+        self.seq += 1;
+        self.outbox.pop_front();
+        (self.in_flight, self.tried) = (None, false);
+    }
+
+    fn again(&mut self) {
+        self.in_flight = None;
+        self.retry_at = Some(Instant::now() + RETRY);
+    }
+
+    /// Everything that waits is dropped. What is typed next begins anew: the number may be used up, or be waited for, and one
+    /// that was ever sent must not stand for other bytes.
+    fn drop_all(&mut self) {
+        (self.stream, self.seq) = (fresh_stream(), 0);
+        self.outbox.clear();
+        (self.in_flight, self.tried, self.retry_at) = (None, false, None);
+    }
+
+    /// The keeper has written it.
+    pub fn written(&mut self, stream: u64, seq: u64) {
+        if matches!(self.in_flight, Some(Way::Keeper { .. })) && (stream, seq) == (self.stream, self.seq + 1) {
+            self.done();
         }
+    }
+
+    /// The keeper did not take it; true where that says that we are no longer the writer.
+    fn refused(&mut self, code: u8, fence: u64, stream: u64, seq: u64) -> bool {
+        let Some(Way::Keeper { fence: sent }) = self.in_flight else { return false };
+        if (stream, seq) != (self.stream, self.seq + 1) {
+            return false;
+        }
+        if code == refused::FULL {
+            self.again();
+            return false;
+        }
+        // It was sent under an older fence than we know by now, or the keeper has not heard of ours yet.
+        let outdated = self.writes && (sent < self.fence || fence < self.fence);
+        self.again();
+        if !outdated {
+            self.retry_at = None;
+            self.fence = self.fence.max(fence);
+        }
+        !outdated
     }
 
     /// The keeper cannot open this terminal: keys stay with us.
     pub fn terminal_refused(&mut self) {
         self.refused = true;
-        self.with_keeper = None;
+        (self.with_keeper, self.keeper_paints) = (None, false);
+    }
+
+    /// The host went away, perhaps with a message.
+    pub fn host_gone(&mut self) {
+        if matches!(self.in_flight, Some(Way::Host { .. })) {
+            self.in_flight = None;
+        }
+    }
+
+    /// It is the answer to what we typed.
+    pub fn was_sent_as(&self, id: u64) -> bool {
+        self.in_flight == Some(Way::Host { id })
+    }
+
+    fn may_go_to_keeper(&self) -> bool {
+        let idle = self.outbox.is_empty() && self.in_flight.is_none() && !self.chord.is_open();
+        self.writes && !self.refused && self.backs == 0 && idle
     }
 }
 
+/// A stream's number is random: nobody else's.
+fn fresh_stream() -> u64 {
+    let mut stream = [0; 8];
+    getrandom::fill(&mut stream).expect("the kernel gives random bytes");
+    u64::from_le_bytes(stream)
+}
+
 impl Attached<'_> {
-    /// Lets the keeper read the keys, and paint small output where this terminal answers queries.
+    /// Lets the keeper read the writer's keys, and paint small output where this terminal answers queries.
     pub(super) fn hand_over_keys(&mut self) -> Result<(), AttachError> {
-        let keys = &self.keys;
-        let idle = keys.outbox.is_empty() && !keys.in_flight && !keys.chord.is_open();
-        // A paint that is on its way decides what the keeper may do with the terminal.
-        if keys.read_only || keys.refused || !idle || self.notice_until.is_some() || self.wanted.is_some() {
-            return Ok(());
-        }
-        let Some(path) = self.terminal.path.clone() else { return Ok(()) };
         let paints = self.answers && matches!(self.view, View::Raw(None));
         let flags = TTY_KEYS | if paints { TTY_PAINT } else { 0 };
-        if let Some(given) = self.keys.with_keeper {
-            // Never handed over twice: a hand-back that crosses the second would leave two readers of one terminal.
-            if given != flags && !self.keys.asked_back {
-                self.keys.asked_back = true;
-                self.tell_keeper(|_| ToKeeper::TtyBack)?;
-            }
+        // A paint that is on its way decides what the keeper may do with the terminal.
+        let busy = self.line.needs_terminal() || self.wanted.is_some() || self.duty.stop;
+        if self.keys.with_keeper == Some(flags) || busy || !self.keys.may_go_to_keeper() {
             return Ok(());
         }
+        // Never handed over twice: a hand-back that crosses the second would leave two readers of one terminal.
+        if self.keys.with_keeper.is_some() {
+            return self.ask_keys_back();
+        }
+        let Some(path) = self.terminal.path.clone() else { return Ok(()) };
         let forms = self.keys.chord.forms().to_vec();
         let mut patterns: [&[u8]; PATTERNS_MAX] = [&[]; PATTERNS_MAX];
         for (slot, form) in patterns.iter_mut().zip(&forms) {
             *slot = form;
         }
         self.tell_keeper(|_| ToKeeper::Tty { flags, path: &path, patterns })?;
-        self.keys.with_keeper = Some(flags);
+        (self.keys.with_keeper, self.keys.keeper_paints) = (Some(flags), paints);
         Ok(())
     }
 
-    /// The keeper saw a chord, or may not write: the terminal's keys are ours again.
+    /// Asks the keeper for the terminal; with the keys comes the baton, if it has that.
+    pub(super) fn ask_keys_back(&mut self) -> Result<(), AttachError> {
+        if self.keys.backs > 0 {
+            return Ok(());
+        }
+        self.baton_asked |= !self.baton;
+        self.tty_back()
+    }
+
+    /// Every one of these is answered by a hand-back.
+    pub(super) fn tty_back(&mut self) -> Result<(), AttachError> {
+        self.keys.backs += 1;
+        self.tell_keeper(|_| ToKeeper::TtyBack)
+    }
+
+    /// The keeper was asked, saw a chord, or may not write for us: the terminal's keys are ours again.
     pub(super) fn keys_handed_back(&mut self, bytes: &[u8]) -> Result<(), AttachError> {
-        (self.keys.with_keeper, self.keys.asked_back) = (None, false);
+        self.keys.with_keeper = None;
+        let chord = self.keys.chord.forms().iter().any(|form| bytes.starts_with(form));
+        if !chord && self.keys.backs > 0 {
+            self.keys.backs -= 1;
+        } else if !chord {
+            // Somebody else writes now. Until the host says otherwise the keeper would only hand them back again.
+            self.lost_writing();
+            // A hand-over of ours may be on its way to it still: its keys must be ours before the next one.
+            self.ask_keys_back()?;
+        }
         self.typed(bytes)
+    }
+
+    /// The keeper refused what we typed.
+    pub(super) fn input_refused(&mut self, code: u8, fence: u64, stream: u64, seq: u64) {
+        if self.keys.refused(code, fence, stream, seq) {
+            self.lost_writing();
+        }
     }
 
     /// Reads keys ourselves.
@@ -142,8 +269,9 @@ impl Attached<'_> {
     }
 
     fn typed(&mut self, bytes: &[u8]) -> Result<(), AttachError> {
-        if self.notice_until.take().is_some() {
-            self.wanted.get_or_insert(false);
+        // Whoever does not write learns from the host first whether its keys are taken: the row does not flicker.
+        if !bytes.is_empty() && (self.keys.writes || self.keys.read_only) {
+            self.hide_line();
         }
         for meaning in self.keys.chord.feed(bytes) {
             match meaning {
@@ -151,9 +279,11 @@ impl Attached<'_> {
                     self.end = Some(AttachEnd::Detached);
                     return Ok(());
                 }
+                Meaning::Type(keys) if self.line.prompt.is_some() => self.prompt_typed(&keys),
                 Meaning::Type(_) if self.keys.read_only => {}
-                Meaning::Type(keys) => self.keys.outbox.push_back(keys),
-                Meaning::Help | Meaning::Nothing => self.show_help(),
+                Meaning::Type(keys) if self.keys.writes => self.keys.push(&keys),
+                Meaning::Type(keys) => self.keys.push(&without_reports(&keys, !self.answers)),
+                act => self.chord_pressed(&act),
             }
         }
         self.retry_keys()
@@ -162,29 +292,127 @@ impl Attached<'_> {
     /// Sends the next keys if it is their time, and gives the terminal back to the keeper when all are sent.
     pub(super) fn retry_keys(&mut self) -> Result<(), AttachError> {
         let keys = &mut self.keys;
-        if keys.in_flight || keys.retry_at.is_some_and(|at| at > Instant::now()) {
+        if keys.in_flight.is_some() || keys.retry_at.is_some_and(|at| at > Instant::now()) {
             return Ok(());
         }
         keys.retry_at = None;
-        let Some(bytes) = keys.outbox.front().cloned() else {
+        let Some(bytes) = keys.outbox.front() else {
             return self.hand_over_keys();
         };
-        keys.seq += 1;
-        keys.in_flight = true;
-        let (fence, stream, seq) = (keys.fence, keys.stream, keys.seq);
-        self.tell_keeper(|_| ToKeeper::Input { fence, stream, seq, bytes: &bytes })
+        let (stream, seq, fence) = (keys.stream, keys.seq + 1, keys.fence);
+        if keys.writes {
+            let bytes = bytes.clone();
+            (keys.in_flight, keys.tried) = (Some(Way::Keeper { fence }), true);
+            return self.tell_keeper(|_| ToKeeper::Input { fence, stream, seq, bytes: &bytes });
+        }
+        // Without a host they wait, and until it has said as whom we go on.
+        let Some(host) = self.host.as_mut().filter(|_| self.resume_asked.is_none()) else { return Ok(()) };
+        let params = SendParams { session: self.session.clone(), stream, seq, client: Some(self.client), fence: None };
+        keys.tried = true;
+        match host.ask::<op::Send>(&params, bytes) {
+            Ok(id) => keys.in_flight = Some(Way::Host { id }),
+            Err(_) => {
+                self.host_is_gone();
+            }
+        }
+        Ok(())
     }
 
-    fn show_help(&mut self) {
-        let detach = char::from(self.options.detach_key);
-        let chord = char::from(self.options.chord + 64);
-        let text = format!(
-            " holdfast: Ctrl-{chord} {detach} detaches · Ctrl-{chord} twice types one · Ctrl-{chord} ? this line "
-        );
-        let text: String = text.chars().take(usize::from(self.size.cols())).collect();
-        let line = format!("\x1b7\x1b[{};1H\x1b[0;7m{text}\x1b[0m\x1b[K\x1b8", self.size.rows());
-        if self.terminal.write(line.as_bytes()).is_ok() {
-            self.notice_until = Some(Instant::now() + NOTICE);
+    /// What the host says to what we typed.
+    pub(super) fn sent(&mut self, result: Result<Value, Fault>) -> Result<(), AttachError> {
+        match result {
+            Ok(value) => {
+                self.keys.done();
+                self.hide_line();
+                // Typed by this client, so it is the writer, unless something newer was heard.
+                match serde_json::from_value::<SendAnswer>(value) {
+                    Ok(answer) => self.told_writes(true, answer.fence.0),
+                    Err(_) => Ok(()),
+                }
+            }
+            Err(fault) if fault.code == Code::Busy => {
+                self.keys.again();
+                Ok(())
+            }
+            Err(fault) => {
+                self.keys.drop_all();
+                self.keys_refused(&fault);
+                Ok(())
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(writes: bool) -> Keys {
+        Keys::new(Chord::new(0x1c, b'd'), false, writes, 5)
+    }
+
+    fn direct(keys: &mut Keys) -> u64 {
+        (keys.in_flight, keys.tried) = (Some(Way::Keeper { fence: keys.fence }), true);
+        keys.seq + 1
+    }
+
+    #[test]
+    fn what_was_sent_keeps_its_bytes_and_what_waits_is_gathered() {
+        let mut keys = keys(false);
+        keys.push(b"a");
+        keys.push(b"b");
+        keys.tried = true;
+        keys.push(b"c");
+        keys.push(b"d");
+        assert_eq!(keys.outbox, [b"ab".to_vec(), b"cd".to_vec()]);
+        keys.push(&[b'x'; INPUT_BYTES_MAX]);
+        assert_eq!(keys.outbox.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, INPUT_BYTES_MAX]);
+        for _ in 0..2 * OUTBOX_MAX {
+            keys.push(&[b'x'; INPUT_BYTES_MAX]);
+        }
+        assert!(!keys.are_ours(), "no more is read");
+    }
+
+    #[test]
+    fn a_refusal_under_the_newest_fence_ends_our_writing_and_the_number_is_used_again() {
+        let mut keys = keys(true);
+        keys.push(b"a");
+        let (stream, seq) = (keys.stream, direct(&mut keys));
+        assert!(!keys.refused(refused::STALE, 6, stream, seq + 1), "another message's");
+        assert!(!keys.refused(refused::FULL, 5, stream, seq));
+        direct(&mut keys);
+        assert!(keys.refused(refused::STALE, 6, stream, seq));
+        assert_eq!((keys.seq + 1, keys.outbox.len(), keys.in_flight), (seq, 1, None));
+    }
+
+    #[test]
+    fn a_refusal_that_crossed_a_newer_word_of_the_host_is_only_tried_again() {
+        let mut keys = keys(true);
+        keys.push(b"a");
+        let (stream, seq) = (keys.stream, direct(&mut keys));
+        assert!(keys.adopt(true, 7));
+        assert!(!keys.refused(refused::STALE, 7, stream, seq), "sent under 5, 7 is ours");
+        direct(&mut keys);
+        assert!(!keys.refused(refused::STALE, 6, stream, seq), "the keeper has not heard of 7");
+        assert!(!keys.adopt(false, 6) && keys.writes, "an older word counts for nothing");
+    }
+
+    #[test]
+    fn a_dropped_messages_number_never_stands_for_other_bytes() {
+        let mut keys = keys(false);
+        let stream = keys.stream;
+        keys.push(b"a");
+        keys.tried = true;
+        keys.drop_all();
+        assert_eq!((keys.seq, keys.outbox.len(), keys.tried), (0, 0, false));
+        assert_ne!(keys.stream, stream);
+    }
+
+    #[test]
+    fn who_only_watches_never_writes() {
+        let mut keys = Keys::new(Chord::new(0x1c, b'd'), true, true, 5);
+        assert!(!keys.writes);
+        keys.adopt(true, 6);
+        assert!(!keys.writes);
     }
 }

@@ -2,19 +2,27 @@
 //!
 //! The host paints and admits; from then on the terminal follows the ring file and its keeper by itself, so that a host
 //! that dies takes nothing away. A terminal of the session's size gets the output as it is; one of another size is drawn
-//! from a screen of our own. Keys are read by the keeper from the terminal itself where that is possible.
+//! from a screen of our own. The terminal that has the turn writes: the keeper reads its keys from the terminal itself where
+//! that is possible. Every other one asks the host with each key.
 
 mod chord;
+mod duty;
 mod host;
 mod keeper;
 mod keys;
+mod line;
+mod notice;
 mod output;
 mod paint;
+mod prompt;
 mod relink;
+mod reports;
 mod run;
 mod terminal;
+mod turns;
 
 use crate::connection::{CallError, Connection};
+use crate::identity::Identity;
 use holdfast_types::{Exit, Home};
 use std::path::PathBuf;
 
@@ -35,6 +43,8 @@ pub struct AttachOptions {
     pub home: Home,
     /// The program that starts it.
     pub program: PathBuf,
+    /// Who attaches.
+    pub who: Identity,
 }
 
 /// How it ended.

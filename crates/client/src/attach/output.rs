@@ -65,7 +65,15 @@ impl Attached<'_> {
         if self.wanted.is_some() {
             return Ok(false);
         }
-        let limit = self.resizes.front().map_or(COPY_BYTES as u64, |(at, _)| at - self.position);
+        let mut limit = self.resizes.front().map_or(COPY_BYTES as u64, |(at, _)| at - self.position);
+        if let Some(from) = self.duty.begin {
+            self.begin_answering();
+            if self.wanted.is_some() {
+                return Ok(false);
+            }
+            // Filtered up to exactly there.
+            limit = limit.min(from.checked_sub(self.position).filter(|left| *left > 0).unwrap_or(limit));
+        }
         let wanted = (limit as usize).min(COPY_BYTES);
         // Taken out and put back: made once, a fresh one would be filled with zeros for every copy.
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -86,6 +94,8 @@ impl Attached<'_> {
         self.buffer = buffer;
         self.draw(count == 0)?;
         if count == 0 {
+            self.renew_line();
+            self.keep_keeper_from_painting()?;
             self.baton = false;
             self.acked = self.position;
             self.tell_keeper(|position| ToKeeper::Sleep { position, wake_at: position + 1 })?;

@@ -49,7 +49,7 @@ impl Attached<'_> {
             return Ok(());
         }
         self.baton_asked = true;
-        self.tell_keeper(|_| ToKeeper::TtyBack)
+        self.tty_back()
     }
 
     /// The paint has come.
@@ -68,7 +68,8 @@ impl Attached<'_> {
             self.wanted = wanted.or(Some(false));
             return Ok(());
         }
-        let left = self.position;
+        // What we were told to answer and have filtered out is the host's.
+        let left = if self.answers { self.duty.begin.take() } else { None }.unwrap_or(self.position);
         self.position = painted.offset;
         self.acked = painted.offset;
         self.resizes.retain(|(at, _)| *at > painted.offset);
@@ -90,8 +91,15 @@ impl Attached<'_> {
     fn take_view(&mut self, painted: &Painted, bytes: &[u8], mut out: Vec<u8>) -> Result<(), AttachError> {
         match painted.form {
             Form::Repaint => {
-                out.extend_from_slice(bytes);
-                self.view = View::Raw((!self.answers).then(QueryFilter::new));
+                if self.answers {
+                    out.extend_from_slice(bytes);
+                    self.view = View::Raw(None);
+                } else {
+                    // The paint may end within a query: its beginning is held back with its end.
+                    let mut filter = QueryFilter::new();
+                    filter.feed(bytes, &mut out);
+                    self.view = View::Raw(Some(filter));
+                }
                 self.last_byte = b' ';
             }
             Form::Keyframe => {
@@ -113,7 +121,7 @@ impl Attached<'_> {
         self.session_size = painted.size;
         out.extend_from_slice(SYNC_OFF);
         self.put(&out);
-        self.notice_until = None;
+        self.line.painted_over();
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Finding the host again after it went away, beside the terminal's loop.
 
 use crate::connection::Connection;
+use crate::identity::Identity;
 use crate::start::connect_or_start;
 use holdfast_types::Home;
 use std::io::Write;
@@ -22,12 +23,12 @@ pub struct Relink {
 
 impl Relink {
     /// Starts searching; the host is started where there is none.
-    pub fn start(home: Home, program: PathBuf) -> std::io::Result<Relink> {
+    pub fn start(home: Home, program: PathBuf, who: Identity) -> std::io::Result<Relink> {
         let (bell, mut ring) = UnixStream::pair()?;
         let (sender, found) = channel();
         std::thread::Builder::new().name("relink".into()).spawn(move || {
             loop {
-                if let Ok(connection) = connect_or_start(&home, &program) {
+                if let Ok(connection) = connect_or_start(&home, &program, &who) {
                     // Nobody listens any more once the terminal has been let go.
                     let _ = sender.send(connection);
                     let _ = ring.write_all(b"!");

@@ -1,17 +1,20 @@
 //! The attached terminal's loop.
 
 use super::chord::Chord;
+use super::duty::Duty;
 use super::host::attach_params;
 use super::keeper::Keeper;
 use super::keys::Keys;
+use super::line::Line;
 use super::output::View;
 use super::relink::Relink;
 use super::terminal::Terminal;
+use super::turns::Turns;
 use super::{AttachEnd, AttachError, AttachOptions, failed};
 use crate::connection::Connection;
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FRAME_BYTES_MAX, FromKeeper, ToKeeper, refused};
 use holdfast_abi::ring::{Ring, STATE_ENDED};
-use holdfast_types::{Exit, Size};
+use holdfast_types::{Exit, SessionId, Size};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{AttachAnswer, WaitParams};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -22,7 +25,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a host may take to notice that a keeper has ended.
 const ENDING_MS: u64 = 2_000;
@@ -37,6 +40,7 @@ pub struct Attached<'a> {
     pub(super) relink: Option<Relink>,
     /// The session's id: its name may change.
     pub(super) session: String,
+    pub(super) session_id: SessionId,
     pub(super) client: u32,
     /// Our terminal's size and the session's.
     pub(super) size: Size,
@@ -51,6 +55,7 @@ pub struct Attached<'a> {
     pub(super) baton_asked: bool,
     pub(super) view: View,
     pub(super) answers: bool,
+    pub(super) duty: Duty,
     /// A paint is needed, with history or without; output waits for it.
     pub(super) wanted: Option<bool>,
     pub(super) paint_asked: Option<u64>,
@@ -59,7 +64,8 @@ pub struct Attached<'a> {
     pub(super) update_asked: Option<u64>,
     pub(super) resume_asked: Option<u64>,
     pub(super) keys: Keys,
-    pub(super) notice_until: Option<Instant>,
+    pub(super) turns: Turns,
+    pub(super) line: Line,
     pub(super) last_byte: u8,
     /// Where output is copied to on its way to the terminal.
     pub(super) buffer: Vec<u8>,
@@ -118,9 +124,11 @@ impl<'a> Attached<'a> {
             Ok(keeper) => keeper,
             Err(error) => return ended_meanwhile(&mut host, &answer, error),
         };
+        let chord = Chord::new(options.chord, options.detach_key);
         let mut attached = Attached {
             options,
             session: answer.session.id.to_string(),
+            session_id: answer.session.id,
             client: answer.client,
             size,
             session_size: answer.painted.size,
@@ -131,13 +139,15 @@ impl<'a> Attached<'a> {
             baton_asked: false,
             view: View::Raw(None),
             answers: answer.answers,
+            duty: Duty::default(),
             wanted: (answer.has_history && options.history).then_some(true),
             paint_asked: None,
             paint_answers: false,
             update_asked: None,
             resume_asked: None,
-            keys: Keys::new(Chord::new(options.chord, options.detach_key), options.read_only, answer.fence),
-            notice_until: None,
+            keys: Keys::new(chord, options.read_only, answer.writes, answer.fence.0),
+            turns: Turns::default(),
+            line: Line::default(),
             last_byte: b'\n',
             buffer: Vec::new(),
             over: None,
@@ -150,6 +160,7 @@ impl<'a> Attached<'a> {
             keeper,
             ring,
         };
+        attached.turns.known.saw(&answer.session.turn, &options.who.actor().handle);
         attached.first_paint(&answer.painted, &bytes)?;
         attached.tell_keeper(|position| ToKeeper::Follow { position, flags: FOLLOW_HOLDS })?;
         Ok(Begun::Attached(Box::new(attached)))
@@ -158,6 +169,9 @@ impl<'a> Attached<'a> {
     /// Until it is detached or the session ends.
     pub fn run(mut self) -> Result<AttachEnd, AttachError> {
         let ran = self.cycle();
+        if let Ok(AttachEnd::Detached | AttachEnd::HungUp) = ran {
+            self.leave();
+        }
         // The keeper must not read or write the terminal once it is the shell's again.
         let Attached { keeper, terminal, last_byte, view, .. } = self;
         drop(keeper);
@@ -234,7 +248,7 @@ impl<'a> Attached<'a> {
     }
 
     fn next_due(&self) -> Option<Duration> {
-        let notice = self.notice_until.map(|at| at.saturating_duration_since(Instant::now()));
+        let notice = self.line.goes_in().filter(|_| self.host.is_some() && self.wanted.is_none());
         [notice, self.keys.retry_in(), self.view.next_draw()].into_iter().flatten().min()
     }
 
@@ -261,10 +275,9 @@ impl<'a> Attached<'a> {
         if ready.relink {
             self.host_is_back();
         }
-        if self.notice_until.is_some_and(|at| at <= Instant::now()) {
-            self.notice_until = None;
-            self.wanted.get_or_insert(false);
-        }
+        self.settle_duty()?;
+        self.show_line()?;
+        self.quiet_keeper()?;
         self.retry_keys()
     }
 
@@ -297,9 +310,9 @@ impl<'a> Attached<'a> {
                 self.acked = self.position;
             }
             FromKeeper::Keys { bytes } => self.keys_handed_back(bytes)?,
-            FromKeeper::Written { seq, .. } => self.keys.written(seq),
+            FromKeeper::Written { stream, seq, .. } => self.keys.written(stream, seq),
             FromKeeper::Refused { code: refused::TTY, .. } => self.keys.terminal_refused(),
-            FromKeeper::Refused { fence, seq, .. } => self.keys.refused(seq, fence),
+            FromKeeper::Refused { code, fence, stream, seq } => self.input_refused(code, fence, stream, seq),
             FromKeeper::Resized { head, cols, rows } => {
                 self.resizes.push_back((head, Size::clamped(cols, rows)));
                 // The keeper would go on painting for the old size.

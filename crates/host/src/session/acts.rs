@@ -1,12 +1,16 @@
 //! Acting on a session: typing, renaming, detaching, ending, waiting for its end.
 
+use super::decide::{event, fault};
 use super::{Session, Typed};
 use holdfast_abi::protocol::{INPUT_BYTES_MAX, ToKeeper, refused};
-use holdfast_types::SessionName;
+use holdfast_authority::{Ask, Burst, Caller, Input, Keys, OperatorId, Refusal, Reply};
+use holdfast_types::{Actor, Fence, Proof};
 use holdfast_wire::params::{
-    DetachParams, DetachedEvent, EndParams, Life, SendAnswer, SendParams, WaitAnswer, WaitParams,
+    DetachParams, DetachedEvent, EndParams, Life, RenameParams, ResizeParams, SendAnswer, SendParams, WaitAnswer,
+    WaitParams,
 };
-use holdfast_wire::{Body, Code, Fault, Message};
+use holdfast_wire::turns::{LeaveParams, SignalParams};
+use holdfast_wire::{Code, Fault};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -20,86 +24,177 @@ const ROOM_WAIT: Duration = Duration::from_secs(5);
 const DETACH_WAIT: Duration = Duration::from_millis(1000);
 /// What a keeper needs beyond the grace to see the whole tree dead.
 const END_WAIT: Duration = Duration::from_secs(10);
+/// Streams remembered as typing through this host; beyond it, one more question to the keeper is the price.
+const STREAMS_MAX: usize = 1024;
+/// Linux's `ICANON` and `ECHO` among a terminal's local flags: lines are edited by the terminal, and shown.
+const ICANON: u32 = 0o2;
+const ECHO: u32 = 0o10;
+
+/// Bytes that one number of a stream stands for.
+#[derive(Debug, Clone, Copy)]
+struct Piece<'a> {
+    stream: u64,
+    seq: u64,
+    bytes: &'a [u8],
+}
 
 impl Session {
     /// Types bytes into the session, exactly once per stream and seq.
-    pub async fn send(&self, params: &SendParams, bytes: &[u8]) -> Result<SendAnswer, Fault> {
+    pub async fn send(&self, params: &SendParams, bytes: &[u8], actor: &Actor) -> Result<SendAnswer, Fault> {
         self.running().await?;
-        let mut answer = SendAnswer { at: 0, written: true };
+        let by = self.caller(actor, params.client);
+        let mut answer = SendAnswer { at: 0, written: true, fence: self.fence() };
+        let mut fence = params.fence;
         for (n, chunk) in bytes.chunks(INPUT_BYTES_MAX).enumerate() {
-            answer = self.send_chunk(params.stream, params.seq + n as u64, chunk).await?;
+            let piece = Piece { stream: params.stream, seq: params.seq + n as u64, bytes: chunk };
+            answer = self.send_piece(&by, fence, piece).await?;
+            // All of it in one turn: what somebody wrote in between must not stand in the middle.
+            fence = Some(answer.fence);
         }
         Ok(answer)
     }
 
-    async fn send_chunk(&self, stream: u64, seq: u64, bytes: &[u8]) -> Result<SendAnswer, Fault> {
+    async fn send_piece(&self, by: &Caller, believed: Option<Fence>, piece: Piece<'_>) -> Result<SendAnswer, Fault> {
         let room_until = Instant::now() + ROOM_WAIT;
+        if let Some(at) = self.written_before(piece).await? {
+            return Ok(SendAnswer { at, written: true, fence: self.fence() });
+        }
+        let mut fence = self.allow_typing(by, believed, piece.bytes).await?;
         loop {
-            let link = self.running().await?;
-            let (done, typed) = oneshot::channel();
-            let fence = {
-                let mut state = self.state.borrow_mut();
-                state.typed.insert((stream, seq), done);
-                state.fence.0
-            };
-            link.send(ToKeeper::Input { fence, stream, seq, bytes }).map_err(|e| self.keeper_failed(&e))?;
-            match tokio::time::timeout(WRITTEN_WAIT, typed).await {
-                Ok(Ok(Typed::Written(at))) => return Ok(SendAnswer { at, written: true }),
-                Ok(Ok(Typed::Refused(refused::FULL))) if Instant::now() < room_until => {
+            match self.type_once(fence, piece).await? {
+                Some(Typed::Written(at)) => return Ok(SendAnswer { at, written: true, fence }),
+                Some(Typed::Refused(refused::FULL)) if Instant::now() < room_until => {
                     // The log or the queue has no room: make some, then try the same seq again.
-                    self.drain_log(&link).map_err(|e| self.keeper_failed(&e))?;
+                    self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
-                Ok(Ok(Typed::Refused(refused::STALE | refused::WRITER))) if Instant::now() < room_until => {}
-                Ok(Ok(Typed::Refused(code))) => {
+                // The turn changed on the way. It is still this actor's at another terminal, or the bytes die here: they must
+                // not stand behind what somebody else wrote meanwhile.
+                Some(Typed::Refused(refused::STALE)) if Instant::now() < room_until && self.holds(&by.actor) => {
+                    fence = self.allow_typing(by, believed, piece.bytes).await?;
+                }
+                Some(Typed::Refused(refused::STALE)) => {
+                    return Err(fault(&Refusal::FenceStale { newest: self.fence() }));
+                }
+                Some(Typed::Refused(code)) => {
                     return Err(Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name()))
                         .hint("its program does not read; try again, or interrupt it with --key C-c"));
                 }
-                Ok(Err(_)) => {
-                    self.running().await?;
-                    return Err(
-                        Fault::new(Code::Busy, "the keeper went away while typing").hint("send the same seq again")
-                    );
-                }
-                Err(_) => {
-                    self.state.borrow_mut().typed.remove(&(stream, seq));
+                None => {
                     let at = self.state.borrow().ring.as_ref().map_or(0, holdfast_abi::ring::Ring::head);
-                    return Ok(SendAnswer { at, written: false });
+                    return Ok(SendAnswer { at, written: false, fence });
                 }
             }
         }
     }
 
+    /// Asks the authority, and records what will be typed; its length only, where the terminal does not show it.
+    async fn allow_typing(&self, by: &Caller, fence: Option<Fence>, bytes: &[u8]) -> Result<Fence, Fault> {
+        let probed = self.probe().await?;
+        let hidden = probed.is_none_or(|probed| probed.lflag & ECHO == 0 && probed.lflag & ICANON != 0);
+        let at = self.state.borrow().ring.as_ref().map_or(0, holdfast_abi::ring::Ring::head);
+        let keys = (!hidden).then(|| Keys(bytes.to_vec()));
+        let burst = Burst { from: at, to: at, len: bytes.len() as u64, keys };
+        match self.decide(Input::Typed { by: by.clone(), fence, burst })?.reply {
+            Reply::Turn { fence } => Ok(fence),
+            Reply::Done | Reply::Waiting { .. } | Reply::Granted(_) | Reply::Revoked(_) => Ok(self.fence()),
+        }
+    }
+
+    /// Hands bytes to the keeper; nothing while the program does not read.
+    async fn type_once(&self, fence: Fence, piece: Piece<'_>) -> Result<Option<Typed>, Fault> {
+        let Piece { stream, seq, bytes } = piece;
+        let link = self.running().await?;
+        let (done, typed) = oneshot::channel();
+        self.state.borrow_mut().typed.insert((stream, seq), done);
+        link.send(ToKeeper::Input { fence: fence.0, stream, seq, bytes }).map_err(|e| self.keeper_failed(&e))?;
+        match tokio::time::timeout(WRITTEN_WAIT, typed).await {
+            Ok(Ok(typed)) => Ok(Some(typed)),
+            Ok(Err(_)) => {
+                self.running().await?;
+                Err(Fault::new(Code::Busy, "the keeper went away while typing").hint("send the same seq again"))
+            }
+            Err(_) => {
+                self.state.borrow_mut().typed.remove(&(stream, seq));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether this was typed, and so recorded, before: it is sent again, or went through the last host.
+    async fn written_before(&self, piece: Piece<'_>) -> Result<Option<u64>, Fault> {
+        {
+            let mut state = self.state.borrow_mut();
+            if state.streams.len() >= STREAMS_MAX {
+                state.streams.clear();
+            }
+            let last = state.streams.get(&piece.stream).copied();
+            let is_new = last.is_none_or(|last| piece.seq > last);
+            state.streams.insert(piece.stream, piece.seq.max(last.unwrap_or(0)));
+            // A number that is new here may have been typed through the last host, if there was one.
+            if is_new && (last.is_some() || state.authority.state().restarts() == 0) {
+                return Ok(None);
+            }
+        }
+        // Under a fence that never was nothing is written; what was written is told whatever the fence.
+        match self.type_once(Fence(u64::MAX), Piece { bytes: b"", ..piece }).await? {
+            Some(Typed::Written(at)) => Ok(Some(at)),
+            Some(Typed::Refused(_)) => Ok(None),
+            // It waits for a program that does not read: that is all that is known.
+            None => {
+                self.state.borrow_mut().streams.remove(&piece.stream);
+                Err(Fault::new(Code::Busy, format!("{} does not read what was typed before", self.name()))
+                    .hint("send the same seq again"))
+            }
+        }
+    }
+
     /// Gives it another name; the caller has checked that the name is free.
-    pub fn rename(&self, name: SessionName) -> Result<(), Fault> {
+    pub fn rename(&self, params: &RenameParams, actor: &Actor) -> Result<(), Fault> {
+        self.ask(actor, None, Ask::Rename { name: params.name.clone() }, params.proof)?;
         let mut state = self.state.borrow_mut();
         let mut spec = state.spec.clone();
-        spec.name = name;
+        spec.name = params.name.clone();
         spec.save(&self.dir)
             .map_err(|error| Fault::new(Code::Internal, format!("the new name could not be saved: {error}")))?;
         state.spec = spec;
         Ok(())
     }
 
+    /// Gives the terminal another size.
+    pub async fn resize_asked(&self, params: &ResizeParams, actor: &Actor) -> Result<(), Fault> {
+        self.running().await?;
+        self.ask(actor, None, Ask::Resize { size: params.size }, params.proof)?;
+        self.resize(params.size).await
+    }
+
+    /// Sends a signal.
+    pub async fn signal(&self, params: &SignalParams, actor: &Actor) -> Result<(), Fault> {
+        let link = self.running().await?;
+        if !(1..=64).contains(&params.number) || params.target > 2 {
+            return Err(Fault::new(Code::BadRequest, "signals are 1 to 64, targets 0 to 2"));
+        }
+        let SignalParams { number, target, proof, .. } = *params;
+        self.ask(actor, None, Ask::Signal { number, target }, proof)?;
+        let fence = self.fence().0;
+        link.send(ToKeeper::Signal { fence, target, number }).map_err(|e| self.keeper_failed(&e))
+    }
+
     /// Tells clients to let go of their terminals; gives their numbers.
-    pub fn detach(self: &Rc<Self>, params: &DetachParams) -> Result<Vec<u32>, Fault> {
-        let mut detached = Vec::new();
+    pub fn detach(self: &Rc<Self>, params: &DetachParams, actor: &Actor) -> Result<Vec<u32>, Fault> {
+        let known: Vec<u32> = self.state.borrow().clients.iter().map(|client| client.id).collect();
+        if let Some(stranger) = params.clients.iter().find(|id| !known.contains(id)) {
+            return Err(Fault::new(Code::NotFound, format!("no client {stranger} is attached to {}", self.name()))
+                .hint(format!("see who is: holdfast info {}", self.name())));
+        }
+        let operators = params.clients.iter().map(|id| OperatorId(*id)).collect();
+        self.ask(actor, None, Ask::Detach { operators }, params.proof)?;
         let mut connections = Vec::new();
-        for client in self.state.borrow().clients.iter() {
-            if params.client.is_some_and(|only| only != client.id) {
-                continue;
-            }
-            detached.push(client.id);
+        for client in self.state.borrow().clients.iter().filter(|client| params.clients.contains(&client.id)) {
             connections.extend(client.connection);
             if let Some((_, events)) = &client.peer {
-                let params =
-                    serde_json::to_value(DetachedEvent { client: client.id }).expect("numbers always serialise");
-                let _ = events.send(Message::plain(Body::Event { method: "detached".into(), params }));
+                let _ = events.send(event("detached", &DetachedEvent { client: client.id }));
             }
-        }
-        if let (Some(only), true) = (params.client, detached.is_empty()) {
-            return Err(Fault::new(Code::NotFound, format!("no client {only} is attached to {}", self.name()))
-                .hint(format!("see who is: holdfast info {}", self.name())));
         }
         let session = Rc::clone(self);
         tokio::task::spawn_local(async move {
@@ -110,18 +205,65 @@ impl Session {
                 }
             }
         });
-        Ok(detached)
+        Ok(params.clients.clone())
+    }
+
+    /// An operator lets go by itself: what it held is free.
+    pub fn leave(&self, params: &LeaveParams, actor: &Actor) -> Result<(), Fault> {
+        self.own_client(params.client, actor)?;
+        self.decide(Input::Left { operator: OperatorId(params.client) })?;
+        self.metrics.detached();
+        Ok(())
     }
 
     /// Ends the whole tree and waits until it is gone.
-    pub async fn end(&self, params: &EndParams) -> Result<(), Fault> {
+    pub async fn end(&self, params: &EndParams, actor: &Actor) -> Result<(), Fault> {
         let link = self.running().await?;
-        link.send(ToKeeper::End { grace_ms: params.grace_ms }).map_err(|e| self.keeper_failed(&e))?;
-        let limit = Duration::from_millis(u64::from(params.grace_ms)) + END_WAIT;
+        self.ask(actor, None, Ask::End { grace_ms: params.grace_ms }, params.proof)?;
+        // What stands still hears no HUP, and must not go on for it.
+        let frozen = self.state.borrow().authority.state().frozen().is_some();
+        let grace_ms = if frozen { 0 } else { params.grace_ms };
+        link.send(ToKeeper::End { grace_ms }).map_err(|e| self.keeper_failed(&e))?;
+        let limit = Duration::from_millis(u64::from(grace_ms)) + END_WAIT;
         self.until(Some(limit), || (!self.is_live()).then_some(())).await.ok_or_else(|| {
             Fault::new(Code::Busy, format!("{} has processes that do not die", self.name()))
                 .hint("they may be another user's, or stuck in the kernel: see `ps`")
         })
+    }
+
+    /// Decides about something an actor asks for; its signature must fit it.
+    pub(super) fn ask(
+        &self,
+        actor: &Actor,
+        client: Option<u32>,
+        ask: Ask,
+        proof: Option<Proof>,
+    ) -> Result<super::decide::Decided, Fault> {
+        if let Some(proof) = &proof {
+            holdfast_authority::proof::verify_act(actor.id, self.id, &ask, proof)
+                .map_err(|error| Fault::new(Code::BadProof, format!("{}: {error}", ask.word())))?;
+            let taken = self.proofs.borrow_mut().take(proof.nonce, crate::now_ms());
+            taken.map_err(|stale| Fault::new(Code::BadProof, format!("{}: {stale}", ask.word())))?;
+        }
+        self.decide(Input::Asked { by: self.caller(actor, client), ask, proof })
+    }
+
+    fn holds(&self, actor: &Actor) -> bool {
+        self.state.borrow().authority.state().turn().hold().is_some_and(|hold| hold.by.id == actor.id)
+    }
+
+    pub(super) fn caller(&self, actor: &Actor, client: Option<u32>) -> Caller {
+        Caller { actor: actor.clone(), operator: client.map(OperatorId) }
+    }
+
+    /// A client speaks for its own actor only.
+    pub(super) fn own_client(&self, client: u32, actor: &Actor) -> Result<(), Fault> {
+        let own = self.state.borrow().clients.iter().any(|c| c.id == client && c.actor.as_ref() == Some(actor));
+        if own {
+            Ok(())
+        } else {
+            Err(Fault::new(Code::NotAttached, format!("no client {client} of yours is attached")))
+        }
     }
 
     /// Waits until the command has ended.
@@ -162,9 +304,9 @@ impl Session {
                 state.timers.rearm = Some(Instant::now());
             }
         }
-        if !never_joined.is_empty() {
-            self.nudge.notify_one();
-            self.appoint();
+        for id in never_joined {
+            // Those who said that they leave are gone already.
+            let _ = self.decide(Input::CutOff { operator: OperatorId(id) });
         }
     }
 }

@@ -4,17 +4,16 @@
 //! next byte; otherwise only when a quarter of the ring is unseen. After a large wake we look away for a few milliseconds,
 //! so that a flood is taken in large bites.
 
-use super::{Session, State, Typed, read_log};
+use super::decide::event;
+use super::{Probed, Session, Typed};
 use crate::clients::Client;
 use crate::link::{Link, LinkError};
-use holdfast_abi::protocol::{
-    FOLLOW_HOLDS, FOLLOW_SCREEN, FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX, ToKeeper, WRITER_ANY,
-};
+use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX, ToKeeper};
 use holdfast_abi::ring::RingError;
+use holdfast_authority::{Input, OperatorId};
 use holdfast_screen::Reply;
-use holdfast_types::{Fence, Offset, Size};
+use holdfast_types::{Offset, Size};
 use holdfast_wire::params::{AnswerEvent, Life};
-use holdfast_wire::{Body, Message};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -26,8 +25,8 @@ const FLOOD_PAUSE: Duration = Duration::from_millis(6);
 const FLOOD_BYTES: u64 = 8 * 1024;
 /// A screen nobody looked at and nothing changed for this long goes to disk.
 const REST_AFTER: Duration = Duration::from_millis(150);
-/// How long what was typed may wait in the keeper's log while nobody else is attached.
-const DRAIN_AFTER: Duration = Duration::from_millis(200);
+/// How long what was typed may wait in the keeper's log, at first.
+pub(super) const DRAIN_AFTER: Duration = Duration::from_millis(200);
 /// The screen is at most this far behind, however large the ring: a look must not take long.
 const BEHIND_BYTES_MAX: u64 = 1024 * 1024;
 /// How long a keeper may take from its first breath to its ring, on a machine that is very busy.
@@ -138,10 +137,9 @@ async fn serve(session: &Rc<Session>, link: &Rc<Link>) -> io::Result<()> {
 impl Session {
     fn begin(&self, link: &Link) -> io::Result<()> {
         let mut state = self.state.borrow_mut();
-        // Until turns exist, every admitted client writes under the one fence.
-        state.fence = Fence(state.fence.0.max(1));
-        link.send(ToKeeper::Writer { fence: state.fence.0, connection: WRITER_ANY })?;
-        link.send(ToKeeper::Drained { position: state.log_seen })?;
+        link.send(ToKeeper::Drained { position: state.authority.state().logged() })?;
+        // Its answer comes behind the names of all who are there.
+        link.send(ToKeeper::Probe)?;
         link.send(ToKeeper::Follow { position: state.picture.saved(), flags: FOLLOW_HOLDS | FOLLOW_SCREEN })?;
         state.timers.rearm = Some(Instant::now());
         Ok(())
@@ -172,9 +170,8 @@ impl Session {
                 self.changed.notify_waiters();
             }
             FromKeeper::Written { stream, seq, head } => self.answer_typed(stream, seq, Typed::Written(head)),
-            FromKeeper::Refused { code, fence, stream, seq } => {
+            FromKeeper::Refused { code, stream, seq, .. } => {
                 let mut state = self.state.borrow_mut();
-                state.fence = Fence(state.fence.0.max(fence));
                 if stream == state.reply_stream {
                     // A program that asks and does not read loses answers; the keeper lets none overtake a refused one,
                     // so later ones go another way.
@@ -190,18 +187,28 @@ impl Session {
                 state.timers.rest = Some(Instant::now() + REST_AFTER);
                 state.timers.rearm = Some(Instant::now());
                 drop(state);
+                self.appoint();
                 self.changed.notify_waiters();
             }
             FromKeeper::Joined { connection, pid, token, rights } => self.joined(connection, pid, token, rights),
             FromKeeper::Left { connection, acked } => self.left(link, connection, acked)?,
             FromKeeper::Logged { .. } => {
-                let mut state = self.state.borrow_mut();
-                let pause = if state.clients.count() > 1 { Duration::ZERO } else { DRAIN_AFTER };
-                state.timers.drain.get_or_insert(Instant::now() + pause);
+                self.state.borrow_mut().timers.drain.get_or_insert(Instant::now() + DRAIN_AFTER);
             }
             // The end follows; the ring's header has it all.
             FromKeeper::Exited { .. } => {}
-            FromKeeper::Welcome(_) | FromKeeper::Keys { .. } | FromKeeper::Probed { .. } => {}
+            // The first one is for us, whoever asked: there are as many as were asked for.
+            FromKeeper::Probed { .. } if self.state.borrow().clients.is_unsettled() => {
+                let due = self.state.borrow_mut().clients.settled();
+                self.type_replies(link, due)?;
+                self.state.borrow_mut().timers.rearm = Some(Instant::now());
+            }
+            FromKeeper::Probed { lflag, .. } => {
+                if let Some(waiter) = self.state.borrow_mut().probes.pop_front() {
+                    let _ = waiter.send(Probed { lflag });
+                }
+            }
+            FromKeeper::Welcome(_) | FromKeeper::Keys { .. } => {}
         }
         Ok(())
     }
@@ -218,11 +225,19 @@ impl Session {
         let mut state = self.state.borrow_mut();
         if let Some(client) = state.clients.by_token(&token) {
             client.connection = Some(connection);
+            let id = client.id;
+            if state.writer() == Some(id) {
+                drop(state);
+                self.say_writer();
+            }
             return;
         }
         // It was there before this host: it will report back.
-        state.clients.add(|id| Client {
+        let id = state.clients.nameless();
+        state.clients.add(Client {
             id,
+            actor: None,
+            told_writes: None,
             pid,
             tty: String::new(),
             size: None,
@@ -238,31 +253,49 @@ impl Session {
         let known = self.state.borrow_mut().clients.by_connection(connection).map(|c| (c.id, c.size.is_none()));
         let Some((id, doubtful)) = known else { return Ok(()) };
         let answered = doubtful || self.state.borrow().clients.answers(id);
+        // Whoever typed at an offset has seen everything before it, acknowledged or not.
+        self.drain_log(Some(link), true)?;
+        let typed_at = self.state.borrow().authority.state().wrote_at();
+        let acked = if answered { acked.max(typed_at) } else { acked };
         if answered {
             // What it answered must be behind the screen before the host answers again.
             self.look();
         }
         let mut state = self.state.borrow_mut();
         let due = state.clients.remove(id, Some(acked));
+        let here = state.authority.state().operators().any(|(operator, o)| operator.0 == id && o.away_since.is_none());
         if answered {
             state.picture.save(false);
         }
         state.timers.rearm = Some(Instant::now());
         drop(state);
         self.type_replies(link, due)?;
+        if here {
+            // It did not say that it leaves.
+            let _ = self.decide(Input::CutOff { operator: OperatorId(id) });
+        }
         self.appoint();
         self.changed.notify_waiters();
         Ok(())
     }
 
-    /// Asks another terminal to answer queries where the last one no longer does.
+    /// Asks the writer's terminal to answer queries where none does.
     pub(crate) fn appoint(&self) {
-        let state = self.state.borrow();
-        if let Some(candidate) = state.clients.candidate(state.size)
-            && let Some((_, events)) = &candidate.peer
-        {
-            let params = serde_json::to_value(AnswerEvent { client: candidate.id }).expect("numbers always serialise");
-            let _ = events.send(Message::plain(Body::Event { method: "answer".into(), params }));
+        let candidate = |session: &Session| {
+            let state = session.state.borrow();
+            state.clients.candidate(state.size, state.writer()).map(|client| client.id)
+        };
+        if candidate(self).is_none() {
+            return;
+        }
+        // What was asked so far the host answers, and from there on the terminal does.
+        self.look();
+        let Some(id) = candidate(self) else { return };
+        let mut state = self.state.borrow_mut();
+        let from = state.picture.seen();
+        state.clients.start_answering(id, from);
+        if let Some((_, events)) = state.clients.get(id).and_then(|client| client.peer.as_ref()) {
+            let _ = events.send(event("answer", &AnswerEvent { client: id, from }));
         }
     }
 
@@ -270,12 +303,15 @@ impl Session {
     fn tick(&self, link: &Link) -> io::Result<()> {
         let now = Instant::now();
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        let (drain, rearm, rest) = {
+        let (drain, rearm, rest, rule) = {
             let timers = &self.state.borrow().timers;
-            (due(timers.drain), due(timers.rearm), due(timers.rest))
+            (due(timers.drain), due(timers.rearm), due(timers.rest), due(timers.rule))
         };
         if drain {
-            self.drain_log(link)?;
+            self.drain_log(Some(link), false)?;
+        }
+        if rule {
+            let _ = self.decide(Input::Tick);
         }
         if rearm {
             self.advance(link, now)?;
@@ -286,27 +322,6 @@ impl Session {
             state.picture.save(true);
             let position = state.picture.saved();
             link.send(ToKeeper::Ack { position })?;
-        }
-        Ok(())
-    }
-
-    /// Looks at what was typed: whoever typed last sets the size.
-    pub(crate) fn drain_log(&self, link: &Link) -> io::Result<()> {
-        let mut state = self.state.borrow_mut();
-        state.timers.drain = None;
-        let State { ring: Some(ring), picture, log_seen, .. } = &mut *state else { return Ok(()) };
-        let log_head = ring.header().log_head.load(std::sync::atomic::Ordering::Acquire);
-        // Before the keeper may overwrite them.
-        picture.take_sizes(ring);
-        let news = read_log(ring, *log_seen, log_head);
-        *log_seen = log_head;
-        link.send(ToKeeper::Drained { position: log_head })?;
-        let clients = &mut state.clients;
-        let typist = news.typists.into_iter().rev().find(|connection| clients.by_connection(*connection).is_some());
-        if let Some(size) = typist.and_then(|connection| clients.typed(connection))
-            && size != state.size
-        {
-            link.send(ToKeeper::Resize { fence: state.fence.0, cols: size.cols(), rows: size.rows() })?;
         }
         Ok(())
     }
@@ -359,12 +374,18 @@ impl Session {
         if state.life != Life::Running {
             return Ok(());
         }
+        if state.authority.state().frozen().is_some() {
+            // The terminal of a frozen session is left alone: it would echo, and queue.
+            state.late_replies.extend(replies);
+            return Ok(());
+        }
+        let fence = state.authority.state().fence().0;
         for reply in replies {
             for bytes in reply.bytes.chunks(INPUT_BYTES_MAX) {
                 // Numbered by its place in the output: after a crash the next host meets the same queries, and the keeper
                 // knows which ones were answered.
                 state.reply_seq = (state.reply_seq + 1).max(reply.at << 8);
-                let (fence, stream, seq) = (state.fence.0, state.reply_stream, state.reply_seq);
+                let (stream, seq) = (state.reply_stream, state.reply_seq);
                 link.send(ToKeeper::Input { fence, stream, seq, bytes })?;
             }
         }

@@ -4,7 +4,8 @@ use super::Session;
 use crate::clients::Client;
 use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper};
 use holdfast_abi::ring::{Copied, Ring};
-use holdfast_types::Size;
+use holdfast_authority::{Ask, Input, OperatorId};
+use holdfast_types::{Actor, Size};
 use holdfast_wire::params::{
     AttachAnswer, AttachParams, Form, Gap, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer, ScreenParams,
     UpdateAnswer, UpdateParams,
@@ -36,9 +37,11 @@ impl Session {
             let mut buffer = Vec::new();
             while state.picture.step(ring, &mut buffer).more {}
         }
+        // Up to where the head is now: a program that writes faster than we draw must not keep everybody waiting.
+        let head = state.ring.as_ref().map_or(0, Ring::head);
         let mut more = state.ring.is_some();
-        while more {
-            replies.extend(state.feed(u32::MAX, &mut more));
+        while more && state.picture.seen() < head {
+            replies.extend(state.feed(1, &mut more));
         }
         let due = state.clients.sort(replies);
         state.timers.rest = Some(Instant::now() + Duration::from_millis(150));
@@ -86,16 +89,24 @@ impl Session {
     }
 
     /// The screen for a terminal of this size.
-    pub fn paint(&self, params: &PaintParams) -> (Painted, Vec<u8>) {
+    pub fn paint_for(&self, params: &PaintParams, actor: &Actor) -> Result<(Painted, Vec<u8>), Fault> {
+        if let Some(client) = params.answers {
+            self.own_client(client, actor)?;
+        }
+        Ok(self.paint(params))
+    }
+
+    fn paint(&self, params: &PaintParams) -> (Painted, Vec<u8>) {
         self.look();
         let mut state = self.state.borrow_mut();
         let history = params.history.then(|| state.picture.history(u32::MAX).encoded);
+        let writer = state.writer();
         let screen = state.picture.screen();
         let size = screen.size();
         let offset = screen.offset();
         if size == params.size {
             let bytes = screen.repaint(history.as_deref());
-            if let Some(client) = params.answers {
+            if let Some(client) = params.answers.filter(|client| writer == Some(*client)) {
                 // In the same step: between the two the host would answer what the terminal answers too.
                 state.clients.start_answering(client, offset);
             }
@@ -112,16 +123,24 @@ impl Session {
     }
 
     /// Attaches a terminal: admits it to the keeper and paints it.
-    pub async fn attach(&self, params: &AttachParams, peer: Peer) -> Result<(AttachAnswer, Vec<u8>), Fault> {
+    pub async fn attach(
+        &self,
+        params: &AttachParams,
+        actor: &Actor,
+        peer: Peer,
+    ) -> Result<(AttachAnswer, Vec<u8>), Fault> {
         let link = self.running().await?;
         if let Some(resume) = params.resume {
             let known = || self.state.borrow_mut().clients.by_connection(resume.connection).map(|_| ());
             self.until(Some(JOINED_WAIT), known).await;
-            return self.resume(params, resume, peer).map(|answer| (answer, Vec::new()));
+            return self.resume(params, resume, actor, peer).map(|answer| (answer, Vec::new()));
         }
         let token = crate::random_token();
-        let id = self.state.borrow_mut().clients.add(|id| Client {
+        let id = self.new_operator(actor)?;
+        self.state.borrow_mut().clients.add(Client {
             id,
+            actor: Some(actor.clone()),
+            told_writes: None,
             pid: params.pid,
             tty: params.tty.clone(),
             size: Some(params.size),
@@ -131,26 +150,48 @@ impl Session {
             connection: None,
             peer: Some(peer),
         });
+        // It may have come by the turn before it was here.
+        self.after_decision();
         self.follow_environment(&params.env);
         let rights = if params.read_only { 0 } else { RIGHT_WRITE };
         link.send(ToKeeper::Admit { token, rights }).map_err(|e| self.keeper_failed(&e))?;
-        if self.state.borrow().clients.is_only_writer(id) {
-            self.resize(params.size).await?;
+        let fits = self.state.borrow().size == params.size;
+        if !fits && self.state.borrow().clients.is_only_writer(id) {
+            // Where somebody else has the turn the size is that one's: the terminal shows what fits.
+            if self.ask(actor, Some(id), Ask::Resize { size: params.size }, None).is_ok() {
+                self.state.borrow_mut().clients.sized(id, params.size);
+                self.resize(params.size).await?;
+            }
         }
         let (painted, bytes) =
             self.paint(&PaintParams { session: String::new(), size: params.size, history: false, answers: None });
         let mut state = self.state.borrow_mut();
-        if state.clients.candidate(painted.size).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
+        let writer = state.writer();
+        if state.clients.candidate(painted.size, writer).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
             state.clients.start_answering(id, painted.offset);
         }
         drop(state);
         Ok((self.attach_answer(id, painted, token), bytes))
     }
 
+    /// An actor that may observe becomes an operator, with a number of its own.
+    fn new_operator(&self, actor: &Actor) -> Result<u32, Fault> {
+        let operator = self.state.borrow().authority.next_operator();
+        let again = operator.0 > 1;
+        self.decide(Input::Attached { by: actor.clone(), operator })?;
+        self.metrics.attached(again);
+        Ok(operator.0)
+    }
+
     fn attach_answer(&self, client: u32, painted: Painted, token: [u8; 16]) -> AttachAnswer {
         let session = self.view();
         let mut state = self.state.borrow_mut();
         let has_history = state.picture.has_history();
+        let fence = state.authority.state().fence();
+        let writes = state.writer() == Some(client);
+        if let Some(known) = state.clients.get(client) {
+            known.told_writes = writes.then_some(fence);
+        }
         AttachAnswer {
             has_history,
             session,
@@ -159,7 +200,8 @@ impl Session {
             ring: self.dir.join("ring").to_string_lossy().into_owned(),
             keeper: self.socket.to_string_lossy().into_owned(),
             token: crate::hex(&token),
-            fence: state.fence.0,
+            fence,
+            writes,
             answers: state.clients.answers(client),
         }
     }
@@ -169,13 +211,26 @@ impl Session {
         &self,
         params: &AttachParams,
         resume: holdfast_wire::params::Resume,
+        actor: &Actor,
         peer: Peer,
     ) -> Result<AttachAnswer, Fault> {
-        let mut state = self.state.borrow_mut();
-        let head = state.ring.as_ref().map_or(0, Ring::head);
-        let Some(client) = state.clients.by_connection(resume.connection) else {
+        let known = self.state.borrow_mut().clients.by_connection(resume.connection).map(|client| client.id);
+        let Some(known) = known else {
             return Err(Fault::new(Code::NotFound, "the keeper does not know that connection").hint("attach anew"));
         };
+        // Who was away for too long is an operator like a new one.
+        let operator = OperatorId(resume.client);
+        let id = match self.decide(Input::Resumed { by: actor.clone(), operator }) {
+            Ok(_) => resume.client,
+            Err(_) => self.new_operator(actor)?,
+        };
+        let mut state = self.state.borrow_mut();
+        state.clients.rename(known, id);
+        let head = state.ring.as_ref().map_or(0, Ring::head);
+        let Some(client) = state.clients.get(id) else {
+            return Err(Fault::new(Code::NotFound, "the connection has just gone").hint("attach anew"));
+        };
+        client.actor = Some(actor.clone());
         client.size = Some(params.size);
         client.tty.clone_from(&params.tty);
         client.pid = params.pid;
@@ -188,22 +243,30 @@ impl Session {
         let due = state.clients.release();
         state.timers.rearm = Some(Instant::now());
         // It may have typed, or changed its size, while nobody was there to see.
-        let resize = (state.clients.sizes(id) && params.size != state.size).then_some((state.fence.0, params.size));
+        let resize = (state.clients.sizes(id) && params.size != state.size).then_some(params.size);
         drop(state);
         if let Some(link) = self.link() {
             let failed = |e: std::io::Error| self.keeper_failed(&e);
             self.type_replies(&link, due).map_err(failed)?;
-            if let Some((fence, size)) = resize {
+            if let Some(size) = resize
+                && self.ask(actor, Some(id), Ask::Resize { size }, None).is_ok()
+            {
+                let fence = self.fence().0;
+                self.state.borrow_mut().clients.sized(id, size);
                 link.send(ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() }).map_err(failed)?;
             }
         }
-        self.nudge.notify_one();
+        // It may be the writer: now the keeper can be told by which connection.
+        self.say_writer();
+        self.after_decision();
         Ok(self.attach_answer(id, painted, token))
     }
 
     /// What changed at an attached terminal.
-    pub async fn update(&self, params: &UpdateParams) -> Result<UpdateAnswer, Fault> {
+    pub async fn update(&self, params: &UpdateParams, actor: &Actor) -> Result<UpdateAnswer, Fault> {
         let gone = || Fault::new(Code::NotFound, format!("no client {} is attached", params.client));
+        let number = self.state.borrow().clients.number(params.client, params.connection).ok_or_else(gone)?;
+        self.own_client(number, actor)?;
         let mut due = Vec::new();
         let mut resize = None;
         if params.answers.is_some_and(|answers| !answers.on) {
@@ -212,7 +275,7 @@ impl Session {
         }
         {
             let mut state = self.state.borrow_mut();
-            let id = state.clients.number(params.client, params.connection).ok_or_else(gone)?;
+            let id = number;
             let client = state.clients.get(id).ok_or_else(gone)?;
             client.connection = params.connection.or(client.connection);
             if let Some(size) = params.size {
@@ -227,7 +290,11 @@ impl Session {
         self.nudge.notify_one();
         let link = self.running().await?;
         self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
-        if let Some(size) = resize {
+        if let Some(size) = resize
+            && self.state.borrow().clients.wants_size(number).is_some()
+            && self.ask(actor, Some(number), Ask::Resize { size }, None).is_ok()
+        {
+            self.state.borrow_mut().clients.sized(number, size);
             self.resize(size).await?;
         }
         self.appoint();
@@ -237,10 +304,7 @@ impl Session {
     /// Gives the terminal another size and waits until it has it.
     pub async fn resize(&self, size: Size) -> Result<(), Fault> {
         let link = self.running().await?;
-        if self.state.borrow().size == size {
-            return Ok(());
-        }
-        let fence = self.state.borrow().fence.0;
+        let fence = self.fence().0;
         link.send(ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })
             .map_err(|e| self.keeper_failed(&e))?;
         self.until(Some(RESIZE_WAIT), || (self.state.borrow().size == size || !self.is_live()).then_some(())).await;
@@ -308,6 +372,9 @@ impl Session {
                     let to = position + count as u64;
                     let head = ring.head();
                     let gap = (asked < position).then_some(Gap { from: asked, to: position });
+                    if gap.is_some() {
+                        self.metrics.output_gap();
+                    }
                     let end = ended && to >= head;
                     return Ok((ReadAnswer { gap, from: position, to, head, end }, bytes));
                 }

@@ -4,30 +4,40 @@
 //! nothing is borrowed across an await.
 
 mod acts;
+mod decide;
 mod drive;
 mod looks;
+mod turns;
 
 pub use drive::{Missed, connect, drive};
 pub use looks::Peer;
 
+pub(crate) use decide::fault;
+
 use crate::clients::Clients;
+use crate::journal::{Journal, Opened};
 use crate::link::Link;
+use crate::metrics::Metrics;
 use crate::picture::Picture;
+use crate::proofs::Proofs;
 use crate::store::Spec;
 use holdfast_abi::protocol::Welcome;
 use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
 use holdfast_abi::start::Started;
+use holdfast_authority::{Authority, Input, Policy};
+use holdfast_observe::Freezer;
 use holdfast_types::{Exit, Fence, SessionId, Size, TimeMs};
 use holdfast_wire::params::{Life, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::Instant;
 
 /// How long a request waits for the keeper of a session that runs: it was just started, or its connection broke.
@@ -59,6 +69,30 @@ pub struct Session {
     link: RefCell<Option<Rc<Link>>>,
     /// Readers that wait for output.
     pub(crate) watchers: Cell<u32>,
+    /// A sync of the journal is on its way.
+    syncing: Cell<bool>,
+    syncs: Rc<Semaphore>,
+    /// One freeze or thaw at a time, in the order they were decided.
+    pub(crate) stilling: tokio::sync::Mutex<()>,
+    pub(crate) freezer: Arc<Freezer>,
+    pub(crate) metrics: Arc<Metrics>,
+    proofs: Rc<RefCell<Proofs>>,
+    this: Weak<Session>,
+}
+
+/// Whether a session is new or was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Started by this host.
+    New,
+    /// Of an earlier host.
+    Found,
+}
+
+/// What the keeper says of its terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Probed {
+    pub lflag: u32,
 }
 
 /// What changes.
@@ -69,11 +103,21 @@ pub(crate) struct State {
     pub ring: Option<Ring>,
     pub picture: Picture,
     pub size: Size,
-    pub fence: Fence,
+    pub authority: Authority,
+    pub journal: Journal,
+    /// This host has not had a connection to the keeper yet.
+    pub first_link: Option<Origin>,
+    /// Our number at the keeper.
+    pub connection: u32,
     pub pid: u32,
     pub keeper_pid: u32,
     pub clients: Clients,
     pub typed: HashMap<(u64, u64), oneshot::Sender<Typed>>,
+    pub probes: VecDeque<oneshot::Sender<Probed>>,
+    /// Streams that typed through this host, with the last number each.
+    pub streams: HashMap<u64, u64>,
+    /// Answers to queries that came while the session was frozen.
+    pub late_replies: Vec<holdfast_screen::Reply>,
     /// Log position up to which everything was looked at.
     pub log_seen: u64,
     /// Our own stream of answers to queries, the same for every host.
@@ -93,20 +137,37 @@ pub(crate) struct Timers {
     pub drain: Option<Instant>,
     /// Save the screen and let it go.
     pub rest: Option<Instant>,
+    /// Something passes by itself: a grace, a grant.
+    pub rule: Option<Instant>,
 }
 
 impl Timers {
     pub fn next(&self) -> Option<Instant> {
-        [self.rearm, self.drain, self.rest].into_iter().flatten().min()
+        [self.rearm, self.drain, self.rest, self.rule].into_iter().flatten().min()
     }
 }
 
 impl Session {
     /// A session from its files, not yet connected.
-    pub fn new(spec: Spec, home: &holdfast_types::Home, history_lines: u32) -> Session {
+    pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
+        let home = &shared.home;
         let dir = home.session(spec.id);
         let life = if spec.exit.is_some() { Life::Ended } else { Life::Running };
-        Session {
+        let policy = shared.policy();
+        let Opened { journal, authority, note } = match origin {
+            Origin::New => {
+                Opened { journal: Journal::new(&dir, spec.id), authority: Authority::new(policy), note: None }
+            }
+            Origin::Found => Journal::open(&dir, spec.id, policy),
+        };
+        Rc::new_cyclic(|this| Session {
+            this: this.clone(),
+            syncing: Cell::new(false),
+            syncs: Rc::clone(&shared.syncs),
+            stilling: tokio::sync::Mutex::new(()),
+            freezer: Arc::new(Freezer::new(&spec.id.to_string())),
+            metrics: Arc::clone(&shared.metrics),
+            proofs: Rc::clone(&shared.proofs),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -115,25 +176,31 @@ impl Session {
             link: RefCell::new(None),
             watchers: Cell::new(0),
             state: RefCell::new(State {
-                picture: Picture::new(&dir, spec.size, history_lines),
+                picture: Picture::new(&dir, spec.size, shared.config.history_lines),
                 size: spec.size,
                 life,
                 ring: None,
-                fence: Fence(0),
+                authority,
+                journal,
+                first_link: Some(origin),
+                connection: 0,
                 pid: 0,
                 keeper_pid: 0,
                 clients: Clients::default(),
                 typed: HashMap::new(),
+                probes: VecDeque::new(),
+                streams: HashMap::new(),
+                late_replies: Vec::new(),
                 log_seen: 0,
                 reply_stream: crate::store::checksum(spec.secret.as_bytes()),
                 reply_seq: 0,
                 child: None,
                 timers: Timers::default(),
-                note: None,
+                note,
                 spec,
             }),
             dir,
-        }
+        })
     }
 
     /// Opens the ring file.
@@ -152,22 +219,63 @@ impl Session {
     /// Takes over a keeper's connection: what was typed and resized since the last host looked is caught up with first.
     pub fn connected(&self, link: Link, welcome: Welcome, ring: Ring) {
         let mut state = self.state.borrow_mut();
-        // Whoever typed since the last host looked sets the size once it has reported back.
-        state.log_seen = state.picture.log_position();
         state.size = Size::clamped(welcome.cols, welcome.rows);
         if !state.picture.take_sizes(&ring) {
             // Whatever the log could not tell, the size at the head is known.
             let size = state.size;
             state.picture.resized(welcome.head, size);
-            state.log_seen = welcome.log_head;
         }
-        state.fence = Fence(welcome.fence.max(1));
+        state.log_seen = 0;
+        if welcome.log_head.saturating_sub(state.authority.state().logged()) > ring.log_bytes() {
+            // Only without its journal: what was typed and drained is known no more.
+            state.log_seen = welcome.log_head;
+            state.note = Some("what was typed before is not in the journal: it was lost or damaged".into());
+        }
+        state.connection = welcome.connection;
+        state.clients.unsettle();
         state.pid = welcome.child_pid;
         state.keeper_pid = ring.header().keeper_pid;
         state.ring = Some(ring);
         *self.link.borrow_mut() = Some(Rc::new(link));
         drop(state);
+        self.take_up_turn(Fence(welcome.fence));
         self.changed.notify_waiters();
+    }
+
+    /// The keeper has its connection: what either of the two does not know of the other is settled.
+    fn take_up_turn(&self, keeper_fence: Fence) {
+        let (first, connection, logged) = {
+            let mut state = self.state.borrow_mut();
+            (state.first_link.take(), state.connection, state.authority.state().logged())
+        };
+        // Not by `decide`: what was typed meanwhile counts after the news that there is a host again.
+        let decided = if first == Some(Origin::Found) || keeper_fence > self.fence() {
+            self.handle(Input::Restarted { keeper_fence, connection })
+        } else {
+            let linked = self.handle(Input::Linked { connection, log: logged });
+            self.say_writer();
+            if keeper_fence < self.fence() {
+                self.flush_input();
+            }
+            linked
+        };
+        if first == Some(Origin::Found) {
+            self.metrics.survived();
+        }
+        // A connection that breaks right now is taken up again.
+        let _ = self.drain_log(self.link().as_deref(), true);
+        if first == Some(Origin::Found) {
+            // Queries before that were answered by whoever typed there, or by the last host.
+            let mut state = self.state.borrow_mut();
+            let until = state.authority.state().wrote_at();
+            state.clients.answered_until(until);
+        }
+        self.after_decision();
+        if let (Ok(decided), Some(this)) = (decided, self.this.upgrade())
+            && let Some(freeze) = decided.still
+        {
+            tokio::task::spawn_local(async move { this.still(freeze).await });
+        }
     }
 
     /// The keeper's connection, while there is one.
@@ -180,6 +288,7 @@ impl Session {
         *self.link.borrow_mut() = None;
         let mut state = self.state.borrow_mut();
         state.typed.clear();
+        state.probes.clear();
         state.timers = Timers::default();
         state.clients.unlinked();
     }
@@ -262,6 +371,7 @@ impl Session {
             ring_bytes: state.spec.ring_bytes,
             title: String::new(),
             clients: state.clients.views(state.size),
+            turn: state.turn_view(),
             note: note.map(str::to_owned),
         }
     }
@@ -290,25 +400,18 @@ impl Session {
     /// The keeper is gone: what is left is the ring, and in its header how the command ended, if the keeper could say.
     pub fn ended(&self, now_ms: TimeMs) {
         self.unlinked();
-        let mut state = self.state.borrow_mut();
-        if state.spec.exit.is_some() {
+        if self.state.borrow().spec.exit.is_some() {
             return;
         }
-        let ring = state.ring.take().or_else(|| self.open_ring().ok());
-        let (exit, ended_ms) = ring.as_ref().map_or((Exit::Lost, now_ms), |ring| {
-            let header = ring.header();
-            match header.state.load(Ordering::Acquire) {
-                STATE_ENDED => {
-                    let status = header.status.load(Ordering::Relaxed) as i32;
-                    (Exit::from_wait_status(status), header.ended_ms.load(Ordering::Relaxed))
-                }
-                _ => (Exit::Lost, now_ms),
-            }
-        });
-        if let Some(ring) = &ring {
+        let (exit, ended_ms) = self.how_it_ended(now_ms);
+        // The last keys, then the end.
+        let _ = self.drain_log(None, true);
+        let _ = self.handle(Input::Ended { exit });
+        let mut state = self.state.borrow_mut();
+        if let Some(ring) = state.ring.take() {
             state.pid = ring.header().child_pid.load(Ordering::Relaxed);
             let mut buffer = Vec::new();
-            while state.picture.step(ring, &mut buffer).more {}
+            while state.picture.step(&ring, &mut buffer).more {}
             state.picture.save(true);
         }
         state.life = Life::Ended;
@@ -322,10 +425,52 @@ impl Session {
             crate::spawn::reap(child);
         }
         drop(state);
+        self.sync_soon();
         // A keeper that was killed leaves its socket behind.
         let _ = std::fs::remove_file(&self.socket);
         let _ = std::fs::remove_file(&self.agent_link);
+        self.freezer.forget();
         self.changed.notify_waiters();
+    }
+
+    /// From the ring's header, which the keeper filled in if it could.
+    fn how_it_ended(&self, now_ms: TimeMs) -> (Exit, TimeMs) {
+        let mut state = self.state.borrow_mut();
+        if state.ring.is_none() {
+            state.ring = self.open_ring().ok();
+        }
+        let Some(header) = state.ring.as_ref().map(Ring::header) else { return (Exit::Lost, now_ms) };
+        match header.state.load(Ordering::Acquire) {
+            STATE_ENDED => {
+                let status = header.status.load(Ordering::Relaxed) as i32;
+                (Exit::from_wait_status(status), header.ended_ms.load(Ordering::Relaxed))
+            }
+            _ => (Exit::Lost, now_ms),
+        }
+    }
+}
+
+/// What all sessions of a host have in common.
+#[derive(Debug)]
+pub struct Shared {
+    /// Where everything lies.
+    pub home: holdfast_types::Home,
+    /// What the host was told.
+    pub config: crate::HostConfig,
+    /// Whom it knows.
+    pub actors: RefCell<crate::actors::Actors>,
+    /// What it counts.
+    pub metrics: Arc<Metrics>,
+    /// The signatures that were used lately.
+    pub proofs: Rc<RefCell<Proofs>>,
+    /// Syncs of journals that may be under way at once.
+    pub syncs: Rc<Semaphore>,
+}
+
+impl Shared {
+    /// What the host says of actors now.
+    pub fn policy(&self) -> Policy {
+        Policy { defaults: self.config.defaults.clone(), vouched: self.actors.borrow().vouched().clone() }
     }
 }
 

@@ -1,10 +1,14 @@
 //! An attached terminal's client.
 //!
-//! Follows `crates/client/src/attach`: `mod` how it attaches, hears and goes on without a host, `view` what it shows and
-//! types. Chords and notices are not here; a drawn view is told where it is, and not drawn.
+//! Follows `crates/client/src/attach`: `mod` how it attaches, hears and goes on without a host, `view` what it shows, `keys`
+//! what it types and when it answers, `line` when a notice is up. Chords and prompts are not here; a drawn view is told where
+//! it is, and not drawn.
 
+mod keys;
+mod line;
 mod view;
 
+use crate::cast::{Who, an_ask};
 use crate::ctx::Ctx;
 use crate::host::{Answer, Incoming, Request};
 use crate::net::Heard;
@@ -13,9 +17,11 @@ use holdfast_abi::ring::Ring;
 use holdfast_screen::QueryFilter;
 use holdfast_types::Size;
 use holdfast_wire::params::{AnswerEvent, Answers, Painted, Resume};
+use holdfast_wire::turns::WritesEvent;
+use keys::{Duty, Keys};
+use line::Row;
 use std::collections::VecDeque;
 use std::path::Path;
-use view::Keys;
 
 /// How the session appears on the terminal.
 enum View {
@@ -53,6 +59,7 @@ pub(crate) struct Options {
 /// A client.
 pub(crate) struct Client {
     pub terminal: usize,
+    pub who: Who,
     pub stuck_until: u64,
     options: Options,
     stage: Stage,
@@ -60,7 +67,7 @@ pub(crate) struct Client {
     line: Option<usize>,
     wire: usize,
     pub connection: u32,
-    client: u32,
+    pub client: u32,
     session_size: Size,
     resizes: VecDeque<(u64, Size)>,
     position: u64,
@@ -69,8 +76,11 @@ pub(crate) struct Client {
     baton_asked: bool,
     view: View,
     answers: bool,
+    duty: Duty,
+    row: Row,
     wanted: Option<bool>,
     paint_asked: Option<u64>,
+    paint_answers: bool,
     update_asked: Option<u64>,
     resume_asked: Option<u64>,
     keys: Keys,
@@ -80,13 +90,14 @@ pub(crate) struct Client {
 
 impl Client {
     /// A client that asks the host to be attached.
-    pub fn start(ctx: &mut Ctx, dir: &Path, terminal: usize, options: Options) -> Client {
+    pub fn start(ctx: &mut Ctx, dir: &Path, terminal: usize, who: Who, options: Options) -> Client {
         let size = ctx.terminals[terminal].size;
         let line = ctx.connect_host();
-        let id = ctx.lines[line].ask(Request::Attach { size, read_only: options.read_only, resume: None });
+        let id = ctx.lines[line].ask(Request::Attach { who, size, read_only: options.read_only, resume: None });
         let file = std::fs::File::open(dir.join("ring")).expect("the ring was made at the beginning");
         Client {
             terminal,
+            who,
             stuck_until: 0,
             options,
             stage: Stage::Asks { id },
@@ -103,11 +114,14 @@ impl Client {
             baton_asked: false,
             view: View::Raw(None),
             answers: false,
+            duty: Duty::default(),
+            row: Row::default(),
             wanted: None,
             paint_asked: None,
+            paint_answers: false,
             update_asked: None,
             resume_asked: None,
-            keys: Keys::new(ctx.rng.u64(1 << 32..), 0),
+            keys: Keys::new(ctx.rng.u64(1 << 32..), options.read_only),
             window_changed: false,
             over: false,
         }
@@ -129,17 +143,22 @@ impl Client {
             View::Drawn => "drawn",
         };
         format!(
-            "client {}: connection {}, attached {}, at {}, {view}, answers {}, baton {}/{}, wants paint {:?}/{:?}, host {}",
+            "client {}: {:?} as {}, connection {}, attached {}, at {}, {view}, answers {}, {:?}, baton {}/{}, wants paint \
+             {:?}/{:?}, host {}, {:?}",
             self.terminal,
+            self.who,
+            self.client,
             self.connection,
             self.is_attached(),
             self.position,
             self.answers,
+            self.duty,
             self.baton,
             self.baton_asked,
             self.wanted,
             self.paint_asked,
             self.line.is_some(),
+            self.keys,
         )
     }
 
@@ -147,9 +166,12 @@ impl Client {
         !self.keys.are_all_sent()
     }
 
-    /// It leaves, or dies: for everybody else that is the same.
-    pub fn go(self, ctx: &mut Ctx) {
+    /// It leaves and says so, or it is killed.
+    pub fn go(self, ctx: &mut Ctx, leaves: bool) {
         if let Some(line) = self.line {
+            if leaves && self.client != 0 {
+                ctx.lines[line].ask(Request::Leave { who: self.who, client: self.client });
+            }
             ctx.lines[line].client_closed = true;
         }
         if !matches!(self.stage, Stage::Asks { .. }) {
@@ -164,29 +186,55 @@ impl Client {
         if stuck || self.over {
             return;
         }
-        self.read_host(ctx);
         match self.stage {
-            Stage::Asks { .. } => self.over |= self.line.is_none(),
-            Stage::Knocks { .. } => self.read_greeting(ctx),
+            Stage::Asks { .. } => {
+                self.read_host(ctx);
+                self.over |= self.line.is_none();
+            }
+            Stage::Knocks { .. } => {
+                self.read_host(ctx);
+                self.read_greeting(ctx);
+            }
             Stage::Attached => {
-                self.read_keeper(ctx);
-                if self.line.is_none() && host_is_up && ctx.chance(30) {
-                    self.host_is_back(ctx);
-                }
+                // What is ready is read in this order; something may just not be there yet.
                 if std::mem::take(&mut self.window_changed) {
                     let size = ctx.terminals[self.terminal].size;
                     self.update(ctx, Some(size), None);
                 }
-                self.read_keys(ctx);
+                if ctx.chance(85) {
+                    self.read_keeper(ctx);
+                }
+                if ctx.chance(85) {
+                    self.read_keys(ctx);
+                }
+                if ctx.chance(85) {
+                    self.read_host(ctx);
+                }
+                if self.line.is_none() && host_is_up && ctx.chance(30) {
+                    self.host_is_back(ctx);
+                }
+                self.settle_duty(ctx);
+                self.show_line(ctx);
+                self.quiet_keeper(ctx);
                 self.retry_keys(ctx);
                 for _ in 0..ctx.rng.u32(1..4) {
+                    let moved = !self.over && self.pump(ctx);
                     self.ask_for_paint(ctx);
-                    if self.over || !self.pump(ctx) {
+                    if !moved {
                         break;
                     }
                 }
             }
         }
+    }
+
+    /// The person asks for something about the turn.
+    pub fn ask(&mut self, ctx: &mut Ctx) {
+        let there = self.is_attached() && self.resume_asked.is_none();
+        let Some(line) = self.line.filter(|_| there) else { return };
+        let ask = an_ask(&mut ctx.rng, ctx.now);
+        ctx.note(format_args!("client {}: asks {ask:?}", self.terminal));
+        ctx.lines[line].ask(Request::Act { who: self.who, client: Some(self.client), ask });
     }
 
     fn read_greeting(&mut self, ctx: &mut Ctx) {
@@ -209,6 +257,7 @@ impl Client {
             return;
         };
         ctx.note(format_args!("client {}: attached as {}, answers {}", self.terminal, self.connection, self.answers));
+        ctx.oracle.connections.insert(self.connection, self.who);
         self.position = painted.offset;
         self.acked = painted.offset;
         self.wanted = history.then_some(true);
@@ -249,14 +298,14 @@ impl Client {
                 self.position = position.max(self.position);
                 self.acked = self.position;
             }
-            FromKeeper::Keys { bytes } => {
-                self.keys.handed_back();
-                self.keys.typed(bytes);
-            }
-            FromKeeper::Written { seq, .. } => self.keys.written(seq),
+            FromKeeper::Keys { bytes } => self.keys_handed_back(ctx, bytes),
+            FromKeeper::Written { stream, seq, .. } => self.keys.written(stream, seq),
             FromKeeper::Refused { code: refused::TTY, .. } => {}
-            FromKeeper::Refused { fence, seq, .. } => self.keys.refused(seq, fence, ctx.now),
-            FromKeeper::Resized { head, cols, rows } => self.resizes.push_back((head, Size::clamped(cols, rows))),
+            FromKeeper::Refused { code, fence, stream, seq } => self.input_refused(ctx, code, fence, stream, seq),
+            FromKeeper::Resized { head, cols, rows } => {
+                self.resizes.push_back((head, Size::clamped(cols, rows)));
+                self.ask_for_baton(ctx);
+            }
             FromKeeper::Exited { .. }
             | FromKeeper::Welcome(_)
             | FromKeeper::Joined { .. }
@@ -272,7 +321,7 @@ impl Client {
             match ctx.lines[line].hear() {
                 Incoming::Nothing => return,
                 Incoming::Closed => return self.host_is_gone(),
-                Incoming::Event(method, params) => self.event(&method, params),
+                Incoming::Event(method, params) => self.event(ctx, &method, params),
                 Incoming::Answer(id, answer) => self.answer(ctx, id, answer),
             }
         }
@@ -284,7 +333,7 @@ impl Client {
                 if matches!(self.stage, Stage::Asks { id: asked } if asked == id) {
                     self.client = attached.client;
                     self.answers = attached.answers;
-                    self.keys.fence = attached.fence;
+                    self.keys.adopt(attached.writes, attached.fence);
                     self.session_size = attached.painted.size;
                     self.wire = ctx.net.connect();
                     ctx.net.say(self.wire, ToKeeper::Hello { version: VERSION, role: 0, token: attached.token });
@@ -300,39 +349,61 @@ impl Client {
                 self.update_asked = None;
                 self.session_has_size(ctx, size);
             }
-            Answer::Resumed { client } if self.resume_asked == Some(id) => {
+            Answer::Resumed { client, writes, fence } if self.resume_asked == Some(id) => {
                 self.resume_asked = None;
                 self.client = client;
+                self.told_writes(ctx, writes, fence);
             }
+            Answer::Sent { fence } if self.keys.was_sent_as(id) => self.sent(ctx, Ok(fence)),
+            Answer::Refused { code } if self.keys.was_sent_as(id) => self.sent(ctx, Err(code)),
+            Answer::Refused { .. } if matches!(self.stage, Stage::Asks { id: asked } if asked == id) => {
+                self.over = true
+            }
+            Answer::Refused { .. } if self.update_asked == Some(id) => self.update_asked = None,
+            Answer::Refused { .. } if self.resume_asked == Some(id) => self.resume_asked = None,
             Answer::Painted { .. }
             | Answer::Updated { .. }
             | Answer::Resumed { .. }
             | Answer::Read { .. }
-            | Answer::Sent
-            | Answer::Refused => {}
+            | Answer::Sent { .. } => {}
+            Answer::Acted | Answer::Refused { .. } => self.say(),
         }
     }
 
-    fn event(&mut self, method: &str, params: serde_json::Value) {
-        if method == "answer" {
-            let ours = serde_json::from_value::<AnswerEvent>(params).is_ok_and(|event| event.client == self.client);
-            if ours && !self.answers && matches!(self.view, View::Raw(_)) {
-                self.answers = true;
-                self.wanted.get_or_insert(false);
+    fn event(&mut self, ctx: &mut Ctx, method: &str, params: serde_json::Value) {
+        // Every event is for one client.
+        if params.get("client").and_then(serde_json::Value::as_u64) != Some(self.client.into()) {
+            return;
+        }
+        match method {
+            "detached" => self.over = true,
+            "answer" => {
+                let event: AnswerEvent = serde_json::from_value(params).expect("the host sends what it says it does");
+                self.told_to_answer(ctx, event.from);
             }
+            "writes" => {
+                let event: WritesEvent = serde_json::from_value(params).expect("the host sends what it says it does");
+                self.told_writes(ctx, event.writes, event.fence.0);
+            }
+            "notice" => self.say(),
+            other => ctx.fail(format!("a client heard of {other}")),
         }
     }
 
     fn host_is_gone(&mut self) {
         self.line = None;
         (self.paint_asked, self.update_asked, self.resume_asked) = (None, None, None);
+        self.keys.host_gone();
+        if !self.answers {
+            self.duty.begin = None;
+        }
     }
 
     fn host_is_back(&mut self, ctx: &mut Ctx) {
         let line = ctx.connect_host();
-        let resume = Some(Resume { connection: self.connection, answers: self.answers });
+        let resume = Some(Resume { client: self.client, connection: self.connection, answers: self.answers });
         let size = ctx.terminals[self.terminal].size;
-        let request = Request::Attach { size, read_only: self.options.read_only, resume };
+        let request = Request::Attach { who: self.who, size, read_only: self.options.read_only, resume };
         self.resume_asked = Some(ctx.lines[line].ask(request));
         self.line = Some(line);
     }
@@ -346,7 +417,8 @@ impl Client {
 
     fn update(&mut self, ctx: &mut Ctx, size: Option<Size>, answers: Option<Answers>) {
         let Some(line) = self.line else { return };
-        let request = Request::Update { client: self.client, connection: self.connection, size, answers };
+        let request =
+            Request::Update { who: self.who, client: self.client, connection: self.connection, size, answers };
         let id = ctx.lines[line].ask(request);
         if size.is_some() {
             self.update_asked = Some(id);

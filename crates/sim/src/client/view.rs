@@ -1,97 +1,35 @@
-//! What a client shows and types, as in the client's `paint`, `output` and `keys`.
+//! What a client shows, as in the client's `paint` and `output`.
 
 use super::{Client, View};
 use crate::ctx::Ctx;
 use crate::host::Request;
-use holdfast_abi::protocol::{INPUT_BYTES_MAX, PATTERNS_MAX, TTY_KEYS, TTY_PAINT, ToKeeper};
+use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::Copied;
 use holdfast_screen::QueryFilter;
 use holdfast_types::Size;
 use holdfast_wire::params::{Answers, Form, Painted};
-use std::collections::VecDeque;
 
 const COPY_BYTES: usize = 32 * 1024;
 const ACK_BYTES: u64 = 64 * 1024;
-const RETRY_MS: u64 = 10;
-const OUTBOX_MAX: usize = 16;
-
-/// Whose the keys are, and what of them is under way.
-pub(super) struct Keys {
-    with_keeper: Option<u8>,
-    asked_back: bool,
-    outbox: VecDeque<Vec<u8>>,
-    in_flight: bool,
-    retry_at: Option<u64>,
-    stream: u64,
-    seq: u64,
-    pub fence: u64,
-}
-
-impl Keys {
-    pub fn new(stream: u64, fence: u64) -> Keys {
-        Keys {
-            with_keeper: None,
-            asked_back: false,
-            outbox: VecDeque::new(),
-            in_flight: false,
-            retry_at: None,
-            stream,
-            seq: 0,
-            fence,
-        }
-    }
-
-    pub fn are_all_sent(&self) -> bool {
-        self.outbox.is_empty()
-    }
-
-    pub fn handed_back(&mut self) {
-        (self.with_keeper, self.asked_back) = (None, false);
-    }
-
-    pub fn typed(&mut self, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            self.outbox.push_back(bytes.to_vec());
-        }
-    }
-
-    pub fn written(&mut self, seq: u64) {
-        if self.in_flight && seq == self.seq {
-            self.outbox.pop_front();
-            self.in_flight = false;
-        }
-    }
-
-    pub fn refused(&mut self, seq: u64, fence: u64, now: u64) {
-        if self.in_flight && seq == self.seq {
-            self.in_flight = false;
-            self.seq -= 1;
-            self.fence = self.fence.max(fence);
-            self.retry_at = Some(now + RETRY_MS);
-        }
-    }
-}
-
 impl Client {
     pub(super) fn ask_for_paint(&mut self, ctx: &mut Ctx) {
         let (Some(history), None) = (self.wanted, self.paint_asked) else { return };
         if !self.baton {
-            if !self.baton_asked {
-                self.baton_asked = true;
-                self.tell_keeper(ctx, |_| ToKeeper::TtyBack);
-            }
-            return;
+            return self.ask_for_baton(ctx);
         }
         let size = ctx.terminals[self.terminal].size;
+        let answers = self.answers.then_some(self.client);
+        self.paint_answers = self.answers;
         if let Some(line) = self.line {
-            self.paint_asked = Some(ctx.lines[line].ask(Request::Paint { size, history }));
+            self.paint_asked = Some(ctx.lines[line].ask(Request::Paint { size, history, answers }));
         }
     }
 
     pub(super) fn painted(&mut self, ctx: &mut Ctx, painted: &Painted, bytes: &[u8]) {
-        self.wanted = None;
-        if painted.form == Form::Repaint && painted.size != ctx.terminals[self.terminal].size {
-            self.wanted = Some(false);
+        let wanted = self.wanted.take();
+        let resized = painted.form == Form::Repaint && painted.size != ctx.terminals[self.terminal].size;
+        if resized || self.paint_answers != self.answers {
+            self.wanted = wanted.or(Some(false));
             return;
         }
         if painted.offset < self.position {
@@ -100,7 +38,8 @@ impl Client {
                 self.terminal, self.position, painted.offset
             ));
         }
-        let left = self.position;
+        let begin = if self.answers { self.duty.begin.take() } else { None };
+        let left = begin.unwrap_or(self.position);
         self.position = painted.offset;
         self.acked = painted.offset;
         self.resizes.retain(|(at, _)| *at > painted.offset);
@@ -120,7 +59,16 @@ impl Client {
     pub(super) fn take_view(&mut self, ctx: &mut Ctx, painted: &Painted, bytes: &[u8]) {
         match painted.form {
             Form::Repaint => {
-                self.view = View::Raw((!self.answers).then(QueryFilter::new));
+                let mut filter = (!self.answers).then(QueryFilter::new);
+                let mut filtered = Vec::new();
+                let bytes = match &mut filter {
+                    Some(filter) => {
+                        filter.feed(bytes, &mut filtered);
+                        &filtered
+                    }
+                    None => bytes,
+                };
+                self.view = View::Raw(filter);
                 // A query whose beginning was painted is finished by what follows; a paint itself asks nothing.
                 let terminal = &mut ctx.terminals[self.terminal];
                 let asked = terminal.put(&holdfast_screen::leave(true)).len() + terminal.put(bytes).len();
@@ -133,6 +81,7 @@ impl Client {
         ctx.terminals[self.terminal].at = painted.offset;
         ctx.note(format_args!("client {}: painted as {:?} at {}", self.terminal, painted.form, painted.offset));
         self.session_size = painted.size;
+        self.row.painted_over();
     }
 
     pub(super) fn pump(&mut self, ctx: &mut Ctx) -> bool {
@@ -144,12 +93,22 @@ impl Client {
                 break;
             }
             self.resizes.pop_front();
+            if matches!(self.view, View::Drawn) && at < self.position {
+                self.wanted.get_or_insert(false);
+            }
             self.session_has_size(ctx, size);
         }
         if self.wanted.is_some() {
             return false;
         }
-        let limit = self.resizes.front().map_or(COPY_BYTES as u64, |(at, _)| at - self.position);
+        let mut limit = self.resizes.front().map_or(COPY_BYTES as u64, |(at, _)| at - self.position);
+        if let Some(from) = self.duty.begin {
+            self.begin_answering(ctx);
+            if self.wanted.is_some() {
+                return false;
+            }
+            limit = limit.min(from.checked_sub(self.position).filter(|left| *left > 0).unwrap_or(limit));
+        }
         let mut buffer = [0; COPY_BYTES];
         let wanted = (limit as usize).min(COPY_BYTES);
         let count = match self.ring.copy(self.position, &mut buffer[..wanted]) {
@@ -169,6 +128,7 @@ impl Client {
                 self.tell_keeper(ctx, |position| ToKeeper::Ack { position });
             }
         } else {
+            self.keep_keeper_from_painting(ctx);
             self.baton = false;
             self.acked = self.position;
             self.tell_keeper(ctx, |position| ToKeeper::Sleep { position, wake_at: position + 1 });
@@ -192,51 +152,5 @@ impl Client {
         if fits != matches!(self.view, View::Raw(_)) {
             self.wanted.get_or_insert(false);
         }
-    }
-
-    pub(super) fn hand_over_keys(&mut self, ctx: &mut Ctx) {
-        let idle = self.keys.outbox.is_empty() && !self.keys.in_flight;
-        if self.options.read_only || !self.options.has_path || !idle || self.wanted.is_some() {
-            return;
-        }
-        let path = (self.terminal as u64).to_le_bytes();
-        let paints = self.answers && matches!(self.view, View::Raw(None));
-        let flags = TTY_KEYS | if paints { TTY_PAINT } else { 0 };
-        if let Some(given) = self.keys.with_keeper {
-            if given != flags && !self.keys.asked_back {
-                self.keys.asked_back = true;
-                self.tell_keeper(ctx, |_| ToKeeper::TtyBack);
-            }
-            return;
-        }
-        self.tell_keeper(ctx, |_| ToKeeper::Tty { flags, path: &path, patterns: [&[]; PATTERNS_MAX] });
-        self.keys.with_keeper = Some(flags);
-    }
-
-    /// Reads keys itself, where they are its own.
-    pub(super) fn read_keys(&mut self, ctx: &mut Ctx) {
-        if self.keys.with_keeper.is_some() || self.keys.outbox.len() >= OUTBOX_MAX {
-            return;
-        }
-        let keys = ctx.terminals[self.terminal].read(INPUT_BYTES_MAX);
-        if !self.options.read_only {
-            self.keys.typed(&keys);
-        }
-    }
-
-    pub(super) fn retry_keys(&mut self, ctx: &mut Ctx) {
-        let keys = &mut self.keys;
-        if keys.in_flight || keys.retry_at.is_some_and(|at| at > ctx.now) {
-            return;
-        }
-        keys.retry_at = None;
-        let Some(bytes) = keys.outbox.front().cloned() else {
-            self.hand_over_keys(ctx);
-            return;
-        };
-        keys.seq += 1;
-        keys.in_flight = true;
-        let (fence, stream, seq) = (keys.fence, keys.stream, keys.seq);
-        self.tell_keeper(ctx, |_| ToKeeper::Input { fence, stream, seq, bytes: &bytes });
     }
 }

@@ -1,33 +1,30 @@
 //! What the host does for its keeper, as in the host's `session/drive`.
 
-use super::serve::Sent;
+use super::decide::{DRAIN_AFTER_MS, event};
+use super::send::Sent;
 use super::{Crashed, Host};
 use crate::ctx::Ctx;
 use crate::net::Heard;
-use holdfast_abi::protocol::{
-    FOLLOW_HOLDS, FOLLOW_SCREEN, FromKeeper, INPUT_BYTES_MAX, RIGHT_WRITE, ToKeeper, WRITER_ANY,
-};
-use holdfast_host::parts::{Client, read_log};
+use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, FromKeeper, INPUT_BYTES_MAX, RIGHT_WRITE, ToKeeper};
+use holdfast_authority::{Input, OperatorId};
+use holdfast_host::parts::Client;
 use holdfast_screen::Reply;
 use holdfast_types::Size;
 use holdfast_wire::params::AnswerEvent;
-use holdfast_wire::{Body, Message};
-use std::sync::atomic::Ordering;
 
-const FLOOD_PAUSE_MS: u64 = 3;
+const FLOOD_PAUSE_MS: u64 = 6;
 const FLOOD_BYTES: u64 = 8 * 1024;
 const REST_AFTER_MS: u64 = 150;
-const DRAIN_AFTER_MS: u64 = 200;
 const BEHIND_BYTES_MAX: u64 = 1024 * 1024;
 const SLICES_AT_ONCE: u32 = 4;
 const FRAMES_AT_ONCE: u32 = 64;
 
 impl Host {
     pub(super) fn begin(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
-        self.fence = self.fence.max(1);
-        self.say(ctx, ToKeeper::Writer { fence: self.fence, connection: WRITER_ANY })?;
-        self.say(ctx, ToKeeper::Drained { position: self.log_seen })?;
+        let position = self.logged();
+        self.say(ctx, ToKeeper::Drained { position })?;
         self.say(ctx, ToKeeper::Follow { position: self.picture.saved(), flags: FOLLOW_HOLDS | FOLLOW_SCREEN })?;
+        self.say(ctx, ToKeeper::Probe)?;
         self.timers.rearm = Some(ctx.now);
         Ok(())
     }
@@ -54,25 +51,32 @@ impl Host {
     fn frame(&mut self, ctx: &mut Ctx, frame: FromKeeper<'_>) -> Result<(), Crashed> {
         match frame {
             FromKeeper::Wake { .. } => self.timers.rearm = Some(ctx.now),
-            FromKeeper::Written { stream, seq, .. } => self.answer_typed(ctx, stream, seq, Sent::Written),
-            FromKeeper::Refused { code, fence, stream, seq } => {
-                self.fence = self.fence.max(fence);
+            FromKeeper::Written { stream, seq, .. } => self.answer_typed(stream, seq, Sent::Written),
+            FromKeeper::Refused { code, stream, seq, .. } => {
                 if stream == self.reply_stream {
                     self.reply_stream = ctx.rng.u64(1 << 32..);
                 }
-                self.answer_typed(ctx, stream, seq, Sent::Refused(code));
+                self.answer_typed(stream, seq, Sent::Refused(code));
             }
             FromKeeper::Resized { cols, rows, .. } => {
                 self.size = Size::clamped(cols, rows);
                 self.timers.rest = Some(ctx.now + REST_AFTER_MS);
                 self.timers.rearm = Some(ctx.now);
+                self.appoint(ctx)?;
             }
             FromKeeper::Joined { connection, pid, token, rights } => {
                 if let Some(client) = self.clients.by_token(&token) {
                     client.connection = Some(connection);
+                    let id = client.id;
+                    if self.writer() == Some(id) {
+                        self.say_writer(ctx)?;
+                    }
                 } else {
-                    self.clients.add(|id| Client {
+                    let id = self.clients.nameless();
+                    self.clients.add(Client {
                         id,
+                        actor: None,
+                        told_writes: None,
                         pid,
                         tty: String::new(),
                         size: None,
@@ -86,11 +90,16 @@ impl Host {
             }
             FromKeeper::Left { connection, acked } => self.left(ctx, connection, acked)?,
             FromKeeper::Logged { .. } => {
-                let pause = if self.clients.count() > 1 { 0 } else { DRAIN_AFTER_MS };
-                self.timers.drain.get_or_insert(ctx.now + pause);
+                self.timers.drain.get_or_insert(ctx.now + DRAIN_AFTER_MS);
             }
             FromKeeper::Exited { .. } => {}
-            FromKeeper::Welcome(_) | FromKeeper::Keys { .. } | FromKeeper::Probed { .. } => {}
+            FromKeeper::Probed { .. } if self.clients.is_unsettled() => {
+                let due = self.clients.settled();
+                self.type_replies(ctx, due)?;
+                self.timers.rearm = Some(ctx.now);
+            }
+            FromKeeper::Probed { lflag, .. } => self.probed(lflag),
+            FromKeeper::Welcome(_) | FromKeeper::Keys { .. } => {}
         }
         Ok(())
     }
@@ -99,27 +108,44 @@ impl Host {
         let known = self.clients.by_connection(connection).map(|c| (c.id, c.size.is_none()));
         let Some((id, doubtful)) = known else { return Ok(()) };
         let answered = doubtful || self.clients.answers(id);
+        self.drain_log(ctx, true)?;
+        let acked = if answered { acked.max(self.authority.state().wrote_at()) } else { acked };
         if answered {
             self.look(ctx)?;
         }
+        if answered {
+            ctx.withheld(acked, self.picture.seen());
+        }
         let due = self.clients.remove(id, Some(acked));
+        let mut operators = self.authority.state().operators();
+        let here = operators.any(|(operator, o)| operator.0 == id && o.away_since.is_none());
+        drop(operators);
         if answered {
             self.save(false)?;
         }
         self.timers.rearm = Some(ctx.now);
         self.type_replies(ctx, due)?;
-        self.appoint(ctx);
-        Ok(())
+        if here {
+            let _ = self.decide(ctx, Input::CutOff { operator: OperatorId(id) })?;
+        }
+        self.appoint(ctx)
     }
 
-    pub(super) fn appoint(&mut self, ctx: &mut Ctx) {
-        if let Some(candidate) = self.clients.candidate(self.size)
-            && let Some((_, events)) = &candidate.peer
-        {
-            ctx.note(format_args!("host: asks client {} to answer", candidate.id));
-            let params = serde_json::to_value(AnswerEvent { client: candidate.id }).expect("numbers always serialise");
-            let _ = events.send(Message::plain(Body::Event { method: "answer".into(), params }));
+    /// As `Session::appoint`.
+    pub(super) fn appoint(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        let candidate = |host: &Host| host.clients.candidate(host.size, host.writer()).map(|client| client.id);
+        if candidate(self).is_none() {
+            return Ok(());
         }
+        self.look(ctx)?;
+        let Some(id) = candidate(self) else { return Ok(()) };
+        let from = self.picture.seen();
+        self.clients.start_answering(id, from);
+        if let Some((_, events)) = self.clients.get(id).and_then(|client| client.peer.as_ref()) {
+            ctx.note(format_args!("host: asks client {id} to answer from {from} on"));
+            let _ = events.send(event("answer", serde_json::json!(AnswerEvent { client: id, from })));
+        }
+        Ok(())
     }
 
     /// Does what is due, and sets when to be back.
@@ -130,9 +156,13 @@ impl Host {
         }
         let now = ctx.now;
         let due = |at: Option<u64>| at.is_some_and(|at| at <= now);
-        let (drain, rearm, rest) = (due(self.timers.drain), due(self.timers.rearm), due(self.timers.rest));
+        let (drain, rearm) = (due(self.timers.drain), due(self.timers.rearm));
+        let (rest, rule) = (due(self.timers.rest), due(self.timers.rule));
         if drain {
-            self.drain_log(ctx)?;
+            self.drain_log(ctx, false)?;
+        }
+        if rule {
+            let _ = self.decide(ctx, Input::Tick)?;
         }
         if rearm {
             self.advance(ctx)?;
@@ -142,24 +172,6 @@ impl Host {
             self.save(true)?;
             let position = self.picture.saved();
             self.say(ctx, ToKeeper::Ack { position })?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn drain_log(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
-        self.timers.drain = None;
-        let log_head = self.ring.header().log_head.load(Ordering::Acquire);
-        self.picture.take_sizes(&self.ring);
-        let news = read_log(&self.ring, self.log_seen, log_head);
-        self.log_seen = log_head;
-        self.say(ctx, ToKeeper::Drained { position: log_head })?;
-        let clients = &mut self.clients;
-        let typist = news.typists.into_iter().rev().find(|connection| clients.by_connection(*connection).is_some());
-        if let Some(size) = typist.and_then(|connection| clients.typed(connection))
-            && size != self.size
-        {
-            ctx.note(format_args!("host: {typist:?} typed, its size is {size}"));
-            self.say(ctx, ToKeeper::Resize { fence: self.fence, cols: size.cols(), rows: size.rows() })?;
         }
         Ok(())
     }
@@ -177,7 +189,7 @@ impl Host {
             let due = self.clients.sort(replies);
             self.type_replies(ctx, due)?;
         }
-        if self.picture.seen() - self.picture.saved() >= quarter {
+        if self.picture.seen().saturating_sub(self.picture.saved()) >= quarter {
             self.save(false)?;
             self.say(ctx, ToKeeper::Ack { position: self.picture.saved() })?;
         }
@@ -189,7 +201,10 @@ impl Host {
             self.timers.rearm = Some(now);
             return Ok(());
         }
-        if seen - before >= FLOOD_BYTES && self.timers.rearm.is_some_and(|at| now < at + FLOOD_PAUSE_MS) && answering {
+        if seen.saturating_sub(before) >= FLOOD_BYTES
+            && self.timers.rearm.is_some_and(|at| now < at + FLOOD_PAUSE_MS)
+            && answering
+        {
             self.timers.rearm = Some(now + FLOOD_PAUSE_MS);
             return Ok(());
         }
@@ -199,12 +214,16 @@ impl Host {
     }
 
     pub(super) fn type_replies(&mut self, ctx: &mut Ctx, replies: Vec<Reply>) -> Result<(), Crashed> {
+        if self.is_frozen() {
+            self.late_replies.extend(replies);
+            return Ok(());
+        }
         for reply in replies {
             ctx.counts.answered_by_host += 1;
             ctx.note(format_args!("host: answers the query that ends at {}", reply.at));
             for bytes in reply.bytes.chunks(INPUT_BYTES_MAX) {
                 self.reply_seq = (self.reply_seq + 1).max(reply.at << 8);
-                let (fence, stream, seq) = (self.fence, self.reply_stream, self.reply_seq);
+                let (fence, stream, seq) = (self.fence().0, self.reply_stream, self.reply_seq);
                 self.say(ctx, ToKeeper::Input { fence, stream, seq, bytes })?;
             }
         }
@@ -230,16 +249,5 @@ impl Host {
             ctx.note(format_args!("host: its screen has a gap {:?}", self.picture.gap()));
         }
         replies
-    }
-
-    /// A newer fence for everybody, for one, or with a flush: what turns will do.
-    pub fn raise_fence(&mut self, ctx: &mut Ctx, connection: u32, flush: bool) -> Result<(), Crashed> {
-        self.fence += 1;
-        ctx.note(format_args!("host: fence {} for {connection}, flush {flush}", self.fence));
-        if flush {
-            self.say(ctx, ToKeeper::Flush { fence: self.fence })
-        } else {
-            self.say(ctx, ToKeeper::Writer { fence: self.fence, connection })
-        }
     }
 }

@@ -1,9 +1,11 @@
-//! What the host does for clients, as in the host's `session/looks` and `session/acts`.
+//! What the host does for clients, as in the host's `session/looks`, and in what order it hears them.
 
 use super::{Crashed, Host};
+use crate::cast::Who;
 use crate::ctx::Ctx;
-use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper, Token, refused};
+use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper, Token};
 use holdfast_abi::ring::Copied;
+use holdfast_authority::{Ask, Caller, Input, OperatorId, Refusal};
 use holdfast_host::parts::Client;
 use holdfast_types::Size;
 use holdfast_wire::params::{Answers, Form, Gap, Painted, Resume};
@@ -12,29 +14,32 @@ use std::collections::{BTreeMap, VecDeque};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 const RESIZE_WAIT_MS: u64 = 300;
-const ROOM_WAIT_MS: u64 = 5;
+const JOINED_WAIT_MS: u64 = 2_000;
 const READ_BYTES_MAX: usize = 64 * 1024;
 
 /// What a client asks.
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
-    Attach { size: Size, read_only: bool, resume: Option<Resume> },
-    Paint { size: Size, history: bool },
-    Update { client: u32, connection: u32, size: Option<Size>, answers: Option<Answers> },
+    Attach { who: Who, size: Size, read_only: bool, resume: Option<Resume> },
+    Paint { size: Size, history: bool, answers: Option<u32> },
+    Update { who: Who, client: u32, connection: u32, size: Option<Size>, answers: Option<Answers> },
+    Leave { who: Who, client: u32 },
     Read { from: u64 },
-    Send { stream: u64, seq: u64, bytes: Vec<u8> },
+    Send { who: Who, client: Option<u32>, stream: u64, seq: u64, bytes: Vec<u8> },
+    Act { who: Who, client: Option<u32>, ask: Ask },
 }
 
 /// What it is answered.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Attached(Box<Attached>),
-    Resumed { client: u32 },
+    Resumed { client: u32, writes: bool, fence: u64 },
     Painted { painted: Painted, bytes: Vec<u8> },
     Updated { size: Size },
     Read { gap: Option<Gap>, from: u64, bytes: Vec<u8> },
-    Sent,
-    Refused,
+    Sent { fence: u64 },
+    Acted,
+    Refused { code: &'static str },
 }
 
 /// The answer to an attach.
@@ -45,6 +50,7 @@ pub(crate) struct Attached {
     pub bytes: Vec<u8>,
     pub token: Token,
     pub fence: u64,
+    pub writes: bool,
     pub answers: bool,
     pub has_history: bool,
 }
@@ -99,36 +105,33 @@ impl Line {
         }
     }
 
-    fn answer(&mut self, id: u64, answer: Answer) {
+    pub(super) fn answer(&mut self, id: u64, answer: Answer) {
         self.answers.insert(id, answer);
         let body = Body::Answer { id, result: Ok(serde_json::Value::Null) };
         let _ = self.events.send(Message::plain(body));
     }
 }
 
-/// Something that waits for the session's size.
+/// Something that waits for the session's size, or for the keeper to tell of a client.
 pub(super) struct Task {
     line: usize,
     id: u64,
-    size: Size,
     until_ms: u64,
-    /// The client that attaches, with its token; otherwise an update.
-    attaches: Option<(u32, Token)>,
+    what: Waits,
 }
 
-/// Input on its way for somebody.
-pub(super) struct Sending {
-    line: usize,
-    id: u64,
-    bytes: Vec<u8>,
-    retry_ms: Option<u64>,
-}
-
-/// What became of it.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Sent {
-    Written,
-    Refused(u8),
+enum Waits {
+    /// An attach or an update.
+    Size {
+        size: Size,
+        /// The client that attaches, with its token; otherwise an update.
+        attaches: Option<(u32, Token)>,
+    },
+    Joined {
+        who: Who,
+        size: Size,
+        resume: Resume,
+    },
 }
 
 impl Host {
@@ -139,7 +142,7 @@ impl Host {
             return Ok(());
         }
         self.finish_tasks(ctx)?;
-        self.retry_sends(ctx)?;
+        self.go_on_sending(ctx)?;
         let count = ctx.lines.len();
         for n in 0..count {
             let line = (n + ctx.now as usize) % count;
@@ -151,8 +154,7 @@ impl Host {
             }
             if ctx.lines[line].client_closed {
                 ctx.lines[line].host_closed = true;
-                self.peer_gone(ctx, line as u64);
-                return Ok(());
+                return self.peer_gone(ctx, line as u64);
             }
         }
         Ok(())
@@ -160,32 +162,55 @@ impl Host {
 
     fn answer(&mut self, ctx: &mut Ctx, line: usize, id: u64, request: Request) -> Result<(), Crashed> {
         let answer = match request {
-            Request::Attach { size, resume: Some(resume), .. } => self.resume(ctx, line, size, resume)?,
-            Request::Attach { size, read_only, resume: None } => return self.attach(ctx, line, id, size, read_only),
-            Request::Paint { size, history } => {
-                let (painted, bytes) = self.paint(ctx, size, history)?;
+            Request::Attach { who, size, resume: Some(resume), .. } => {
+                let until_ms = ctx.now + JOINED_WAIT_MS;
+                self.tasks.push(Task { line, id, until_ms, what: Waits::Joined { who, size, resume } });
+                return self.finish_tasks(ctx);
+            }
+            Request::Attach { who, size, read_only, resume: None } => {
+                match self.attach(ctx, line, id, who, size, read_only)? {
+                    Ok(()) => return Ok(()),
+                    Err(refusal) => Answer::Refused { code: refusal.code() },
+                }
+            }
+            Request::Paint { size, history, answers } => {
+                let (painted, bytes) = self.paint(ctx, size, history, answers)?;
                 Answer::Painted { painted, bytes }
             }
-            Request::Update { client, connection, size, answers } => {
-                return self.update(ctx, line, id, client, connection, size, answers);
+            Request::Update { who, client, connection, size, answers } => {
+                return self.update(ctx, line, id, who, client, connection, size, answers);
             }
+            Request::Leave { who, client } => self.leave(ctx, who, client)?,
             Request::Read { from } => self.read(from),
-            Request::Send { stream, seq, bytes } => {
-                self.say(ctx, ToKeeper::Input { fence: self.fence, stream, seq, bytes: &bytes })?;
-                self.typed.insert((stream, seq), Sending { line, id, bytes, retry_ms: None });
-                return Ok(());
+            Request::Send { who, client, stream, seq, bytes } => {
+                return self.send(ctx, line, id, who, client, (stream, seq), bytes);
             }
+            Request::Act { who, client, ask } => self.act(ctx, who, client, ask)?,
         };
         self.reach()?;
         ctx.lines[line].answer(id, answer);
         Ok(())
     }
 
-    fn attach(&mut self, ctx: &mut Ctx, line: usize, id: u64, size: Size, read_only: bool) -> Result<(), Crashed> {
+    fn attach(
+        &mut self,
+        ctx: &mut Ctx,
+        line: usize,
+        id: u64,
+        who: Who,
+        size: Size,
+        read_only: bool,
+    ) -> Result<Result<(), Refusal>, Crashed> {
         let token: Token = ctx.rng.u128(..).to_le_bytes();
         let peer = Some((line as u64, ctx.lines[line].events.clone()));
-        let client = self.clients.add(|id| Client {
-            id,
+        let client = match self.new_operator(ctx, who)? {
+            Ok(client) => client,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        self.clients.add(Client {
+            id: client,
+            actor: Some(who.actor()),
+            told_writes: None,
             pid: 0,
             tty: String::new(),
             size: Some(size),
@@ -197,31 +222,47 @@ impl Host {
         });
         ctx.counts.attaches += 1;
         ctx.note(format_args!("host: client {client} attaches by line {line}, {size}, read only {read_only}"));
+        self.after_decision(ctx)?;
         self.say(ctx, ToKeeper::Admit { token, rights: if read_only { 0 } else { RIGHT_WRITE } })?;
-        let resizes = self.clients.is_only_writer(client);
-        let until_ms = if resizes { self.resize(ctx, size)? } else { ctx.now };
-        self.tasks.push(Task { line, id, size, until_ms, attaches: Some((client, token)) });
-        self.finish_tasks(ctx)
+        let mut until_ms = ctx.now;
+        if self.size != size && self.clients.is_only_writer(client) && self.ask_resize(ctx, who, client, size)? {
+            self.clients.sized(client, size);
+            until_ms = self.resize(ctx, size)?;
+        }
+        let what = Waits::Size { size, attaches: Some((client, token)) };
+        self.tasks.push(Task { line, id, until_ms, what });
+        self.finish_tasks(ctx).map(Ok)
+    }
+
+    /// As `Session::new_operator`.
+    fn new_operator(&mut self, ctx: &mut Ctx, who: Who) -> Result<Result<u32, Refusal>, Crashed> {
+        let operator = self.authority.next_operator();
+        let decided = self.decide(ctx, Input::Attached { by: who.actor(), operator })?;
+        Ok(decided.map(|_| operator.0))
+    }
+
+    fn ask_resize(&mut self, ctx: &mut Ctx, who: Who, client: u32, size: Size) -> Result<bool, Crashed> {
+        let by = Caller { actor: who.actor(), operator: Some(OperatorId(client)) };
+        Ok(self.decide(ctx, Input::Asked { by, ask: Ask::Resize { size }, proof: None })?.is_ok())
     }
 
     /// As `Session::resize`; gives until when it is waited for.
     fn resize(&mut self, ctx: &mut Ctx, size: Size) -> Result<u64, Crashed> {
-        if self.size == size {
-            return Ok(ctx.now);
-        }
-        self.say(ctx, ToKeeper::Resize { fence: self.fence, cols: size.cols(), rows: size.rows() })?;
+        let fence = self.fence().0;
+        self.say(ctx, ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })?;
         Ok(ctx.now + RESIZE_WAIT_MS)
     }
 
     fn finish_tasks(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
-        while let Some(at) = self.tasks.iter().position(|task| task.size == self.size || task.until_ms <= ctx.now) {
+        while let Some(at) = (0..self.tasks.len()).find(|at| self.is_ready(ctx, *at)) {
             let task = self.tasks.remove(at);
-            let answer = match task.attaches {
-                Some((client, token)) => self.first_paint(ctx, client, task.size, token)?,
-                None => {
-                    self.appoint(ctx);
+            let answer = match task.what {
+                Waits::Size { size, attaches: Some((client, token)) } => self.first_paint(ctx, client, size, token)?,
+                Waits::Size { attaches: None, .. } => {
+                    self.appoint(ctx)?;
                     Answer::Updated { size: self.size }
                 }
+                Waits::Joined { who, size, resume } => self.resume(ctx, task.line, who, size, resume)?,
             };
             self.reach()?;
             ctx.lines[task.line].answer(task.id, answer);
@@ -229,22 +270,55 @@ impl Host {
         Ok(())
     }
 
+    fn is_ready(&mut self, ctx: &Ctx, at: usize) -> bool {
+        let task = &self.tasks[at];
+        let so = match &task.what {
+            Waits::Size { size, .. } => *size == self.size,
+            Waits::Joined { resume, .. } => self.clients.by_connection(resume.connection).is_some(),
+        };
+        so || task.until_ms <= ctx.now
+    }
+
     fn first_paint(&mut self, ctx: &mut Ctx, client: u32, size: Size, token: Token) -> Result<Answer, Crashed> {
-        let (painted, bytes) = self.paint(ctx, size, false)?;
-        if self.clients.candidate(painted.size).is_some_and(|c| c.id == client) && painted.form == Form::Repaint {
+        let (painted, bytes) = self.paint(ctx, size, false, None)?;
+        let writer = self.writer();
+        let candidate = self.clients.candidate(painted.size, writer).is_some_and(|c| c.id == client);
+        if candidate && painted.form == Form::Repaint {
             self.clients.start_answering(client, painted.offset);
         }
         let has_history = self.picture.has_history();
-        let (fence, answers) = (self.fence, self.clients.answers(client));
-        Ok(Answer::Attached(Box::new(Attached { client, painted, bytes, token, fence, answers, has_history })))
+        let (fence, writes, answers) = (self.fence().0, self.told(client), self.clients.answers(client));
+        Ok(Answer::Attached(Box::new(Attached { client, painted, bytes, token, fence, writes, answers, has_history })))
     }
 
-    fn resume(&mut self, ctx: &mut Ctx, line: usize, size: Size, resume: Resume) -> Result<Answer, Crashed> {
+    /// Whether this client writes, which it is being told.
+    fn told(&mut self, client: u32) -> bool {
+        let (fence, writes) = (self.fence(), self.writer() == Some(client));
+        if let Some(known) = self.clients.get(client) {
+            known.told_writes = writes.then_some(fence);
+        }
+        writes
+    }
+
+    fn resume(&mut self, ctx: &mut Ctx, line: usize, who: Who, size: Size, resume: Resume) -> Result<Answer, Crashed> {
+        let not_found = Answer::Refused { code: "not_found" };
+        let known = self.clients.by_connection(resume.connection).map(|client| client.id);
+        let Some(known) = known else { return Ok(not_found) };
+        let operator = OperatorId(resume.client);
+        let id = match self.decide(ctx, Input::Resumed { by: who.actor(), operator })? {
+            Ok(_) => resume.client,
+            Err(_) => match self.new_operator(ctx, who)? {
+                Ok(id) => id,
+                Err(refusal) => return Ok(Answer::Refused { code: refusal.code() }),
+            },
+        };
+        ctx.counts.resumes_too_late += u64::from(id != resume.client);
+        self.clients.rename(known, id);
         let peer = Some((line as u64, ctx.lines[line].events.clone()));
-        let Some(client) = self.clients.by_connection(resume.connection) else { return Ok(Answer::Refused) };
+        let Some(client) = self.clients.get(id) else { return Ok(not_found) };
+        client.actor = Some(who.actor());
         client.size = Some(size);
         client.peer = peer;
-        let id = client.id;
         ctx.counts.resumes += 1;
         ctx.note(format_args!(
             "host: connection {} is back as client {id}, answers {}",
@@ -255,11 +329,17 @@ impl Host {
         }
         let due = self.clients.release();
         self.timers.rearm = Some(ctx.now);
+        let resize = self.clients.sizes(id) && size != self.size;
         self.type_replies(ctx, due)?;
-        if self.clients.sizes(id) && size != self.size {
-            self.say(ctx, ToKeeper::Resize { fence: self.fence, cols: size.cols(), rows: size.rows() })?;
+        if resize && self.ask_resize(ctx, who, id, size)? {
+            self.clients.sized(id, size);
+            let fence = self.fence().0;
+            self.say(ctx, ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })?;
         }
-        Ok(Answer::Resumed { client: id })
+        self.say_writer(ctx)?;
+        self.after_decision(ctx)?;
+        let (fence, writes) = (self.fence().0, self.told(id));
+        Ok(Answer::Resumed { client: id, writes, fence })
     }
 
     /// As `Session::look`: brings the screen up to the head.
@@ -274,14 +354,24 @@ impl Host {
         self.type_replies(ctx, due)
     }
 
-    fn paint(&mut self, ctx: &mut Ctx, size: Size, history: bool) -> Result<(Painted, Vec<u8>), Crashed> {
+    fn paint(
+        &mut self,
+        ctx: &mut Ctx,
+        size: Size,
+        history: bool,
+        answers: Option<u32>,
+    ) -> Result<(Painted, Vec<u8>), Crashed> {
         self.look(ctx)?;
         ctx.counts.paints += 1;
         let history = history.then(|| self.picture.history(u32::MAX).encoded);
+        let writer = self.writer();
         let screen = self.picture.screen();
         let (offset, screen_size) = (screen.offset(), screen.size());
         if screen_size == size {
             let bytes = screen.repaint(history.as_deref());
+            if let Some(client) = answers.filter(|client| writer == Some(*client)) {
+                self.clients.start_answering(client, offset);
+            }
             return Ok((Painted { offset, size: screen_size, form: Form::Repaint, history_bytes: 0 }, bytes));
         }
         // What a client of another size draws is its own business: nothing in it reaches its terminal as it is.
@@ -294,6 +384,7 @@ impl Host {
         ctx: &mut Ctx,
         line: usize,
         id: u64,
+        who: Who,
         client: u32,
         connection: u32,
         size: Option<Size>,
@@ -301,30 +392,39 @@ impl Host {
     ) -> Result<(), Crashed> {
         let mut due = Vec::new();
         let mut resize = None;
+        let number = self.clients.number(client, Some(connection)).filter(|number| self.own_client(*number, who));
+        let Some(client) = number else {
+            ctx.note(format_args!("host: client {client} of connection {connection} is not known"));
+            ctx.lines[line].answer(id, Answer::Refused { code: "not_found" });
+            return Ok(());
+        };
         if answers.is_some_and(|answers| !answers.on) {
             self.look(ctx)?;
         }
-        let number = self.clients.number(client, Some(connection));
-        let (Some(client), Some(known)) = (number, number.and_then(|number| self.clients.get(number))) else {
-            ctx.lines[line].answer(id, Answer::Refused);
-            return Ok(());
-        };
-        known.connection = Some(connection);
-        if let Some(size) = size {
-            known.size = Some(size);
-            resize = self.clients.sizes(client).then_some(size);
+        if let Some(known) = self.clients.get(client) {
+            known.connection = Some(connection);
+            if let Some(size) = size {
+                known.size = Some(size);
+                resize = self.clients.sizes(client).then_some(size);
+            }
         }
         ctx.note(format_args!("host: client {client} says size {size:?}, answers {answers:?}"));
         if let Some(answers) = answers {
+            ctx.withheld(answers.left, self.picture.seen());
             due = self.clients.answering(client, answers);
         }
         self.timers.rearm = Some(ctx.now);
         self.type_replies(ctx, due)?;
-        let until_ms = match resize {
-            Some(size) => self.resize(ctx, size)?,
-            None => ctx.now,
-        };
-        self.tasks.push(Task { line, id, size: resize.unwrap_or(self.size), until_ms, attaches: None });
+        let mut until_ms = ctx.now;
+        if let Some(size) = resize
+            && self.clients.wants_size(client).is_some()
+            && self.ask_resize(ctx, who, client, size)?
+        {
+            self.clients.sized(client, size);
+            until_ms = self.resize(ctx, size)?;
+        }
+        let what = Waits::Size { size: resize.unwrap_or(self.size), attaches: None };
+        self.tasks.push(Task { line, id, until_ms, what });
         self.finish_tasks(ctx)
     }
 
@@ -340,42 +440,13 @@ impl Host {
                     return Answer::Read { gap, from: position, bytes };
                 }
                 Copied::Lapped { oldest } => position = oldest,
-                Copied::Ahead { .. } => return Answer::Refused,
+                Copied::Ahead { .. } => return Answer::Refused { code: "ahead" },
             }
         }
-    }
-
-    pub(super) fn answer_typed(&mut self, ctx: &mut Ctx, stream: u64, seq: u64, sent: Sent) {
-        let Some(sending) = self.typed.get_mut(&(stream, seq)) else { return };
-        match sent {
-            Sent::Written => {
-                ctx.lines[sending.line].answer(sending.id, Answer::Sent);
-                self.typed.remove(&(stream, seq));
-            }
-            Sent::Refused(refused::FULL) => sending.retry_ms = Some(ctx.now + ROOM_WAIT_MS),
-            Sent::Refused(_) => sending.retry_ms = Some(ctx.now),
-        }
-    }
-
-    fn retry_sends(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
-        let due: Vec<(u64, u64)> = self
-            .typed
-            .iter()
-            .filter(|(_, s)| s.retry_ms.is_some_and(|at| at <= ctx.now))
-            .map(|(key, _)| *key)
-            .collect();
-        for (stream, seq) in due {
-            self.drain_log(ctx)?;
-            let Some(sending) = self.typed.get_mut(&(stream, seq)) else { continue };
-            sending.retry_ms = None;
-            let bytes = sending.bytes.clone();
-            self.say(ctx, ToKeeper::Input { fence: self.fence, stream, seq, bytes: &bytes })?;
-        }
-        Ok(())
     }
 
     /// As `Session::peer_gone`.
-    fn peer_gone(&mut self, ctx: &mut Ctx, peer: u64) {
+    fn peer_gone(&mut self, ctx: &mut Ctx, peer: u64) -> Result<(), Crashed> {
         let mut never_joined = Vec::new();
         let ids: Vec<u32> =
             self.clients.iter().filter(|c| c.peer.as_ref().is_some_and(|(id, _)| *id == peer)).map(|c| c.id).collect();
@@ -389,10 +460,11 @@ impl Host {
         }
         for id in &never_joined {
             self.clients.remove(*id, Some(0));
-        }
-        if !never_joined.is_empty() {
             self.timers.rearm = Some(ctx.now);
-            self.appoint(ctx);
         }
+        for id in never_joined {
+            let _ = self.decide(ctx, Input::CutOff { operator: OperatorId(id) })?;
+        }
+        Ok(())
     }
 }

@@ -10,6 +10,9 @@ use holdfast_keeper::flow::{self, Follower};
 use holdfast_types::Size;
 
 const FRAMES_MAX: usize = 64;
+/// Linux's flags for lines and echo.
+const ICANON: u32 = 0o2;
+const ECHO: u32 = 0o10;
 
 impl Keeper {
     pub(super) fn hear_host(&mut self, ctx: &mut Ctx) {
@@ -76,11 +79,12 @@ impl Keeper {
             | ToKeeper::Writer { .. }
             | ToKeeper::Expel { .. }
             | ToKeeper::Drained { .. }
+            | ToKeeper::Probe
             | ToKeeper::Flush { .. } => match self.connections[at].role {
                 Role::Host => self.obey(ctx, at, frame),
                 Role::Client { .. } | Role::Newcomer => self.refuse(ctx, at, refused::HOST, 0, 0),
             },
-            ToKeeper::Hello { .. } | ToKeeper::Signal { .. } | ToKeeper::End { .. } | ToKeeper::Probe => {
+            ToKeeper::Hello { .. } | ToKeeper::Signal { .. } | ToKeeper::End { .. } => {
                 ctx.fail(format!("nobody in this world says {frame:?}"));
             }
         }
@@ -91,12 +95,12 @@ impl Keeper {
             ToKeeper::Admit { token, rights } => self.admitted.admit(token, rights),
             ToKeeper::Writer { fence, connection } if self.turn.assign(fence, connection) => {
                 ctx.note(format_args!("keeper: writer {connection} under fence {fence}"));
-                ctx.oracle.newest_fence = ctx.oracle.newest_fence.max(fence);
+                ctx.keeper_has_fence(fence);
                 self.hand_back_where_not_allowed(ctx);
             }
             ToKeeper::Flush { fence } if self.turn.raise(fence) => {
                 ctx.note(format_args!("keeper: flush under fence {fence}"));
-                ctx.oracle.newest_fence = ctx.oracle.newest_fence.max(fence);
+                ctx.keeper_has_fence(fence);
                 self.flush_input(ctx);
             }
             ToKeeper::Writer { .. } | ToKeeper::Flush { .. } => self.refuse(ctx, at, refused::STALE, 0, 0),
@@ -110,6 +114,10 @@ impl Keeper {
                 self.log_armed = true;
                 self.announce_log(ctx);
             }
+            ToKeeper::Probe => {
+                let lflag = if ctx.pty.echo_off { ICANON } else { ICANON | ECHO };
+                self.send(ctx, at, FromKeeper::Probed { foreground: 1, iflag: 0, oflag: 0, lflag, unread: 0 });
+            }
             ToKeeper::Hello { .. }
             | ToKeeper::Follow { .. }
             | ToKeeper::Ack { .. }
@@ -119,8 +127,7 @@ impl Keeper {
             | ToKeeper::Input { .. }
             | ToKeeper::Resize { .. }
             | ToKeeper::Signal { .. }
-            | ToKeeper::End { .. }
-            | ToKeeper::Probe => {}
+            | ToKeeper::End { .. } => {}
         }
     }
 

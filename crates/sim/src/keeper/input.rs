@@ -2,6 +2,7 @@
 
 use super::Keeper;
 use crate::ctx::Ctx;
+use crate::oracle::Accepted;
 use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, RECORD_HEADER_BYTES, Record};
 use holdfast_abi::protocol::{FromKeeper, INPUT_BYTES_MAX, PATTERN_BYTES_MAX, refused};
 use holdfast_keeper::streams::Verdict;
@@ -46,8 +47,10 @@ impl Keeper {
         record.encode(&mut encoded);
         // SAFETY: the ring was made by `Ring::create`.
         unsafe { self.ring.append_log(&encoded) };
-        if kind == Kind::Input && self.find(connection).is_some_and(|at| self.connections[at].is_client()) {
-            ctx.oracle.typist = Some((connection, ctx.now));
+        if kind == Kind::Input {
+            let by_client = self.find(connection).is_some_and(|at| self.connections[at].is_client());
+            let fence = self.turn.fence();
+            ctx.accepted(Accepted { fence, connection, by_client, hidden, bytes });
         }
         self.announce_log(ctx);
         true
@@ -115,12 +118,14 @@ impl Keeper {
 
     pub(super) fn flush_input(&mut self, ctx: &mut Ctx) {
         ctx.counts.flushes += 1;
-        ctx.oracle.disturbed(ctx.now);
-        let lost = ctx.pty.flush(self.waiting.drain(..));
-        ctx.oracle.flushed(lost);
+        let (lost, answers) = ctx.pty.flush(self.waiting.drain(..));
+        ctx.answers_dropped(&answers);
+        ctx.oracle.flushed(lost, self.turn.fence());
         for (frame, unwritten) in self.queue.clear() {
             if unwritten {
                 self.streams.dropped(frame.stream, frame.seq);
+            } else {
+                ctx.oracle.cut.insert((frame.stream, frame.seq));
             }
             if let Some(at) = self.find(frame.connection) {
                 self.refuse(ctx, at, refused::STALE, frame.stream, frame.seq);

@@ -1,12 +1,22 @@
 //! The host, and what the service manager may do to it and to the keepers.
 
 use super::{Finding, read};
-use crate::commands::host::running;
+use crate::commands::host::running_for;
+use crate::failure::Failure;
 use crate::here::Here;
-use crate::user;
+use crate::{user, who};
+use holdfast_client::Connection;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{HostStatus, Life, ListParams};
 use std::path::Path;
+
+/// As whoever has a key already: looking makes none.
+fn running(here: &Here) -> Result<Option<(Connection, HostStatus)>, Failure> {
+    match here.who_if_there() {
+        Some(who) => running_for(here, &who),
+        None => running_for(here, &who::stranger()?),
+    }
+}
 
 pub(super) fn host(here: &Here) -> (Option<HostStatus>, Vec<Finding>) {
     let (mut connection, status) = match running(here) {

@@ -10,13 +10,13 @@ use std::str::FromStr;
 pub struct HexError(pub usize);
 
 /// Bytes as lower-case digits.
-pub(crate) fn text(bytes: &[u8]) -> String {
+pub fn hex_text(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).map(char::from).collect()
 }
 
 /// Bytes from lower-case digits; one text form per value, so that nothing can be respelled unnoticed.
-pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
+pub fn hex_bytes(text: &str) -> Option<Vec<u8>> {
     let digit = |b: u8| match b {
         b'0'..=b'9' => Some(b - b'0'),
         b'a'..=b'f' => Some(b - b'a' + 10),
@@ -35,13 +35,13 @@ macro_rules! fixed {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(&text(&self.0))
+                f.pad(&hex_text(&self.0))
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}…", text(&self.0[..4]))
+                write!(f, "{}…", hex_text(&self.0[..4]))
             }
         }
 
@@ -49,7 +49,7 @@ macro_rules! fixed {
             type Err = HexError;
 
             fn from_str(text: &str) -> Result<$name, HexError> {
-                bytes(text).and_then(|b| b.try_into().ok()).map($name).ok_or(HexError(2 * $length))
+                hex_bytes(text).and_then(|b| b.try_into().ok()).map($name).ok_or(HexError(2 * $length))
             }
         }
 
@@ -78,6 +78,17 @@ fixed! {
     Signature[64];
     #[doc = "Random bytes that make each signed act unlike every other."]
     Nonce[16];
+    #[doc = "What a host asks a connection to sign."]
+    Challenge[32];
+}
+
+/// An actor's signature over one act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// Random, from the actor: the same act signed again is another one, and a copied one is found out.
+    pub nonce: Nonce,
+    /// Over the act's content, as the authority spells it.
+    pub signature: Signature,
 }
 
 #[cfg(test)]

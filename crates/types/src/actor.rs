@@ -1,6 +1,6 @@
 //! Who acts: an Ed25519 key with a handle and a class.
 
-pub use crate::hex::ActorId;
+use crate::hex::ActorId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -126,7 +126,7 @@ impl TryFrom<String> for Handle {
 }
 
 /// Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be
-/// believed is the [`Policy`](crate::Policy)'s to say.
+/// believed is the host's to say.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Actor {
     /// Its public key.

@@ -4,19 +4,33 @@
 //!
 //! 1. Whoever follows by offset is shown every byte once and in order; what it was not shown is a gap it was told of, or
 //!    lies before a repaint.
-//! 2. What is typed arrives once and in the order of its source, and in the end all of it, unless its terminal died or the
-//!    input was flushed.
+//! 2. What is typed arrives once and in the order of its source, and in the end all of it, unless its terminal died, the
+//!    input was flushed, or it was refused. What was refused never arrives later.
 //! 3. A screen at an offset is what the whole output up to there makes; behind a gap, what the output since the gap makes.
 //!    Not where more was typed since the last keyframe than the log holds: then sizes that changed in between are lost.
 //! 4. Nobody without progress holds the program longer than `STALL_MS`.
-//! 5. A query is answered once, in the end, when nothing disturbed it: no crash, departure, flush or gap, nobody left
-//!    behind, from a while before it to a while after. And it is answered at most once more for each such disturbance.
-//! 6. Nothing is written under another fence than the newest.
-//! 7. In the end the size is that of the attached terminal that typed last. Not where its window changed after that and a
-//!    host crashed after that: who typed is in the log only until it was looked at.
+//! 5. A query is answered once, in the end, when nothing disturbed it: no crash, departure or gap, nobody left
+//!    behind, from a while before it to a while after. And it is answered at most once more for each such disturbance. One
+//!    exception: an answer that was lost with the turn, because its terminal could no longer type it or a seizure flushed
+//!    it, is not given again. Nor are more than the latest few that a terminal was to give and did not come to see.
+//! 6. Nothing is written under another fence than the newest, and the keeper's fence is never lowered.
+//! 7. In the end the size is that of the attached terminal that writes, if one does.
+//! 8. Whatever reaches the terminal was typed by the actor that held the turn under the fence it was written with; so under
+//!    one fence one actor types. The host's own answers to queries are nobody's.
+//! 9. After a seizure nothing arrives that was accepted before its flush.
+//! 10. What a client typed at the keeper is in the journal in the end: those bytes in that order, once, each by who typed
+//!     it and under its fence. What was typed through a host was recorded before the keeper took it, under the same fence;
+//!     and what the keeper has taken no host records again.
+//! 11. A host that starts is where the journal was left: turn, fence, queue, operators and grants.
 
+mod writes;
+
+pub(crate) use writes::Accepted;
+
+use crate::cast::Who;
 use crate::ctx::Ctx;
-use crate::program::Token;
+use crate::findings::STOPS_INSIDE_A_QUERY_ANSWER_TWICE;
+use crate::program::{Token, replies, tokens};
 use crate::terminal::Scan;
 use holdfast_screen::Screen;
 use holdfast_types::Size;
@@ -29,6 +43,11 @@ pub(crate) const SOURCES_MAX: u8 = 63;
 const CALM_BEFORE_MS: u64 = 600;
 /// And this long before one.
 const CALM_AFTER_MS: u64 = 1500;
+
+/// Bytes of a query: `CSI ? 10000 $ p`.
+const QUERY_BYTES: u64 = 10;
+/// Answers a host keeps back while a terminal answers, as in the host's `clients`.
+const WITHHELD_MAX: usize = 32;
 
 /// One query.
 #[derive(Debug, Clone, Copy)]
@@ -50,15 +69,27 @@ pub struct Oracle {
     scan: Scan,
     arrived: BTreeMap<u8, u32>,
     flushed: BTreeSet<Token>,
+    refused: BTreeSet<Token>,
+    /// Queries whose answer a terminal could no longer type, or a seizure flushed.
+    answers_lost: BTreeSet<u16>,
+    /// Queries whose answers a host held back for a terminal until it could hold no more.
+    held_too_long: BTreeSet<u16>,
     pub(crate) newest_fence: u64,
+    writes: writes::Writes,
+    /// Who types by each source.
+    pub(crate) typists: Vec<Who>,
+    /// Whose each client's connection to the keeper is.
+    pub(crate) connections: BTreeMap<u32, Who>,
+    /// The state behind the last record of the host that died last.
+    pub(crate) recorded: Option<holdfast_authority::State>,
+    /// Offsets at which terminals stopped answering.
+    pub(crate) stops: Vec<u64>,
+    /// Messages of which a part was written when the rest was flushed.
+    pub(crate) cut: BTreeSet<(u64, u64)>,
     /// More was typed without a host than the log holds: where the sizes changed is not known any more.
     pub(crate) sizes_lost: bool,
     /// The program spoke before any host followed: nothing was held for the first one.
     pub(crate) unwatched: bool,
-    /// The connection that typed last, and when.
-    pub(crate) typist: Option<(u32, u64)>,
-    /// When a host crashed last.
-    pub(crate) crashed_ms: u64,
     reference: Option<Reference>,
 }
 
@@ -82,8 +113,15 @@ impl Oracle {
         self.disturbed_ms.iter().filter(|ms| near.contains(*ms)).count() as u32
     }
 
+    /// Whether a terminal stopped answering inside this query.
+    fn is_split(&self, query: &Query) -> bool {
+        let inside = query.end - (QUERY_BYTES - 1)..query.end;
+        STOPS_INSIDE_A_QUERY_ANSWER_TWICE && self.stops.iter().any(|at| inside.contains(at))
+    }
+
     /// Input that was dropped on purpose.
-    pub(crate) fn flushed(&mut self, tokens: Vec<Token>) {
+    pub(crate) fn flushed(&mut self, tokens: Vec<Token>, fence: u64) {
+        self.writes.flushed(&tokens, fence);
         self.flushed.extend(tokens);
     }
 
@@ -92,9 +130,10 @@ impl Oracle {
         self.arrived.get(&source).copied().unwrap_or(0)
     }
 
-    /// Whether every token of a source up to `number` that has not arrived was flushed.
-    pub(crate) fn rest_was_flushed(&self, source: u8, number: u32) -> bool {
-        (self.last_arrived(source) + 1..=number).all(|number| self.flushed.contains(&Token { source, number }))
+    /// Whether every token of a source up to `number` that has not arrived was flushed or refused.
+    pub(crate) fn rest_was_dropped(&self, source: u8, number: u32) -> bool {
+        let is_dropped = |token| self.flushed.contains(&token) || self.refused.contains(&token);
+        (self.last_arrived(source) + 1..=number).all(|number| is_dropped(Token { source, number }))
     }
 
     fn size_at(&self, offset: u64) -> Size {
@@ -147,9 +186,12 @@ impl Ctx {
         let last = self.oracle.last_arrived(token.source);
         if token.number <= last {
             self.fail(format!("{token:?} was written twice or late: {last} was there already"));
-        } else if !self.oracle.rest_was_flushed(token.source, token.number - 1) {
+        } else if self.oracle.refused.contains(&token) {
+            self.fail(format!("{token:?} was refused, and now it is written"));
+        } else if !self.oracle.rest_was_dropped(token.source, token.number - 1) {
             self.fail(format!("{token:?} was written, and nothing between it and {last}"));
         }
+        self.judge_arrival(token);
         self.oracle.arrived.insert(token.source, token.number);
         self.counts.inputs += 1;
     }
@@ -163,12 +205,36 @@ impl Ctx {
         let query = *query;
         if query.answers > 1 {
             self.counts.answered_twice += 1;
-            let near = self.oracle.disturbances(&query);
+            let near = self.oracle.disturbances(&query) + u32::from(self.oracle.is_split(&query));
             self.note(format_args!("program: query {id} has {} answers, {near} disturbances near it", query.answers));
             if query.answers > 1 + near {
                 self.fail(format!("query {id} at {} was answered {} times", query.end, query.answers));
             }
         }
+    }
+
+    /// These answers were lost with the turn.
+    pub fn answers_dropped(&mut self, ids: &[u16]) {
+        for id in ids {
+            self.note(format_args!("the answer to query {id} is dropped"));
+        }
+        self.oracle.answers_lost.extend(ids);
+    }
+
+    /// A terminal that was to answer has seen everything before `left`: of what came since, a host keeps the latest answers.
+    pub fn withheld(&mut self, left: u64, seen: u64) {
+        let since = self.oracle.queries.iter().filter(|(_, query)| left < query.end && query.end <= seen);
+        let mut ids: Vec<u16> = since.map(|(id, _)| *id).collect();
+        ids.truncate(ids.len().saturating_sub(WITHHELD_MAX));
+        self.oracle.held_too_long.extend(ids);
+    }
+
+    /// Somebody was told that what it typed was refused.
+    pub fn refused(&mut self, bytes: &[u8]) {
+        let tokens = tokens(bytes);
+        self.counts.tokens_refused += tokens.len() as u64;
+        self.oracle.refused.extend(tokens);
+        self.answers_dropped(&replies(bytes).1);
     }
 
     /// Output was read or shown by one who has everything before `position`.
@@ -197,10 +263,14 @@ impl Ctx {
         let queries: Vec<(u16, Query)> = self.oracle.queries.iter().map(|(id, query)| (*id, *query)).collect();
         for (id, query) in queries {
             let near = self.oracle.disturbances(&query);
+            let lost = query.answers == 0 && self.oracle.answers_lost.contains(&id);
             self.counts.unanswered += u64::from(query.answers == 0);
+            self.counts.answers_lost_with_the_turn += u64::from(lost);
+            let held = query.answers == 0 && !lost && self.oracle.held_too_long.contains(&id);
+            self.counts.answers_held_back_too_long += u64::from(held);
             if near == 0 {
                 self.counts.queries_calm += 1;
-                if query.answers != 1 {
+                if query.answers != 1 && !lost && !held && !self.oracle.is_split(&query) {
                     self.fail(format!(
                         "query {id} at {} of {} ms has {} answers, and nothing disturbed it",
                         query.end, query.published_ms, query.answers

@@ -1,7 +1,8 @@
 //! What an actor may do in a session: rights, until when, and what each class holds from the start.
 
+use crate::TimeMs;
 use crate::actor::ActorClass;
-use holdfast_types::TimeMs;
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -1,0 +1,124 @@
+//! Finding what is wrong with a journal: chain, signatures, fences.
+
+use super::read::{Headers, Reader};
+use super::{Broken, Entry, Link, What};
+use crate::act::{Act, Record};
+use crate::proof;
+use holdfast_types::{ActorId, Nonce, SessionId};
+use std::collections::BTreeSet;
+
+/// What a sound journal holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Whose it is.
+    pub session: SessionId,
+    /// Records.
+    pub records: u64,
+    /// Number of the first: above 1 where older segments have gone.
+    pub first: u64,
+    /// Discrete acts with a signature that fits.
+    pub signed: u64,
+    /// Discrete acts without one.
+    pub unsigned: u64,
+    /// The last record: keep it elsewhere to notice a cut end.
+    pub last: Link,
+    /// Bytes of a torn last record, to be cut.
+    pub torn_bytes: usize,
+}
+
+/// Checks a journal line by line. What was taken so far is sound; after a fault it goes no further.
+#[derive(Debug, Clone)]
+pub struct Checker {
+    reader: Reader,
+    /// A signed act counts once in the whole journal, not once in each segment.
+    nonces: BTreeSet<(ActorId, Nonce)>,
+    summary: Option<Summary>,
+}
+
+impl Default for Checker {
+    fn default() -> Checker {
+        Checker::new()
+    }
+}
+
+impl Checker {
+    /// For segment behind segment, from the oldest kept on.
+    #[must_use]
+    pub fn new() -> Checker {
+        Checker::of(Reader::new(None, Headers::Between))
+    }
+
+    fn of(reader: Reader) -> Checker {
+        Checker { reader, nonces: BTreeSet::new(), summary: None }
+    }
+
+    /// The next line, without its line feed.
+    pub fn line(&mut self, line: &[u8]) -> Result<Entry, Broken> {
+        let entry = self.reader.line(line).map_err(|what| Broken { seq: self.reader.expected(), what })?;
+        self.count(&entry).map_err(|what| Broken { seq: entry.seq, what })?;
+        Ok(entry)
+    }
+
+    /// What was sound so far; none before the first record.
+    #[must_use]
+    pub fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    /// The number the next record should have.
+    #[must_use]
+    pub fn expected(&self) -> u64 {
+        self.reader.expected()
+    }
+
+    fn count(&mut self, entry: &Entry) -> Result<(), What> {
+        let session = match (&self.summary, &entry.record.act) {
+            (None, Act::Header { session, .. }) => *session,
+            (None, _) => return Err(What::Header),
+            (Some(summary), Act::Header { session, .. }) if summary.session != *session => {
+                return Err(What::OtherChain);
+            }
+            (Some(summary), _) => summary.session,
+        };
+        let is_signed = self.is_signed(entry, session)?;
+        let summary = self.summary.get_or_insert(Summary {
+            session,
+            records: 0,
+            first: entry.seq,
+            signed: 0,
+            unsigned: 0,
+            last: entry.link(),
+            torn_bytes: 0,
+        });
+        summary.records += 1;
+        summary.last = entry.link();
+        match is_signed {
+            Some(true) => summary.signed += 1,
+            Some(false) => summary.unsigned += 1,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// None where there is nothing to sign.
+    fn is_signed(&mut self, entry: &Entry, session: SessionId) -> Result<Option<bool>, What> {
+        let Record { act: Act::Asked(ask), by, proof, .. } = &entry.record else { return Ok(None) };
+        let (Some(actor), Some(proof)) = (by.actor(), proof) else { return Ok(Some(false)) };
+        proof::verify_act(actor.id, session, ask, proof).map_err(|_| What::Forged)?;
+        if self.nonces.insert((actor.id, proof.nonce)) { Ok(Some(true)) } else { Err(What::Copied) }
+    }
+}
+
+/// Checks one segment; `after` is the end of the segment before, where that is known. A torn last record is no fault; it is
+/// counted.
+pub fn verify(bytes: &[u8], after: Option<Link>) -> Result<Summary, Broken> {
+    let mut checker = Checker::of(Reader::new(after, Headers::First));
+    let mut rest = bytes;
+    while let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
+        checker.line(&rest[..length])?;
+        rest = &rest[length + 1..];
+    }
+    let expected = checker.expected();
+    let summary = checker.summary.ok_or(Broken { seq: expected, what: What::Header })?;
+    Ok(Summary { torn_bytes: rest.len(), ..summary })
+}

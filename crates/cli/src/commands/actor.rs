@@ -1,0 +1,149 @@
+//! `holdfast actor`: the actors this home knows; and which actor a handle means.
+
+use crate::args::{ActorCommand, ActorNewArgs};
+use crate::failure::Failure;
+use crate::here::{Here, Link};
+use crate::show::{columns, print, print_json, table};
+use crate::who;
+use holdfast_client::{Identity, KeyError};
+use holdfast_types::{Actor, ActorClass, ActorId, Handle};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{Nothing, SessionParams, SessionView};
+use holdfast_wire::turns::{ActorParams, ActorView};
+use serde_json::json;
+
+/// Digits of a key that tell it from the others of a home.
+const KEY_DIGITS: usize = 16;
+
+/// `holdfast actor`.
+pub fn actor(here: &Here, command: &ActorCommand) -> Result<u8, Failure> {
+    match command {
+        ActorCommand::New(args) => new(here, args),
+        ActorCommand::Ls => list(here),
+        ActorCommand::Remove(args) => remove(here, &args.handle),
+    }
+}
+
+/// The beginning of a key, for people.
+pub fn short(id: ActorId) -> String {
+    id.to_string().chars().take(KEY_DIGITS).collect()
+}
+
+fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
+    let handle = &args.of.handle;
+    let itself = who::unsaid().handle;
+    // Whatever it says of itself: what is no human by the rule makes none.
+    if handle.class() == ActorClass::Human && itself.class() != ActorClass::Human {
+        let message = format!("{handle} is a human's to make, and this process is taken for {itself}");
+        return Err(Failure::new("denied", message));
+    }
+    let file = args.key.as_deref().map(std::path::absolute).transpose();
+    let file = file.map_err(|e| Failure::io("the key file's path cannot be found", e))?;
+    let identity = Identity::make(&here.home, handle, file.as_deref()).map_err(|error| taken(handle, error))?;
+    let id = identity.actor().id;
+    let place = file.clone().unwrap_or_else(|| here.home.actor_key(handle));
+    let said = file.as_ref().map_or_else(|| handle.to_string(), |file| file.display().to_string());
+    if here.json {
+        print_json(&json!({"actor": identity.actor(), "key_file": place}))?;
+        return Ok(0);
+    }
+    print(format!(
+        "made {handle}, key {}\n  kept in  {}\n  use it   holdfast --as {said} …\n  or       {}={said}\n",
+        short(id),
+        place.display(),
+        who::VARIABLE,
+    ))?;
+    Ok(0)
+}
+
+fn taken(handle: &Handle, error: KeyError) -> Failure {
+    match error {
+        KeyError::Taken(file) => {
+            let message = format!("there is an actor {handle} already: {}", file.display());
+            Failure::new("actor_taken", message)
+        }
+        other => other.into(),
+    }
+}
+
+fn list(here: &Here) -> Result<u8, Failure> {
+    let mut actors = here.link()?.call::<op::Actors>(&Nothing {})?;
+    actors.sort_by(|a, b| a.actor.handle.cmp(&b.actor.handle));
+    if here.json {
+        print_json(&actors)?;
+        return Ok(0);
+    }
+    let head = ["ACTOR", "KEY", "ATTACHED TO"].map(str::to_owned).to_vec();
+    let row = |view: &ActorView| {
+        let sessions = if view.sessions.is_empty() { "-".into() } else { view.sessions.join(", ") };
+        vec![view.actor.handle.to_string(), short(view.actor.id), sessions]
+    };
+    let rows: Vec<_> = std::iter::once(head).chain(actors.iter().map(row)).collect();
+    print(table(&rows, columns()).into_iter().map(|line| line + "\n").collect::<String>())?;
+    Ok(0)
+}
+
+fn remove(here: &Here, handle: &Handle) -> Result<u8, Failure> {
+    let answer = here.link()?.call::<op::ActorRemove>(&ActorParams { handle: handle.clone() })?;
+    if here.json {
+        print_json(&answer)?;
+    } else {
+        print(format!("forgot {handle}\n"))?;
+    }
+    Ok(0)
+}
+
+/// The handles this home knows, one a line, for completions; asks no host.
+pub fn handles(here: &Here) -> Result<u8, Failure> {
+    let names = std::fs::read_dir(here.home.actors()).into_iter().flatten().flatten();
+    let mut handles: Vec<Handle> = names
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            name.strip_suffix(".pub")?.replacen('.', ":", 1).parse().ok()
+        })
+        .collect();
+    handles.sort();
+    print(handles.iter().map(|handle| format!("{handle}\n")).collect::<String>())?;
+    Ok(0)
+}
+
+/// Whom the host knows; nobody where it does not tell.
+pub fn known(link: &mut Link<'_>) -> Vec<Actor> {
+    let views = link.call::<op::Actors>(&Nothing {}).unwrap_or_default();
+    views.into_iter().map(|view| view.actor).collect()
+}
+
+/// Which actor a handle means. Whom the host knows comes first: others call themselves what they like.
+pub fn find(link: &mut Link<'_>, session: &SessionView, handle: &Handle) -> Result<Actor, Failure> {
+    let known = known(link);
+    if let Some(actor) = known.iter().find(|actor| actor.handle == *handle) {
+        return Ok(actor.clone());
+    }
+    let mut met: Vec<Actor> = session.clients.iter().filter_map(|client| client.actor.clone()).collect();
+    met.extend(session.turn.holder.iter().map(|holder| holder.actor.clone()));
+    let answer = link.call::<op::Grants>(&SessionParams { session: session.id.to_string() })?;
+    met.extend(answer.grants.into_iter().flat_map(|grant| [Some(grant.to), grant.by]).flatten());
+    met.sort();
+    met.dedup();
+    let named: Vec<&Actor> = met.iter().filter(|actor| actor.handle == *handle).collect();
+    match named.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(unknown(handle, known.iter().chain(&met))),
+        many => {
+            let keys: Vec<String> = many.iter().map(|actor| short(actor.id)).collect();
+            let message = format!("{} actors call themselves {handle}: {}", many.len(), keys.join(" "));
+            Err(Failure::new("ambiguous", message))
+        }
+    }
+}
+
+fn unknown<'a>(handle: &Handle, known: impl Iterator<Item = &'a Actor>) -> Failure {
+    let distance = |near: &Handle| strsim::damerau_levenshtein(&near.to_string(), &handle.to_string());
+    let mut near: Vec<&Handle> = known.map(|actor| &actor.handle).filter(|near| distance(near) <= 2).collect();
+    near.sort();
+    near.dedup();
+    let near: Vec<String> = near.into_iter().map(Handle::to_string).collect();
+    let meant = if near.is_empty() { String::new() } else { format!("did you mean {}?\n", near.join(", ")) };
+    Failure::new("no_such_actor", format!("nobody here is called {handle}"))
+        .hint(format!("{meant}`holdfast actor new {handle}` makes such an actor"))
+}

@@ -1,0 +1,222 @@
+//! `holdfast journal --verify`: every hash and signature, checked here.
+
+use super::source::{Line, Source};
+use crate::failure::Failure;
+use crate::here::Here;
+use crate::show::{fields, print, print_json};
+use holdfast_authority::By;
+use holdfast_authority::journal::{Broken, Checker, Entry, Link, Summary, What};
+use holdfast_client::PublicKey;
+use holdfast_types::Actor;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Checks a journal and says what it holds.
+pub fn verify(here: &Here, source: &mut Source<'_>, kept: Option<Link>) -> Result<u8, Failure> {
+    let mut lines = Vec::new();
+    while let Some(batch) = source.next(false)? {
+        lines.extend(batch);
+    }
+    let known = known_actors(&here.home.actors());
+    let mut checked = check(&lines, kept, &known).map_err(Failure::from)?;
+    checked.summary.torn_bytes = source.torn_bytes();
+    if here.json {
+        print_json(&checked.json())?;
+    } else {
+        print(checked.text())?;
+    }
+    Ok(0)
+}
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    place: Option<(PathBuf, usize)>,
+    fault: Fault,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// A record is not as it was written.
+    Broken(Broken),
+    /// There is no journal.
+    Empty,
+    /// Another record has the number of the one that was kept.
+    Replaced { seq: u64 },
+    /// The end was cut off.
+    CutOff { kept: u64, last: u64 },
+    /// Nothing can be said about a record that is no longer kept.
+    TooOld { kept: u64, first: u64 },
+    /// A key under a handle that is another key's here, or the other way round.
+    OtherKey { seq: u64, actor: Box<Actor>, known: Box<Actor> },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Broken(broken) => broken.fmt(f),
+            Fault::Empty => write!(f, "there are no records"),
+            Fault::Replaced { seq } => write!(f, "record {seq} is not the one whose hash you kept"),
+            Fault::CutOff { kept, last } => {
+                write!(f, "the end was cut off: record {kept} was there once, and the last is {last}")
+            }
+            Fault::TooOld { kept, first } => {
+                write!(f, "nothing can be said about record {kept}: the first still kept is {first}")
+            }
+            Fault::OtherKey { seq, actor, known } => write!(
+                f,
+                "record {seq}: forged: it names {actor} with key {}, and here {known} has key {}",
+                actor.id, known.id
+            ),
+        }
+    }
+}
+
+impl From<Damage> for Failure {
+    fn from(damage: Damage) -> Failure {
+        let place = damage.place.map_or(String::new(), |(path, line)| format!("{} line {line}: ", path.display()));
+        let hint = match damage.fault {
+            Fault::Broken(Broken { what: What::Header, seq: 1 }) => "a journal's first line is its header",
+            Fault::Broken(_) => "everything before it is as it was written",
+            Fault::Replaced { .. } | Fault::CutOff { .. } => "what is there fits together, and is not what was there",
+            Fault::OtherKey { .. } => "unless the actor was removed since and made anew: see `holdfast actor ls`",
+            Fault::Empty | Fault::TooOld { .. } => "",
+        };
+        Failure::new("journal_damaged", format!("{place}{}", damage.fault)).hint(hint)
+    }
+}
+
+/// A sound journal.
+#[derive(Debug)]
+pub struct Checked {
+    summary: Summary,
+    actors: BTreeMap<Actor, Acts>,
+}
+
+/// What one actor did.
+#[derive(Debug, Default)]
+struct Acts {
+    records: u64,
+    signed: u64,
+    /// Its key is known here.
+    known: bool,
+}
+
+impl Checked {
+    fn text(&self) -> String {
+        let Summary { session, records, first, signed, unsigned, last, torn_bytes } = &self.summary;
+        let mut rows = vec![
+            ("session", session.to_string()),
+            ("records", format!("{records}, from {first} to {}", last.seq)),
+            ("signed", signed.to_string()),
+            ("unsigned", unsigned.to_string()),
+            ("last", format!("{}:{}", last.seq, last.hash)),
+        ];
+        if *torn_bytes > 0 {
+            rows.push(("torn", format!("{torn_bytes} bytes of a last record that was never whole")));
+        }
+        for (actor, acts) in &self.actors {
+            let known = if acts.known { "" } else { ", not known here" };
+            let told =
+                format!("{actor}, records {}, signed {}, key {:.16}…{known}", acts.records, acts.signed, actor.id);
+            rows.push(("actor", told));
+        }
+        format!("{}sound; keep the last one's number and hash elsewhere, for --last\n", fields(&rows))
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let Summary { session, records, first, signed, unsigned, last, torn_bytes } = &self.summary;
+        let actor = |(actor, acts): (&Actor, &Acts)| {
+            let Acts { records, signed, known } = acts;
+            json!({"actor": actor, "records": records, "signed": signed, "known": known})
+        };
+        json!({
+            "session": session, "records": records, "first": first, "last": last, "signed": signed,
+            "unsigned": unsigned, "torn_bytes": torn_bytes,
+            "actors": self.actors.iter().map(actor).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Checks every line; that a link kept earlier is still in the chain; and that the actors' keys are those known here.
+pub fn check(lines: &[Line], kept: Option<Link>, known: &[Actor]) -> Result<Checked, Damage> {
+    let mut checker = Checker::new();
+    let mut actors: BTreeMap<Actor, Acts> = BTreeMap::new();
+    let mut keeper = kept.map(Kept::new);
+    for line in lines {
+        let damage = |fault| Damage { place: line.place.clone(), fault };
+        let entry = checker.line(&line.bytes).map_err(|broken| damage(Fault::Broken(broken)))?;
+        keeper.iter_mut().try_for_each(|kept| kept.see(&entry)).map_err(damage)?;
+        if let By::Actor(actor) = &entry.record.by {
+            let is_known = must_be_known(actor, known).map_err(|known| {
+                damage(Fault::OtherKey { seq: entry.seq, actor: actor.clone().into(), known: known.clone().into() })
+            })?;
+            let acts = actors.entry(actor.clone()).or_default();
+            acts.records += 1;
+            acts.signed += u64::from(entry.record.proof.is_some());
+            acts.known = is_known;
+        }
+    }
+    let nowhere = |fault| Damage { place: None, fault };
+    let summary = checker.summary().cloned().ok_or(nowhere(Fault::Empty))?;
+    keeper.iter().try_for_each(|kept| kept.finish(&summary)).map_err(nowhere)?;
+    Ok(Checked { summary, actors })
+}
+
+/// A link that was kept elsewhere, looked for.
+struct Kept {
+    link: Link,
+    found: bool,
+}
+
+impl Kept {
+    fn new(link: Link) -> Kept {
+        Kept { link, found: false }
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), Fault> {
+        // The header of the first segment that is kept still says which record was the last before it.
+        let before = Link { seq: entry.seq.saturating_sub(1), hash: entry.prev };
+        for link in [before, entry.link()].into_iter().filter(|link| link.seq == self.link.seq) {
+            if link.hash != self.link.hash {
+                return Err(Fault::Replaced { seq: link.seq });
+            }
+            self.found = true;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, summary: &Summary) -> Result<(), Fault> {
+        let kept = self.link.seq;
+        match self.found {
+            true => Ok(()),
+            false if kept < summary.first => Err(Fault::TooOld { kept, first: summary.first }),
+            false => Err(Fault::CutOff { kept, last: summary.last.seq }),
+        }
+    }
+}
+
+/// Whether an actor is known here; the known one that it contradicts where it does.
+fn must_be_known<'a>(actor: &Actor, known: &'a [Actor]) -> Result<bool, &'a Actor> {
+    match known.iter().find(|known| known.id == actor.id || known.handle == actor.handle) {
+        None => Ok(false),
+        Some(known) if known == actor => Ok(true),
+        Some(known) => Err(known),
+    }
+}
+
+/// The actors whose public keys lie in the home.
+fn known_actors(dir: &Path) -> Vec<Actor> {
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let public = files.filter(|path| path.extension().is_some_and(|extension| extension == "pub"));
+    let key = |path: PathBuf| serde_json::from_slice::<PublicKey>(&std::fs::read(path).ok()?).ok();
+    let actor = |PublicKey { handle, id, .. }: PublicKey| -> Actor { Actor { id, handle } };
+    public.filter_map(key).map(actor).collect()
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;

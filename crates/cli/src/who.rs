@@ -1,0 +1,136 @@
+//! Whom this process is taken for, and the key it proves that with.
+//!
+//! What was said (`--as`, `HOLDFAST_ACTOR`) counts first; otherwise the rule of [`identity`] looks at terminal, session and
+//! environment, and the key is made at first use.
+
+use crate::failure::Failure;
+use crate::show::say;
+use crate::user;
+use holdfast_authority::identity::{self, Because, Evidence};
+use holdfast_client::{Identity, KeyError};
+use holdfast_types::{ActorClass, Handle, HandleError, Home};
+use rustix::process::getuid;
+use rustix::termios::isatty;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The variable that says who acts, where no flag does.
+pub const VARIABLE: &str = "HOLDFAST_ACTOR";
+
+/// Who was said to act.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// An actor of this home.
+    Handle(Handle),
+    /// Whoever's key this file has.
+    File(PathBuf),
+}
+
+/// An identity, and how it was come by.
+#[derive(Debug)]
+pub struct Me {
+    /// Actor and key.
+    pub identity: Identity,
+    /// Why this one.
+    pub because: Because,
+    /// Where its secret lies.
+    pub file: PathBuf,
+}
+
+impl FromStr for Said {
+    type Err = HandleError;
+
+    fn from_str(text: &str) -> Result<Said, HandleError> {
+        if text.contains('/') { Ok(Said::File(text.into())) } else { text.parse().map(Said::Handle) }
+    }
+}
+
+/// What the flag says, else what the variable does.
+pub fn said(flag: Option<&Said>) -> Result<Option<Said>, Failure> {
+    let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    match (flag, variable) {
+        (Some(said), _) => Ok(Some(said.clone())),
+        (None, None) => Ok(None),
+        (None, Some(value)) => match value.to_string_lossy().parse() {
+            Ok(said) => Ok(Some(said)),
+            Err(error) => Err(Failure::new("bad_request", format!("{VARIABLE}: {error}"))),
+        },
+    }
+}
+
+/// Whom this process is taken for where nothing is said.
+pub fn unsaid() -> identity::Who {
+    decide(None)
+}
+
+fn decide(explicit: Option<Handle>) -> identity::Who {
+    let variables: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.to_string_lossy().into_owned())))
+        .collect();
+    identity::decide(&Evidence {
+        explicit,
+        stdin_tty: isatty(rustix::stdio::stdin()),
+        stdout_tty: isatty(rustix::stdio::stdout()),
+        inside_session: std::env::var_os("HOLDFAST_SESSION").is_some_and(|id| !id.is_empty()),
+        agent_marker: identity::marker(variables.iter().map(|(key, value)| (key.as_str(), value.as_str()))),
+        login: login(),
+    })
+}
+
+/// The user's name by the password file, which an environment cannot change.
+fn login() -> String {
+    let variable = |key: &str| std::env::var(key).ok().filter(|name| !name.is_empty());
+    let known = user::find().map(|user| user.name).or_else(|| variable("LOGNAME")).or_else(|| variable("USER"));
+    known.unwrap_or_else(|| format!("uid{}", getuid().as_raw()))
+}
+
+/// Who acts; makes the key where it is nobody's business to have made it before.
+pub fn find(home: &Home, flag: Option<&Said>) -> Result<Me, Failure> {
+    let said = match said(flag)? {
+        Some(Said::File(file)) => {
+            let identity = Identity::from_file(&file)?;
+            return Ok(Me { identity, because: Because::Said, file });
+        }
+        Some(Said::Handle(handle)) => Some(handle),
+        None => None,
+    };
+    let who = decide(said);
+    let identity = match who.because {
+        Because::Said => load_said(home, &who.handle)?,
+        Because::Marked | Because::Inside | Because::NoTerminal | Because::AtTerminal => {
+            Identity::load_or_make(home, &who.handle)?
+        }
+    };
+    Ok(Me { identity, because: who.because, file: home.actor_key(&who.handle) })
+}
+
+fn load_said(home: &Home, handle: &Handle) -> Result<Identity, Failure> {
+    match (Identity::load(home, handle), handle.class()) {
+        (Err(KeyError::Missing(_)), ActorClass::Human) => {
+            let failure = Failure::new("no_such_actor", format!("there is no actor {handle} here"));
+            Err(failure.hint(format!("`holdfast actor new {handle}` makes it")))
+        }
+        (Err(KeyError::Missing(_)), ActorClass::Agent | ActorClass::Service | ActorClass::Device) => {
+            let identity = Identity::load_or_make(home, handle)?;
+            say(&format!("made the actor {handle}"));
+            Ok(identity)
+        }
+        (other, _) => Ok(other?),
+    }
+}
+
+/// Who acts, if its key is there: for what must not make one.
+pub fn existing(home: &Home, flag: Option<&Said>) -> Option<Identity> {
+    match said(flag).ok()? {
+        Some(Said::File(file)) => Identity::from_file(&file).ok(),
+        Some(Said::Handle(handle)) => Identity::load(home, &handle).ok(),
+        None => Identity::load(home, &unsaid().handle).ok(),
+    }
+}
+
+/// Somebody no host knows, with a key that is kept nowhere: enough to learn whether one answers.
+pub fn stranger() -> Result<Identity, Failure> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
+    Ok(Identity::new(unsaid().handle, secret))
+}

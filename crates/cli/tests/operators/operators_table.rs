@@ -1,0 +1,367 @@
+//! Every operation of the table names its right and is refused without it.
+//!
+//! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
+
+use crate::operator::Operator;
+use crate::raw::Raw;
+use crate::world::{World, received};
+use holdfast_authority::{Act, Outcome};
+use holdfast_client::Identity;
+use holdfast_types::{Actor, Right, SessionId, Signature, Size};
+use holdfast_wire::params::*;
+use holdfast_wire::turns::*;
+use holdfast_wire::{Call, Code, Fault, OPERATIONS};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// What an operation is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The host alone; anybody may ask.
+    Door,
+    /// The host alone; who has proven a key may ask.
+    Host,
+    /// The host alone; only who is known there may ask.
+    Known,
+    /// Looks at a session.
+    Looks,
+    /// About a terminal of one's own.
+    Own,
+    /// About the turn or a grant of one's own.
+    Mine,
+    /// Writes into the session's terminal or tree: needs the turn.
+    Writes,
+    /// Takes the turn if it can.
+    Takes,
+    /// Changes the session.
+    Changes,
+}
+
+fn kind(call: &Call) -> Kind {
+    match call {
+        Call::Hello(_) | Call::Identify(_) | Call::Status(_) => Kind::Door,
+        Call::List(_) => Kind::Host,
+        Call::New(_) | Call::Actors(_) | Call::ActorRemove(_) | Call::Metrics(_) | Call::Stop(_) => Kind::Known,
+        Call::Get(_) | Call::Attach(_) | Call::Paint(_) | Call::Screen(_) | Call::Read(_) | Call::Wait(_) => {
+            Kind::Looks
+        }
+        Call::Journal(_) | Call::Turn(_) | Call::Grants(_) => Kind::Looks,
+        Call::Update(_) | Call::Leave(_) => Kind::Own,
+        Call::Withdraw(_) | Call::Give(_) | Call::Release(_) | Call::Revoke(_) => Kind::Mine,
+        Call::Send(_) | Call::Resize(_) | Call::Signal(_) => Kind::Writes,
+        Call::Take(_) => Kind::Takes,
+        Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
+        Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) => Kind::Changes,
+    }
+}
+
+fn params(call: &Call) -> Value {
+    fn json(params: impl serde::Serialize) -> Value {
+        serde_json::to_value(params).unwrap()
+    }
+    match call {
+        Call::Hello(params) => json(params),
+        Call::Identify(params) => json(params),
+        Call::New(params) => json(params),
+        Call::List(params) => json(params),
+        Call::Get(params) | Call::Turn(params) | Call::Grants(params) => json(params),
+        Call::Attach(params) => json(params),
+        Call::Paint(params) => json(params),
+        Call::Update(params) => json(params),
+        Call::Leave(params) => json(params),
+        Call::Screen(params) => json(params),
+        Call::Read(params) => json(params),
+        Call::Send(params) => json(params),
+        Call::Wait(params) => json(params),
+        Call::Resize(params) => json(params),
+        Call::Signal(params) => json(params),
+        Call::Rename(params) => json(params),
+        Call::Detach(params) => json(params),
+        Call::End(params) => json(params),
+        Call::Journal(params) => json(params),
+        Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
+        Call::Release(params) | Call::Thaw(params) => json(params),
+        Call::Give(params) => json(params),
+        Call::Seize(params) => json(params),
+        Call::Grant(params) => json(params),
+        Call::Revoke(params) => json(params),
+        Call::ActorRemove(params) => json(params),
+        Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
+    }
+}
+
+/// One valid call of each operation, about a session where `human` is attached as `client`.
+fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
+    let session = id.to_string();
+    let one = || SessionParams { session: session.clone() };
+    let turn = || TurnParams { session: session.clone(), client: None, proof: None };
+    let nobody = IdentifyParams { actor: human.clone(), signature: Signature([0; 64]) };
+    let other: Size = "90x30".parse().unwrap();
+    let all = vec![
+        Call::Hello(HelloParams { versions: vec![1], program: String::new() }),
+        Call::Identify(nobody),
+        Call::New(NewParams { command: vec!["/bin/true".into()], cwd: "/".into(), ..NewParams::default() }),
+        Call::List(ListParams { all: true }),
+        Call::Get(one()),
+        Call::Attach(AttachParams {
+            session: session.clone(),
+            size: Size::default(),
+            read_only: true,
+            tty: String::new(),
+            pid: 0,
+            env: vec![],
+            resume: None,
+        }),
+        Call::Paint(PaintParams { session: session.clone(), size: other, history: true, answers: None }),
+        Call::Update(UpdateParams {
+            session: session.clone(),
+            client,
+            connection: None,
+            size: Some(other),
+            answers: None,
+        }),
+        Call::Leave(LeaveParams { session: session.clone(), client }),
+        Call::Screen(ScreenParams { session: session.clone(), ansi: false, history: 0 }),
+        Call::Read(ReadParams { session: session.clone(), from: None, max: None, wait_ms: 0 }),
+        Call::Send(SendParams { session: session.clone(), stream: 77, seq: 1, client: None, fence: None }),
+        Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1) }),
+        Call::Resize(ResizeParams { session: session.clone(), size: other, proof: None }),
+        Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),
+        Call::Rename(RenameParams { session: session.clone(), name: "other".parse().unwrap(), proof: None }),
+        Call::Detach(DetachParams { session: session.clone(), clients: vec![client], proof: None }),
+        Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
+        Call::Journal(JournalParams { session: session.clone(), after: 0, wait_ms: 0 }),
+        Call::Turn(one()),
+        Call::Take(turn()),
+        Call::Request(turn()),
+        Call::Withdraw(turn()),
+        Call::Give(GiveParams { session: session.clone(), client: None, to: human.clone(), proof: None }),
+        Call::Release(turn()),
+        Call::Seize(SeizeParams {
+            session: session.clone(),
+            client: None,
+            freeze: true,
+            reason: "a test".into(),
+            proof: None,
+        }),
+        Call::Thaw(turn()),
+        Call::Grants(one()),
+        Call::Grant(GrantParams {
+            session: session.clone(),
+            to: human.clone(),
+            rights: Right::Observe.into(),
+            until_ms: None,
+            proof: None,
+        }),
+        Call::Revoke(RevokeParams { session, grant: Some(1), actor: None, proof: None }),
+        Call::Actors(Nothing {}),
+        Call::ActorRemove(ActorParams { handle: human.handle.clone() }),
+        Call::Metrics(Nothing {}),
+        Call::Status(Nothing {}),
+        Call::Stop(Nothing {}),
+    ];
+    let names: Vec<_> = all.iter().map(|call| call.row().name).collect();
+    assert_eq!(names, OPERATIONS.iter().map(|row| row.name).collect::<Vec<_>>(), "every operation is tried");
+    all
+}
+
+/// A recorder session with a human attached to it, and one call of each operation.
+struct Stage {
+    world: World,
+    session: SessionId,
+    file: PathBuf,
+    ann: Operator,
+    calls: Vec<Call>,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let world = World::new();
+        let (session, file) = world.recorder("table");
+        let mut ann = world.operator("human:ann", session);
+        let client = ann.attach().unwrap().client;
+        let calls = calls(session, client, &ann.actor());
+        Stage { world, session, file, ann, calls }
+    }
+
+    /// What must not change: all that can be seen of the session but who watches.
+    fn seen(&mut self) -> Value {
+        let view = self.ann.view().unwrap();
+        let attached = view.clients.iter().any(|client| Some(client.id) == self.ann.client);
+        json!([view.head, view.name, view.size, view.turn, view.pid, attached, self.ann.grants().unwrap().grants])
+    }
+
+    /// What comes of each call on this connection.
+    fn try_all(&self, raw: &mut Raw, wanted: impl Fn(&Call) -> bool) -> Vec<(&Call, Result<Value, Fault>)> {
+        let bytes = |call: &Call| if matches!(call, Call::Send(_)) { &b"rm"[..] } else { &[] };
+        let tried = self.calls.iter().filter(|call| wanted(call));
+        tried.map(|call| (call, raw.call(call.row().name, &params(call), bytes(call)))).collect()
+    }
+
+    /// Nothing was done in this actor's name, whatever was asked.
+    fn did_nothing(&self, actor: &Actor) {
+        let is_act = |act: &Act| matches!(act, Act::Asked(_) | Act::Typed(_));
+        for entry in self.world.journal(self.session) {
+            let record = entry.record;
+            let did = record.by.actor() == Some(actor) && is_act(&record.act) && record.outcome == Outcome::Done;
+            assert!(!did, "{record:?}");
+        }
+        assert_eq!(received(&self.file), b"", "nothing reached the terminal");
+    }
+}
+
+#[test]
+fn an_operation_names_its_right_unless_it_concerns_the_host_alone() {
+    let ann = Identity::new("human:ann".parse().unwrap(), [1; 32]);
+    let all = calls(SessionId::from_random_bits(1), 1, ann.actor());
+    let mut host_alone = BTreeSet::new();
+    for call in &all {
+        let (row, kind) = (call.row(), kind(call));
+        match kind {
+            Kind::Door | Kind::Host | Kind::Known => {
+                assert_eq!(row.right, None, "{}", row.name);
+                host_alone.insert(row.name);
+            }
+            Kind::Looks | Kind::Own | Kind::Mine => assert_eq!(row.right, Some(Right::Observe), "{}", row.name),
+            Kind::Writes | Kind::Takes | Kind::Changes => {
+                assert!(row.right.is_some_and(|right| right != Right::Observe), "{}", row.name);
+            }
+        }
+    }
+    let listed = [
+        "actor.list",
+        "actor.remove",
+        "hello",
+        "host.metrics",
+        "host.status",
+        "host.stop",
+        "identify",
+        "session.list",
+        "session.new",
+    ];
+    assert_eq!(host_alone.into_iter().collect::<Vec<_>>(), listed);
+}
+
+#[test]
+fn a_connection_that_proved_nothing_is_answered_nothing() {
+    let mut stage = Stage::new();
+    let before = stage.seen();
+    let mut raw = Raw::open(&stage.world);
+    for (call, result) in stage.try_all(&mut raw, |_| true) {
+        match (kind(call), result.map_err(|fault| fault.code)) {
+            (Kind::Door, Ok(_)) | (_, Err(Code::Unidentified)) => {}
+            (_, other) => panic!("{}: {other:?}", call.row().name),
+        }
+    }
+    assert_eq!(stage.seen(), before);
+    stage.did_nothing(&stage.ann.actor());
+}
+
+#[test]
+fn a_key_the_host_does_not_know_finds_no_session_and_starts_and_stops_nothing() {
+    let mut stage = Stage::new();
+    let before = stage.seen();
+    let stranger = stage.world.stranger("human:eve", 5);
+    let mut raw = Raw::of(&stage.world, &stranger);
+    for (call, result) in stage.try_all(&mut raw, |call| !matches!(call, Call::Identify(_))) {
+        match (kind(call), result.map_err(|fault| fault.code)) {
+            (Kind::Door, Ok(_)) => {}
+            (Kind::Host, Ok(answer)) => {
+                assert!(call.row().name != "session.list" || answer == json!([]), "{answer}");
+            }
+            (Kind::Known, Err(Code::Denied)) => {}
+            (_, Err(Code::NotFound)) if call.row().right.is_some() => {}
+            (_, other) => panic!("{}: {other:?}", call.row().name),
+        }
+    }
+    assert_eq!(stage.seen(), before);
+    stage.did_nothing(stranger.actor());
+}
+
+#[test]
+fn a_known_actor_that_holds_nothing_is_refused_everything() {
+    let mut stage = Stage::new();
+    let before = stage.seen();
+    let ops = stage.world.actor("service:ops");
+    let mut raw = Raw::of(&stage.world, &ops);
+    let allowed: Vec<_> = stage
+        .try_all(&mut raw, |call| call.row().right.is_some())
+        .into_iter()
+        .filter_map(|(call, result)| result.is_ok().then_some(call.row().name))
+        .collect();
+    assert_eq!(allowed, [""; 0]);
+    assert_eq!(stage.seen(), before);
+    stage.did_nothing(ops.actor());
+}
+
+#[test]
+fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
+    let mut stage = Stage::new();
+    let bot = stage.world.actor("agent:bot");
+    stage.ann.revoke_all_of(bot.actor().id).unwrap();
+    stage.ann.grant(bot.actor(), "observe", None).unwrap();
+    let before = stage.seen();
+    let mut raw = Raw::of(&stage.world, &bot);
+    for (call, result) in stage.try_all(&mut raw, |call| call.row().right.is_some()) {
+        let name = call.row().name;
+        match (kind(call), result.map_err(|fault| fault.code)) {
+            (Kind::Looks, Ok(_)) => {}
+            (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
+            (Kind::Mine, Ok(_)) if name == "turn.withdraw" => {}
+            (Kind::Mine, Err(Code::NotHolder | Code::Denied)) => {}
+            (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}
+            (Kind::Changes, Err(Code::NotFrozen)) if name == "turn.thaw" => {}
+            (_, other) => panic!("{name}: {other:?}"),
+        }
+    }
+    assert_eq!(stage.seen(), before);
+    stage.did_nothing(bot.actor());
+}
+
+#[test]
+fn an_observers_terminal_sets_no_size_and_answers_nothing() {
+    let world = World::new();
+    let (session, file) = world.recorder("table");
+    let (mut ann, bot) = (world.operator("human:ann", session), world.actor("agent:bot"));
+    ann.revoke_all_of(bot.actor().id).unwrap();
+    ann.grant(bot.actor(), "observe", None).unwrap();
+    let before = ann.view().unwrap();
+    let mut raw = Raw::of(&world, &bot);
+    let attached = raw.call("session.attach", &json!({"session": session, "size": "90x30"}), &[]).unwrap();
+    assert_eq!((&attached["writes"], &attached["answers"]), (&json!(false), &json!(false)));
+    let client = &attached["client"];
+    let update = json!({"session": session, "client": client, "size": "100x40"});
+    raw.call("session.update", &update, &[]).unwrap();
+    for (method, code) in
+        [("turn.take", Code::Denied), ("turn.request", Code::Denied), ("turn.release", Code::NotHolder)]
+    {
+        let fault = raw.call(method, &json!({"session": session, "client": client}), &[]).unwrap_err();
+        assert_eq!(fault.code, code, "{method}");
+    }
+    let send = json!({"session": session, "stream": 5, "seq": 1, "client": client});
+    assert_eq!(raw.call("session.send", &send, b"rm").unwrap_err().code, Code::Denied);
+    let after = ann.view().unwrap();
+    assert_eq!((after.size, after.turn, after.head), (before.size, before.turn, before.head));
+    assert_eq!(received(&file), b"");
+}
+
+#[test]
+fn whatever_writes_is_refused_while_a_human_has_the_turn() {
+    let mut stage = Stage::new();
+    let bot = stage.world.actor("agent:bot");
+    stage.ann.grant(bot.actor(), "observe,type,run,signal", None).unwrap();
+    stage.ann.take().unwrap();
+    let before = stage.seen();
+    let mut raw = Raw::of(&stage.world, &bot);
+    let mut tried = 0;
+    for (call, result) in stage.try_all(&mut raw, |call| matches!(kind(call), Kind::Writes | Kind::Takes)) {
+        let fault = result.expect_err(call.row().name);
+        assert_eq!(fault.code, Code::TurnHeld, "{}: {fault}", call.row().name);
+        assert_eq!(crate::operator::detail(&fault, "/by/handle").as_deref(), Some("human:ann"));
+        tried += 1;
+    }
+    assert_eq!(tried, 4, "send, resize, signal, take");
+    assert_eq!(stage.seen(), before);
+    stage.did_nothing(bot.actor());
+}

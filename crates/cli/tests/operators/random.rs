@@ -1,0 +1,41 @@
+//! Numbers from a seed that is printed.
+
+/// An xorshift generator.
+pub struct Random(u64);
+
+impl Random {
+    /// `HOLDFAST_SEED`, or drawn from the clock; says which.
+    pub fn seed() -> u64 {
+        let given = std::env::var("HOLDFAST_SEED").ok().and_then(|text| text.parse().ok());
+        let drawn = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let seed = given.unwrap_or_else(drawn);
+        println!("HOLDFAST_SEED={seed}");
+        seed
+    }
+
+    /// The sequence of a seed; `lane` tells apart those who share it.
+    pub fn of(seed: u64, lane: u64) -> Random {
+        let mut random = Random((seed ^ lane.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
+        (0..8).for_each(|_| {
+            random.next();
+        });
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Less than `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        (self.next() >> 16) % end
+    }
+
+    /// One of these.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+}

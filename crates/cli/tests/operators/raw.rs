@@ -1,0 +1,71 @@
+//! A connection that says what it likes: nothing of who speaks, somebody else's signature, any operation by its name.
+
+use crate::world::World;
+use holdfast_client::Identity;
+use holdfast_types::{Actor, Challenge, Signature};
+use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame};
+use holdfast_wire::{Body, Fault, Message};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+/// A connection that has said hello and nothing else.
+pub struct Raw {
+    stream: UnixStream,
+    received: Vec<u8>,
+    last: u64,
+    pub challenge: Challenge,
+}
+
+impl Raw {
+    pub fn open(world: &World) -> Raw {
+        let stream = UnixStream::connect(world.home().host_socket()).unwrap();
+        stream.set_read_timeout(Some(crate::world::PATIENCE)).unwrap();
+        let mut raw = Raw { stream, received: Vec::new(), last: 0, challenge: Challenge([0; 32]) };
+        let hello = raw.call("hello", &json!({"versions": [1]}), &[]).unwrap();
+        raw.challenge = serde_json::from_value(hello["challenge"].clone()).unwrap();
+        raw
+    }
+
+    /// A connection that has proven who speaks.
+    pub fn of(world: &World, who: &Identity) -> Raw {
+        let mut raw = Raw::open(world);
+        let signature = who.answer(&raw.challenge);
+        raw.identify(who.actor(), &signature).unwrap();
+        raw
+    }
+
+    pub fn identify(&mut self, actor: &Actor, signature: &Signature) -> Result<Value, Fault> {
+        self.call("identify", &json!({"actor": actor, "signature": signature}), &[])
+    }
+
+    pub fn call(&mut self, method: &str, params: &Value, bytes: &[u8]) -> Result<Value, Fault> {
+        self.last += 1;
+        let asked = self.last;
+        let body = Body::Request { id: asked, method: method.into(), params: params.clone() };
+        let mut out = Vec::new();
+        Message { body, bytes: bytes.to_vec() }.encode(&mut out);
+        self.stream.write_all(&out).unwrap();
+        loop {
+            if let Body::Answer { id, result } = self.receive()
+                && id == asked
+            {
+                return result;
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Body {
+        loop {
+            if let Some((frame, taken)) = Frame::decode(&self.received, FRAME_BYTES_MAX).unwrap() {
+                let message = Message::decode(frame).unwrap();
+                self.received.drain(..taken);
+                return message.body;
+            }
+            let mut more = [0; 64 * 1024];
+            let count = self.stream.read(&mut more).unwrap();
+            assert!(count > 0, "the host closed the connection");
+            self.received.extend_from_slice(&more[..count]);
+        }
+    }
+}

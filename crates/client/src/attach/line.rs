@@ -1,0 +1,165 @@
+//! The last row of the terminal, for a while: a notice, or a prompt.
+//!
+//! Written only while the terminal is ours and its keys too, so that the keeper neither paints nor reads meanwhile. Output
+//! goes on; what the row hid comes back by a repaint.
+
+use super::AttachError;
+use super::notice::cut;
+use super::prompt::Prompt;
+use super::run::Attached;
+use holdfast_abi::protocol::ToKeeper;
+use std::time::{Duration, Instant};
+
+/// How long a notice stays: enough to read a line and reach for the keys.
+const NOTICE: Duration = Duration::from_secs(5);
+
+/// What the last row shows, and will.
+#[derive(Debug, Default)]
+pub struct Line {
+    /// To be shown once the terminal is ours; where a prompt is open, that is drawn instead.
+    next: Option<String>,
+    /// Told while a prompt was open: shown when it is closed.
+    later: Option<String>,
+    /// On the terminal, until then.
+    until: Option<Instant>,
+    /// What keys are typed into.
+    pub prompt: Option<Prompt>,
+    /// What is on the terminal, and where the output stood.
+    shown: String,
+    at: u64,
+}
+
+impl Line {
+    /// A notice or a prompt has the row.
+    pub fn is_up(&self) -> bool {
+        self.until.is_some() || self.prompt.is_some()
+    }
+
+    /// It has the row, or will once the terminal is ours.
+    pub fn needs_terminal(&self) -> bool {
+        self.is_up() || self.next.is_some()
+    }
+
+    /// Time until the row goes back to the session; none where something else comes first.
+    pub fn goes_in(&self) -> Option<Duration> {
+        self.until.filter(|_| self.next.is_none()).map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// Everything was painted over; an open prompt comes back.
+    pub fn painted_over(&mut self) {
+        self.until = None;
+        if self.prompt.is_some() {
+            self.next.get_or_insert_default();
+        }
+    }
+}
+
+impl Attached<'_> {
+    /// Tells the person something, as soon as the terminal is ours.
+    pub(super) fn say(&mut self, text: impl Into<String>) {
+        let slot = if self.line.prompt.is_some() { &mut self.line.later } else { &mut self.line.next };
+        *slot = Some(text.into());
+    }
+
+    /// Opens a prompt, or draws it again.
+    pub(super) fn show_prompt(&mut self, prompt: Prompt) {
+        self.line.prompt = Some(prompt);
+        self.line.next = Some(String::new());
+    }
+
+    /// The row is a notice's, or the session's again.
+    pub(super) fn close_prompt(&mut self) {
+        self.line.prompt = None;
+        self.line.next = self.line.later.take();
+        self.line.until = Some(Instant::now());
+    }
+
+    /// Gives the row back, by a repaint. While there is no host to paint it stays: output that waits would be worse.
+    pub(super) fn hide_line(&mut self) {
+        if self.line.until.is_none() || self.line.prompt.is_some() {
+            return;
+        }
+        if self.host.is_some() {
+            self.line.until = None;
+            self.wanted.get_or_insert(false);
+        } else {
+            self.line.until = Some(Instant::now());
+        }
+    }
+
+    /// Shows what waits to be shown, if the terminal is ours; else asks for it.
+    pub(super) fn show_line(&mut self) -> Result<(), AttachError> {
+        if self.line.goes_in().is_some_and(|left| left.is_zero()) {
+            self.hide_line();
+        }
+        let painting = self.host.is_some() && self.wanted.is_some();
+        if self.line.next.is_none() || painting || !self.take_keys_back()? || !self.take_terminal()? {
+            return Ok(());
+        }
+        let width = usize::from(self.size.cols());
+        let Some(text) = self.line.next.take() else { return Ok(()) };
+        if let Some(prompt) = &self.line.prompt {
+            self.line.shown = cut(&prompt.line(width), width);
+            self.line.until = None;
+        } else {
+            self.line.shown = cut(&text, width);
+            self.line.until = Some(Instant::now() + NOTICE);
+        }
+        self.write_line();
+        self.quiet_keeper()
+    }
+
+    /// Output may have gone over the row.
+    pub(super) fn renew_line(&mut self) {
+        if self.line.is_up() && self.line.at != self.position {
+            self.write_line();
+        }
+    }
+
+    fn write_line(&mut self) {
+        self.line.at = self.position;
+        let (row, text) = (self.size.rows(), &self.line.shown);
+        let line = format!("\x1b7\x1b[0m\x1b(B\x0f\x1b[{row};1H\x1b[2K\x1b[7m{text}\x1b[0m\x1b8");
+        self.put(line.as_bytes());
+    }
+
+    /// True when the terminal's keys are ours; else they are asked for.
+    fn take_keys_back(&mut self) -> Result<bool, AttachError> {
+        if self.keys.is_read_by_keeper() {
+            self.ask_keys_back()?;
+        }
+        Ok(self.keys.are_certainly_ours())
+    }
+
+    /// True when nobody else writes to the terminal and we know what is on it; else it is asked for.
+    pub(super) fn take_terminal(&mut self) -> Result<bool, AttachError> {
+        let ours = self.baton || (!self.keys.keeper_paints && !self.baton_asked);
+        if !ours {
+            self.ask_for_baton()?;
+        }
+        Ok(ours)
+    }
+
+    /// A keeper that would paint what this terminal must not see as it is, queries, is told not to before it has the word.
+    pub(super) fn keep_keeper_from_painting(&mut self) -> Result<(), AttachError> {
+        if !self.keys.keeper_paints || self.answers || self.keys.is_read_by_keeper() {
+            return Ok(());
+        }
+        self.paint_no_more()
+    }
+
+    fn paint_no_more(&mut self) -> Result<(), AttachError> {
+        self.keys.keeper_paints = false;
+        let Some(path) = self.terminal.path.clone() else { return Ok(()) };
+        self.tell_keeper(|_| ToKeeper::Tty { flags: 0, path: &path, patterns: Default::default() })
+    }
+
+    /// The keeper that gave the keys back may still paint: where it must not, it is told so.
+    pub(super) fn quiet_keeper(&mut self) -> Result<(), AttachError> {
+        let unwanted = self.keys.keeper_paints && (!self.answers || self.line.is_up());
+        if !unwanted || !self.baton || !self.keys.are_certainly_ours() {
+            return Ok(());
+        }
+        self.paint_no_more()
+    }
+}

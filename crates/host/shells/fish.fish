@@ -1,0 +1,81 @@
+# What tells Holdfast about this fish: marks in its output, and after each command its names and values in a file.
+#
+# Sourced after the user's configuration, with the session's directory as $argv[1]. Event handlers alone: no function of the
+# user's is wrapped, and fish keeps $status and $pipestatus across handlers.
+
+set -g __holdfast $argv[1]
+set -g __holdfast_token
+set -g __holdfast_file 0
+set -g __holdfast_state
+
+function __holdfast_begin --on-event fish_preexec
+    set -g __holdfast_token
+    read -g __holdfast_token <$__holdfast/next
+    if test -n "$__holdfast_token"
+        echo -n >$__holdfast/next
+    end
+    printf '\e]133;C;hf=%s\a' "$__holdfast_token"
+end
+
+function __holdfast_end --on-event fish_postexec
+    printf '\e]133;D;%d;hf=%s\a' $status "$__holdfast_token"
+    set -g __holdfast_token
+    __holdfast_dump >$__holdfast/state.$__holdfast_file
+    set -g __holdfast_state $__holdfast_file
+    set -g __holdfast_file (math 1 - $__holdfast_file)
+end
+
+# Handlers are called in the order they were made: ours comes last, when those of fish itself are there, which switch the
+# terminal to bracketed paste.
+function __holdfast_first --on-event fish_prompt
+    functions -e __holdfast_first
+    function __holdfast_later --on-event fish_prompt
+        __holdfast_prompt
+    end
+    __holdfast_prompt
+end
+
+function __holdfast_prompt
+    printf '\e]7;file://%s%s\a\e]133;A;hf;last=%d;state=%s\a\e]133;B;hf\a' \
+        $hostname (string escape --style=url -- $PWD) $status "$__holdfast_state"
+    set -g __holdfast_state
+end
+
+# fish leaves a line it cannot parse where it is. One of ours is taken away: nobody is there to correct it.
+function __holdfast_error --on-event fish_posterror
+    set -l was $status
+    set -l token
+    read token <$__holdfast/next
+    if test -n "$token"
+        commandline -f cancel-commandline
+    end
+    printf '\e]133;A;hf;last=%d;state=\a\e]133;B;hf\a' $was
+end
+
+# Values are written, not hashed: the files were made for the user alone by the host, which keeps only hashes.
+function __holdfast_dump
+    echo 'holdfast 1 fish'
+    set -xL
+    printf '\1\n'
+    abbr --show
+    printf '\1\n'
+    functions (functions -n)
+    printf '\1end\n'
+end
+
+# First line of a command that came in a file: shows it where the line that reads it stands.
+function __holdfast_entered
+    set -l was $status
+    set -l lines (string replace --all --regex '[[:cntrl:]]' '?' <$__holdfast/run)[2..-1]
+    if test -n "$argv[1]"
+        printf '\e[A\e[%dG\e[J' $argv[1]
+    end
+    printf '%s\n' $lines[1..20]
+    if test (count $lines) -gt 20
+        echo …
+    end
+    printf '\e]133;C;hf=%s\a' "$__holdfast_token"
+    return $was
+end
+
+__holdfast_dump >$__holdfast/state.1

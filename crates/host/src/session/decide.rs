@@ -1,0 +1,492 @@
+//! Driving the authority: every act is decided here, recorded, and only then takes effect.
+//!
+//! [`Session::decide`] is the one way in. It first brings what the keeper wrote by itself into the journal, so that acts are
+//! decided in the order in which they happened; then it asks the authority, writes the records, and performs the effects in
+//! order. What is left to the caller is what was asked for itself: the bytes to forward, the end to bring about.
+
+use super::{Session, State};
+use crate::link::Link;
+use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, Record as Logged};
+use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
+use holdfast_abi::ring::Ring;
+use holdfast_authority::{
+    Act, Ask, Audience, Burst, Caller, Effect, How, Input, Keys, Moment, Notice, OperatorId, Outcome, Record, Refusal,
+    Reply,
+};
+use holdfast_types::{Actor, Fence, Size};
+use holdfast_wire::params::DetachedEvent;
+use holdfast_wire::turns::{FrozenView, HolderView, NoticeEvent, TurnView, WritesEvent};
+use holdfast_wire::{Body, Code, Fault, Message, turns};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Records reach the disk for certain within this time and the disk's own: the cost of a sync is shared by all acts within.
+const SYNC_AFTER: Duration = Duration::from_millis(20);
+/// How long keys typed directly may wait to become one burst with those that follow: a word is one act, not five.
+const BURST_MS: u64 = 2_000;
+
+/// What the authority allowed, and what is left to do.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub reply: Reply,
+    /// The tree is to stand still (true), or to go on.
+    pub still: Option<bool>,
+}
+
+/// A refusal as it is sent.
+pub(crate) fn fault(refusal: &Refusal) -> Fault {
+    let code = match refusal {
+        Refusal::TurnHeld { .. } => Code::TurnHeld,
+        Refusal::FenceStale { .. } => Code::FenceStale,
+        Refusal::Denied { .. } => Code::Denied,
+        Refusal::Frozen { .. } => Code::Frozen,
+        Refusal::NotFrozen => Code::NotFrozen,
+        Refusal::NotHolder => Code::NotHolder,
+        Refusal::NotAttached => Code::NotAttached,
+        Refusal::NoSuchGrant { .. } => Code::NoSuchGrant,
+        Refusal::TooWide { .. } => Code::TooWide,
+        Refusal::TooLong { .. } => Code::TooLong,
+        Refusal::EmptyGrant => Code::EmptyGrant,
+        Refusal::TooMany { .. } => Code::TooMany,
+    };
+    let mut fault = Fault::new(code, refusal.to_string()).hint(refusal.hint());
+    fault.details = serde_json::to_value(refusal).ok();
+    fault
+}
+
+impl Session {
+    /// Decides about what happened: records it, performs the effects, and says what came of it.
+    pub(crate) fn decide(&self, input: Input) -> Result<Decided, Fault> {
+        self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
+        // What cannot be recorded does not happen. What takes away (a seizure, a departure) happens all the same, and is
+        // recorded once there is room.
+        let may_wait = match &input {
+            Input::Typed { .. } => false,
+            Input::Asked { ask, .. } => matches!(ask, Ask::Seize { .. } | Ask::Release | Ask::Revoke(_) | Ask::Thaw),
+            _ => true,
+        };
+        if !may_wait {
+            let tried = self.state.borrow_mut().journal.retry();
+            tried.map_err(|error| self.unrecorded(&error))?;
+        }
+        let decided = self.handle(input);
+        self.after_decision();
+        decided
+    }
+
+    /// Asks the authority and performs what it says, without a look at the keeper's log.
+    pub(super) fn handle(&self, input: Input) -> Result<Decided, Fault> {
+        let now = self.moment();
+        let mut state = self.state.borrow_mut();
+        let before = state.authority.state().fence();
+        if let Err(error) = state.begin_segment_if_wanted(now) {
+            state.note = Some(format!("the journal cannot be written: {error}"));
+        }
+        let answer = state.authority.handle(input, now);
+        let (records, effects): (Vec<Record>, Vec<Effect>) = sort(answer.effects);
+        for record in &records {
+            let class = record.by.actor().map_or("host", |actor| actor.handle.class().word());
+            self.metrics.recorded(class, is_act(record));
+        }
+        if let Err(refusal) = &answer.reply {
+            self.metrics.refused(refusal.code());
+        }
+        let recorded = state.journal.append(&records);
+        if state.authority.state().fence() != before {
+            self.metrics.turn_changed(state.authority.state().turn().hold().map_or("freed", |hold| word(hold.how)));
+        }
+        drop(state);
+        let mut still = None;
+        for effect in effects {
+            self.perform(effect, &mut still);
+        }
+        match (answer.reply, recorded) {
+            (Err(refusal), _) => Err(fault(&refusal)),
+            (Ok(reply), Ok(())) => Ok(Decided { reply, still }),
+            (Ok(reply), Err(error)) => {
+                eprintln!("holdfast host: {}: the journal cannot be written: {error}", self.id);
+                self.state.borrow_mut().note = Some(format!("the journal cannot be written: {error}"));
+                match reply {
+                    // Nobody has seen it take effect yet.
+                    Reply::Turn { .. } if still.is_none() => Err(self.unrecorded(&error)),
+                    reply => Ok(Decided { reply, still }),
+                }
+            }
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        let state = self.state.borrow();
+        Moment { time_ms: crate::now_ms(), at: state.ring.as_ref().map_or(0, Ring::head) }
+    }
+
+    fn unrecorded(&self, error: &io::Error) -> Fault {
+        Fault::new(Code::Unrecorded, format!("the journal of {} cannot be written: {error}", self.name()))
+            .hint("is the disk full? nothing happens that cannot be recorded")
+    }
+
+    fn perform(&self, effect: Effect, still: &mut Option<bool>) {
+        match effect {
+            // Written already, all of them before the first effect.
+            Effect::Record(_) => {}
+            Effect::Fence { .. } => self.say_writer(),
+            Effect::FlushInput { fence } => self.say(ToKeeper::Flush { fence: fence.0 }),
+            Effect::Freeze => *still = Some(true),
+            Effect::Thaw => *still = Some(false),
+            Effect::Forward { .. } | Effect::Perform { .. } => {}
+            Effect::Expel { operator } => self.expel(operator),
+            Effect::Tell { to, notice } => self.tell(to, &notice),
+        }
+    }
+
+    /// Says something to the keeper; where that fails the connection is about to be taken up anew, and everything said again.
+    fn say(&self, frame: ToKeeper<'_>) {
+        if let Some(link) = self.link()
+            && let Err(error) = link.send(frame)
+        {
+            eprintln!("holdfast host: {}: keeper connection: {error}", self.id);
+        }
+    }
+
+    /// Tells the keeper under which fence who writes, and the clients whether it is they.
+    pub(super) fn say_writer(&self) {
+        let (fence, writer) = {
+            let mut state = self.state.borrow_mut();
+            let writer = state.writer();
+            let connection = writer.and_then(|id| state.clients.get(id)).and_then(|client| client.connection);
+            (state.authority.state().fence(), connection)
+        };
+        self.say(ToKeeper::Writer { fence: fence.0, connection: writer.unwrap_or(WRITER_HOST) });
+    }
+
+    /// What follows from every decision: clients hear whether they write, the writer's terminal sets the size and answers
+    /// queries, and the driver looks at its deadlines.
+    pub(super) fn after_decision(&self) {
+        let resize = {
+            let mut state = self.state.borrow_mut();
+            state.tell_writers();
+            let writer = state.writer();
+            let size = writer.and_then(|id| state.clients.wants_size(id));
+            let due = state.authority.next_deadline().map(|at| at.saturating_sub(crate::now_ms()));
+            state.timers.rule = due.map(|ms| Instant::now() + Duration::from_millis(ms));
+            writer.zip(size)
+        };
+        if let Some((id, size)) = resize {
+            self.size_follows(id, size);
+        }
+        self.appoint();
+        self.sync_soon();
+        self.nudge.notify_one();
+        self.changed.notify_waiters();
+    }
+
+    /// The terminal takes the size of whoever writes now.
+    fn size_follows(&self, id: u32, size: Size) {
+        let caller = {
+            let mut state = self.state.borrow_mut();
+            state.clients.get(id).and_then(|client| client.actor.clone())
+        };
+        let Some(actor) = caller else { return };
+        let by = Caller { actor, operator: Some(OperatorId(id)) };
+        // Also where the session has this size: another one may be on its way.
+        if self.handle(Input::Asked { by, ask: Ask::Resize { size }, proof: None }).is_ok() {
+            let fence = self.fence();
+            self.say(ToKeeper::Resize { fence: fence.0, cols: size.cols(), rows: size.rows() });
+            self.state.borrow_mut().clients.sized(id, size);
+        }
+    }
+
+    /// The newest fence.
+    pub(crate) fn fence(&self) -> Fence {
+        self.state.borrow().authority.state().fence()
+    }
+
+    /// Sees to it that what was written reaches the disk, off this thread.
+    pub(super) fn sync_soon(&self) {
+        if !self.state.borrow().journal.is_unsynced() || self.syncing.replace(true) {
+            return;
+        }
+        let Some(this) = self.this.upgrade() else { return };
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(SYNC_AFTER).await;
+            this.syncing.set(false);
+            let next = || this.state.borrow_mut().journal.unsynced();
+            // The segment, and where it is new the directory that has its name. A disk syncs one after the other anyway.
+            let _turn = this.syncs.acquire().await;
+            while let Some(path) = next() {
+                let began = Instant::now();
+                let sync = move || std::fs::File::open(path)?.sync_data();
+                match tokio::task::spawn_blocking(sync).await {
+                    Ok(Ok(())) => this.metrics.synced(began.elapsed()),
+                    Ok(Err(error)) => {
+                        this.state.borrow_mut().note = Some(format!("the journal may not survive a crash: {error}"));
+                    }
+                    Err(_) => {}
+                }
+            }
+        });
+    }
+
+    fn expel(&self, operator: OperatorId) {
+        let connection = {
+            let mut state = self.state.borrow_mut();
+            let Some(client) = state.clients.get(operator.0) else { return };
+            if let Some((_, events)) = &client.peer {
+                let _ = events.send(event("detached", &DetachedEvent { client: client.id }));
+            }
+            client.connection
+        };
+        if let Some(connection) = connection {
+            self.say(ToKeeper::Expel { connection });
+        }
+    }
+
+    fn tell(&self, to: Audience, notice: &Notice) {
+        let notice = match notice.clone() {
+            Notice::Turn { holder } => turns::Notice::Turn { holder },
+            Notice::Requested { by } => turns::Notice::Requested { by },
+            Notice::Seized { by, from, reason } => turns::Notice::Seized { by, from, reason },
+            Notice::Frozen { by } => turns::Notice::Frozen { by },
+            Notice::Thawed { by } => turns::Notice::Thawed { by },
+            Notice::Rights { rights } => turns::Notice::Rights { rights },
+        };
+        for client in self.state.borrow().clients.iter() {
+            let meant = match to {
+                Audience::All => true,
+                Audience::One(operator) => operator.0 == client.id,
+            };
+            if let Some((_, events)) = client.peer.as_ref().filter(|_| meant) {
+                let _ = events.send(event("notice", &NoticeEvent { client: client.id, notice: notice.clone() }));
+            }
+        }
+    }
+
+    /// Brings what the keeper wrote by itself into the journal. Keys that came within a moment become one burst; unless
+    /// `now`, the last one may wait for what follows.
+    pub(crate) fn drain_log(&self, link: Option<&Link>, now: bool) -> io::Result<()> {
+        let (mut bursts, log_head) = {
+            let mut state = self.state.borrow_mut();
+            if !now {
+                state.timers.drain = None;
+            }
+            let State { ring: Some(ring), picture, authority, log_seen, .. } = &mut *state else { return Ok(()) };
+            let log_head = ring.header().log_head.load(Ordering::Acquire);
+            let from = authority.state().logged().max(*log_seen);
+            if from == log_head && (now || log_head == authority.state().logged()) {
+                return Ok(());
+            }
+            // Before the keeper may overwrite them.
+            picture.take_sizes(ring);
+            let skips = |connection| authority.state().is_link(connection);
+            (read_bursts(ring, from, log_head, skips), log_head)
+        };
+        if !now && let Some(last) = bursts.last() {
+            let used = log_head - self.logged();
+            let room = self.state.borrow().ring.as_ref().map_or(0, Ring::log_bytes);
+            let age_ms = crate::now_ms().saturating_sub(last.since_ms);
+            if !last.ends_line() && age_ms < BURST_MS && used < room / 2 {
+                self.state.borrow_mut().timers.drain = Some(Instant::now() + super::drive::DRAIN_AFTER);
+                return Ok(());
+            }
+        }
+        self.state.borrow_mut().log_seen = log_head;
+        let typed = !bursts.is_empty();
+        if let Some(last) = bursts.last_mut() {
+            last.log = log_head;
+        }
+        for burst in bursts {
+            let Typing { fence, burst, log, .. } = burst;
+            // What the keeper wrote is done: there is nobody to refuse it to.
+            let _ = self.handle(Input::Wrote { fence, burst, log });
+        }
+        if !typed && !now && log_head > self.logged() {
+            // Nothing but the host's own. Recorded, so that the next host finds the place from which to read on.
+            let connection = self.state.borrow().connection;
+            let _ = self.handle(Input::Linked { connection, log: log_head });
+        }
+        self.sync_soon();
+        // Only what is in the journal may be overwritten.
+        if (typed || !now)
+            && self.state.borrow_mut().journal.retry().is_ok()
+            && let Some(link) = link
+        {
+            self.state.borrow_mut().timers.drain = None;
+            link.send(ToKeeper::Drained { position: self.logged() })?;
+        }
+        Ok(())
+    }
+
+    /// How far the keeper's log is in the journal.
+    fn logged(&self) -> u64 {
+        self.state.borrow().authority.state().logged()
+    }
+
+    /// Who may write now, and who waits.
+    pub fn turn(&self) -> TurnView {
+        self.state.borrow().turn_view()
+    }
+}
+
+impl State {
+    /// The client that writes now, if it is one: nobody writes into what is frozen.
+    pub(crate) fn writer(&self) -> Option<u32> {
+        let state = self.authority.state();
+        let operator = state.turn().hold().and_then(|hold| hold.operator);
+        operator.filter(|_| state.frozen().is_none()).map(|operator| operator.0)
+    }
+
+    pub(crate) fn turn_view(&self) -> TurnView {
+        let state = self.authority.state();
+        let holder = state.turn().hold().map(|hold| HolderView {
+            actor: hold.by.clone(),
+            client: hold.operator.map(|operator| operator.0),
+            since_ms: hold.since,
+            active_ms: hold.active,
+            ends_ms: hold.ends,
+            how: word(hold.how).into(),
+        });
+        TurnView {
+            holder,
+            fence: state.fence(),
+            queue: state.queue().map(|waiting| waiting.by.handle.clone()).collect(),
+            frozen: state.frozen().map(|frozen| FrozenView { by: frozen.by.clone(), since_ms: frozen.since }),
+        }
+    }
+
+    fn begin_segment_if_wanted(&mut self, now: Moment) -> io::Result<()> {
+        if !self.journal.wants_segment() {
+            return Ok(());
+        }
+        let header = self.authority.rotate(self.spec.id, self.journal.last(), now);
+        self.journal.begin_segment(&header)
+    }
+
+    /// Tells each client for which it is news whether it writes.
+    fn tell_writers(&mut self) {
+        let (writer, fence) = (self.writer(), self.authority.state().fence());
+        for client in self.clients.iter_mut() {
+            let writes = (Some(client.id) == writer).then_some(fence);
+            if client.told_writes == writes {
+                continue;
+            }
+            if let Some((_, events)) = &client.peer {
+                client.told_writes = writes;
+                let told = WritesEvent { client: client.id, writes: writes.is_some(), fence };
+                let _ = events.send(event("writes", &told));
+            }
+        }
+    }
+
+    /// What an actor holds now.
+    pub(crate) fn rights(&self, actor: &Actor) -> holdfast_types::Rights {
+        self.authority.rights(actor, crate::now_ms())
+    }
+}
+
+/// An event for a client.
+pub(crate) fn event(method: &str, params: &impl serde::Serialize) -> Message {
+    let params = serde_json::to_value(params).expect("texts and numbers always serialise");
+    Message::plain(Body::Event { method: method.into(), params })
+}
+
+fn word(how: How) -> &'static str {
+    match how {
+        How::Wrote => "wrote",
+        How::Asked => "asked",
+        How::Given => "given",
+        How::Seized => "seized",
+    }
+}
+
+fn sort(effects: Vec<Effect>) -> (Vec<Record>, Vec<Effect>) {
+    let mut records = Vec::new();
+    let mut others = Vec::new();
+    for effect in effects {
+        match effect {
+            Effect::Record(record) => records.push(*record),
+            other => others.push(other),
+        }
+    }
+    (records, others)
+}
+
+/// One burst of keys that a keeper read by itself.
+#[derive(Debug, PartialEq, Eq)]
+struct Typing {
+    fence: Fence,
+    connection: u32,
+    burst: Burst,
+    since_ms: u64,
+    /// The log up to and with it.
+    log: u64,
+}
+
+impl Typing {
+    fn ends_line(&self) -> bool {
+        let last = self.burst.keys.as_ref().and_then(|keys| keys.0.last());
+        self.burst.keys.is_none() || matches!(last, Some(b'\r' | b'\n' | 3 | 4))
+    }
+}
+
+/// Longest burst in one record: a paste becomes several, and each line of the journal stays readable.
+const BURST_BYTES_MAX: usize = 16 * 1024;
+
+/// Reads the log's records from `from` to `to` as bursts, but for those connections to skip.
+fn read_bursts(ring: &Ring, from: u64, to: u64, skips: impl Fn(u32) -> bool) -> Vec<Typing> {
+    let mut bursts: Vec<Typing> = Vec::new();
+    let Some(length) = usize::try_from(to.saturating_sub(from)).ok().filter(|n| *n as u64 <= ring.log_bytes()) else {
+        return bursts;
+    };
+    let mut bytes = vec![0; length];
+    ring.copy_log(from, &mut bytes);
+    let mut rest = bytes.as_slice();
+    while let Some((record, length)) = Logged::decode(rest) {
+        rest = &rest[length..];
+        if record.kind != Kind::Input || skips(record.connection) {
+            continue;
+        }
+        let typing = Typing {
+            fence: Fence(record.fence),
+            connection: record.connection,
+            burst: Burst {
+                from: record.at,
+                to: record.at,
+                len: u64::from(record.count),
+                keys: (record.flags & FLAG_ECHO_OFF == 0).then(|| Keys(record.bytes.to_vec())),
+            },
+            since_ms: record.time_ms,
+            log: to - rest.len() as u64,
+        };
+        match bursts.last_mut().filter(|last| last.joins(&typing)) {
+            Some(last) => {
+                last.burst.to = typing.burst.to;
+                last.burst.len += typing.burst.len;
+                last.log = typing.log;
+                if let (Some(keys), Some(more)) = (&mut last.burst.keys, typing.burst.keys) {
+                    keys.0.extend(more.0);
+                }
+            }
+            None => bursts.push(typing),
+        }
+    }
+    bursts
+}
+
+impl Typing {
+    /// Whether the next one belongs to the same burst: the same hand, a moment later, and the line not ended yet.
+    fn joins(&self, next: &Typing) -> bool {
+        self.fence == next.fence
+            && self.connection == next.connection
+            && self.burst.keys.is_some() == next.burst.keys.is_some()
+            && (self.burst.keys.is_none() || !self.ends_line())
+            && next.since_ms.saturating_sub(self.since_ms) < BURST_MS
+            && self.burst.len + next.burst.len <= BURST_BYTES_MAX as u64
+    }
+}
+
+/// Whether a record is an act of somebody, for the counters.
+fn is_act(record: &Record) -> bool {
+    record.outcome == Outcome::Done && matches!(record.act, Act::Typed(_) | Act::Asked(_) | Act::Attached(_))
+}

@@ -1,0 +1,227 @@
+//! What actors do about the turn and about each other's rights, and the journal that tells of it.
+
+use super::Session;
+use super::decide::Decided;
+use holdfast_abi::protocol::ToKeeper;
+use holdfast_authority::{Ask, GrantId, Input, Reply, Revoke};
+use holdfast_types::{Actor, ActorId, Rights};
+use holdfast_wire::turns::{
+    FrozeView, GiveParams, GrantParams, GrantView, GrantsAnswer, JournalAnswer, JournalParams, RevokeAnswer,
+    RevokeParams, SeizeAnswer, SeizeParams, TEXT_BYTES_MAX, TurnAnswer, TurnParams,
+};
+use holdfast_wire::{Code, Fault};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// A keeper answers at once; one that is stopped is not waited for longer than this.
+const PROBE_WAIT: Duration = Duration::from_secs(2);
+/// Bytes of journal in one answer.
+const JOURNAL_BYTES: usize = 1024 * 1024;
+
+impl Session {
+    /// Takes, requests, withdraws, releases or thaws.
+    pub async fn turn_asked(&self, params: &TurnParams, ask: Ask, actor: &Actor) -> Result<TurnAnswer, Fault> {
+        self.running().await?;
+        let decided = self.ask(actor, params.client, ask, params.proof)?;
+        if let Some(freeze) = decided.still {
+            self.still(freeze).await?;
+            // Nobody but the host could write into what was frozen.
+            self.say_writer();
+        }
+        Ok(self.turn_answer(&decided))
+    }
+
+    /// Hands the turn over.
+    pub async fn give(&self, params: &GiveParams, actor: &Actor) -> Result<TurnAnswer, Fault> {
+        self.running().await?;
+        let decided = self.ask(actor, params.client, Ask::Give { to: params.to.clone() }, params.proof)?;
+        Ok(self.turn_answer(&decided))
+    }
+
+    fn turn_answer(&self, decided: &Decided) -> TurnAnswer {
+        let (fence, before) = match decided.reply {
+            Reply::Turn { fence } => (Some(fence), None),
+            Reply::Waiting { before } => (None, Some(before)),
+            Reply::Done | Reply::Granted(_) | Reply::Revoked(_) => (None, None),
+        };
+        TurnAnswer { fence, before, turn: self.turn() }
+    }
+
+    /// Takes the turn whatever its holder does, and stops the tree if that is asked.
+    pub async fn seize(&self, params: &SeizeParams, actor: &Actor) -> Result<SeizeAnswer, Fault> {
+        let began = Instant::now();
+        self.running().await?;
+        let (freeze, reason) = (params.freeze, params.reason.clone());
+        if reason.trim().is_empty() || reason.len() > TEXT_BYTES_MAX {
+            return Err(Fault::new(Code::BadRequest, format!("a reason has 1 to {TEXT_BYTES_MAX} bytes"))
+                .hint("say why: it is what the journal keeps, and what the one who loses the turn is told"));
+        }
+        let decided = self.ask(actor, params.client, Ask::Seize { freeze, reason }, params.proof)?;
+        // The keeper answers behind the new fence and the flush: from there on nothing of the old holder gets through.
+        let cut = async {
+            let probed = self.probe().await;
+            (probed, began.elapsed())
+        };
+        let frozen = async {
+            match decided.still {
+                Some(true) => self.still(true).await.map(|frozen| frozen.map(|f| (f, began.elapsed()))),
+                Some(false) | None => Ok(None),
+            }
+        };
+        let ((probed, cut), frozen) = tokio::join!(cut, frozen);
+        probed?;
+        let frozen = frozen?;
+        self.metrics.seized(params.freeze, cut, frozen.as_ref().map(|(_, after)| *after));
+        let froze = frozen.map(|(frozen, after)| FrozeView {
+            how: frozen.how.word().into(),
+            processes: frozen.processes as u32,
+            refused: frozen.refused,
+            us: after.as_micros() as u64,
+        });
+        // Of the decision: somebody else may have it by now.
+        let fence = match decided.reply {
+            Reply::Turn { fence } => fence,
+            Reply::Done | Reply::Waiting { .. } | Reply::Granted(_) | Reply::Revoked(_) => self.fence(),
+        };
+        Ok(SeizeAnswer { fence, cut_us: cut.as_micros() as u64, froze, turn: self.turn() })
+    }
+
+    /// Stops the tree, or lets it go on; off this thread, one at a time.
+    pub(crate) async fn still(&self, freeze: bool) -> Result<Option<holdfast_observe::Frozen>, Fault> {
+        let _one_at_a_time = self.stilling.lock().await;
+        // What was decided last counts: a thaw that overtook its freeze must not be undone by it.
+        let frozen = self.state.borrow().authority.state().frozen().is_some();
+        if frozen != freeze {
+            return Ok(None);
+        }
+        let (freezer, keeper) = (Arc::clone(&self.freezer), self.state.borrow().keeper_pid);
+        let done = tokio::task::spawn_blocking(move || {
+            if freeze { freezer.freeze(keeper).map(Some) } else { freezer.thaw(keeper).map(|()| None) }
+        });
+        let stilled = match done.await {
+            Ok(stilled) => stilled,
+            Err(error) => Err(std::io::Error::other(error)),
+        };
+        let word = if freeze { "stopped" } else { "let go on" };
+        let stilled = stilled.map_err(|error| {
+            Fault::new(Code::Internal, format!("the processes of {} could not all be {word}: {error}", self.name()))
+                .hint("try again; `holdfast doctor` says what this machine offers")
+        })?;
+        if !freeze && let Some(link) = self.link() {
+            let late = std::mem::take(&mut self.state.borrow_mut().late_replies);
+            let _ = self.type_replies(&link, late);
+        }
+        Ok(stilled)
+    }
+
+    /// What the terminal says of itself; none where the keeper does not answer.
+    pub(super) async fn probe(&self) -> Result<Option<super::Probed>, Fault> {
+        let link = self.running().await?;
+        let (done, probed) = oneshot::channel();
+        self.state.borrow_mut().probes.push_back(done);
+        link.send(ToKeeper::Probe).map_err(|e| self.keeper_failed(&e))?;
+        Ok(tokio::time::timeout(PROBE_WAIT, probed).await.ok().and_then(Result::ok))
+    }
+
+    pub(super) fn flush_input(&self) {
+        if let Some(link) = self.link() {
+            let _ = link.send(ToKeeper::Flush { fence: self.fence().0 });
+        }
+    }
+
+    /// Passes rights on.
+    pub fn grant(&self, params: &GrantParams, actor: &Actor) -> Result<GrantView, Fault> {
+        let ask = Ask::Grant { to: params.to.clone(), rights: params.rights, until: params.until_ms };
+        let Decided { reply, .. } = self.ask(actor, None, ask, params.proof)?;
+        let made = match reply {
+            Reply::Granted(id) => self.grant_views().into_iter().find(|grant| grant.id == id.0),
+            Reply::Done | Reply::Turn { .. } | Reply::Waiting { .. } | Reply::Revoked(_) => None,
+        };
+        made.ok_or_else(|| Fault::new(Code::Internal, "the grant is gone already"))
+    }
+
+    /// Takes rights back.
+    pub fn revoke(&self, params: &RevokeParams, actor: &Actor) -> Result<RevokeAnswer, Fault> {
+        let what = match (params.grant, params.actor) {
+            (Some(grant), None) => Revoke::Grant(GrantId(grant)),
+            (None, Some(actor)) => Revoke::Actor(actor),
+            (Some(_), Some(_)) | (None, None) => {
+                return Err(Fault::new(Code::BadRequest, "either a grant is revoked, or everything an actor holds"));
+            }
+        };
+        let grants = match self.ask(actor, None, Ask::Revoke(what), params.proof)?.reply {
+            Reply::Revoked(fallen) => fallen.into_iter().map(|id| id.0).collect(),
+            Reply::Done | Reply::Turn { .. } | Reply::Waiting { .. } | Reply::Granted(_) => Vec::new(),
+        };
+        Ok(RevokeAnswer { grants })
+    }
+
+    /// What was granted here.
+    pub fn grants(&self, actor: &Actor) -> GrantsAnswer {
+        let grants = self.grant_views();
+        let state = self.state.borrow();
+        GrantsAnswer {
+            grants,
+            barred: state.authority.state().barred().collect(),
+            defaults: state.authority.policy().defaults.clone(),
+            you: actor.clone(),
+            yours: state.rights(actor),
+        }
+    }
+
+    fn grant_views(&self) -> Vec<GrantView> {
+        let state = self.state.borrow();
+        let view = |grant: &holdfast_authority::Grant| GrantView {
+            id: grant.id.0,
+            to: grant.to.clone(),
+            by: grant.by.clone(),
+            rights: grant.rights,
+            until_ms: grant.until,
+            at_ms: grant.at,
+        };
+        state.authority.state().grants().map(view).collect()
+    }
+
+    /// What an actor may do here now.
+    pub fn rights(&self, actor: &Actor) -> Rights {
+        self.state.borrow().rights(actor)
+    }
+
+    /// Lines of the journal.
+    pub async fn journal(&self, params: &JournalParams) -> Result<(JournalAnswer, Vec<u8>), Fault> {
+        let read = || {
+            let state = self.state.borrow();
+            state.journal.read(params.after, JOURNAL_BYTES)
+        };
+        let failed = |error: std::io::Error| Fault::new(Code::Damaged, format!("the journal cannot be read: {error}"));
+        let mut lines = read().map_err(failed)?;
+        if lines.bytes.is_empty() && params.wait_ms > 0 {
+            let limit = Duration::from_millis(params.wait_ms);
+            let grown = || {
+                let state = self.state.borrow();
+                (state.journal.newest() > params.after || state.life == holdfast_wire::params::Life::Ended)
+                    .then_some(())
+            };
+            self.until(Some(limit), grown).await;
+            lines = read().map_err(failed)?;
+        }
+        let end = !self.is_live() && !lines.more;
+        let answer = JournalAnswer { from: lines.from, to: lines.to, more: lines.more, end };
+        Ok((answer, lines.bytes))
+    }
+
+    /// The host no longer knows a key.
+    pub fn forget(&self, actor: ActorId) {
+        let _ = self.decide(Input::Forgotten { actor });
+    }
+
+    /// What the host says of actors has changed.
+    pub fn policy_changed(&self, policy: holdfast_authority::Policy) {
+        *self.state.borrow_mut().authority.policy_mut() = policy;
+        if self.is_live() {
+            let _ = self.decide(Input::Tick);
+        }
+    }
+}

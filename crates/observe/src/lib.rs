@@ -1,0 +1,23 @@
+//! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
+//! ([`Freezer`]), what they hold ([`graph`], drawn by [`render`]), what they wait for ([`waiting`]), and what happens
+//! to them ([`events`]).
+//!
+//! Everything is read from the kernel anew at each call. Nothing here is remembered, so a host that was killed between
+//! freezing and thawing is replaced by any other.
+//!
+//! Knows nothing of sessions, keepers' sockets or actors: a keeper is a pid, a session is a label.
+
+mod cgroup;
+pub mod events;
+mod freeze;
+pub mod graph;
+mod netlink;
+mod proc;
+pub mod render;
+mod signals;
+mod tree;
+pub mod waiting;
+
+pub use cgroup::leave_sessions;
+pub use freeze::{Freezer, Frozen, How};
+pub use tree::{Process, descendants};

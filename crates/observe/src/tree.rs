@@ -1,0 +1,204 @@
+//! A session's processes: every descendant of the keeper, which is their subreaper.
+//!
+//! Less Holdfast's own: a host that a program in the session started is a descendant too, and so are the keepers of all
+//! sessions that host starts. They are known by their names, as the keeper's `end` knows them, and neither they nor
+//! anything below them is listed; whoever takes such a name is spared as well. So is the calling process, by whatever
+//! name: it must not stop itself.
+//!
+//! A walk of processes that run is a guess: who forks or exits meanwhile may be missed. Once all of them are stopped it
+//! is exact, so whoever needs it exact stops what was found and walks again.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs;
+use std::io::{self, Read};
+
+use crate::proc::Stat;
+
+/// Processes walked at most: a fork bomb grows while it is listed. As many as the keeper's `end` walks.
+const DESCENDANTS_MAX: usize = 1 << 16;
+
+/// Names of processes that are no part of a session. The kernel keeps 15 bytes of a name, which is all of the longer
+/// one.
+const SPARED: [&[u8]; 2] = [b"holdfast-keeper", b"holdfast-host"];
+
+/// One process, as it was when it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its id, which the kernel gives to another process once this one is gone and reaped.
+    pub pid: u32,
+    /// Its parent when it was read.
+    pub parent: u32,
+    /// When it started, in clock ticks since boot: with the pid, who it is.
+    pub start_time: u64,
+    /// Its first thread's state as `/proc/<pid>/stat` has it: `R`, `S`, `D`, `T`, `t`, `Z`.
+    pub state: char,
+    /// Its threads, the first one included even when that one is dead.
+    pub(crate) threads: u32,
+    /// The signal that stopped it, until its parent has asked for it. `Some(0)` if there is none, or the kernel is too
+    /// old to tell; `None` if we may not know.
+    pub(crate) stop_signal: Option<u32>,
+}
+
+impl Process {
+    /// Nothing of it will run again: a zombie. One whose first thread alone is dead is not.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, 'Z' | 'X') && self.threads < 2
+    }
+
+    /// The same process as one read earlier.
+    pub(crate) fn is(&self, earlier: &Process) -> bool {
+        (self.pid, self.start_time) == (earlier.pid, earlier.start_time)
+    }
+}
+
+/// Every live descendant of a process, without itself, parents before their children. Zombies nobody has reaped are
+/// listed too. Holdfast's own processes and the caller are not, nor is anything below them.
+///
+/// # Errors
+///
+/// The process is gone, or `/proc` cannot be read. Descendants that go meanwhile are left out.
+pub fn descendants(root: u32) -> io::Result<Vec<Process>> {
+    let walked = walk(root, DESCENDANTS_MAX, |pid, below| {
+        let (name, process) = read(pid)?;
+        if is_spared(pid, &name) {
+            return None;
+        }
+        below.extend(children(pid).unwrap_or_default());
+        Some(process)
+    })?;
+    Ok(walked.found)
+}
+
+/// What a [`walk`] found.
+pub(crate) struct Walked<T> {
+    /// Parents before their children.
+    pub(crate) found: Vec<T>,
+    /// There were more than were asked for.
+    pub(crate) is_cut: bool,
+}
+
+/// Visits the descendants of a process, parents first. A visit adds the children to visit later, or gives nothing, and
+/// then nobody below is visited.
+pub(crate) fn walk<T>(
+    root: u32,
+    max: usize,
+    mut visit: impl FnMut(u32, &mut VecDeque<u32>) -> Option<T>,
+) -> io::Result<Walked<T>> {
+    let mut seen = HashSet::from([root]);
+    let mut queue = VecDeque::from(children(root)?);
+    let mut found = Vec::new();
+    while let Some(pid) = queue.pop_front() {
+        // A child changes lists when the thread that made it ends, and may stand in both.
+        if !seen.insert(pid) {
+            continue;
+        }
+        if found.len() >= max {
+            return Ok(Walked { found, is_cut: true });
+        }
+        found.extend(visit(pid, &mut queue));
+    }
+    Ok(Walked { found, is_cut: false })
+}
+
+/// This process as it is now, if it is still there.
+pub(crate) fn again(process: &Process) -> Option<Process> {
+    read(process.pid).map(|(_, now)| now).filter(|now| now.is(process))
+}
+
+/// Whether a process below `root` is one of Holdfast's own or below one.
+pub(crate) fn is_below_spared(pid: u32, root: u32) -> bool {
+    let mut next = pid;
+    while next > 1 && next != root {
+        let Some((name, process)) = read(next) else { return false };
+        if is_spared(next, &name) {
+            return true;
+        }
+        next = process.parent;
+    }
+    false
+}
+
+/// The states of a process's threads; none if it is gone.
+pub(crate) fn thread_states(pid: u32) -> Vec<char> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let stats = threads.flatten().filter_map(|thread| fs::read(thread.path().join("stat")).ok());
+    stats.filter_map(|stat| parse(&stat).map(|(_, thread)| thread.state)).collect()
+}
+
+/// Whether a process is one of Holdfast's own, by its name, or the caller.
+pub(crate) fn is_spared(pid: u32, name: &[u8]) -> bool {
+    SPARED.contains(&name) || pid == std::process::id()
+}
+
+/// The children of all of a process's threads: the list is kept per thread.
+fn children(pid: u32) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    let mut text = String::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
+        text.clear();
+        // Read to the end: a long list comes in pages.
+        if fs::File::open(thread.path().join("children")).and_then(|mut list| list.read_to_string(&mut text)).is_ok() {
+            found.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+    }
+    Ok(found)
+}
+
+fn read(pid: u32) -> Option<(Vec<u8>, Process)> {
+    parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name and the rest of a `stat` line.
+fn parse(line: &[u8]) -> Option<(Vec<u8>, Process)> {
+    let stat = Stat::parse(line)?;
+    // Who may not know a process's addresses reads 1 for where its code starts, and 0 for its exit code.
+    let is_hidden = stat.text(26) == Some("1");
+    let process = Process {
+        pid: stat.pid,
+        parent: stat.number(4)?,
+        start_time: stat.number(22)?,
+        state: stat.state()?,
+        threads: stat.number(20)?,
+        stop_signal: stat.number(52).filter(|_| !is_hidden),
+    };
+    Some((stat.name.to_vec(), process))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A `stat` line with these fields, by their numbers, and zeros.
+    fn stat(name: &str, given: &[(usize, &str)]) -> Vec<u8> {
+        let field = |number| given.iter().find(|(at, _)| *at == number).map_or("0", |(_, text)| text);
+        let fields: Vec<&str> = (3..=52).map(field).collect();
+        format!("12 ({name}) {}\n", fields.join(" ")).into_bytes()
+    }
+
+    #[test]
+    fn a_name_with_brackets_and_blanks_is_read_whole() {
+        let line = stat("a) S 1 (b", &[(3, "T"), (4, "7"), (20, "3"), (22, "555"), (26, "4096"), (52, "19")]);
+        let process = Process { pid: 12, parent: 7, start_time: 555, state: 'T', threads: 3, stop_signal: Some(19) };
+        assert_eq!(parse(&line), Some((b"a) S 1 (b".to_vec(), process)));
+    }
+
+    #[test]
+    fn a_signal_that_is_hidden_from_us_is_not_taken_for_none() {
+        let (_, process) = parse(&stat("ssh-agent", &[(3, "T"), (26, "1")])).unwrap();
+        assert_eq!(process.stop_signal, None);
+    }
+
+    #[test]
+    fn what_is_no_stat_line_is_nobody() {
+        for line in ["", "12", "12 (a", "12 (a)", "12 (a) S", "x (a) S 1 1", ")("] {
+            assert_eq!(parse(line.as_bytes()), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn we_are_read_as_ourselves() {
+        let (_, us) = read(std::process::id()).unwrap();
+        assert_eq!(us.stop_signal, Some(0));
+        assert!(!us.is_over() && again(&us).is_some_and(|now| now.is(&us)));
+    }
+}

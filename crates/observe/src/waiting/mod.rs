@@ -1,0 +1,380 @@
+//! What a session is doing now: at its prompt, running, or waiting for somebody to type.
+//!
+//! Decided by evidence from the kernel about the processes that have the terminal, never by names of programs or by
+//! what is on the screen:
+//!
+//! | the foreground group | the terminal | state |
+//! |---|---|---|
+//! | the shell waits for input | not canonical, or the shell marks a prompt | [`Doing::IdlePrompt`] |
+//! | somebody waits for input | canonical, no echo | waiting: [`Kind::Password`] |
+//! | somebody waits for input | canonical, echo | waiting: [`Kind::Line`] |
+//! | somebody waits for input | not canonical, main screen | waiting: [`Kind::Repl`] |
+//! | somebody waits for input | not canonical, alternate screen | [`Doing::FullScreen`] |
+//! | somebody waits for input | has some unread | [`Doing::Running`]: it is about to take it |
+//! | nobody waits for input, one runs | | [`Doing::Running`] |
+//! | nobody waits for input, one cannot be seen | | [`Doing::Unknown`] |
+//! | all are stopped | | [`Doing::Stopped`] |
+//! | all wait for something else | | [`Doing::BlockedElsewhere`] |
+//!
+//! "Waits for input" is a read, poll, select or epoll on the session's terminal, by any thread.
+//!
+//! What it does not know. A program that selects on the terminal and on a socket reads as one that waits for input; so
+//! does a relay such as ssh while the far side works. `read -e` and `read -n1` of a shell without prompt marks look
+//! like its idle prompt, and the prompt of a shell that does not edit lines (dash) looks like a line that is read. A
+//! password that is asked for without canonical mode is [`Kind::Repl`], and so is a program that draws on the main
+//! screen (Debian's top). An epoll set inside another is not looked into. Dialogs such as whiptail are
+//! [`Doing::FullScreen`]: nothing in the kernel tells a menu from an editor, so [`Kind::Choice`] takes what the caller
+//! sees on the screen ([`Doing::with_screen`]). Devices of two mounts of devpts may have the same number; a foreground
+//! process that waits for a terminal of a container with the number of its own reads as one that waits for its own.
+
+mod choice;
+mod group;
+mod syscall;
+
+use std::os::fd::AsFd;
+
+use serde::{Deserialize, Serialize};
+
+use crate::proc::Proc;
+use group::Member;
+use syscall::{Look, Wait};
+
+/// `ICANON` and `ECHO` of termios(3)'s `c_lflag`, the same on all machines that we run on.
+const ICANON: u32 = 0o2;
+const ECHO: u32 = 0o10;
+
+/// Threads looked at in one process. A browser has more; whether one of those waits for the terminal is not worth a
+/// millisecond.
+const THREADS_MAX: usize = 64;
+
+/// What is known about a session's terminal: the keeper's probe, and what its output said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalFacts {
+    /// The process group that has the terminal.
+    pub foreground: u32,
+    /// `c_iflag` of termios(3).
+    pub iflag: u32,
+    /// `c_oflag`.
+    pub oflag: u32,
+    /// `c_lflag`.
+    pub lflag: u32,
+    /// Bytes of input that no program has taken; of whole lines in canonical mode.
+    pub unread: u32,
+    /// Major and minor of the pty's slave.
+    pub device: (u32, u32),
+    /// The programs' output switched to the alternate screen.
+    pub alternate_screen: bool,
+    /// Whether the shell is at its prompt by its own marks (OSC 133); `None` if it makes none.
+    pub shell_prompt: Option<bool>,
+}
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A line that shows while it is typed.
+    Line,
+    /// A line that does not.
+    Password,
+    /// Keys, on the main screen: a program with its own line editor.
+    Repl,
+    /// One of a few answers; only by [`Doing::with_screen`].
+    Choice,
+}
+
+/// Why nothing can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blind {
+    /// No live process has the terminal.
+    Nobody,
+    /// The process is another user's, or hides itself (sudo, ssh-agent). If the terminal is canonical without echo, a
+    /// password is likely; the caller has the flags.
+    Unreadable,
+    /// What it waits for cannot be seen: io_uring, or a 32-bit program.
+    Opaque,
+    /// There is too much to look at, and what was looked at says nothing.
+    TooMany,
+}
+
+/// What a session is doing, and which process says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "doing", rename_all = "snake_case")]
+pub enum Doing {
+    /// The shell waits for a command.
+    IdlePrompt {
+        /// The shell.
+        pid: u32,
+    },
+    /// Somebody works.
+    Running {
+        /// One that does.
+        pid: u32,
+    },
+    /// Somebody waits for input.
+    Waiting {
+        /// Who.
+        pid: u32,
+        /// For what.
+        kind: Kind,
+    },
+    /// A program has the whole screen, and waits for keys.
+    FullScreen {
+        /// Who.
+        pid: u32,
+    },
+    /// Everyone waits for something that is not the terminal: time, a child, a network.
+    BlockedElsewhere {
+        /// The first of them.
+        pid: u32,
+    },
+    /// The job in the foreground is stopped or traced.
+    Stopped {
+        /// The first of them.
+        pid: u32,
+    },
+    /// No guess.
+    Unknown {
+        /// Who cannot be seen.
+        pid: Option<u32>,
+        /// Why.
+        why: Blind,
+    },
+}
+
+impl Doing {
+    /// The process that says so, if one does.
+    pub fn pid(self) -> Option<u32> {
+        match self {
+            Doing::IdlePrompt { pid }
+            | Doing::Running { pid }
+            | Doing::Waiting { pid, .. }
+            | Doing::FullScreen { pid }
+            | Doing::BlockedElsewhere { pid }
+            | Doing::Stopped { pid } => Some(pid),
+            Doing::Unknown { pid, .. } => pid,
+        }
+    }
+
+    /// Adds what the screen shows: a wait for a line or for keys is for a [`Kind::Choice`] if the text before the
+    /// cursor ends with a list of answers that has a yes or a no in it: `[Y/n]`, `(yes/no)`, `[y,n,q,?]?`.
+    #[must_use]
+    pub fn with_screen(self, before_cursor: &str) -> Doing {
+        match self {
+            Doing::Waiting { pid, kind: Kind::Line | Kind::Repl } if choice::ends_with_answers(before_cursor) => {
+                Doing::Waiting { pid, kind: Kind::Choice }
+            }
+            other => other,
+        }
+    }
+}
+
+/// What a session is doing now. Looks at the foreground group only; some 50 µs for a job of one process.
+///
+/// One look is one moment: ask after the output has been quiet for a while.
+pub fn state(keeper: u32, shell_pid: u32, facts: &TerminalFacts) -> Doing {
+    let Ok(mut proc) = Proc::open() else { return Doing::Unknown { pid: None, why: Blind::Unreadable } };
+    let group = group::find(&mut proc, keeper, facts.foreground);
+    let mut evidence = Vec::new();
+    for member in &group.members {
+        if let Some(sign) = sign(&mut proc, member, facts) {
+            evidence.push((member.pid, sign));
+        }
+    }
+    decide(shell_pid, facts, &evidence, group.is_whole)
+}
+
+/// What one process shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Waits(Wait),
+    Stopped,
+    /// It has more threads than were looked at, and none of those says anything.
+    TooMany,
+}
+
+fn sign(proc: &mut Proc, member: &Member, facts: &TerminalFacts) -> Option<Sign> {
+    let runs = match member.state {
+        'Z' | 'X' if member.threads < 2 => return None,
+        'T' | 't' => return Some(Sign::Stopped),
+        'R' | 'D' => true,
+        _ => false,
+    };
+    if runs && member.threads == 1 {
+        return Some(Sign::Waits(Wait::Runs));
+    }
+    let is_own = member.tty == packed(facts.device);
+    if member.threads == 1 {
+        let mut look = Look { proc, dir: member.dir.as_fd(), device: facts.device, is_own };
+        return Some(Sign::Waits(look.thread("syscall")));
+    }
+    let mut tids = Vec::new();
+    if proc.numbers(&member.dir, "task", &mut tids).is_err() {
+        return None;
+    }
+    let mut look = Look { proc, dir: member.dir.as_fd(), device: facts.device, is_own };
+    let waits: Vec<Wait> =
+        tids.iter().take(THREADS_MAX).map(|tid| look.thread(&format!("task/{tid}/syscall"))).collect();
+    let by_weight = [Wait::Tty, Wait::Runs, Wait::Unreadable, Wait::Opaque];
+    let strongest = by_weight.into_iter().find(|wait| waits.contains(wait) || (runs && *wait == Wait::Runs));
+    Some(match strongest {
+        Some(wait) => Sign::Waits(wait),
+        None if tids.len() > THREADS_MAX => Sign::TooMany,
+        None => Sign::Waits(Wait::Elsewhere),
+    })
+}
+
+/// A device as the kernel packs it into `stat`.
+fn packed((major, minor): (u32, u32)) -> i32 {
+    ((minor & 0xff) | (major << 8) | ((minor & !0xff) << 12)) as i32
+}
+
+fn decide(shell_pid: u32, facts: &TerminalFacts, evidence: &[(u32, Sign)], is_whole: bool) -> Doing {
+    let first = |wanted: Sign| evidence.iter().find(|(_, sign)| *sign == wanted).map(|(pid, _)| *pid);
+    let at_tty = || evidence.iter().filter(|(_, sign)| *sign == Sign::Waits(Wait::Tty)).map(|(pid, _)| *pid);
+    // A program that the shell runs without a group of its own waits for itself.
+    if let Some(pid) = at_tty().find(|pid| *pid != shell_pid).or_else(|| at_tty().next()) {
+        return at_terminal(pid, shell_pid, facts);
+    }
+    if let Some(pid) = first(Sign::Waits(Wait::Runs)) {
+        return Doing::Running { pid };
+    }
+    for (sign, why) in [
+        (Sign::Waits(Wait::Unreadable), Blind::Unreadable),
+        (Sign::Waits(Wait::Opaque), Blind::Opaque),
+        (Sign::TooMany, Blind::TooMany),
+    ] {
+        if let Some(pid) = first(sign) {
+            return Doing::Unknown { pid: Some(pid), why };
+        }
+    }
+    match evidence {
+        _ if !is_whole => Doing::Unknown { pid: None, why: Blind::TooMany },
+        [] => Doing::Unknown { pid: None, why: Blind::Nobody },
+        [(pid, _), ..] if evidence.iter().all(|(_, sign)| *sign == Sign::Stopped) => Doing::Stopped { pid: *pid },
+        [(pid, _), ..] => Doing::BlockedElsewhere { pid: *pid },
+    }
+}
+
+/// Somebody waits for the terminal's input.
+fn at_terminal(pid: u32, shell_pid: u32, facts: &TerminalFacts) -> Doing {
+    let is_canonical = facts.lflag & ICANON != 0;
+    let has_echo = facts.lflag & ECHO != 0;
+    if facts.unread > 0 {
+        return Doing::Running { pid };
+    }
+    match (pid == shell_pid, facts.shell_prompt, is_canonical) {
+        (true, Some(true), _) | (true, None, false) => return Doing::IdlePrompt { pid },
+        // By its marks it runs a command, and reads with its line editor: `read -e`, `vared`.
+        (true, Some(false), false) => return Doing::Waiting { pid, kind: Kind::Line },
+        (true, Some(false) | None, true) | (false, _, _) => {}
+    }
+    match (is_canonical, has_echo) {
+        (true, false) => Doing::Waiting { pid, kind: Kind::Password },
+        (true, true) => Doing::Waiting { pid, kind: Kind::Line },
+        (false, _) if facts.alternate_screen => Doing::FullScreen { pid },
+        (false, _) => Doing::Waiting { pid, kind: Kind::Repl },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COOKED: u32 = ICANON | ECHO;
+    const SHELL: u32 = 10;
+
+    fn facts(lflag: u32) -> TerminalFacts {
+        TerminalFacts {
+            foreground: 10,
+            iflag: 0,
+            oflag: 0,
+            lflag,
+            unread: 0,
+            device: (136, 3),
+            alternate_screen: false,
+            shell_prompt: None,
+        }
+    }
+
+    const TTY: Sign = Sign::Waits(Wait::Tty);
+    const RUNS: Sign = Sign::Waits(Wait::Runs);
+    const ELSEWHERE: Sign = Sign::Waits(Wait::Elsewhere);
+
+    fn doing(facts: &TerminalFacts, evidence: &[(u32, Sign)]) -> Doing {
+        decide(SHELL, facts, evidence, true)
+    }
+
+    #[test]
+    fn the_table_is_followed() {
+        let waiting = |kind| Doing::Waiting { pid: 20, kind };
+        assert_eq!(doing(&facts(0), &[(SHELL, TTY)]), Doing::IdlePrompt { pid: SHELL });
+        assert_eq!(doing(&facts(ICANON), &[(20, TTY)]), waiting(Kind::Password));
+        assert_eq!(doing(&facts(COOKED), &[(20, TTY)]), waiting(Kind::Line));
+        assert_eq!(doing(&facts(0), &[(20, TTY)]), waiting(Kind::Repl));
+        let alternate = TerminalFacts { alternate_screen: true, ..facts(0) };
+        assert_eq!(doing(&alternate, &[(20, TTY)]), Doing::FullScreen { pid: 20 });
+        assert_eq!(doing(&facts(COOKED), &[(20, ELSEWHERE), (21, RUNS)]), Doing::Running { pid: 21 });
+        assert_eq!(doing(&facts(COOKED), &[(20, ELSEWHERE)]), Doing::BlockedElsewhere { pid: 20 });
+        assert_eq!(doing(&facts(COOKED), &[(20, Sign::Stopped)]), Doing::Stopped { pid: 20 });
+    }
+
+    #[test]
+    fn who_waits_for_the_terminal_outweighs_who_runs() {
+        assert_eq!(doing(&facts(0), &[(20, RUNS), (21, TTY)]), Doing::Waiting { pid: 21, kind: Kind::Repl });
+        assert_eq!(doing(&facts(COOKED), &[(SHELL, TTY), (21, TTY)]), Doing::Waiting { pid: 21, kind: Kind::Line });
+    }
+
+    #[test]
+    fn input_that_is_there_is_about_to_be_taken() {
+        let unread = TerminalFacts { unread: 1, ..facts(0) };
+        assert_eq!(doing(&unread, &[(SHELL, TTY)]), Doing::Running { pid: SHELL });
+    }
+
+    #[test]
+    fn a_shell_that_marks_its_prompts_is_believed() {
+        let marked = |at_prompt, lflag| TerminalFacts { shell_prompt: Some(at_prompt), ..facts(lflag) };
+        let line = Doing::Waiting { pid: SHELL, kind: Kind::Line };
+        assert_eq!(doing(&marked(true, COOKED), &[(SHELL, TTY)]), Doing::IdlePrompt { pid: SHELL });
+        assert_eq!(doing(&marked(false, 0), &[(SHELL, TTY)]), line);
+        assert_eq!(doing(&marked(false, COOKED), &[(SHELL, TTY)]), line);
+        assert_eq!(doing(&facts(COOKED), &[(SHELL, TTY)]), line);
+    }
+
+    #[test]
+    fn nothing_is_guessed() {
+        let unknown = |pid, why| Doing::Unknown { pid, why };
+        for (wait, why) in [(Wait::Unreadable, Blind::Unreadable), (Wait::Opaque, Blind::Opaque)] {
+            assert_eq!(doing(&facts(ICANON), &[(19, ELSEWHERE), (20, Sign::Waits(wait))]), unknown(Some(20), why));
+        }
+        assert_eq!(doing(&facts(0), &[]), unknown(None, Blind::Nobody));
+        assert_eq!(doing(&facts(0), &[(20, Sign::TooMany)]), unknown(Some(20), Blind::TooMany));
+        assert_eq!(decide(SHELL, &facts(0), &[(20, ELSEWHERE)], false), unknown(None, Blind::TooMany));
+    }
+
+    #[test]
+    fn the_screen_tells_a_choice_from_a_line() {
+        let (line, repl) = (Doing::Waiting { pid: 1, kind: Kind::Line }, Doing::Waiting { pid: 1, kind: Kind::Repl });
+        let choice = Doing::Waiting { pid: 1, kind: Kind::Choice };
+        assert_eq!(line.with_screen("Do you want to continue? [Y/n] "), choice);
+        assert_eq!(line.with_screen("Name: "), line);
+        assert_eq!(repl.with_screen(">>> "), repl);
+        assert_eq!(repl.with_screen("Stage this hunk [y,n,q,?]? "), choice);
+        let password = Doing::Waiting { pid: 1, kind: Kind::Password };
+        assert_eq!(password.with_screen("[Y/n]"), password);
+    }
+
+    #[test]
+    fn devices_are_packed_as_the_kernel_does() {
+        assert_eq!(packed((136, 3)), 34819);
+        assert_eq!(packed((136, 0x1_02)), 0x0010_8802);
+    }
+
+    #[test]
+    fn states_travel_as_json() {
+        let doing = Doing::Waiting { pid: 7, kind: Kind::Password };
+        let text = serde_json::to_string(&doing).unwrap();
+        assert_eq!(text, r#"{"doing":"waiting","pid":7,"kind":"password"}"#);
+        assert_eq!(serde_json::from_str::<Doing>(&text).unwrap(), doing);
+    }
+}

@@ -1,0 +1,13 @@
+//! Real trees of processes, frozen and thawed. As root: the cgroup is made where the tests run.
+
+#![allow(clippy::unwrap_used)] // the helpers are tests too, which clippy cannot know
+
+mod events;
+mod freezing;
+mod graph;
+mod harness;
+mod pty;
+mod spared;
+mod terminal;
+mod waiting;
+mod walking;
