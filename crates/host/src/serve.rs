@@ -156,6 +156,7 @@ impl Server {
         }
     }
 
+    /// What concerns the host, and what only looks at a session.
     async fn answer_known(
         &self,
         call: Call,
@@ -166,9 +167,7 @@ impl Server {
         let registry = &self.registry;
         let right = call.row().right;
         let find = |session: &str| registry.find_for(session, &actor, right.unwrap_or(Right::Observe));
-        let acting = |session: &str| registry.find_acting(session, &actor);
         match call {
-            Call::Hello(_) | Call::Identify(_) | Call::Status(_) => Err(Fault::new(Code::Internal, "answered before")),
             Call::New(params) => {
                 self.must_be_known(&actor)?;
                 plain(registry.start(params, &actor).await?)
@@ -179,65 +178,20 @@ impl Server {
                 plain(shown.map(|s| s.view()).collect::<Vec<_>>())
             }
             Call::Get(params) => plain(find(&params.session)?.view_with_title()),
-            Call::Attach(params) => {
-                let (answer, bytes) = find(&params.session)?.attach(&params, &actor, speaker.peer()).await?;
-                Ok((json(answer), bytes))
-            }
-            Call::Paint(params) => {
-                let (painted, bytes) = find(&params.session)?.paint_for(&params, &actor)?;
-                Ok((json(painted), bytes))
-            }
+            Call::Attach(params) => with(find(&params.session)?.attach(&params, &actor, speaker.peer()).await?),
+            Call::Paint(params) => with(find(&params.session)?.paint_for(&params, &actor)?),
             Call::Update(params) => plain(find(&params.session)?.update(&params, &actor).await?),
             Call::Leave(params) => {
                 find(&params.session)?.leave(&params, &actor)?;
                 plain(Nothing {})
             }
             Call::Screen(params) => plain(find(&params.session)?.screen(&params)),
-            Call::Read(params) => {
-                let (answer, bytes) = find(&params.session)?.read(&params).await?;
-                Ok((json(answer), bytes))
-            }
-            Call::Journal(params) => {
-                let (answer, bytes) = find(&params.session)?.journal(&params).await?;
-                Ok((json(answer), bytes))
-            }
+            Call::Read(params) => with(find(&params.session)?.read(&params).await?),
+            Call::Journal(params) => with(find(&params.session)?.journal(&params).await?),
             Call::Wait(params) => plain(find(&params.session)?.wait(&params).await),
-            Call::Send(params) => plain(acting(&params.session)?.send(&params, &bytes, &actor).await?),
-            Call::Resize(params) => {
-                acting(&params.session)?.resize_asked(&params, &actor).await?;
-                plain(Nothing {})
-            }
-            Call::Signal(params) => {
-                acting(&params.session)?.signal(&params, &actor).await?;
-                plain(Nothing {})
-            }
-            Call::Rename(params) => {
-                let session = acting(&params.session)?;
-                plain(self.rename(&session, &params, &actor)?)
-            }
-            Call::Detach(params) => plain(DetachAnswer { clients: acting(&params.session)?.detach(&params, &actor)? }),
-            Call::End(params) => {
-                let session = acting(&params.session)?;
-                session.end(&params, &actor).await?;
-                plain(session.view())
-            }
             Call::Turn(params) => plain(find(&params.session)?.turn()),
-            Call::Take(params) => plain(acting(&params.session)?.turn_asked(&params, Ask::Take, &actor).await?),
-            Call::Request(params) => plain(acting(&params.session)?.turn_asked(&params, Ask::Request, &actor).await?),
             Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
-            Call::Release(params) => plain(acting(&params.session)?.turn_asked(&params, Ask::Release, &actor).await?),
-            Call::Thaw(params) => plain(acting(&params.session)?.turn_asked(&params, Ask::Thaw, &actor).await?),
-            Call::Give(params) => {
-                self.must_be_itself(&params.to)?;
-                plain(acting(&params.session)?.give(&params, &actor).await?)
-            }
-            Call::Seize(params) => plain(acting(&params.session)?.seize(&params, &actor).await?),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
-            Call::Grant(params) => {
-                self.must_be_itself(&params.to)?;
-                plain(acting(&params.session)?.grant(&params, &actor)?)
-            }
-            Call::Revoke(params) => plain(acting(&params.session)?.revoke(&params, &actor)?),
             Call::Actors(_) => {
                 self.must_be_known(&actor)?;
                 plain(self.actors())
@@ -255,6 +209,48 @@ impl Server {
                 self.stop.notify_one();
                 plain(Nothing {})
             }
+            act => self.answer_act(act, &bytes, &actor).await,
+        }
+    }
+
+    /// What acts on a session: whether it may is the session's authority's to say.
+    async fn answer_act(&self, call: Call, bytes: &[u8], actor: &Actor) -> Result<(Value, Vec<u8>), Fault> {
+        let find = |session: &str| self.registry.find_acting(session, actor);
+        match call {
+            Call::Send(params) => plain(find(&params.session)?.send(&params, bytes, actor).await?),
+            Call::Resize(params) => {
+                find(&params.session)?.resize_asked(&params, actor).await?;
+                plain(Nothing {})
+            }
+            Call::Signal(params) => {
+                find(&params.session)?.signal(&params, actor).await?;
+                plain(Nothing {})
+            }
+            Call::Rename(params) => {
+                let session = find(&params.session)?;
+                plain(self.rename(&session, &params, actor)?)
+            }
+            Call::Detach(params) => plain(DetachAnswer { clients: find(&params.session)?.detach(&params, actor)? }),
+            Call::End(params) => {
+                let session = find(&params.session)?;
+                session.end(&params, actor).await?;
+                plain(session.view())
+            }
+            Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
+            Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
+            Call::Release(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Release, actor).await?),
+            Call::Thaw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Thaw, actor).await?),
+            Call::Give(params) => {
+                self.must_be_itself(&params.to)?;
+                plain(find(&params.session)?.give(&params, actor).await?)
+            }
+            Call::Seize(params) => plain(find(&params.session)?.seize(&params, actor).await?),
+            Call::Grant(params) => {
+                self.must_be_itself(&params.to)?;
+                plain(find(&params.session)?.grant(&params, actor)?)
+            }
+            Call::Revoke(params) => plain(find(&params.session)?.revoke(&params, actor)?),
+            other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
         }
     }
 
@@ -353,12 +349,12 @@ impl Server {
     /// The counters as text.
     pub fn metrics(&self) -> String {
         let all = self.registry.all();
-        let with = |life: Life| all.iter().filter(|s| s.view_life() == life).count() as u64;
+        let count = |life: Life| all.iter().filter(|s| s.view_life() == life).count() as u64;
         self.registry.shared.metrics.render(&Gauges {
-            running: with(Life::Running),
-            ended: with(Life::Ended),
-            unknown: with(Life::Unknown),
-            damaged: with(Life::Damaged),
+            running: count(Life::Running),
+            ended: count(Life::Ended),
+            unknown: count(Life::Unknown),
+            damaged: count(Life::Damaged),
             clients: all.iter().map(|s| u64::from(s.client_count())).sum(),
         })
     }
@@ -381,6 +377,10 @@ impl Server {
 
 fn json(answer: impl Serialize) -> Value {
     serde_json::to_value(answer).expect("answers are texts, numbers and lists")
+}
+
+fn with((answer, bytes): (impl Serialize, Vec<u8>)) -> Result<(Value, Vec<u8>), Fault> {
+    Ok((json(answer), bytes))
 }
 
 fn plain(answer: impl Serialize) -> Result<(Value, Vec<u8>), Fault> {

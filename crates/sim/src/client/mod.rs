@@ -359,6 +359,7 @@ impl Client {
             Answer::Refused { .. } if matches!(self.stage, Stage::Asks { id: asked } if asked == id) => {
                 self.over = true
             }
+            Answer::Refused { .. } if self.paint_asked == Some(id) => (self.paint_asked, self.wanted) = (None, None),
             Answer::Refused { .. } if self.update_asked == Some(id) => self.update_asked = None,
             Answer::Refused { .. } if self.resume_asked == Some(id) => self.resume_asked = None,
             Answer::Painted { .. }

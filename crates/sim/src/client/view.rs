@@ -21,7 +21,7 @@ impl Client {
         let answers = self.answers.then_some(self.client);
         self.paint_answers = self.answers;
         if let Some(line) = self.line {
-            self.paint_asked = Some(ctx.lines[line].ask(Request::Paint { size, history, answers }));
+            self.paint_asked = Some(ctx.lines[line].ask(Request::Paint { who: self.who, size, history, answers }));
         }
     }
 

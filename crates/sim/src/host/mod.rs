@@ -20,7 +20,7 @@ use holdfast_authority::{Authority, Input, State};
 use holdfast_host::parts::{Clients, Journal, Opened, Picture};
 use holdfast_screen::{Reply, history_text};
 use holdfast_types::{Fence, SessionId, Size};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 /// Lines of history kept: few, so that segments change hands.
@@ -76,7 +76,7 @@ pub(crate) struct Host {
     tasks: Vec<serve::Task>,
     sends: Vec<send::Sending>,
     probes: VecDeque<(u64, u64)>,
-    streams: BTreeSet<u64>,
+    streams: BTreeMap<u64, u64>,
     /// When it was last at work, for the oracle.
     pub worked_ms: u64,
 }
@@ -140,7 +140,7 @@ impl Host {
             tasks: Vec::new(),
             sends: Vec::new(),
             probes: VecDeque::new(),
-            streams: BTreeSet::new(),
+            streams: BTreeMap::new(),
             worked_ms: ctx.now,
         }
     }

@@ -91,7 +91,10 @@ impl Host {
         if self.streams.len() >= STREAMS_MAX {
             self.streams.clear();
         }
-        if !self.streams.insert(stream) || self.authority.state().restarts() == 0 {
+        let last = self.streams.get(&stream).copied();
+        let is_new = last.is_none_or(|last| seq > last);
+        self.streams.insert(stream, seq.max(last.unwrap_or(0)));
+        if is_new && (last.is_some() || self.authority.state().restarts() == 0) {
             self.probe(ctx, &mut sending)?;
         } else {
             self.type_once(ctx, u64::MAX, stream, seq, b"")?;

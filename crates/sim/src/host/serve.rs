@@ -21,7 +21,7 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
     Attach { who: Who, size: Size, read_only: bool, resume: Option<Resume> },
-    Paint { size: Size, history: bool, answers: Option<u32> },
+    Paint { who: Who, size: Size, history: bool, answers: Option<u32> },
     Update { who: Who, client: u32, connection: u32, size: Option<Size>, answers: Option<Answers> },
     Leave { who: Who, client: u32 },
     Read { from: u64 },
@@ -173,7 +173,10 @@ impl Host {
                     Err(refusal) => Answer::Refused { code: refusal.code() },
                 }
             }
-            Request::Paint { size, history, answers } => {
+            Request::Paint { who, answers: Some(client), .. } if !self.own_client(client, who) => {
+                Answer::Refused { code: "not_attached" }
+            }
+            Request::Paint { size, history, answers, .. } => {
                 let (painted, bytes) = self.paint(ctx, size, history, answers)?;
                 Answer::Painted { painted, bytes }
             }
@@ -345,9 +348,10 @@ impl Host {
     /// As `Session::look`: brings the screen up to the head.
     pub fn look(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
         let mut replies = Vec::new();
+        let head = self.ring.head();
         let mut more = true;
-        while more {
-            replies.extend(self.feed(ctx, u32::MAX, &mut more));
+        while more && self.picture.seen() < head {
+            replies.extend(self.feed(ctx, 1, &mut more));
         }
         let due = self.clients.sort(replies);
         self.timers.rest = Some(ctx.now + 150);
