@@ -7,6 +7,9 @@ set -g __holdfast $argv[1]
 set -g __holdfast_token
 set -g __holdfast_file 0
 set -g __holdfast_state
+set -g __holdfast_known
+set -g __holdfast_names
+set -g __holdfast_mine
 
 function __holdfast_begin --on-event fish_preexec
     set -g __holdfast_token
@@ -22,7 +25,11 @@ function __holdfast_end --on-event fish_postexec
     set -g __holdfast_token
     __holdfast_dump >$__holdfast/state.$__holdfast_file
     set -g __holdfast_state $__holdfast_file
-    set -g __holdfast_file (math 1 - $__holdfast_file)
+    if test $__holdfast_file = 0
+        set -g __holdfast_file 1
+    else
+        set -g __holdfast_file 0
+    end
 end
 
 # Handlers are called in the order they were made: ours comes last, when those of fish itself are there, which switch the
@@ -59,7 +66,24 @@ function __holdfast_dump
     printf '\1\n'
     abbr --show
     printf '\1\n'
-    functions (functions -n)
+    # Those fish brings along are many, and nobody's: once seen they are passed over.
+    set -l names (functions -n)
+    if test "$names" != "$__holdfast_names"
+        set -g __holdfast_names $names
+        set -g __holdfast_mine
+        for name in $names
+            contains -- $name $__holdfast_known
+            and continue
+            if string match -q -- "$__fish_data_dir/*" (functions --details -- $name)
+                set -ga __holdfast_known $name
+            else
+                set -ga __holdfast_mine $name
+            end
+        end
+    end
+    if test -n "$__holdfast_mine"
+        functions $__holdfast_mine
+    end
     printf '\1end\n'
 end
 

@@ -166,6 +166,11 @@ impl Clients {
         (self.sized != Some((id, size))).then_some(size)
     }
 
+    /// The size asked for last was not taken.
+    pub fn not_sized(&mut self) {
+        self.sized = None;
+    }
+
     /// The session was given this client's size.
     pub fn sized(&mut self, id: u32, size: Size) {
         self.sized = Some((id, size));

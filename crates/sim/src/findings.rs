@@ -1,5 +1,9 @@
-//! Where the product is known to be wrong: what the oracle looks away from, until it is mended.
+//! Where the product is known to be wrong: what is mended here alone, or looked away from, until it is mended there.
 
 /// A client that stops answering inside a query filters from there on: the terminal gets the whole query and answers, and
 /// the host answers too. Such a query may have one answer more.
 pub(crate) const STOPS_INSIDE_A_QUERY_ANSWER_TWICE: bool = true;
+
+/// A holder that attaches is told to answer before it knows its number, and begins at its first paint instead: what lies
+/// between is answered by nobody. Here the host answers that.
+pub(crate) const FIRST_PAINTS_ARE_WHERE_A_HOLDER_BEGINS: bool = true;

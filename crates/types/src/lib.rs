@@ -3,6 +3,8 @@
 //! Pure: no clock, no randomness, no file. An id is made from random bits the caller brings.
 
 mod actor;
+pub mod doing;
+pub mod graph;
 mod hex;
 mod home;
 mod id;

@@ -190,11 +190,18 @@ impl Session {
         };
         let Some(actor) = caller else { return };
         let by = Caller { actor, operator: Some(OperatorId(id)) };
-        // Also where the session has this size: another one may be on its way.
-        if self.handle(Input::Asked { by, ask: Ask::Resize { size }, proof: None }).is_ok() {
-            let fence = self.fence();
-            self.say(ToKeeper::Resize { fence: fence.0, cols: size.cols(), rows: size.rows() });
+        let asked = self.state.borrow().asked_size;
+        if asked == size || self.handle(Input::Asked { by, ask: Ask::Resize { size }, proof: None }).is_ok() {
+            self.say_size(size);
             self.state.borrow_mut().clients.sized(id, size);
+        }
+    }
+
+    /// Asks the keeper for a size, unless it was asked for it last.
+    pub(super) fn say_size(&self, size: Size) {
+        let asked = std::mem::replace(&mut self.state.borrow_mut().asked_size, size);
+        if asked != size {
+            self.say(ToKeeper::Resize { fence: self.fence().0, cols: size.cols(), rows: size.rows() });
         }
     }
 

@@ -177,6 +177,11 @@ impl Session {
                     // so later ones go another way.
                     state.reply_stream = crate::random();
                 }
+                if (stream, seq) == (0, 0) {
+                    // A size, perhaps: it is asked for again when somebody writes.
+                    state.asked_size = state.size;
+                    state.clients.not_sized();
+                }
                 drop(state);
                 self.answer_typed(stream, seq, Typed::Refused(code));
             }

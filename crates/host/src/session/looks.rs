@@ -251,9 +251,8 @@ impl Session {
             if let Some(size) = resize
                 && self.ask(actor, Some(id), Ask::Resize { size }, None).is_ok()
             {
-                let fence = self.fence().0;
                 self.state.borrow_mut().clients.sized(id, size);
-                link.send(ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() }).map_err(failed)?;
+                self.say_size(size);
             }
         }
         // It may be the writer: now the keeper can be told by which connection.
@@ -303,10 +302,8 @@ impl Session {
 
     /// Gives the terminal another size and waits until it has it.
     pub async fn resize(&self, size: Size) -> Result<(), Fault> {
-        let link = self.running().await?;
-        let fence = self.fence().0;
-        link.send(ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })
-            .map_err(|e| self.keeper_failed(&e))?;
+        self.running().await?;
+        self.say_size(size);
         self.until(Some(RESIZE_WAIT), || (self.state.borrow().size == size || !self.is_live()).then_some(())).await;
         Ok(())
     }

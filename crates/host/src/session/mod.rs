@@ -103,6 +103,8 @@ pub(crate) struct State {
     pub ring: Option<Ring>,
     pub picture: Picture,
     pub size: Size,
+    /// The size the keeper was asked for last: what it will have.
+    pub asked_size: Size,
     pub authority: Authority,
     pub journal: Journal,
     /// This host has not had a connection to the keeper yet.
@@ -178,6 +180,7 @@ impl Session {
             state: RefCell::new(State {
                 picture: Picture::new(&dir, spec.size, shared.config.history_lines),
                 size: spec.size,
+                asked_size: spec.size,
                 life,
                 ring: None,
                 authority,
@@ -220,6 +223,7 @@ impl Session {
     pub fn connected(&self, link: Link, welcome: Welcome, ring: Ring) {
         let mut state = self.state.borrow_mut();
         state.size = Size::clamped(welcome.cols, welcome.rows);
+        state.asked_size = state.size;
         if !state.picture.take_sizes(&ring) {
             // Whatever the log could not tell, the size at the head is known.
             let size = state.size;

@@ -95,3 +95,8 @@ fn read(proc: &mut Proc, pid: u32) -> Option<Member> {
     let (parent, group) = (stat.number(4)?, stat.number(5)?);
     Some(Member { pid, dir, state, threads, tty, parent, group })
 }
+
+/// A process's terminal, as the kernel packs devices.
+pub(super) fn terminal(proc: &mut Proc, pid: u32) -> Option<i32> {
+    read(proc, pid).map(|process| process.tty)
+}

@@ -27,13 +27,12 @@
 //! sees on the screen ([`Doing::with_screen`]). Devices of two mounts of devpts may have the same number; a foreground
 //! process that waits for a terminal of a container with the number of its own reads as one that waits for its own.
 
-mod choice;
 mod group;
 mod syscall;
 
 use std::os::fd::AsFd;
 
-use serde::{Deserialize, Serialize};
+pub use holdfast_types::doing::{Blind, Doing, Kind, TerminalFacts};
 
 use crate::proc::Proc;
 use group::Member;
@@ -46,128 +45,6 @@ const ECHO: u32 = 0o10;
 /// Threads looked at in one process. A browser has more; whether one of those waits for the terminal is not worth a
 /// millisecond.
 const THREADS_MAX: usize = 64;
-
-/// What is known about a session's terminal: the keeper's probe, and what its output said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TerminalFacts {
-    /// The process group that has the terminal.
-    pub foreground: u32,
-    /// `c_iflag` of termios(3).
-    pub iflag: u32,
-    /// `c_oflag`.
-    pub oflag: u32,
-    /// `c_lflag`.
-    pub lflag: u32,
-    /// Bytes of input that no program has taken; of whole lines in canonical mode.
-    pub unread: u32,
-    /// Major and minor of the pty's slave.
-    pub device: (u32, u32),
-    /// The programs' output switched to the alternate screen.
-    pub alternate_screen: bool,
-    /// Whether the shell is at its prompt by its own marks (OSC 133); `None` if it makes none.
-    pub shell_prompt: Option<bool>,
-}
-
-/// What somebody waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A line that shows while it is typed.
-    Line,
-    /// A line that does not.
-    Password,
-    /// Keys, on the main screen: a program with its own line editor.
-    Repl,
-    /// One of a few answers; only by [`Doing::with_screen`].
-    Choice,
-}
-
-/// Why nothing can be said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Blind {
-    /// No live process has the terminal.
-    Nobody,
-    /// The process is another user's, or hides itself (sudo, ssh-agent). If the terminal is canonical without echo, a
-    /// password is likely; the caller has the flags.
-    Unreadable,
-    /// What it waits for cannot be seen: io_uring, or a 32-bit program.
-    Opaque,
-    /// There is too much to look at, and what was looked at says nothing.
-    TooMany,
-}
-
-/// What a session is doing, and which process says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "doing", rename_all = "snake_case")]
-pub enum Doing {
-    /// The shell waits for a command.
-    IdlePrompt {
-        /// The shell.
-        pid: u32,
-    },
-    /// Somebody works.
-    Running {
-        /// One that does.
-        pid: u32,
-    },
-    /// Somebody waits for input.
-    Waiting {
-        /// Who.
-        pid: u32,
-        /// For what.
-        kind: Kind,
-    },
-    /// A program has the whole screen, and waits for keys.
-    FullScreen {
-        /// Who.
-        pid: u32,
-    },
-    /// Everyone waits for something that is not the terminal: time, a child, a network.
-    BlockedElsewhere {
-        /// The first of them.
-        pid: u32,
-    },
-    /// The job in the foreground is stopped or traced.
-    Stopped {
-        /// The first of them.
-        pid: u32,
-    },
-    /// No guess.
-    Unknown {
-        /// Who cannot be seen.
-        pid: Option<u32>,
-        /// Why.
-        why: Blind,
-    },
-}
-
-impl Doing {
-    /// The process that says so, if one does.
-    pub fn pid(self) -> Option<u32> {
-        match self {
-            Doing::IdlePrompt { pid }
-            | Doing::Running { pid }
-            | Doing::Waiting { pid, .. }
-            | Doing::FullScreen { pid }
-            | Doing::BlockedElsewhere { pid }
-            | Doing::Stopped { pid } => Some(pid),
-            Doing::Unknown { pid, .. } => pid,
-        }
-    }
-
-    /// Adds what the screen shows: a wait for a line or for keys is for a [`Kind::Choice`] if the text before the
-    /// cursor ends with a list of answers that has a yes or a no in it: `[Y/n]`, `(yes/no)`, `[y,n,q,?]?`.
-    #[must_use]
-    pub fn with_screen(self, before_cursor: &str) -> Doing {
-        match self {
-            Doing::Waiting { pid, kind: Kind::Line | Kind::Repl } if choice::ends_with_answers(before_cursor) => {
-                Doing::Waiting { pid, kind: Kind::Choice }
-            }
-            other => other,
-        }
-    }
-}
 
 /// What a session is doing now. Looks at the foreground group only; some 50 µs for a job of one process.
 ///
@@ -182,6 +59,12 @@ pub fn state(keeper: u32, shell_pid: u32, facts: &TerminalFacts) -> Doing {
         }
     }
     decide(shell_pid, facts, &evidence, group.is_whole)
+}
+
+/// The controlling terminal of a process: major and minor. None where it has none, or is gone.
+pub fn terminal_of(pid: u32) -> Option<(u32, u32)> {
+    let mut proc = Proc::open().ok()?;
+    group::terminal(&mut proc, pid).filter(|tty| *tty != 0).map(unpacked)
 }
 
 /// What one process shows.
@@ -227,6 +110,11 @@ fn sign(proc: &mut Proc, member: &Member, facts: &TerminalFacts) -> Option<Sign>
 /// A device as the kernel packs it into `stat`.
 fn packed((major, minor): (u32, u32)) -> i32 {
     ((minor & 0xff) | (major << 8) | ((minor & !0xff) << 12)) as i32
+}
+
+fn unpacked(device: i32) -> (u32, u32) {
+    let device = device as u32;
+    ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00))
 }
 
 fn decide(shell_pid: u32, facts: &TerminalFacts, evidence: &[(u32, Sign)], is_whole: bool) -> Doing {
@@ -353,21 +241,11 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_tells_a_choice_from_a_line() {
-        let (line, repl) = (Doing::Waiting { pid: 1, kind: Kind::Line }, Doing::Waiting { pid: 1, kind: Kind::Repl });
-        let choice = Doing::Waiting { pid: 1, kind: Kind::Choice };
-        assert_eq!(line.with_screen("Do you want to continue? [Y/n] "), choice);
-        assert_eq!(line.with_screen("Name: "), line);
-        assert_eq!(repl.with_screen(">>> "), repl);
-        assert_eq!(repl.with_screen("Stage this hunk [y,n,q,?]? "), choice);
-        let password = Doing::Waiting { pid: 1, kind: Kind::Password };
-        assert_eq!(password.with_screen("[Y/n]"), password);
-    }
-
-    #[test]
     fn devices_are_packed_as_the_kernel_does() {
         assert_eq!(packed((136, 3)), 34819);
         assert_eq!(packed((136, 0x1_02)), 0x0010_8802);
+        assert_eq!(unpacked(34819), (136, 3));
+        assert_eq!(unpacked(0x0010_8802), (136, 0x1_02));
     }
 
     #[test]

@@ -273,6 +273,14 @@ impl Client {
         }
     }
 
+    /// What its terminal answered and it has not sent goes with it.
+    pub(super) fn drop_answers(&self, ctx: &mut Ctx) {
+        let unread = ctx.terminals[self.terminal].read(usize::MAX);
+        for bytes in self.keys.outbox.iter().chain([&unread]) {
+            ctx.answers_dropped(&replies(bytes).1);
+        }
+    }
+
     pub(super) fn told_writes(&mut self, ctx: &mut Ctx, writes: bool, fence: u64) {
         let had = self.keys.writes;
         if !self.keys.adopt(writes, fence) || !had || self.keys.writes {

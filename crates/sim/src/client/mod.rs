@@ -168,6 +168,7 @@ impl Client {
 
     /// It leaves and says so, or it is killed.
     pub fn go(self, ctx: &mut Ctx, leaves: bool) {
+        self.drop_answers(ctx);
         if let Some(line) = self.line {
             if leaves && self.client != 0 {
                 ctx.lines[line].ask(Request::Leave { who: self.who, client: self.client });

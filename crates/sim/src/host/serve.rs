@@ -3,6 +3,7 @@
 use super::{Crashed, Host};
 use crate::cast::Who;
 use crate::ctx::Ctx;
+use crate::findings::FIRST_PAINTS_ARE_WHERE_A_HOLDER_BEGINS;
 use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper, Token};
 use holdfast_abi::ring::Copied;
 use holdfast_authority::{Ask, Caller, Input, OperatorId, Refusal};
@@ -289,6 +290,11 @@ impl Host {
         if candidate && painted.form == Form::Repaint {
             self.clients.start_answering(client, painted.offset);
         }
+        if FIRST_PAINTS_ARE_WHERE_A_HOLDER_BEGINS && self.clients.answers(client) {
+            let from = painted.offset;
+            let due = self.clients.answering(client, Answers { on: true, left: 0, from });
+            self.type_replies(ctx, due)?;
+        }
         let has_history = self.picture.has_history();
         let (fence, writes, answers) = (self.fence().0, self.told(client), self.clients.answers(client));
         Ok(Answer::Attached(Box::new(Attached { client, painted, bytes, token, fence, writes, answers, has_history })))
@@ -350,7 +356,8 @@ impl Host {
         let mut replies = Vec::new();
         let head = self.ring.head();
         let mut more = true;
-        while more && self.picture.seen() < head {
+        // A size that came at the head takes effect by one step more.
+        while more && self.picture.seen() <= head {
             replies.extend(self.feed(ctx, 1, &mut more));
         }
         let due = self.clients.sort(replies);

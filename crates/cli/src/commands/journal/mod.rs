@@ -60,8 +60,11 @@ impl Records {
 
 fn list(here: &Here, source: &mut Source<'_>, args: &JournalArgs) -> Result<u8, Failure> {
     let since = args.since.map_or(0, |since| since.moment(now_ms()));
+    // Where the journal stands in the keeper's log is its own affair; JSON has every line.
+    let is_told = |entry: &Entry| here.json || entry.record.act != Act::Linked;
     let is_meant = |entry: &Entry| {
-        entry.record.time_ms >= since && args.actor.as_ref().is_none_or(|whose| whose.is(&entry.record.by))
+        let whose = args.actor.as_ref().is_none_or(|whose| whose.is(&entry.record.by));
+        entry.record.time_ms >= since && whose && is_told(entry)
     };
     let mut records = Records::default();
     let mut printer = Printer::new(here.json);

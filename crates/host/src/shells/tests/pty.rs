@@ -19,7 +19,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// Far more than any shell needs on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(12);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a shell finds when it starts.
 #[derive(Default)]
@@ -129,6 +129,16 @@ impl Live {
 
     pub fn write(&mut self, keys: &[u8]) {
         self.terminal.write_all(keys).unwrap();
+    }
+
+    /// Types, and waits for the echo if told so.
+    pub fn type_echoed(&mut self, text: &str, wait: bool) {
+        let from = self.bytes.len();
+        self.write(text.as_bytes());
+        let deadline = Instant::now() + PATIENCE;
+        while wait && !String::from_utf8_lossy(&self.bytes[from..]).contains(text) {
+            assert!(self.read(deadline), "gone before it echoed {text:?}");
+        }
     }
 
     /// Reads once; false at the end.
