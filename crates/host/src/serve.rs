@@ -179,7 +179,7 @@ impl Server {
             }
             Call::Get(params) => plain(find(&params.session)?.view_with_title()),
             Call::Attach(params) => with(find(&params.session)?.attach(&params, &actor, speaker.peer()).await?),
-            Call::Paint(params) => with(find(&params.session)?.paint_for(&params, &actor)?),
+            Call::Paint(params) => with(find(&params.session)?.paint_for(&params, &actor)),
             Call::Update(params) => plain(find(&params.session)?.update(&params, &actor).await?),
             Call::Leave(params) => {
                 find(&params.session)?.leave(&params, &actor)?;
