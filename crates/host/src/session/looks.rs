@@ -7,8 +7,8 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Input, OperatorId};
 use holdfast_types::{Actor, Size};
 use holdfast_wire::params::{
-    Answers, AttachAnswer, AttachParams, Form, Gap, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer, ScreenParams,
-    UpdateAnswer, UpdateParams,
+    Answers, AttachAnswer, AttachParams, Form, Gap, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
+    ScreenParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::{Code, Fault, Message};
 use std::path::Path;

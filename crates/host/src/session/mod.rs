@@ -8,6 +8,7 @@ mod decide;
 mod drive;
 mod looks;
 mod turns;
+mod typing;
 
 pub use drive::{Missed, connect, drive};
 pub use looks::Peer;
