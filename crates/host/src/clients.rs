@@ -21,7 +21,7 @@ const NAMELESS_FROM: u32 = 1 << 31;
 /// One attached client.
 #[derive(Debug)]
 pub struct Client {
-    /// Its number in this session, the operator's; above [`NAMELESS_FROM`] until it has reported back.
+    /// Its number in this session, the operator's; a very large one until it has reported back.
     pub id: u32,
     /// Who it is, once that is known.
     pub actor: Option<Actor>,
