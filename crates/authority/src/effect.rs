@@ -5,8 +5,7 @@ use crate::grants::GrantId;
 use crate::refusal::Refusal;
 use crate::turn::OperatorId;
 use holdfast_types::Proof;
-use holdfast_types::Rights;
-use holdfast_types::{Actor, ActorId, Handle};
+use holdfast_types::{Actor, ActorId, Notice};
 use holdfast_types::{Exit, Fence, Offset, TimeMs};
 
 /// When, by the host's clock and by the session's output.
@@ -127,45 +126,6 @@ pub enum Audience {
     All,
     /// One.
     One(OperatorId),
-}
-
-/// What operators are told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// The turn has another holder, or none.
-    Turn {
-        /// Who.
-        holder: Option<Handle>,
-    },
-    /// Somebody asks for the turn.
-    Requested {
-        /// Who.
-        by: Handle,
-    },
-    /// The turn was seized.
-    Seized {
-        /// By whom.
-        by: Handle,
-        /// From whom.
-        from: Option<Handle>,
-        /// Why.
-        reason: String,
-    },
-    /// The tree stands still.
-    Frozen {
-        /// By whom.
-        by: Handle,
-    },
-    /// The tree goes on.
-    Thawed {
-        /// By whom.
-        by: Handle,
-    },
-    /// This operator's rights are now these.
-    Rights {
-        /// What it may do.
-        rights: Rights,
-    },
 }
 
 /// What to do, in this order.

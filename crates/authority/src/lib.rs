@@ -22,7 +22,7 @@ mod turn;
 
 pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke, TurnNeed};
 pub use authority::{Authority, GRANTS_MAX, OPERATORS_MAX, Operator, QUEUE_MAX, State};
-pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Notice, Reply};
+pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply};
 pub use grants::{Grant, GrantId, Policy};
 pub use refusal::{Refusal, Rule};
 pub use turn::{Frozen, Hold, How, OperatorId, TURN_GRACE_MS, TURN_IDLE_MS, TURN_PASSING_MS, Turn, Waiting};

@@ -9,6 +9,9 @@ use holdfast_types::SessionId;
 use holdfast_types::{Actor, ActorId};
 use holdfast_types::{Nonce, Proof, Signature};
 
+/// What a connection over a unix socket is bound to, beside its challenge: nothing else can be in between.
+pub const UNIX_BINDING: &[u8] = b"unix";
+
 const CONNECT: &str = "holdfast connect v1";
 const ACT: &str = "holdfast act v1";
 

@@ -14,9 +14,6 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a connection over a unix socket is bound to, beside its challenge: nothing else can be in between.
-pub const UNIX_BINDING: &[u8] = b"unix";
-
 /// An actor that can prove it is itself.
 #[derive(Clone)]
 pub struct Identity {
@@ -81,7 +78,7 @@ impl Identity {
     /// Answers a connection's challenge.
     #[must_use]
     pub fn answer(&self, challenge: &Challenge) -> Signature {
-        proof::sign(&self.secret, &proof::challenge_bytes(&challenge.0, UNIX_BINDING, &self.actor))
+        proof::sign(&self.secret, &proof::challenge_bytes(&challenge.0, proof::UNIX_BINDING, &self.actor))
     }
 
     /// Signs an act in a session.

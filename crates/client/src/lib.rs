@@ -10,5 +10,5 @@ mod start;
 
 pub use attach::{AttachEnd, AttachError, AttachOptions, attach};
 pub use connection::{CallError, Connection, Incoming};
-pub use identity::{Identity, KeyError, PublicKey, UNIX_BINDING};
+pub use identity::{Identity, KeyError, PublicKey};
 pub use start::{ConnectError, HOST_READY_MS, connect, connect_or_start};

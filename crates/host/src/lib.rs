@@ -25,7 +25,7 @@ pub mod parts {
     pub use crate::clients::{Client, Clients};
     pub use crate::journal::{Journal, Opened};
     pub use crate::picture::{Picture, Step};
-    pub use crate::session::{LogNews, read_log};
+    pub use crate::session::{Typing, read_bursts};
 }
 
 use holdfast_abi::address::Address;
@@ -171,13 +171,4 @@ fn random_token() -> [u8; 16] {
 
 fn random() -> u64 {
     u64::from_le_bytes(random_token()[..8].try_into().expect("eight bytes"))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<[u8; 16]> {
-    let number = u128::from_str_radix(text, 16).ok()?;
-    (text.len() == 32).then(|| number.to_be_bytes())
 }

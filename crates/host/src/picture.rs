@@ -7,7 +7,7 @@
 //! Output that was overwritten before anybody could look is a gap: said, never papered over.
 
 use crate::history::{History, Lines, Remembered};
-use crate::session::read_log;
+use crate::session::read_sizes;
 use crate::store::Keyframe;
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_screen::{Reply, Screen};
@@ -137,7 +137,7 @@ impl Picture {
         // What is older than the log is long may be overwritten, and records have no other beginning.
         let whole = (log_head.saturating_sub(ring.log_bytes())..=log_head).contains(&from);
         if whole && from < log_head {
-            let sizes = read_log(ring, from, log_head).resizes;
+            let sizes = read_sizes(ring, from, log_head);
             self.resizes.extend(sizes.into_iter().map(|(logged, at, size)| Resize { at, size, logged }));
         }
         whole

@@ -132,7 +132,7 @@ impl Registry {
             cwd: params.cwd.clone(),
             size: params.size,
             ring_bytes,
-            secret: crate::hex(&secret),
+            secret: holdfast_types::hex_text(&secret),
             created_ms: crate::now_ms(),
             exit: None,
             ended_ms: None,

@@ -29,9 +29,6 @@ use tokio::sync::{Notify, Semaphore};
 /// Questions a connection may have open: enough to end a thousand sessions at once without waiting in line for long.
 const OPEN_REQUESTS_MAX: usize = 64;
 
-/// What a connection over a unix socket is bound to, beside its challenge.
-const UNIX_BINDING: &[u8] = b"unix";
-
 /// Read at once: a whole request in most cases.
 const RECEIVE_BYTES: usize = 4096;
 
@@ -273,7 +270,7 @@ impl Server {
     }
 
     fn prove(&self, params: &IdentifyParams, speaker: &Speaker) -> Result<Actor, Fault> {
-        let bytes = proof::challenge_bytes(&speaker.challenge.0, UNIX_BINDING, &params.actor);
+        let bytes = proof::challenge_bytes(&speaker.challenge.0, proof::UNIX_BINDING, &params.actor);
         proof::verify(params.actor.id, &bytes, &params.signature).map_err(|error| {
             Fault::new(Code::Unidentified, format!("{} is not proven: {error}", params.actor.handle))
         })?;

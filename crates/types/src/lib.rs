@@ -9,6 +9,7 @@ mod hex;
 mod home;
 mod id;
 mod name;
+mod notice;
 mod rights;
 mod size;
 
@@ -17,6 +18,7 @@ pub use hex::{ActorId, Challenge, Hash, HexError, Nonce, Proof, Signature, hex_b
 pub use home::{Home, NoHome};
 pub use id::{IdError, SessionId};
 pub use name::{NAME_BYTES_MAX, NameError, SessionName};
+pub use notice::Notice;
 pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError};
 pub use size::{COLS_MAX, COLS_MIN, ROWS_MAX, ROWS_MIN, Size, SizeError};
 

@@ -3,6 +3,7 @@
 //! Everything discrete may carry a [`Proof`]: the actor's signature over the ask as the authority spells it, which goes into
 //! the journal. A client that has the actor's key signs; one that speaks for an actor by other means cannot.
 
+pub use holdfast_types::Notice;
 use holdfast_types::{Actor, ActorId, Fence, Handle, Proof, Rights, Signature, TimeMs};
 use serde::{Deserialize, Serialize};
 
@@ -335,44 +336,4 @@ pub struct NoticeEvent {
     pub client: u32,
     /// What.
     pub notice: Notice,
-}
-
-/// What operators are told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Notice {
-    /// The turn has another holder, or none.
-    Turn {
-        /// Who.
-        holder: Option<Handle>,
-    },
-    /// Somebody asks for the turn.
-    Requested {
-        /// Who.
-        by: Handle,
-    },
-    /// The turn was seized.
-    Seized {
-        /// By whom.
-        by: Handle,
-        /// From whom.
-        from: Option<Handle>,
-        /// Why.
-        reason: String,
-    },
-    /// The tree stands still.
-    Frozen {
-        /// By whom.
-        by: Handle,
-    },
-    /// The tree goes on.
-    Thawed {
-        /// By whom.
-        by: Handle,
-    },
-    /// The operator's rights are now these.
-    Rights {
-        /// What it may do.
-        rights: Rights,
-    },
 }

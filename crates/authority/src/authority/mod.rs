@@ -13,11 +13,12 @@ mod writes;
 pub use state::{Operator, State};
 
 use crate::act::{Act, Ask, By, Change, Lapse, Outcome, Record};
-use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Notice, Reply};
+use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply};
 use crate::grants::{Grant, GrantId, Policy};
 use crate::journal::Link;
 use crate::refusal::{Refusal, Rule};
 use crate::turn::{Hold, How, OperatorId, Turn};
+use holdfast_types::Notice;
 use holdfast_types::Proof;
 use holdfast_types::{Actor, ActorClass};
 use holdfast_types::{Fence, SessionId, TimeMs};

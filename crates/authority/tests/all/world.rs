@@ -1,7 +1,7 @@
 //! A session, its keeper and a handful of actors, driven by sentences.
 
 use holdfast_authority::*;
-use holdfast_types::{Actor, Defaults};
+use holdfast_types::{Actor, Defaults, Notice};
 use holdfast_types::{Fence, Offset, TimeMs};
 use std::collections::BTreeMap;
 

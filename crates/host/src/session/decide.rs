@@ -10,12 +10,12 @@ use crate::link::Link;
 use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
 use holdfast_abi::ring::Ring;
 use holdfast_authority::{
-    Act, Ask, Audience, Caller, Effect, How, Input, Moment, Notice, OperatorId, Outcome, Record, Refusal, Reply,
+    Act, Ask, Audience, Caller, Effect, How, Input, Moment, OperatorId, Outcome, Record, Refusal, Reply,
 };
-use holdfast_types::{Actor, Fence, Size};
+use holdfast_types::{Actor, Fence, Notice, Size};
 use holdfast_wire::params::DetachedEvent;
 use holdfast_wire::turns::{FrozenView, HolderView, NoticeEvent, TurnView, WritesEvent};
-use holdfast_wire::{Body, Code, Fault, Message, turns};
+use holdfast_wire::{Body, Code, Fault, Message};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,12 +23,15 @@ use tokio::time::Instant;
 
 /// Records reach the disk for certain within this time and the disk's own: the cost of a sync is shared by all acts within.
 const SYNC_AFTER: Duration = Duration::from_millis(20);
+
 /// What the authority allowed, and what is left to do.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub reply: Reply,
     /// The tree is to stand still (true), or to go on.
     pub still: Option<bool>,
+    /// It could not be written, and waits for room: what was asked for must not be done unless it only takes away.
+    unrecorded: Option<io::Error>,
 }
 
 /// A refusal as it is sent.
@@ -56,11 +59,13 @@ impl Session {
     /// Decides about what happened: records it, performs the effects, and says what came of it.
     pub(crate) fn decide(&self, input: Input) -> Result<Decided, Fault> {
         self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
-        // What cannot be recorded does not happen. What takes away (a seizure, a departure) happens all the same, and is
-        // recorded once there is room.
+        // What cannot be recorded does not happen. What takes away (a seizure, a departure, an end) happens all the same, and
+        // is recorded once there is room: a full disk must not keep a session from being stopped.
         let may_wait = match &input {
             Input::Typed { .. } => false,
-            Input::Asked { ask, .. } => matches!(ask, Ask::Seize { .. } | Ask::Release | Ask::Revoke(_) | Ask::Thaw),
+            Input::Asked { ask, .. } => {
+                matches!(ask, Ask::Seize { .. } | Ask::Release | Ask::Revoke(_) | Ask::Thaw | Ask::End { .. })
+            }
             _ => true,
         };
         if !may_wait {
@@ -69,7 +74,10 @@ impl Session {
         }
         let decided = self.handle(input);
         self.after_decision();
-        decided
+        match decided? {
+            Decided { unrecorded: Some(error), .. } if !may_wait => Err(self.unrecorded(&error)),
+            decided => Ok(decided),
+        }
     }
 
     /// Asks the authority and performs what it says, without a look at the keeper's log.
@@ -98,19 +106,12 @@ impl Session {
         for effect in effects {
             self.perform(effect, &mut still);
         }
-        match (answer.reply, recorded) {
-            (Err(refusal), _) => Err(fault(&refusal)),
-            (Ok(reply), Ok(())) => Ok(Decided { reply, still }),
-            (Ok(reply), Err(error)) => {
-                eprintln!("holdfast host: {}: the journal cannot be written: {error}", self.id);
-                self.state.borrow_mut().note = Some(format!("the journal cannot be written: {error}"));
-                match reply {
-                    // Nobody has seen it take effect yet.
-                    Reply::Turn { .. } if still.is_none() => Err(self.unrecorded(&error)),
-                    reply => Ok(Decided { reply, still }),
-                }
-            }
+        let reply = answer.reply.map_err(|refusal| fault(&refusal))?;
+        if let Err(error) = &recorded {
+            eprintln!("holdfast host: {}: the journal cannot be written: {error}", self.id);
+            self.state.borrow_mut().note = Some(format!("the journal cannot be written: {error}"));
         }
+        Ok(Decided { reply, still, unrecorded: recorded.err() })
     }
 
     fn moment(&self) -> Moment {
@@ -247,14 +248,6 @@ impl Session {
     }
 
     fn tell(&self, to: Audience, notice: &Notice) {
-        let notice = match notice.clone() {
-            Notice::Turn { holder } => turns::Notice::Turn { holder },
-            Notice::Requested { by } => turns::Notice::Requested { by },
-            Notice::Seized { by, from, reason } => turns::Notice::Seized { by, from, reason },
-            Notice::Frozen { by } => turns::Notice::Frozen { by },
-            Notice::Thawed { by } => turns::Notice::Thawed { by },
-            Notice::Rights { rights } => turns::Notice::Rights { rights },
-        };
         for client in self.state.borrow().clients.iter() {
             let meant = match to {
                 Audience::All => true,

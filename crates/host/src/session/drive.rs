@@ -12,7 +12,7 @@ use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, FRAME_BYTES_MAX, FromK
 use holdfast_abi::ring::RingError;
 use holdfast_authority::{Input, OperatorId};
 use holdfast_screen::Reply;
-use holdfast_types::{Offset, Size};
+use holdfast_types::{Offset, Size, hex_bytes};
 use holdfast_wire::params::{AnswerEvent, Life};
 use std::io;
 use std::rc::Rc;
@@ -89,7 +89,7 @@ pub enum Missed {
 pub async fn connect(session: &Session) -> Result<(), Missed> {
     // Without room for clients nobody could be told what is wrong: tried again until sessions have ended.
     crate::room::must_be(crate::room::LINK_ROOM).map_err(|_| Missed::Silent)?;
-    let secret = crate::unhex(&session.state.borrow().spec.secret);
+    let secret = hex_bytes(&session.state.borrow().spec.secret).and_then(|bytes| bytes.try_into().ok());
     let secret = secret.ok_or_else(|| Missed::Unknown("its spec has no secret".into()))?;
     let ring = match session.open_ring() {
         Ok(ring) => ring,

@@ -206,7 +206,7 @@ impl Session {
             painted,
             ring: self.dir.join("ring").to_string_lossy().into_owned(),
             keeper: self.socket.to_string_lossy().into_owned(),
-            token: crate::hex(&token),
+            token: holdfast_types::hex_text(&token),
             fence,
             writes,
             answers: state.clients.answers(client),

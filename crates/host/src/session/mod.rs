@@ -12,6 +12,7 @@ mod typing;
 
 pub use drive::{Missed, connect, drive};
 pub use looks::Peer;
+pub use typing::{Typing, read_bursts};
 
 pub(crate) use decide::fault;
 
@@ -479,35 +480,22 @@ impl Shared {
     }
 }
 
-/// What the log told.
-#[derive(Debug, Default)]
-pub struct LogNews {
-    /// Sizes, where they are in the log and the output offsets at which they came.
-    pub resizes: Vec<(u64, u64, Size)>,
-    /// The connections that typed, oldest first; the host's own answers to queries are typed too.
-    pub typists: Vec<u32>,
-}
-
-/// Reads the log's records from `from` to `to`.
-pub fn read_log(ring: &Ring, from: u64, to: u64) -> LogNews {
+/// The sizes in the log from `from` to `to`: where they are there, the output offsets at which they came, and the sizes.
+pub fn read_sizes(ring: &Ring, from: u64, to: u64) -> Vec<(u64, u64, Size)> {
     use holdfast_abi::log::{Kind, Record};
-    let mut news = LogNews::default();
-    let Ok(length) = usize::try_from(to.saturating_sub(from)) else { return news };
+    let mut sizes = Vec::new();
+    let Ok(length) = usize::try_from(to.saturating_sub(from)) else { return sizes };
     let mut bytes = vec![0; length.min(ring.log_bytes() as usize)];
     ring.copy_log(from, &mut bytes);
     let mut rest = bytes.as_slice();
     while let Some((record, length)) = Record::decode(rest) {
-        match record.kind {
-            Kind::Input if news.typists.last() != Some(&record.connection) => news.typists.push(record.connection),
-            Kind::Resize => {
-                let logged = to - rest.len() as u64;
-                news.resizes.push((logged, record.at, Size::clamped(record.stream as u16, record.seq as u16)));
-            }
-            Kind::Input | Kind::Signal | Kind::Unknown(_) => {}
+        if record.kind == Kind::Resize {
+            let logged = to - rest.len() as u64;
+            sizes.push((logged, record.at, Size::clamped(record.stream as u16, record.seq as u16)));
         }
         rest = &rest[length..];
     }
-    news
+    sizes
 }
 
 /// Whether a directory name is a session's.

@@ -3,12 +3,11 @@
 use super::{Crashed, Host, session};
 use crate::cast::Who;
 use crate::ctx::Ctx;
-use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, Record as Logged};
 use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
-use holdfast_abi::ring::Ring;
 use holdfast_authority::{
-    Act, Ask, Audience, Burst, Caller, Change, Effect, Input, Keys, Moment, OperatorId, Record, Refusal, Reply,
+    Act, Ask, Audience, Caller, Change, Effect, Input, Moment, OperatorId, Record, Refusal, Reply,
 };
+use holdfast_host::parts::{Typing, read_bursts};
 use holdfast_types::{Fence, Size};
 use holdfast_wire::params::DetachedEvent;
 use holdfast_wire::turns::WritesEvent;
@@ -17,8 +16,6 @@ use serde_json::json;
 use std::sync::atomic::Ordering;
 
 pub(super) const DRAIN_AFTER_MS: u64 = 200;
-const BURST_MS: u64 = 2_000;
-const BURST_BYTES_MAX: usize = 16 * 1024;
 
 /// What the authority allowed, and what is left to do.
 #[derive(Debug)]
@@ -190,8 +187,7 @@ impl Host {
         let mut bursts = read_bursts(&self.ring, from, log_head, |connection| state.is_link(connection));
         if !now && let Some(last) = bursts.last() {
             let used = log_head - self.logged();
-            let age_ms = ctx.now.saturating_sub(last.since_ms);
-            if !last.ends_line() && age_ms < BURST_MS && used < self.ring.log_bytes() / 2 {
+            if last.may_grow(ctx.now) && used < self.ring.log_bytes() / 2 {
                 self.timers.drain = Some(ctx.now + DRAIN_AFTER_MS);
                 return Ok(());
             }
@@ -277,69 +273,4 @@ fn learn(ctx: &mut Ctx, record: &Record) {
 /// An event for a client.
 pub(super) fn event(method: &str, params: serde_json::Value) -> Message {
     Message::plain(Body::Event { method: method.into(), params })
-}
-
-/// As the host's `Typing`.
-struct Typing {
-    fence: Fence,
-    connection: u32,
-    burst: Burst,
-    since_ms: u64,
-    log: u64,
-}
-
-impl Typing {
-    fn ends_line(&self) -> bool {
-        let last = self.burst.keys.as_ref().and_then(|keys| keys.0.last());
-        self.burst.keys.is_none() || matches!(last, Some(b'\r' | b'\n' | 3 | 4))
-    }
-
-    fn joins(&self, next: &Typing) -> bool {
-        self.fence == next.fence
-            && self.connection == next.connection
-            && self.burst.keys.is_some() == next.burst.keys.is_some()
-            && (self.burst.keys.is_none() || !self.ends_line())
-            && next.since_ms.saturating_sub(self.since_ms) < BURST_MS
-            && self.burst.len + next.burst.len <= BURST_BYTES_MAX as u64
-    }
-}
-
-fn read_bursts(ring: &Ring, from: u64, to: u64, skips: impl Fn(u32) -> bool) -> Vec<Typing> {
-    let mut bursts: Vec<Typing> = Vec::new();
-    let Some(length) = usize::try_from(to.saturating_sub(from)).ok().filter(|n| *n as u64 <= ring.log_bytes()) else {
-        return bursts;
-    };
-    let mut bytes = vec![0; length];
-    ring.copy_log(from, &mut bytes);
-    let mut rest = bytes.as_slice();
-    while let Some((record, length)) = Logged::decode(rest) {
-        rest = &rest[length..];
-        if record.kind != Kind::Input || skips(record.connection) {
-            continue;
-        }
-        let typing = Typing {
-            fence: Fence(record.fence),
-            connection: record.connection,
-            burst: Burst {
-                from: record.at,
-                to: record.at,
-                len: u64::from(record.count),
-                keys: (record.flags & FLAG_ECHO_OFF == 0).then(|| Keys(record.bytes.to_vec())),
-            },
-            since_ms: record.time_ms,
-            log: to - rest.len() as u64,
-        };
-        match bursts.last_mut().filter(|last| last.joins(&typing)) {
-            Some(last) => {
-                last.burst.to = typing.burst.to;
-                last.burst.len += typing.burst.len;
-                last.log = typing.log;
-                if let (Some(keys), Some(more)) = (&mut last.burst.keys, typing.burst.keys) {
-                    keys.0.extend(more.0);
-                }
-            }
-            None => bursts.push(typing),
-        }
-    }
-    bursts
 }

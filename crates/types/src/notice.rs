@@ -1,0 +1,44 @@
+//! What operators are told of the turn and of their rights.
+
+use crate::{Handle, Rights};
+use serde::{Deserialize, Serialize};
+
+/// What operators are told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Notice {
+    /// The turn has another holder, or none.
+    Turn {
+        /// Who.
+        holder: Option<Handle>,
+    },
+    /// Somebody asks for the turn.
+    Requested {
+        /// Who.
+        by: Handle,
+    },
+    /// The turn was seized.
+    Seized {
+        /// By whom.
+        by: Handle,
+        /// From whom.
+        from: Option<Handle>,
+        /// Why.
+        reason: String,
+    },
+    /// The tree stands still.
+    Frozen {
+        /// By whom.
+        by: Handle,
+    },
+    /// The tree goes on.
+    Thawed {
+        /// By whom.
+        by: Handle,
+    },
+    /// The operator's rights are now these.
+    Rights {
+        /// What it may do.
+        rights: Rights,
+    },
+}
