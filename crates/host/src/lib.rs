@@ -3,6 +3,15 @@
 //! Everything here may crash safely: what a host knows it rebuilds from the sessions' files and their keepers. One thread
 //! serves all sessions; nothing it does for one takes longer than a few milliseconds.
 
+/// Writes a line to the host's log. One that cannot be written is lost: a full disk must not stop the host.
+macro_rules! report {
+    ($($what:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($what)*);
+    }};
+}
+pub(crate) use report;
+
 mod actors;
 mod clients;
 mod history;
@@ -92,7 +101,7 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     raise_file_limit();
     // One started inside a session would otherwise be stopped with it, and all keepers it starts.
     if let Err(error) = holdfast_observe::leave_sessions() {
-        eprintln!("holdfast host: the cgroup of a session cannot be left: {error}");
+        crate::report!("holdfast host: the cgroup of a session cannot be left: {error}");
     }
     // A session's end spares processes of this name: a host started inside a session is no part of it.
     let _ = rustix::thread::set_name(c"holdfast-host");

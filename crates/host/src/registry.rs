@@ -313,7 +313,7 @@ impl Registry {
             .collect();
         for session in old {
             if let Err(error) = std::fs::remove_dir_all(&session.dir) {
-                eprintln!("holdfast host: {}: cannot be cleared: {error}", session.id);
+                crate::report!("holdfast host: {}: cannot be cleared: {error}", session.id);
             }
             self.sessions.borrow_mut().remove(&session.id);
         }

@@ -90,7 +90,7 @@ impl Server {
         if let Err(error) = self.clone().read_all(reader, &speaker).await
             && error.kind() == io::ErrorKind::InvalidData
         {
-            eprintln!("holdfast host: connection {number}: {error}");
+            crate::report!("holdfast host: connection {number}: {error}");
         }
         for session in self.registry.all() {
             session.peer_gone(number);

@@ -126,6 +126,31 @@ fn without_descriptors_left_new_sessions_are_refused_and_running_ones_are_fine()
 }
 
 #[test]
+fn what_cannot_be_recorded_is_not_typed_but_a_seizure_and_an_end_still_work() {
+    let disk = SmallDisk::mount("16m");
+    let home = Home::at(disk.dir.path());
+    home.session("s", "stty raw -echo; exec cat > /dev/null");
+    home.ok(&["send", "s", "x"]);
+    let filler = disk.fill();
+    // The last page of the journal has some room left.
+    let refused = (0..200).map(|_| home.run(&["--json", "send", "s", "x"])).find(|sent| sent.status != 0);
+    let refused = refused.expect("a full disk is noticed").err;
+    assert!(refused.contains("\"unrecorded\""), "{refused}");
+    let seized = home.json(&["seize", "s", "--freeze", "--reason", "the disk is full"]);
+    assert_eq!(seized["turn"]["holder"]["how"], "seized", "{seized}");
+    home.ok(&["thaw", "s"]);
+    home.ok(&["seize", "s", "--reason", "once more, without a freeze"]);
+    std::fs::remove_file(filler).unwrap();
+    home.ok(&["send", "s", "x"]);
+    let journal = home.ok(&["journal", "s"]);
+    assert!(journal.contains("the disk is full") && journal.contains("once more"), "{journal}");
+    home.ok(&["journal", "s", "--verify"]);
+    let again = disk.fill();
+    home.ok(&["end", "s", "--grace", "0"]);
+    std::fs::remove_file(again).unwrap();
+}
+
+#[test]
 fn a_host_with_too_few_descriptors_for_its_sessions_gives_none_of_them_up() {
     let home = Home::new();
     for n in 0..30 {

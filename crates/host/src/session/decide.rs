@@ -108,7 +108,7 @@ impl Session {
         }
         let reply = answer.reply.map_err(|refusal| fault(&refusal))?;
         if let Err(error) = &recorded {
-            eprintln!("holdfast host: {}: the journal cannot be written: {error}", self.id);
+            crate::report!("holdfast host: {}: the journal cannot be written: {error}", self.id);
             self.state.borrow_mut().note = Some(format!("the journal cannot be written: {error}"));
         }
         Ok(Decided { reply, still, unrecorded: recorded.err() })
@@ -143,7 +143,7 @@ impl Session {
         if let Some(link) = self.link()
             && let Err(error) = link.send(frame)
         {
-            eprintln!("holdfast host: {}: keeper connection: {error}", self.id);
+            crate::report!("holdfast host: {}: keeper connection: {error}", self.id);
         }
     }
 

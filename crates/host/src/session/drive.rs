@@ -47,7 +47,7 @@ thread_local! {
 /// not leave it unserved until somebody restarts the host.
 pub async fn drive(session: Rc<Session>) {
     while tokio::task::spawn_local(hold(Rc::clone(&session))).await.is_err() {
-        eprintln!("holdfast host: {}: taken up anew after a fault of the host's own", session.id);
+        crate::report!("holdfast host: {}: taken up anew after a fault of the host's own", session.id);
         session.unlinked();
         tokio::time::sleep(RETRY).await;
     }
@@ -59,7 +59,7 @@ async fn hold(session: Rc<Session>) {
         if let Some(link) = session.link()
             && let Err(error) = serve(&session, &link).await
         {
-            eprintln!("holdfast host: {}: keeper connection: {error}", session.id);
+            crate::report!("holdfast host: {}: keeper connection: {error}", session.id);
         }
         session.unlinked();
         loop {
