@@ -129,13 +129,15 @@ impl Server {
             let permit = Arc::clone(&open).acquire_owned().await.map_err(io::Error::other)?;
             let (server, speaker) = (Rc::clone(&self), Rc::clone(speaker));
             tokio::task::spawn_local(async move {
-                let answered = match Call::decode(&method, params) {
-                    Ok(call) => server.answer(call, message.bytes, &speaker).await,
-                    Err(fault) => Err(fault),
-                };
-                let (result, bytes) = match answered {
-                    Ok((value, bytes)) => (Ok(value), bytes),
-                    Err(fault) => (Err(fault), Vec::new()),
+                let asker = Rc::clone(&speaker);
+                // A task of its own: whoever runs into a fault of ours is told, instead of waiting for ever.
+                let answering = tokio::task::spawn_local(async move {
+                    server.answer(Call::decode(&method, params)?, message.bytes, &asker).await
+                });
+                let (result, bytes) = match answering.await {
+                    Ok(Ok((value, bytes))) => (Ok(value), bytes),
+                    Ok(Err(fault)) => (Err(fault), Vec::new()),
+                    Err(_) => (Err(Fault::new(Code::Internal, "the host ran into a fault of its own")), Vec::new()),
                 };
                 let _ = speaker.out.send(Message { body: Body::Answer { id, result }, bytes });
                 drop(permit);
