@@ -6,7 +6,7 @@
 
 use crate::parse::{Boundary, Csi, Decoded, ESC, State, ascii_run, decode};
 use crate::plain::PlainText;
-use crate::vt::{Style, apply_sgr, is_wrapped};
+use crate::vt::{COMBINING_MAX, Style, apply_sgr, is_wrapped};
 use alacritty_terminal::grid::Row;
 use alacritty_terminal::index::Column;
 use alacritty_terminal::term::cell::{Cell, Flags};
@@ -201,10 +201,14 @@ struct Page {
 }
 
 impl Page {
+    /// A line read back from a file may hold anything; a cell may not.
     fn put(&mut self, c: char, width: usize) {
+        if c.is_control() {
+            return;
+        }
         if width == 0 {
             let back = self.cells.iter_mut().rev().find(|cell| !cell.flags.contains(Flags::WIDE_CHAR_SPACER));
-            if let Some(cell) = back {
+            if let Some(cell) = back.filter(|cell| cell.zerowidth().is_none_or(|marks| marks.len() < COMBINING_MAX)) {
                 cell.push_zerowidth(c);
             }
             return;

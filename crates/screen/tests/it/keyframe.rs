@@ -185,3 +185,16 @@ fn garbage_with_a_right_checksum_never_panics() {
     }
     assert!(accepted > 50 && refused > 50, "{accepted} {refused}");
 }
+
+#[test]
+fn a_keyframe_with_controls_in_its_history_grows_into_a_screen_without() {
+    // Found by fuzzing: an open line full of NULs came back onto the screen, whose own keyframe was then refused.
+    let mut body = b"HFKF\x01".to_vec();
+    body.extend_from_slice(&[255, 255, 255, 255, 255, 95, 10, 1]);
+    body.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 54]);
+    body.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 1, 0, 0]);
+    let mut screen =
+        Screen::restore(&holdfast_screen::sign_keyframe_for_tests(body)).expect("nothing wrong with its form");
+    screen.resize(Size::clamped(33, 7));
+    restored(&screen, "after growing");
+}
