@@ -18,6 +18,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("htop", "htop"),
     ("nano", "nano"),
     ("dialog", "dialog"),
+    ("whiptail", "whiptail"),
+    ("gdb", "gdb"),
     ("tmux", "tmux"),
     ("python3", "python3"),
     ("ps", "procps"),

@@ -5,9 +5,13 @@
 # PIPESTATUS and $_ back after each such element. What is kept here is kept in arrays: `set -a` cannot export those.
 
 __holdfast_status="return $?"
+# What follows means what it says, whatever aliases the user has.
+if \shopt -q expand_aliases; then
+    \shopt -u expand_aliases
+    __holdfast_status="shopt -s expand_aliases; $__holdfast_status"
+fi
 if [[ $- != *i* ]] || (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404 )); then
-    unset __holdfast_status
-    return 0
+    eval "unset __holdfast_status; $__holdfast_status"
 fi
 
 # With `set -a` functions would be exported too.

@@ -4,10 +4,9 @@
 # user's own files, each from its own place. Redirected functions keep `set -x` off the screen.
 
 typeset -g +x __holdfast=$1 __holdfast_token= __holdfast_pwd= __holdfast_address=
-typeset -gi +x __holdfast_open=0 __holdfast_file=0
+typeset -gi +x __holdfast_open=1 __holdfast_file=0
 
 __holdfast_start() {
-    __holdfast_open=1
     __holdfast_prompt
     __holdfast_hook
     unfunction __holdfast_start __holdfast_hook

@@ -16,6 +16,7 @@
 //! Knows nothing of sessions or screens: what the marks mean for a run is decided by who reads them.
 
 pub mod keys;
+#[cfg_attr(not(test), allow(dead_code, reason = "nobody asks yet who changed what"))]
 pub mod state;
 
 use crate::store::{checksum, make_dir, replace};
@@ -31,7 +32,8 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 
 /// A shell that can be integrated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// bash: nothing before 4.4, where it starts and says nothing.
     Bash,
@@ -185,13 +187,7 @@ elif [ -r ~/.bash_login ]; then . ~/.bash_login
 elif [ -r ~/.profile ]; then . ~/.profile; fi
 ";
 
-fn zsh(
-    program: &str,
-    arguments: &[String],
-    env: &mut Vec<Vec<u8>>,
-    scripts: &str,
-    dir: &str,
-) -> Option<Integrated> {
+fn zsh(program: &str, arguments: &[String], env: &mut Vec<Vec<u8>>, scripts: &str, dir: &str) -> Option<Integrated> {
     if !arguments.iter().all(|argument| argument == "--login" || letters_of(argument, "ilfd")) {
         return None;
     }
@@ -213,8 +209,7 @@ fn zsh(
 }
 
 fn fish(program: &str, arguments: &[String], scripts: &str, dir: &str) -> Option<Integrated> {
-    let plain =
-        |a: &String| matches!(a.as_str(), "--login" | "--interactive" | "--no-config") || letters_of(a, "ilN");
+    let plain = |a: &String| matches!(a.as_str(), "--login" | "--interactive" | "--no-config") || letters_of(a, "ilN");
     if !arguments.iter().all(plain) {
         return None;
     }
@@ -238,8 +233,7 @@ pub fn without_line_mark(output: &[u8]) -> &[u8] {
 }
 
 /// `%B%S%#%s%b`, for users and for root.
-const ZSH_LINE_MARKS: [&[u8]; 2] =
-    [b"\x1b[1m\x1b[7m%\x1b[27m\x1b[1m\x1b[0m", b"\x1b[1m\x1b[7m#\x1b[27m\x1b[1m\x1b[0m"];
+const ZSH_LINE_MARKS: [&[u8]; 2] = [b"\x1b[1m\x1b[7m%\x1b[27m\x1b[1m\x1b[0m", b"\x1b[1m\x1b[7m#\x1b[27m\x1b[1m\x1b[0m"];
 
 /// Whether an argument is a group of these one-letter options and nothing else.
 fn letters_of(argument: &str, letters: &str) -> bool {

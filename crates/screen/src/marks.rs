@@ -117,8 +117,8 @@ impl MarkKind {
             MarkKind::Bell | MarkKind::Notification { .. } => return None,
         };
         let own = parameter(parameters, "hf")?;
-        let token =
-            Some(own).filter(|t| (1..=TOKEN_BYTES_MAX).contains(&t.len()) && t.bytes().all(|b| b.is_ascii_alphanumeric()));
+        let token = Some(own)
+            .filter(|t| (1..=TOKEN_BYTES_MAX).contains(&t.len()) && t.bytes().all(|b| b.is_ascii_alphanumeric()));
         Some(match self {
             MarkKind::PromptStart(_) if parameter(parameters, "k") == Some("s") => ShellMark::Continuation,
             MarkKind::PromptStart(_) => ShellMark::PromptStart {

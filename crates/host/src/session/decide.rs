@@ -4,14 +4,13 @@
 //! decided in the order in which they happened; then it asks the authority, writes the records, and performs the effects in
 //! order. What is left to the caller is what was asked for itself: the bytes to forward, the end to bring about.
 
+use super::typing::{Typing, read_bursts};
 use super::{Session, State};
 use crate::link::Link;
-use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, Record as Logged};
 use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
 use holdfast_abi::ring::Ring;
 use holdfast_authority::{
-    Act, Ask, Audience, Burst, Caller, Effect, How, Input, Keys, Moment, Notice, OperatorId, Outcome, Record, Refusal,
-    Reply,
+    Act, Ask, Audience, Caller, Effect, How, Input, Moment, Notice, OperatorId, Outcome, Record, Refusal, Reply,
 };
 use holdfast_types::{Actor, Fence, Size};
 use holdfast_wire::params::DetachedEvent;
@@ -24,9 +23,6 @@ use tokio::time::Instant;
 
 /// Records reach the disk for certain within this time and the disk's own: the cost of a sync is shared by all acts within.
 const SYNC_AFTER: Duration = Duration::from_millis(20);
-/// How long keys typed directly may wait to become one burst with those that follow: a word is one act, not five.
-const BURST_MS: u64 = 2_000;
-
 /// What the authority allowed, and what is left to do.
 #[derive(Debug)]
 pub(crate) struct Decided {
@@ -93,11 +89,13 @@ impl Session {
         if let Err(refusal) = &answer.reply {
             self.metrics.refused(refusal.code());
         }
+        state.runs_saw_typing(&records);
         let recorded = state.journal.append(&records);
         if state.authority.state().fence() != before {
             self.metrics.turn_changed(state.authority.state().turn().hold().map_or("freed", |hold| word(hold.how)));
         }
         drop(state);
+        self.news_of(&records);
         let mut still = None;
         for effect in effects {
             self.perform(effect, &mut still);
@@ -292,8 +290,7 @@ impl Session {
         if !now && let Some(last) = bursts.last() {
             let used = log_head - self.logged();
             let room = self.state.borrow().ring.as_ref().map_or(0, Ring::log_bytes);
-            let age_ms = crate::now_ms().saturating_sub(last.since_ms);
-            if !last.ends_line() && age_ms < BURST_MS && used < room / 2 {
+            if last.may_grow(crate::now_ms()) && used < room / 2 {
                 self.state.borrow_mut().timers.drain = Some(Instant::now() + super::drive::DRAIN_AFTER);
                 return Ok(());
             }
@@ -417,80 +414,6 @@ fn sort(effects: Vec<Effect>) -> (Vec<Record>, Vec<Effect>) {
         }
     }
     (records, others)
-}
-
-/// One burst of keys that a keeper read by itself.
-#[derive(Debug, PartialEq, Eq)]
-struct Typing {
-    fence: Fence,
-    connection: u32,
-    burst: Burst,
-    since_ms: u64,
-    /// The log up to and with it.
-    log: u64,
-}
-
-impl Typing {
-    fn ends_line(&self) -> bool {
-        let last = self.burst.keys.as_ref().and_then(|keys| keys.0.last());
-        self.burst.keys.is_none() || matches!(last, Some(b'\r' | b'\n' | 3 | 4))
-    }
-}
-
-/// Longest burst in one record: a paste becomes several, and each line of the journal stays readable.
-const BURST_BYTES_MAX: usize = 16 * 1024;
-
-/// Reads the log's records from `from` to `to` as bursts, but for those connections to skip.
-fn read_bursts(ring: &Ring, from: u64, to: u64, skips: impl Fn(u32) -> bool) -> Vec<Typing> {
-    let mut bursts: Vec<Typing> = Vec::new();
-    let Some(length) = usize::try_from(to.saturating_sub(from)).ok().filter(|n| *n as u64 <= ring.log_bytes()) else {
-        return bursts;
-    };
-    let mut bytes = vec![0; length];
-    ring.copy_log(from, &mut bytes);
-    let mut rest = bytes.as_slice();
-    while let Some((record, length)) = Logged::decode(rest) {
-        rest = &rest[length..];
-        if record.kind != Kind::Input || skips(record.connection) {
-            continue;
-        }
-        let typing = Typing {
-            fence: Fence(record.fence),
-            connection: record.connection,
-            burst: Burst {
-                from: record.at,
-                to: record.at,
-                len: u64::from(record.count),
-                keys: (record.flags & FLAG_ECHO_OFF == 0).then(|| Keys(record.bytes.to_vec())),
-            },
-            since_ms: record.time_ms,
-            log: to - rest.len() as u64,
-        };
-        match bursts.last_mut().filter(|last| last.joins(&typing)) {
-            Some(last) => {
-                last.burst.to = typing.burst.to;
-                last.burst.len += typing.burst.len;
-                last.log = typing.log;
-                if let (Some(keys), Some(more)) = (&mut last.burst.keys, typing.burst.keys) {
-                    keys.0.extend(more.0);
-                }
-            }
-            None => bursts.push(typing),
-        }
-    }
-    bursts
-}
-
-impl Typing {
-    /// Whether the next one belongs to the same burst: the same hand, a moment later, and the line not ended yet.
-    fn joins(&self, next: &Typing) -> bool {
-        self.fence == next.fence
-            && self.connection == next.connection
-            && self.burst.keys.is_some() == next.burst.keys.is_some()
-            && (self.burst.keys.is_none() || !self.ends_line())
-            && next.since_ms.saturating_sub(self.since_ms) < BURST_MS
-            && self.burst.len + next.burst.len <= BURST_BYTES_MAX as u64
-    }
 }
 
 /// Whether a record is an act of somebody, for the counters.

@@ -7,8 +7,8 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Input, OperatorId};
 use holdfast_types::{Actor, Size};
 use holdfast_wire::params::{
-    AttachAnswer, AttachParams, Form, Gap, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer, ScreenParams,
-    UpdateAnswer, UpdateParams,
+    Answers, AttachAnswer, AttachParams, Form, Gap, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
+    ScreenParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::{Code, Fault, Message};
 use std::path::Path;
@@ -40,12 +40,14 @@ impl Session {
         // Up to where the head is now: a program that writes faster than we draw must not keep everybody waiting.
         let head = state.ring.as_ref().map_or(0, Ring::head);
         let mut more = state.ring.is_some();
-        while more && state.picture.seen() < head {
+        // One step where everything is seen: a size may have come at the head.
+        while more && state.picture.seen() <= head {
             replies.extend(state.feed(1, &mut more));
         }
         let due = state.clients.sort(replies);
         state.timers.rest = Some(Instant::now() + Duration::from_millis(150));
         drop(state);
+        self.save_runs();
         self.nudge.notify_one();
         if let Some(link) = self.link() {
             let _ = self.type_replies(&link, due);
@@ -89,11 +91,10 @@ impl Session {
     }
 
     /// The screen for a terminal of this size.
-    pub fn paint_for(&self, params: &PaintParams, actor: &Actor) -> Result<(Painted, Vec<u8>), Fault> {
-        if let Some(client) = params.answers {
-            self.own_client(client, actor)?;
-        }
-        Ok(self.paint(params))
+    pub fn paint_for(&self, params: &PaintParams, actor: &Actor) -> (Painted, Vec<u8>) {
+        // One that has not reported back yet is painted all the same; it says from where it answers.
+        let answers = params.answers.filter(|client| self.own_client(*client, actor).is_ok());
+        self.paint(&PaintParams { answers, ..params.clone() })
     }
 
     fn paint(&self, params: &PaintParams) -> (Painted, Vec<u8>) {
@@ -170,7 +171,14 @@ impl Session {
         if state.clients.candidate(painted.size, writer).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
             state.clients.start_answering(id, painted.offset);
         }
+        let mut due = Vec::new();
+        if state.clients.answers(id) {
+            // It may have been asked to before it had a screen: what came until then is the host's.
+            let on = painted.form == Form::Repaint;
+            due = state.clients.answering(id, Answers { on, left: 0, from: painted.offset });
+        }
         drop(state);
+        self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
         Ok((self.attach_answer(id, painted, token), bytes))
     }
 

@@ -55,12 +55,7 @@ pub enum NotTypable {
 }
 
 /// How to enter `command`. `column` is where the typed line will begin, from 1, if the line that reads `run` fits behind it.
-pub fn keys_for(
-    command: &str,
-    shell: Kind,
-    bracketed_paste: bool,
-    column: Option<u16>,
-) -> Result<Entry, NotTypable> {
+pub fn keys_for(command: &str, shell: Kind, bracketed_paste: bool, column: Option<u16>) -> Result<Entry, NotTypable> {
     let text = command.trim_end_matches('\n');
     if let Some(at) = text.find('\0') {
         return Err(NotTypable::Nul { at });

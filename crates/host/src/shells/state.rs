@@ -35,8 +35,19 @@ pub struct Change {
 }
 
 /// Variables that change by themselves, or are told otherwise.
-const VOLATILE: [&str; 11] =
-    ["_", "SHLVL", "PWD", "OLDPWD", "LINES", "COLUMNS", "RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME"];
+const VOLATILE: [&str; 11] = [
+    "_",
+    "SHLVL",
+    "PWD",
+    "OLDPWD",
+    "LINES",
+    "COLUMNS",
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "EPOCHSECONDS",
+    "EPOCHREALTIME",
+];
 
 /// Longest name kept: longer ones are nobody's, and would fill the journal.
 const NAME_BYTES_MAX: usize = 256;

@@ -104,6 +104,9 @@ fn what_does_not_run_shows_a_prompt_again_without_a_start() {
             // An interrupt throws away what the shell has not read yet: it must have echoed it.
             let (text, interrupt) = keys.split_once('\x03').map_or((*keys, ""), |(text, _)| (text, "\x03"));
             live.type_echoed(text, !interrupt.is_empty());
+            if !interrupt.is_empty() {
+                live.wait_asleep();
+            }
             live.write(interrupt.as_bytes());
             let mut log = live.log(expected.split(' ').count());
             if expected.contains("A?") {
@@ -196,7 +199,7 @@ fn whatever_the_users_files_do_runs_have_an_end() {
         (Fish, "function fish_prompt; echo -n '> '; end", ""),
         (Fish, "function fish_prompt; false; end", ""),
         (Fish, "function p --on-event fish_prompt; false; end", ""),
-        (Fish, "if", "Missing end"),
+        (Fish, "if true", "Missing end"),
         (Fish, "sleep 2", ""),
         (Fish, "alias printf=false", ""),
         (Fish, "fish_vi_key_bindings", ""),
@@ -285,9 +288,16 @@ fn a_command_read_from_a_file_is_shown_and_remembered_in_its_own_words() {
         live.run("echo one");
         live.run("echo two\necho three");
         let rows = live.rows();
-        assert_eq!(rows[2..6].iter().map(|r| r.trim_end()).collect::<Vec<_>>(), ["> echo two", "echo three", "two", "three"], "{kind:?}");
+        assert_eq!(
+            rows[2..6].iter().map(|r| r.trim_end()).collect::<Vec<_>>(),
+            ["> echo two", "echo three", "two", "three"],
+            "{kind:?}"
+        );
         let shown = live.run(history).words();
-        assert!(shown.contains("echo one") && shown.contains("echo two") && shown.contains("echo three"), "{kind:?} {shown}");
+        assert!(
+            shown.contains("echo one") && shown.contains("echo two") && shown.contains("echo three"),
+            "{kind:?} {shown}"
+        );
         assert!(!shown.contains("holdfast"), "{kind:?} {shown}");
     }
 }
@@ -314,10 +324,18 @@ fn what_a_command_changed_is_told_by_name() {
         (Bash, "unset NEW; alias x='y z'", vec![(Variable, "NEW", false), (Alias, "x", true)]),
         (Bash, "f() { echo 1; }; g() { :; }", vec![(Function, "f", true), (Function, "g", true)]),
         (Bash, "f() { echo 2; }", vec![(Function, "f", true)]),
-        (Bash, "unset -f g; unalias x; shopt -s dotglob; set -f", vec![(Alias, "x", false), (Function, "g", false), (Option, "dotglob", true), (Option, "noglob", true)]),
+        (
+            Bash,
+            "unset -f g; unalias x; shopt -s dotglob; set -f",
+            vec![(Alias, "x", false), (Function, "g", false), (Option, "dotglob", true), (Option, "noglob", true)],
+        ),
         (Bash, "cd /; true", vec![]),
         (Zsh, "export NEW='a\nb'", vec![(Variable, "NEW", true)]),
-        (Zsh, "unset NEW; alias x='y z'; alias -g G='| grep'", vec![(Variable, "NEW", false), (Alias, "G", true), (Alias, "x", true)]),
+        (
+            Zsh,
+            "unset NEW; alias x='y z'; alias -g G='| grep'",
+            vec![(Variable, "NEW", false), (Alias, "G", true), (Alias, "x", true)],
+        ),
         (Zsh, "f() { echo 1; }", vec![(Function, "f", true)]),
         (Zsh, "f() { echo 2; }; setopt extended_glob", vec![(Function, "f", true), (Option, "extendedglob", true)]),
         (Zsh, "cd /; true", vec![]),

@@ -128,12 +128,22 @@ impl Host {
     fn size_follows(&mut self, ctx: &mut Ctx, id: u32, size: Size) -> Result<(), Crashed> {
         let Some(actor) = self.clients.get(id).and_then(|client| client.actor.clone()) else { return Ok(()) };
         let by = Caller { actor, operator: Some(OperatorId(id)) };
-        if self.handle(ctx, Input::Asked { by, ask: Ask::Resize { size }, proof: None })?.is_ok() {
-            let fence = self.fence().0;
+        let asked = self.asked_size == size;
+        if asked || self.handle(ctx, Input::Asked { by, ask: Ask::Resize { size }, proof: None })?.is_ok() {
+            self.say_size(ctx, size)?;
             self.clients.sized(id, size);
-            self.say(ctx, ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })?;
         }
         Ok(())
+    }
+
+    /// As `Session::say_size`.
+    pub(super) fn say_size(&mut self, ctx: &mut Ctx, size: Size) -> Result<(), Crashed> {
+        let asked = std::mem::replace(&mut self.asked_size, size);
+        let fence = self.fence().0;
+        if asked == size {
+            return Ok(());
+        }
+        self.say(ctx, ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })
     }
 
     pub(super) fn fence(&self) -> Fence {

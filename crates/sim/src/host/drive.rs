@@ -53,6 +53,10 @@ impl Host {
             FromKeeper::Wake { .. } => self.timers.rearm = Some(ctx.now),
             FromKeeper::Written { stream, seq, .. } => self.answer_typed(stream, seq, Sent::Written),
             FromKeeper::Refused { code, stream, seq, .. } => {
+                if (stream, seq) == (0, 0) {
+                    self.asked_size = self.size;
+                    self.clients.not_sized();
+                }
                 if stream == self.reply_stream {
                     self.reply_stream = ctx.rng.u64(1 << 32..);
                 }

@@ -61,6 +61,7 @@ pub(crate) struct Host {
     ring: Ring,
     picture: Picture,
     size: Size,
+    asked_size: Size,
     authority: Authority,
     journal: Journal,
     /// The state behind the last record in the journal: what the next host must come back to.
@@ -126,6 +127,7 @@ impl Host {
             ring,
             picture: Picture::new(dir, size, HISTORY_LINES),
             size,
+            asked_size: size,
             recorded: authority.state().clone(),
             authority,
             journal,
@@ -210,6 +212,7 @@ impl Host {
             self.picture.resized(welcome.head, self.size);
         }
         self.log_seen = 0;
+        self.asked_size = self.size;
         if welcome.log_head.saturating_sub(self.authority.state().logged()) > self.ring.log_bytes() {
             ctx.fail("what was typed is neither in the log nor in the journal".into());
         }

@@ -252,8 +252,7 @@ impl Host {
 
     /// As `Session::resize`; gives until when it is waited for.
     fn resize(&mut self, ctx: &mut Ctx, size: Size) -> Result<u64, Crashed> {
-        let fence = self.fence().0;
-        self.say(ctx, ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })?;
+        self.say_size(ctx, size)?;
         Ok(ctx.now + RESIZE_WAIT_MS)
     }
 
@@ -342,8 +341,7 @@ impl Host {
         self.type_replies(ctx, due)?;
         if resize && self.ask_resize(ctx, who, id, size)? {
             self.clients.sized(id, size);
-            let fence = self.fence().0;
-            self.say(ctx, ToKeeper::Resize { fence, cols: size.cols(), rows: size.rows() })?;
+            self.say_size(ctx, size)?;
         }
         self.say_writer(ctx)?;
         self.after_decision(ctx)?;

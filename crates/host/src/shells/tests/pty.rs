@@ -215,7 +215,7 @@ impl Live {
         if let Some(run) = entry.run {
             std::fs::write(self.dir.join("run"), run).unwrap();
         }
-        std::fs::write(self.dir.join("next"), &format!("{token}\n")).unwrap();
+        std::fs::write(self.dir.join("next"), format!("{token}\n")).unwrap();
         self.write(&entry.keys);
         token
     }
@@ -254,6 +254,21 @@ impl Live {
         let deadline = Instant::now() + PATIENCE;
         while !self.raw().contains(text) {
             assert!(self.read(deadline), "gone before {text:?}");
+        }
+    }
+
+    /// Waits until the shell sits in a read: bash notices an interrupt that comes just before one only at the next key.
+    pub fn wait_asleep(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        let path = format!("/proc/{}/syscall", self.child.id());
+        let look = || std::fs::read_to_string(&path).unwrap();
+        loop {
+            let first = look();
+            std::thread::sleep(Duration::from_millis(20));
+            if !first.starts_with("running") && first == look() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "never asleep: {first}");
         }
     }
 

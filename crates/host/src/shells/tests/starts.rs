@@ -87,7 +87,11 @@ fn each_start_reads_the_files_it_would_have_read() {
         let rc = if *kind == Kind::Fish { "set -g READ \"$READ\"rc:" } else { rc };
         let setting = Setting { rc, files, arguments, argv0: *argv0, env };
         let mut live = Live::start(*kind, &setting);
-        assert_eq!(live.run("echo \"<$READ>\"").words(), format!("<{expected}>"), "{kind:?} {arguments:?} {argv0:?} {env:?}");
+        assert_eq!(
+            live.run("echo \"<$READ>\"").words(),
+            format!("<{expected}>"),
+            "{kind:?} {arguments:?} {argv0:?} {env:?}"
+        );
         let login = argv0.is_some() || arguments.contains(&"-l");
         let (ask, yes) = match kind {
             Kind::Bash => ("shopt -q login_shell; echo $?; echo $-; set -o | grep posix", "0"),
@@ -99,7 +103,8 @@ fn each_start_reads_the_files_it_would_have_read() {
         assert!(!told.contains("posix on"), "{told}");
         let home = live.home().display().to_string();
         let left = live.run("env | grep -e ^ENV= -e ^ZDOTDIR= -e POSIX").words();
-        let kept: Vec<String> = env.iter().map(|(name, value)| format!("{name}={}", value.replace('~', &home))).collect();
+        let kept: Vec<String> =
+            env.iter().map(|(name, value)| format!("{name}={}", value.replace('~', &home))).collect();
         assert_eq!(left, kept.join(" "), "{kind:?} {arguments:?}");
         if *kind == Kind::Bash {
             assert_eq!(live.run("echo $HISTFILE").words(), format!("{home}/.bash_history"), "{arguments:?}");
