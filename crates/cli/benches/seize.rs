@@ -122,7 +122,15 @@ fn cuts(world: &World, human: &Identity, agent: &Identity) {
 /// Sends without waiting for answers, but for their number.
 fn write_on_and_on(mut link: Connection, session: SessionId, stop: &AtomicBool, written: &AtomicU64) {
     // A stream each: behind a message that was cut off, its stream would wait for it to come again.
-    let params = |stream| SendParams { session: session.to_string(), stream, seq: 1, client: None, fence: None };
+    let params = |stream| SendParams {
+        session: session.to_string(),
+        stream,
+        seq: 1,
+        client: None,
+        fence: None,
+        secret: false,
+        force: false,
+    };
     let bytes = [b'x'; 256];
     let (mut sent, mut heard) = (0, 0);
     while !stop.load(Ordering::Relaxed) {

@@ -1,8 +1,14 @@
 //! The command line: every command, its options, and its help.
 
+mod attention;
 mod authority;
+mod graph;
+mod run;
 
+pub use attention::{Awaited, WaitArgs, WatchArgs};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
+pub use graph::{GraphArgs, MaybeSessionArg};
+pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
 use crate::keys::Key;
@@ -43,6 +49,12 @@ pub enum Command {
     Ls(LsArgs),
     /// Show everything about a session
     Info(SessionArg),
+    /// Show a session's processes, what they hold, and who started each
+    Graph(GraphArgs),
+    /// List the processes of a session, or of all
+    Ps(MaybeSessionArg),
+    /// Show who listens where, in which session, and who started it
+    Ports(MaybeSessionArg),
     /// Print a session's screen as text
     Screen(ScreenArgs),
     /// Print a session's output, byte for byte
@@ -53,7 +65,13 @@ pub enum Command {
     Export(ExportArgs),
     /// Type into a session
     Send(SendArgs),
-    /// Wait until a session's command has ended, and end as it did
+    /// Say what a session is doing: running, waiting for input, at its prompt
+    State(SessionArg),
+    /// Print what happens in a session, or in all, as it happens
+    Watch(WatchArgs),
+    /// Run a command in a session, and end as it did
+    Run(RunArgs),
+    /// Wait until a session's command has ended, and end as it did; or until something else has come
     Wait(WaitArgs),
     /// Give a session's terminal another size
     Resize(ResizeArgs),
@@ -123,6 +141,9 @@ pub struct NewArgs {
     /// How much output to keep, for example 512k or 4MiB
     #[arg(long, value_name = "BYTES")]
     pub ring: Option<Bytes>,
+    /// Start a shell as it is: it will not say when its commands begin and end
+    #[arg(long)]
+    pub no_integration: bool,
     /// The command to run; your shell where none is given
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
@@ -186,9 +207,9 @@ pub struct LogsArgs {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "holdfast send <NAME> [--enter] <TEXT>...\n       holdfast send <NAME> --key <KEY>\n       holdfast send <NAME> --stdin"
+    override_usage = "holdfast send <NAME> [--enter] <TEXT>...\n       holdfast send <NAME> --key <KEY>\n       holdfast send <NAME> --stdin\n       holdfast send <NAME> --secret [--stdin] [--force]"
 )]
-#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["enter", "keys", "stdin", "text"]))]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["enter", "keys", "stdin", "text", "secret"]))]
 pub struct SendArgs {
     #[command(flatten)]
     pub of: SessionArg,
@@ -201,18 +222,17 @@ pub struct SendArgs {
     /// Send all of standard input
     #[arg(long, conflicts_with = "text")]
     pub stdin: bool,
+    /// Ask for a secret without showing it (with --stdin: take one line) and send it with Enter, but only while the
+    /// session's terminal does not show what is typed; the journal keeps its length alone
+    #[arg(long, conflicts_with_all = ["text", "keys", "enter"])]
+    pub secret: bool,
+    /// Send the secret although the terminal may show it: then it is on the screen, in the output and in the session's
+    /// files, for everybody who may look
+    #[arg(long, requires = "secret", conflicts_with_all = ["text", "keys", "enter"])]
+    pub force: bool,
     /// What to type, joined by spaces
     #[arg(value_name = "TEXT")]
     pub text: Vec<OsString>,
-}
-
-#[derive(Debug, clap::Args)]
-pub struct WaitArgs {
-    #[command(flatten)]
-    pub of: SessionArg,
-    /// Give up after this many seconds, with status 124
-    #[arg(long, value_name = "S")]
-    pub timeout: Option<Seconds>,
 }
 
 #[derive(Debug, clap::Args)]

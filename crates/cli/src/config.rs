@@ -12,12 +12,13 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 15] = [
+pub const KEYS: [&str; 17] = [
     "chord",
     "detach_key",
     "ring",
     "history_lines",
     "ended_keep",
+    "runs_keep",
     "grace",
     "shell",
     "attach_history",
@@ -28,6 +29,7 @@ pub const KEYS: [&str; 15] = [
     "rights_unknown",
     "rights_spawner",
     "metrics_listen",
+    "notify",
 ];
 
 /// From HUP to KILL unless told otherwise: editors save, databases flush.
@@ -46,6 +48,8 @@ pub struct Config {
     pub history_lines: Option<u32>,
     /// How long an ended session stays visible.
     pub ended_keep_ms: Option<u64>,
+    /// How long the key of a run is remembered.
+    pub runs_keep_ms: Option<u64>,
     /// From HUP to KILL.
     pub grace_ms: u64,
     /// The shell of a new session.
@@ -56,6 +60,8 @@ pub struct Config {
     pub defaults: Defaults,
     /// Where the host's counters can be fetched.
     pub metrics_listen: Option<SocketAddr>,
+    /// Who is told what.
+    pub notify: Vec<holdfast_host::Rule>,
 }
 
 impl Default for Config {
@@ -66,11 +72,13 @@ impl Default for Config {
             ring: None,
             history_lines: None,
             ended_keep_ms: None,
+            runs_keep_ms: None,
             grace_ms: GRACE_MS,
             shell: None,
             attach_history: true,
             defaults: Defaults::default(),
             metrics_listen: None,
+            notify: Vec::new(),
         }
     }
 }
@@ -92,8 +100,8 @@ impl Config {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Failure::io(format!("cannot read {}", file.display()), error)),
         }
-        // What actors may do is for the file alone: whoever starts the host must not widen it on the way.
-        for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_")) {
+        // What actors may do, and what is run, is for the file alone: whoever starts the host must not widen it on the way.
+        for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_") && *key != "notify") {
             let variable = format!("HOLDFAST_{}", key.to_ascii_uppercase());
             let Some(value) = get(&variable).filter(|v| !v.is_empty()) else { continue };
             let value = Found::Variable(value.to_string_lossy().into_owned());
@@ -130,6 +138,7 @@ impl Config {
             "ring" => self.ring = Some(found.text_or_number()?.parse::<Bytes>().map_err(|e| e.to_string())?.0),
             "history_lines" => self.history_lines = Some(found.number()?),
             "ended_keep" => self.ended_keep_ms = Some(found.time_ms()?),
+            "runs_keep" => self.runs_keep_ms = Some(found.time_ms()?),
             "grace" => self.grace_ms = found.time_ms()?,
             "shell" => self.shell = Some(found.text()?),
             "attach_history" => self.attach_history = found.flag()?,
@@ -140,6 +149,7 @@ impl Config {
             "rights_unknown" => self.defaults.unknown = rights(&found.text()?)?,
             "rights_spawner" => self.defaults.spawner = rights(&found.text()?)?,
             "metrics_listen" => self.metrics_listen = Some(loopback(&found.text()?)?),
+            "notify" => self.notify = crate::notify::rules(found.value())?,
             other => return Err(format!("unknown key `{other}`")),
         }
         Ok(())
@@ -147,6 +157,13 @@ impl Config {
 }
 
 impl Found {
+    fn value(self) -> Value {
+        match self {
+            Found::Variable(text) => Value::String(text),
+            Found::Typed(value) => value,
+        }
+    }
+
     fn text(self) -> Result<String, String> {
         match self {
             Found::Variable(text) | Found::Typed(Value::String(text)) => Ok(text),
@@ -256,6 +273,7 @@ mod tests {
             ring = "2MiB"
             history_lines = 500
             ended_keep = "2h"
+            runs_keep = "2d"
             grace = 3
             shell = "/bin/dash"
             attach_history = false
@@ -266,6 +284,9 @@ mod tests {
             rights_unknown = ""
             rights_spawner = "none"
             metrics_listen = "[::1]:9464"
+            [[notify]]
+            on = ["exit"]
+            ring = true
         "#;
         let expected = Config {
             chord: 1,
@@ -273,6 +294,7 @@ mod tests {
             ring: Some(2 << 20),
             history_lines: Some(500),
             ended_keep_ms: Some(7_200_000),
+            runs_keep_ms: Some(172_800_000),
             grace_ms: 3_000,
             shell: Some("/bin/dash".into()),
             attach_history: false,
@@ -285,6 +307,11 @@ mod tests {
                 spawner: Rights::NONE,
             },
             metrics_listen: Some("[::1]:9464".parse().unwrap()),
+            notify: vec![holdfast_host::Rule {
+                on: vec![holdfast_host::On::Exit],
+                session: None,
+                by: holdfast_host::Deliver::Ring,
+            }],
         };
         assert_eq!(load(text, &[]).unwrap(), expected);
     }

@@ -79,6 +79,11 @@ impl Failure {
         text
     }
 
+    /// Whether it is this one, by its code.
+    pub fn is(&self, code: &str) -> bool {
+        self.code == code
+    }
+
     /// What went wrong.
     pub fn message(&self) -> &str {
         &self.message

@@ -12,6 +12,7 @@ mod help;
 mod here;
 mod journal_args;
 mod keys;
+mod notify;
 mod show;
 mod signals;
 mod tell;

@@ -7,6 +7,10 @@
 //! Keeps no file open but those that are not synced yet. Never syncs by itself: that can take long, and this thread serves
 //! every session.
 
+mod acts;
+
+pub use acts::writing_acts;
+
 use holdfast_authority::journal::{Broken, Chain, End, Link, Reading, What, read};
 use holdfast_authority::{Act, Authority, Policy, Record};
 use holdfast_types::SessionId;
@@ -249,6 +253,12 @@ impl Journal {
     /// A file to be synced, off this thread; to be called until there is none. What is written later makes it unsynced again.
     pub fn unsynced(&mut self) -> Option<PathBuf> {
         self.unsynced.pop_front()
+    }
+
+    /// Its files, the oldest first.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.segments.iter().map(|segment| self.path(segment.number)).collect()
     }
 
     /// Whole lines on disk behind record `after` (0: from the oldest kept), about `max_bytes` of them and at least one.

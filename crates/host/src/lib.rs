@@ -13,20 +13,26 @@ macro_rules! report {
 pub(crate) use report;
 
 mod actors;
+mod attention;
 mod clients;
 mod history;
 mod http;
 mod journal;
 mod link;
+mod lookout;
 mod metrics;
+mod notify;
 mod picture;
 mod proofs;
 mod registry;
 mod room;
+mod runs;
 mod serve;
 mod session;
+mod shells;
 mod spawn;
 mod store;
+mod watch;
 
 /// What decides, apart from what does: for the simulation in `sim`, no interface of this crate.
 #[doc(hidden)]
@@ -36,6 +42,8 @@ pub mod parts {
     pub use crate::picture::{Picture, Step};
     pub use crate::session::{Typing, read_bursts};
 }
+
+pub use notify::{Deliver, On, Rule};
 
 use holdfast_abi::address::Address;
 use holdfast_types::Home;
@@ -56,10 +64,14 @@ pub struct HostConfig {
     pub history_lines: u32,
     /// How long an ended session stays visible, in milliseconds.
     pub ended_keep_ms: u64,
+    /// How long the key of a run is remembered, in milliseconds.
+    pub runs_keep_ms: u64,
     /// What actors hold in a session before anything is granted.
     pub defaults: holdfast_types::Defaults,
     /// Where the counters are served over HTTP; none: at the socket alone.
     pub metrics_listen: Option<std::net::SocketAddr>,
+    /// Whom to tell what.
+    pub notify: Vec<notify::Rule>,
 }
 
 impl Default for HostConfig {
@@ -68,8 +80,10 @@ impl Default for HostConfig {
             ring_bytes: holdfast_types::RING_BYTES_DEFAULT,
             history_lines: holdfast_types::HISTORY_LINES_DEFAULT,
             ended_keep_ms: 24 * 60 * 60 * 1000,
+            runs_keep_ms: 7 * 24 * 60 * 60 * 1000,
             defaults: holdfast_types::Defaults::default(),
             metrics_listen: None,
+            notify: Vec::new(),
         }
     }
 }
@@ -118,6 +132,9 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     let listener = bind(&home.host_socket())?;
     if let Some(address) = config.metrics_listen {
         tokio::task::spawn_local(http::serve(address, Rc::clone(&server)));
+    }
+    if !config.notify.is_empty() {
+        tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
     }
     let mut spare = room::Spare::keep();
     println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());

@@ -72,6 +72,10 @@ codes! {
     TooLong "too_long"
     EmptyGrant "empty_grant"
     TooMany "too_many"
+    EchoOn "echo_on"
+    ShellBusy "shell_busy"
+    KeyConflict "key_conflict"
+    NoSuchRun "no_such_run"
     Unrecorded "unrecorded"
     Internal "internal"
 }

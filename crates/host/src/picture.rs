@@ -10,7 +10,7 @@ use crate::history::{History, Lines, Remembered};
 use crate::session::read_sizes;
 use crate::store::Keyframe;
 use holdfast_abi::ring::{Copied, Ring};
-use holdfast_screen::{Reply, Screen};
+use holdfast_screen::{Mark, Reply, Screen};
 use holdfast_types::{Offset, Size};
 use holdfast_wire::params::Gap;
 use std::collections::VecDeque;
@@ -79,6 +79,8 @@ impl std::fmt::Debug for Live {
 pub struct Step {
     /// Answers to the session's queries, to be typed unless a terminal answers.
     pub replies: Vec<Reply>,
+    /// What was told on the side, the newest 1024 of it.
+    pub marks: Vec<Mark>,
     /// There is more to feed.
     pub more: bool,
 }
@@ -187,7 +189,7 @@ impl Picture {
         live.history.settle();
         let offset = live.screen.offset();
         let more = offset < head || resizes.front().is_some_and(|resize| resize.at <= offset);
-        let step = Step { replies: live.screen.take_replies(), more };
+        let step = Step { replies: live.screen.take_replies(), marks: live.screen.take_marks(), more };
         self.resizes = resizes;
         step
     }

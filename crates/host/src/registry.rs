@@ -2,14 +2,18 @@
 
 use crate::HostConfig;
 use crate::actors::Actors;
+use crate::attention::Attention;
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
+use crate::runs::Run;
 use crate::session::{self, Missed, Origin, Session, Shared};
+use crate::shells::{self, Integrated};
 use crate::spawn;
 use crate::store::{Spec, make_dir};
 use holdfast_abi::start::Start;
 use holdfast_authority::{Input, Refusal, Rule};
 use holdfast_types::{Actor, Home, RING_BYTES_MAX, RING_BYTES_MIN, Right, SessionId, SessionName, TimeMs};
+use holdfast_wire::attention::What;
 use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
@@ -48,6 +52,7 @@ impl Registry {
                 metrics: Arc::new(Metrics::new()),
                 proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
+                attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             },
             sessions: RefCell::default(),
             starting: RefCell::default(),
@@ -93,6 +98,7 @@ impl Registry {
             ring_bytes: 0,
             secret: String::new(),
             created_ms: 0,
+            shell: None,
             exit: None,
             ended_ms: None,
         };
@@ -104,6 +110,17 @@ impl Registry {
 
     /// Starts a session.
     pub async fn start(&self, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
+        self.start_as(new_id(), None, params, actor).await
+    }
+
+    /// Starts a session with this id; its command may be a run.
+    pub async fn start_as(
+        &self,
+        id: SessionId,
+        run: Option<Run>,
+        params: NewParams,
+        actor: &Actor,
+    ) -> Result<SessionView, Fault> {
         if params.command.is_empty() {
             return Err(Fault::new(Code::BadRequest, "there is no command to run"));
         }
@@ -112,20 +129,25 @@ impl Registry {
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and `holdfast host restart`: sessions go on")
         })?;
         let name = self.reserve(params.name.clone(), &params.command)?;
-        let started = self.start_named(name.clone(), params, actor).await;
+        let started = self.start_named((id, name.clone()), run, params, actor).await;
         self.starting.borrow_mut().retain(|other| *other != name);
         started
     }
 
-    async fn start_named(&self, name: SessionName, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
+    async fn start_named(
+        &self,
+        (id, name): (SessionId, SessionName),
+        run: Option<Run>,
+        params: NewParams,
+        actor: &Actor,
+    ) -> Result<SessionView, Fault> {
         let ring_bytes = params.ring_bytes.unwrap_or(self.shared.config.ring_bytes);
         if ring_bytes > RING_BYTES_MAX {
             return Err(Fault::new(Code::BadRequest, format!("a ring of {ring_bytes} bytes is over {RING_BYTES_MAX}")));
         }
         let ring_bytes = ring_bytes.max(RING_BYTES_MIN).next_power_of_two();
         let secret = crate::random_token();
-        let id = SessionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
-        let spec = Spec {
+        let mut spec = Spec {
             id,
             name,
             command: params.command.clone(),
@@ -134,17 +156,27 @@ impl Registry {
             ring_bytes,
             secret: holdfast_types::hex_text(&secret),
             created_ms: crate::now_ms(),
+            shell: None,
             exit: None,
             ended_ms: None,
         };
         let session = Session::new(spec.clone(), &self.shared, Origin::New);
-        let start = self.orders(&session, &spec, &params, secret);
+        let mut start = self.orders(&session, &spec, &params, secret);
+        let shell = self.integrate(&session, &mut start, &params);
+        spec.shell = shell.as_ref().map(|shell| shell.kind);
+        session.state.borrow_mut().spec.shell = spec.shell;
         let cannot = |error: io::Error| {
             Fault::new(Code::CannotStart, format!("the session's files could not be made: {error}"))
                 .hint("is the disk full? see `holdfast doctor`")
         };
         let begun = async {
             make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
+            if let Some(shell) = &shell {
+                shell.prepare(&session.shell_dir()).map_err(cannot)?;
+            }
+            if let Some(run) = run {
+                session.own_run(run).map_err(cannot)?;
+            }
             session.decide(Input::Started { by: actor.clone() })?;
             // Looked for each time: a tidy person may have emptied the directory.
             let keeper = spawn::install(&self.shared.home.state).map_err(cannot)?;
@@ -160,6 +192,7 @@ impl Registry {
             }
         }
         self.sessions.borrow_mut().insert(id, Rc::clone(&session));
+        session.tell_watchers(What::Started { by: actor.handle.clone() });
         // Whoever asked need not wait until we are connected; whoever asks more will.
         let begun = Rc::clone(&session);
         tokio::task::spawn_local(async {
@@ -167,6 +200,18 @@ impl Registry {
             session::drive(begun).await;
         });
         Ok(session.view())
+    }
+
+    /// How a shell is started so that it tells what it does. Whatever is in the way of that, it starts.
+    fn integrate(&self, session: &Session, start: &mut Start, params: &NewParams) -> Option<Integrated> {
+        if params.integrate == Some(false) {
+            return None;
+        }
+        let scripts = shells::install(&self.shared.home.state).ok()?;
+        let argv0 = params.argv0.as_deref();
+        let shell = shells::integrate(&params.command, argv0, &mut start.env, &scripts, &session.shell_dir())?;
+        start.argv = shell.argv.iter().map(|argument| argument.clone().into_bytes()).collect();
+        Some(shell)
     }
 
     /// What the keeper is told.
@@ -317,6 +362,7 @@ impl Registry {
             }
             self.sessions.borrow_mut().remove(&session.id);
         }
+        crate::runs::index::clear_old(&self.shared.home.state, self.shared.config.runs_keep_ms, now_ms);
     }
 
     /// Writes every screen that is only in memory.
@@ -326,6 +372,11 @@ impl Registry {
             state.picture.save(true);
         }
     }
+}
+
+/// An identity nobody had.
+pub fn new_id() -> SessionId {
+    SessionId::from_random_bits(u128::from_le_bytes(crate::random_token()))
 }
 
 /// Takes up a session from its files: connects to its keeper, or records that it is gone.

@@ -3,12 +3,14 @@
 //! A connection has a task of its own, and each request one too, so that a question that waits holds nobody up. What a
 //! client has not read is bounded by how many questions it may have open.
 
+use crate::lookout::Lookout;
 use crate::metrics::Gauges;
 use crate::registry::Registry;
-use crate::session::Session;
+use crate::session::{Session, ports_of};
 use holdfast_authority::{Ask, proof};
 use holdfast_types::{Actor, Challenge, Right, TimeMs};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
+use holdfast_wire::graphs::{PortView, PortsParams};
 use holdfast_wire::message::VERSIONS;
 use holdfast_wire::params::{
     DetachAnswer, HelloAnswer, HelloParams, HostStatus, Life, Nothing, RenameParams, SessionView,
@@ -41,6 +43,8 @@ pub struct Server {
     pub started_ms: TimeMs,
     /// Somebody asked the host to stop.
     pub stop: Notify,
+    /// Who watches sessions' processes.
+    lookout: Rc<Lookout>,
     next_peer: Cell<u64>,
 }
 
@@ -67,7 +71,13 @@ impl Speaker {
 impl Server {
     /// A server over these sessions.
     pub fn new(registry: Registry) -> Server {
-        Server { registry, started_ms: crate::now_ms(), stop: Notify::new(), next_peer: Cell::new(1) }
+        Server {
+            registry,
+            started_ms: crate::now_ms(),
+            stop: Notify::new(),
+            lookout: Rc::default(),
+            next_peer: Cell::new(1),
+        }
     }
 
     /// Serves one connection until its end.
@@ -187,7 +197,15 @@ impl Server {
             Call::Screen(params) => plain(find(&params.session)?.screen(&params)),
             Call::Read(params) => with(find(&params.session)?.read(&params).await?),
             Call::Journal(params) => with(find(&params.session)?.journal(&params).await?),
+            Call::State(params) => plain(find(&params.session)?.doing().await?),
+            Call::Watch(params) => plain(self.watch(&params, &actor).await?),
             Call::Wait(params) => plain(find(&params.session)?.wait(&params).await),
+            Call::Graph(params) => Ok((find(&params.session)?.graph(&params).await?, Vec::new())),
+            Call::Ports(params) => plain(self.ports(&params, &actor).await?),
+            Call::WatchGraph(params) => plain(self.lookout.watch(&*find(&params.session)?, &params).await?),
+            Call::RunGet(params) => plain(self.run_get(&params, &actor).await?),
+            Call::RunOutput(params) => with(self.run_output(&params, &actor)?),
+            Call::RunList(params) => plain(self.run_list(&params, &actor)?),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
@@ -208,7 +226,11 @@ impl Server {
                 self.stop.notify_one();
                 plain(Nothing {})
             }
-            act => self.answer_act(act, &bytes, &actor).await,
+            act => {
+                // What was typed may be a secret.
+                let bytes = zeroize::Zeroizing::new(bytes);
+                self.answer_act(act, &bytes, &actor).await
+            }
         }
     }
 
@@ -235,6 +257,8 @@ impl Server {
                 session.end(&params, actor).await?;
                 plain(session.view())
             }
+            Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
+            Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
             Call::Release(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Release, actor).await?),
@@ -260,6 +284,22 @@ impl Server {
         }
         session.rename(params, actor)?;
         Ok(session.view())
+    }
+
+    /// Who listens where: in one session, or in all that an actor may observe.
+    async fn ports(&self, params: &PortsParams, actor: &Actor) -> Result<Vec<PortView>, Fault> {
+        let mut trees = Vec::new();
+        match &params.session {
+            Some(session) => trees.push(self.registry.find_for(session, actor, Right::Observe)?.tree().await?),
+            None => {
+                let all = self.registry.all().into_iter();
+                for session in all.filter(|s| s.view_life() == Life::Running && s.rights(actor).has(Right::Observe)) {
+                    // One that ends now, or does not answer, has none to tell.
+                    trees.extend(session.tree().await.ok());
+                }
+            }
+        }
+        ports_of(trees).await
     }
 
     /// Takes a connection for who it proves to be.
@@ -302,7 +342,7 @@ impl Server {
     }
 
     /// Whoever starts sessions or stops the host is known to it.
-    fn must_be_known(&self, actor: &Actor) -> Result<(), Fault> {
+    pub(crate) fn must_be_known(&self, actor: &Actor) -> Result<(), Fault> {
         if self.registry.shared.policy().vouches(actor) {
             return Ok(());
         }

@@ -29,6 +29,9 @@ pub struct Spec {
     pub secret: String,
     /// When it started.
     pub created_ms: TimeMs,
+    /// The shell it is, started so that it tells what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<crate::shells::Kind>,
     /// How it ended; absent while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,

@@ -28,7 +28,7 @@ pub use history::{history_ansi, history_text};
 pub use keyframe::KeyframeError;
 #[doc(hidden)]
 pub use keyframe::sign_keyframe_for_tests;
-pub use marks::{Mark, MarkKind, Reply, TerminalColors};
+pub use marks::{Mark, MarkKind, Reply, ShellMark, TOKEN_BYTES_MAX, TerminalColors};
 pub use plain::PlainText;
 pub use repaint::{leave, start_over};
 pub use screen::Screen;

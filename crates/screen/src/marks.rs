@@ -70,3 +70,116 @@ impl Default for TerminalColors {
         }
     }
 }
+
+/// Longest token of a run: the host writes 32 hexadecimal digits.
+pub const TOKEN_BYTES_MAX: usize = 64;
+
+/// A mark as the shell integration writes it: the host's own parameters taken apart.
+///
+/// Says nothing of who wrote it: any program can print any of them. Only a token that nobody else knew yet proves something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShellMark<'a> {
+    /// A prompt is about to be printed: no command runs.
+    PromptStart {
+        /// `$?` as the prompt sees it; after a line that did not parse, what the shell says of it.
+        last: Option<i32>,
+        /// The file with the shell's state, if a command ended since the last prompt.
+        state: Option<u8>,
+    },
+    /// The shell wants the rest of a command: a quote or a block is open.
+    Continuation,
+    /// The prompt is printed, the line editor reads.
+    PromptEnd,
+    /// A command starts, or (again) its output does. Without a token: not a run's.
+    CommandStart {
+        /// The token of the run.
+        token: Option<&'a str>,
+    },
+    /// A command ended.
+    CommandEnd {
+        /// `$?`.
+        status: Option<i32>,
+        /// The token of the run; none for what a person typed.
+        token: Option<&'a str>,
+    },
+    /// The shell's working directory.
+    Cwd(&'a str),
+}
+
+impl MarkKind {
+    /// The mark, if it is one of our shell integration's: others lack the parameter `hf`.
+    #[must_use]
+    pub fn shell(&self) -> Option<ShellMark<'_>> {
+        let parameters = match self {
+            MarkKind::PromptStart(text) | MarkKind::CommandStart(text) | MarkKind::OutputStart(text) => text,
+            MarkKind::CommandEnd { parameters, .. } => parameters,
+            MarkKind::Directory(path) => return Some(ShellMark::Cwd(path)),
+            MarkKind::Bell | MarkKind::Notification { .. } => return None,
+        };
+        let own = parameter(parameters, "hf")?;
+        let token = Some(own)
+            .filter(|t| (1..=TOKEN_BYTES_MAX).contains(&t.len()) && t.bytes().all(|b| b.is_ascii_alphanumeric()));
+        Some(match self {
+            MarkKind::PromptStart(_) if parameter(parameters, "k") == Some("s") => ShellMark::Continuation,
+            MarkKind::PromptStart(_) => ShellMark::PromptStart {
+                last: parameter(parameters, "last").and_then(|n| n.parse().ok()),
+                state: parameter(parameters, "state").and_then(|n| n.parse().ok()).filter(|n| *n < 2),
+            },
+            MarkKind::CommandStart(_) => ShellMark::PromptEnd,
+            MarkKind::OutputStart(_) => ShellMark::CommandStart { token },
+            MarkKind::CommandEnd { status, .. } => ShellMark::CommandEnd { status: *status, token },
+            MarkKind::Directory(_) | MarkKind::Bell | MarkKind::Notification { .. } => return None,
+        })
+    }
+}
+
+/// The value of a parameter in `a;b=c;…`; empty if it has none.
+fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
+    parameters.split(';').find_map(|part| {
+        let rest = part.strip_prefix(name)?;
+        if rest.is_empty() { Some(rest) } else { rest.strip_prefix('=') }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_our_integration_are_taken_apart_and_others_left_alone() {
+        let end = |parameters: &str| MarkKind::CommandEnd {
+            status: parameters.split(';').next().and_then(|n| n.parse().ok()),
+            parameters: parameters.into(),
+        };
+        let cases = [
+            (MarkKind::PromptStart("hf".into()), Some(ShellMark::PromptStart { last: None, state: None })),
+            (
+                MarkKind::PromptStart("hf;last=2;state=1".into()),
+                Some(ShellMark::PromptStart { last: Some(2), state: Some(1) }),
+            ),
+            (
+                MarkKind::PromptStart("hf;last=x;state=7".into()),
+                Some(ShellMark::PromptStart { last: None, state: None }),
+            ),
+            (MarkKind::PromptStart("hf;k=s".into()), Some(ShellMark::Continuation)),
+            (MarkKind::PromptStart("k=i;aid=3".into()), None),
+            (MarkKind::PromptStart("hfx".into()), None),
+            (MarkKind::CommandStart("hf".into()), Some(ShellMark::PromptEnd)),
+            (MarkKind::OutputStart("hf=".into()), Some(ShellMark::CommandStart { token: None })),
+            (MarkKind::OutputStart("hf=ab12".into()), Some(ShellMark::CommandStart { token: Some("ab12") })),
+            (MarkKind::OutputStart("hf=a b".into()), Some(ShellMark::CommandStart { token: None })),
+            (
+                MarkKind::OutputStart(format!("hf={}", "a".repeat(TOKEN_BYTES_MAX + 1))),
+                Some(ShellMark::CommandStart { token: None }),
+            ),
+            (end("130;hf=ab12"), Some(ShellMark::CommandEnd { status: Some(130), token: Some("ab12") })),
+            (end(";hf="), Some(ShellMark::CommandEnd { status: None, token: None })),
+            (end("0;aid=1"), None),
+            (MarkKind::Directory("/a b".into()), Some(ShellMark::Cwd("/a b"))),
+            (MarkKind::Bell, None),
+        ];
+        for (mark, expected) in &cases {
+            assert_eq!(mark.shell(), *expected, "{mark:?}");
+        }
+    }
+}

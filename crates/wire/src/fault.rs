@@ -60,6 +60,14 @@ pub enum Code {
     EmptyGrant,
     /// A bound of the session is reached.
     TooMany,
+    /// A secret would be shown: the terminal's echo is on.
+    EchoOn,
+    /// The session's shell is not at an idle prompt, or nobody can know.
+    ShellBusy,
+    /// The key of a run was used for something else.
+    KeyConflict,
+    /// There is no such run.
+    NoSuchRun,
     /// What happens cannot be recorded, so it does not happen.
     Unrecorded,
     /// The host ran into something it did not expect.

@@ -5,11 +5,14 @@
 //!
 //! Pure: encodes and decodes, owns no socket and reads no clock.
 
+pub mod attention;
 pub mod fault;
 pub mod frame;
+pub mod graphs;
 pub mod message;
 pub mod operations;
 pub mod params;
+pub mod runs;
 pub mod turns;
 
 pub use fault::{Code, Fault};

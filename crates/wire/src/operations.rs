@@ -3,8 +3,11 @@
 //! Everything that can be asked of a host is a row here; client calls, the host's dispatch and the written reference all
 //! come from it. An operation that writes into a session names its right.
 
+use crate::attention::*;
 use crate::fault::{Code, Fault};
+use crate::graphs::*;
 use crate::params::*;
+use crate::runs::*;
 use crate::turns::*;
 use holdfast_types::Right;
 use serde::Serialize;
@@ -100,7 +103,11 @@ operations! {
     Read = "session.read" (ReadParams) -> ReadAnswer, Some(Right::Observe);
     #[doc = "Type the message's bytes into the session; exactly once per stream and seq."]
     Send = "session.send" (SendParams) -> SendAnswer, Some(Right::Type);
-    #[doc = "Wait until the session's command has ended."]
+    #[doc = "What the session is doing: whether it works, waits for input, or is at its prompt."]
+    State = "session.state" (SessionParams) -> StateView, Some(Right::Observe);
+    #[doc = "What happens in a session, or in all one may observe; waits for it if asked to."]
+    Watch = "session.watch" (WatchParams) -> WatchAnswer, Some(Right::Observe);
+    #[doc = "Wait until the session's command has ended, or something else has come."]
     Wait = "session.wait" (WaitParams) -> WaitAnswer, Some(Right::Observe);
     #[doc = "Give the session's terminal another size."]
     Resize = "session.resize" (ResizeParams) -> Nothing, Some(Right::Type);
@@ -114,6 +121,22 @@ operations! {
     End = "session.end" (EndParams) -> SessionView, Some(Right::End);
     #[doc = "The session's journal, line by line as it was written."]
     Journal = "session.journal" (JournalParams) -> JournalAnswer, Some(Right::Observe);
+    #[doc = "The session's processes, what they hold, and whose act started each."]
+    Graph = "graph.get" (GraphParams) -> GraphAnswer, Some(Right::Observe);
+    #[doc = "Who listens where, in one session or in all."]
+    Ports = "graph.ports" (PortsParams) -> Vec<PortView>, Some(Right::Observe);
+    #[doc = "What happens to the session's processes; waits for something if asked to."]
+    WatchGraph = "graph.watch" (WatchGraphParams) -> WatchGraphAnswer, Some(Right::Observe);
+    #[doc = "Run a command in a session's shell, or in a session of its own; once per key."]
+    RunStart = "run.start" (RunStartParams) -> RunAnswer, Some(Right::Run);
+    #[doc = "A run and its output; waits for its end if asked to."]
+    RunGet = "run.get" (RunParams) -> RunAnswer, Some(Right::Observe);
+    #[doc = "A run's output bytes, from an offset on."]
+    RunOutput = "run.output" (RunOutputParams) -> RunOutputAnswer, Some(Right::Observe);
+    #[doc = "The runs of a session, or of all one may observe."]
+    RunList = "run.list" (RunListParams) -> Vec<RunView>, Some(Right::Observe);
+    #[doc = "Interrupt a run."]
+    RunCancel = "run.cancel" (RunCancelParams) -> RunAnswer, Some(Right::Run);
     #[doc = "Who has the turn, and who waits for it."]
     Turn = "turn.get" (SessionParams) -> TurnView, Some(Right::Observe);
     #[doc = "Take the turn if it is free."]

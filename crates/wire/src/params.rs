@@ -1,5 +1,6 @@
 //! Parameters and answers of the operations.
 
+use crate::attention::{Listener, StateView, Until};
 use crate::turns::TurnView;
 use holdfast_types::{Actor, Challenge, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,9 @@ pub struct NewParams {
     /// Soft limit of open files.
     #[serde(default)]
     pub nofile: Option<u64>,
+    /// A shell is started so that it tells what it does; unless said otherwise it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integrate: Option<bool>,
 }
 
 /// Which sessions.
@@ -393,6 +397,12 @@ pub struct SendParams {
     /// The fence the writer believes in: under another one nothing is typed. None: whatever it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
+    /// They are a secret: typed only while the terminal does not show what is typed, and recorded as a length.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub secret: bool,
+    /// Type the secret although the terminal may show it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub force: bool,
 }
 
 /// What became of the bytes.
@@ -415,6 +425,9 @@ pub struct WaitParams {
     /// Give up after this long.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
+    /// For what; the command's end unless said.
+    #[serde(default)]
+    pub until: Until,
 }
 
 /// What waiting gave.
@@ -422,6 +435,12 @@ pub struct WaitParams {
 pub struct WaitAnswer {
     /// How the command ended; none: it still runs.
     pub exit: Option<Exit>,
+    /// The state that was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateView>,
+    /// Who takes connections at the port that was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listener: Option<Listener>,
 }
 
 /// Another size.
@@ -519,4 +538,8 @@ pub struct AnswerEvent {
     pub client: u32,
     /// Queries before this offset are the host's.
     pub from: Offset,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }

@@ -37,8 +37,10 @@ fn run(here: &Here) -> Result<u8, Failure> {
         ring_bytes: config.ring.unwrap_or(default.ring_bytes),
         history_lines: config.history_lines.unwrap_or(default.history_lines),
         ended_keep_ms: config.ended_keep_ms.unwrap_or(default.ended_keep_ms),
+        runs_keep_ms: config.runs_keep_ms.unwrap_or(default.runs_keep_ms),
         defaults: config.defaults,
         metrics_listen: config.metrics_listen,
+        notify: config.notify,
     };
     let yielded = "another host serves this home\n";
     // A daemon is nobody: it only wants to know whether one answers.

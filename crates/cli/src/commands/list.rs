@@ -1,5 +1,6 @@
 //! `holdfast ls`, `holdfast info`: sessions as a person reads them.
 
+use super::graph::Essence;
 use super::turn;
 use crate::failure::Failure;
 use crate::here::Here;
@@ -9,6 +10,7 @@ use crate::show::{
 use holdfast_types::TimeMs;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ClientView, Life, ListParams, SessionView};
+use serde::Serialize;
 
 /// `holdfast ls`.
 pub fn list(here: &Here, all: bool) -> Result<u8, Failure> {
@@ -57,16 +59,28 @@ fn holder(session: &SessionView) -> String {
 
 /// `holdfast info`.
 pub fn info(here: &Here, session: &str) -> Result<u8, Failure> {
-    let session = here.link()?.get(session)?;
+    let mut link = here.link()?;
+    let session = link.get(session)?;
+    let is_running = session.life == Life::Running;
+    let graph = is_running.then(|| Essence::of(&mut link, &session.id.to_string())).flatten();
     if here.json {
-        print_json(&session)?;
+        print_json(&Info { session, graph })?;
     } else {
-        print(described(&session, now_ms()))?;
+        print(described(&session, graph.as_ref(), now_ms()))?;
     }
     Ok(0)
 }
 
-fn described(session: &SessionView, now: TimeMs) -> String {
+/// A session, and the essentials of its graph while it has one.
+#[derive(Serialize)]
+struct Info {
+    #[serde(flatten)]
+    session: SessionView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<Essence>,
+}
+
+fn described(session: &SessionView, graph: Option<&Essence>, now: TimeMs) -> String {
     let mut rows = vec![
         ("name", visible(session.name.as_str())),
         ("id", session.id.to_string()),
@@ -82,6 +96,7 @@ fn described(session: &SessionView, now: TimeMs) -> String {
     if session.life == Life::Running {
         rows.push(("process", session.pid.to_string()));
         rows.push(("keeper", session.keeper_pid.to_string()));
+        rows.extend(graph.map(Essence::rows).unwrap_or_default());
         rows.extend(turn::rows(&session.turn, now));
     }
     rows.push(("output", format!("bytes {} to {} kept", session.oldest, session.head)));
@@ -202,6 +217,6 @@ mod tests {
             note: Some("the keyframe was damaged".into()),
             ..session("main", Life::Running)
         };
-        insta::assert_snapshot!(described(&session, 1_065_000));
+        insta::assert_snapshot!(described(&session, None, 1_065_000));
     }
 }

@@ -13,7 +13,7 @@ const REST: &str = r#".SH EXIT STATUS
 .SH FILES
 .TP
 \fI$XDG_CONFIG_HOME/holdfast/config.toml\fR
-chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), grace ("5s"),
+chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), runs_keep ("7d"), grace ("5s"),
 shell, attach_history (true). A flag wins over the environment (HOLDFAST_KEY), that over the file.
 .IP
 What actors may do in a session before anything is granted: rights_human ("all"), rights_agent ("observe,type,run"),
@@ -22,7 +22,7 @@ Rights are observe, type, run, signal, seize, grant, approve, checkpoint, fork, 
 .IP
 metrics_listen, for example "127.0.0.1:9464": there the host tells its counters over HTTP, to this machine alone.
 .IP
-history_lines, ended_keep, the rights and metrics_listen are read when the host starts: \fBholdfast host restart\fR takes
+history_lines, ended_keep, runs_keep, the rights and metrics_listen are read when the host starts: \fBholdfast host restart\fR takes
 them over.
 .TP
 \fI$XDG_STATE_HOME/holdfast\fR

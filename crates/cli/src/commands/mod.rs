@@ -7,17 +7,22 @@ mod doctor;
 mod end;
 mod export;
 mod grants;
+mod graph;
 mod host;
 mod journal;
 mod list;
 mod logs;
 mod man;
 mod new;
+mod run;
 mod screen;
+mod secret;
 mod send;
+mod state;
 mod steer;
 mod turn;
 mod wait;
+mod watch;
 mod whoami;
 
 use crate::args::{Args, Command};
@@ -33,11 +38,17 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Attach(args)) => attach::attach(&here()?, &args),
         Some(Command::Ls(args)) => list::list(&here()?, args.all),
         Some(Command::Info(args)) => list::info(&here()?, &args.session),
+        Some(Command::Graph(args)) => graph::graph(&here()?, &args),
+        Some(Command::Ps(args)) => graph::ps(&here()?, &args),
+        Some(Command::Ports(args)) => graph::ports(&here()?, &args),
         Some(Command::Screen(args)) => screen::screen(&here()?, &args),
         Some(Command::Logs(args)) => logs::logs(&here()?, &args),
         Some(Command::Journal(args)) => journal::journal(&here()?, &args),
         Some(Command::Export(args)) => export::export(&here()?, &args),
+        Some(Command::Run(args)) => run::run(&here()?, &args),
         Some(Command::Send(args)) => send::send(&here()?, &args),
+        Some(Command::State(args)) => state::state(&here()?, &args.session),
+        Some(Command::Watch(args)) => watch::watch(&here()?, &args),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),

@@ -43,10 +43,16 @@ pub fn new(here: &Here, args: &NewArgs) -> Result<u8, Failure> {
 
 /// Starts a session. Asked once: where the answer is lost nobody knows whether there is a session.
 pub fn start(here: &Here, link: &mut Link<'_>, args: &NewArgs) -> Result<SessionView, Failure> {
+    let params = params(here, args)?;
+    Ok(link.once::<op::New>(&params, &[])?.0)
+}
+
+/// What a session is started with.
+pub fn params(here: &Here, args: &NewArgs) -> Result<NewParams, Failure> {
     let config = here.config()?;
     let cwd = directory(args.cwd.as_deref())?;
     let command = if args.command.is_empty() { vec![shell(config.shell)] } else { args.command.clone() };
-    let params = NewParams {
+    Ok(NewParams {
         name: args.name.clone(),
         command,
         argv0: None,
@@ -56,8 +62,8 @@ pub fn start(here: &Here, link: &mut Link<'_>, args: &NewArgs) -> Result<Session
         ring_bytes: args.ring.map(|ring| ring.0).or(config.ring),
         umask: Some(file_mode_mask()),
         nofile: getrlimit(Resource::Nofile).current,
-    };
-    Ok(link.once::<op::New>(&params, &[])?.0)
+        integrate: args.no_integration.then_some(false),
+    })
 }
 
 /// A command that ended before its terminal was there: its output and its status are what its caller wants.

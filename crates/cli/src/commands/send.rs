@@ -12,6 +12,7 @@ use holdfast_wire::{Code, Fault};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// Bytes of one message: few round trips, and small against what a host accepts.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
@@ -29,9 +30,18 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
     let session = link.get(&args.of.session)?;
     let asks = args.keys.iter().any(Key::has_two_forms);
     let application = asks && application_cursor(&mut link, session.id.to_string())?;
-    let bytes = typed(args, application)?;
+    let bytes =
+        Zeroizing::new(if args.secret { secret(args, session.name.as_str())? } else { typed(args, application)? });
     let stream = getrandom::u64().map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
-    let mut params = SendParams { session: session.id.to_string(), stream, seq: 1, client: None, fence: None };
+    let mut params = SendParams {
+        session: session.id.to_string(),
+        stream,
+        seq: 1,
+        client: None,
+        fence: None,
+        secret: args.secret,
+        force: args.force,
+    };
     let mut last = SendAnswer { at: session.head, written: true, fence: session.turn.fence };
     for piece in bytes.chunks(MESSAGE_BYTES_MAX) {
         last = patiently(&mut link, &params, piece).map_err(|failure| failure.of_session(&session.name))?;
@@ -43,6 +53,13 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
         say("queued: the session's program does not read its terminal now");
     }
     Ok(0)
+}
+
+/// A secret, and Enter.
+fn secret(args: &SendArgs, session: &str) -> Result<Vec<u8>, Failure> {
+    let mut line = if args.stdin { super::secret::from_stdin()? } else { super::secret::from_terminal(session)? };
+    line.push(b'\r');
+    Ok(std::mem::take(&mut *line))
 }
 
 /// Whether the program wants cursor keys in their application form.

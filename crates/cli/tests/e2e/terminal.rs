@@ -1,7 +1,7 @@
 //! The person's terminal: a PTY whose other end is a [`Screen`] that answers queries as a real terminal does.
 
 use crate::home::{Home, PATIENCE, gone, kill, signal, until};
-use holdfast_screen::{Screen, TerminalColors};
+use holdfast_screen::{MarkKind, Screen, TerminalColors};
 use holdfast_types::Size;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
@@ -48,6 +48,8 @@ pub struct Seen {
     pub history: Vec<u8>,
     /// How many bytes came.
     pub bytes: u64,
+    /// Bells and notifications.
+    pub marks: Vec<MarkKind>,
 }
 
 /// Everything about a screen that a person or a program could notice.
@@ -142,7 +144,7 @@ impl Terminal {
         let mut screen = Screen::new(size, 0);
         screen.set_colors(TerminalColors { background: Some(BACKGROUND), ..TerminalColors::default() });
         let shared = Arc::new(Shared {
-            seen: Mutex::new(Seen { screen, history: Vec::new(), bytes: 0 }),
+            seen: Mutex::new(Seen { screen, history: Vec::new(), bytes: 0, marks: Vec::new() }),
             changed: Condvar::new(),
             paused: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -336,9 +338,10 @@ fn read_all(master: &OwnedFd, shared: &Shared) {
         }
         let Ok(count) = rustix::io::read(master, &mut buffer[..]) else { continue };
         let mut seen = shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Seen { screen, history, bytes } = &mut *seen;
+        let Seen { screen, history, bytes, marks } = &mut *seen;
         screen.feed(&buffer[..count]);
         screen.drain_history(history);
+        marks.extend(screen.take_marks().into_iter().map(|mark| mark.kind));
         *bytes += count as u64;
         let replies = screen.take_replies();
         drop(seen);

@@ -145,7 +145,15 @@ impl Operator {
     pub fn next_send(&mut self, bytes: &[u8], fence: Option<Fence>) -> SendParams {
         let seq = self.seq + 1;
         self.seq += bytes.len().div_ceil(4096).max(1) as u64;
-        SendParams { session: self.name(), stream: self.stream, seq, client: self.client, fence }
+        SendParams {
+            session: self.name(),
+            stream: self.stream,
+            seq,
+            client: self.client,
+            fence,
+            secret: false,
+            force: false,
+        }
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> Heard<SendAnswer> {

@@ -7,8 +7,12 @@ use crate::raw::Raw;
 use crate::world::{World, received};
 use holdfast_authority::{Act, Outcome};
 use holdfast_client::Identity;
+use holdfast_types::graph::Depth;
 use holdfast_types::{Actor, Right, SessionId, Signature, Size};
+use holdfast_wire::attention::{Until, WatchParams};
+use holdfast_wire::graphs::*;
 use holdfast_wire::params::*;
+use holdfast_wire::runs::*;
 use holdfast_wire::turns::*;
 use holdfast_wire::{Call, Code, Fault, OPERATIONS};
 use serde_json::{Value, json};
@@ -32,6 +36,8 @@ enum Kind {
     Mine,
     /// Writes into the session's terminal or tree: needs the turn.
     Writes,
+    /// About a run, which is not there.
+    Run,
     /// Takes the turn if it can.
     Takes,
     /// Changes the session.
@@ -46,10 +52,14 @@ fn kind(call: &Call) -> Kind {
         Call::Get(_) | Call::Attach(_) | Call::Paint(_) | Call::Screen(_) | Call::Read(_) | Call::Wait(_) => {
             Kind::Looks
         }
-        Call::Journal(_) | Call::Turn(_) | Call::Grants(_) => Kind::Looks,
+        Call::Journal(_) | Call::Turn(_) | Call::Grants(_) | Call::State(_) | Call::Watch(_) => Kind::Looks,
+        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) => Kind::Looks,
         Call::Update(_) | Call::Leave(_) => Kind::Own,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) | Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) => Kind::Writes,
+        Call::RunStart(_) => Kind::Writes,
+        Call::RunList(_) => Kind::Looks,
+        Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) => Kind::Run,
         Call::Take(_) => Kind::Takes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
         Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) => Kind::Changes,
@@ -65,7 +75,11 @@ fn params(call: &Call) -> Value {
         Call::Identify(params) => json(params),
         Call::New(params) => json(params),
         Call::List(params) => json(params),
-        Call::Get(params) | Call::Turn(params) | Call::Grants(params) => json(params),
+        Call::Get(params) | Call::Turn(params) | Call::Grants(params) | Call::State(params) => json(params),
+        Call::Watch(params) => json(params),
+        Call::Graph(params) => json(params),
+        Call::Ports(params) => json(params),
+        Call::WatchGraph(params) => json(params),
         Call::Attach(params) => json(params),
         Call::Paint(params) => json(params),
         Call::Update(params) => json(params),
@@ -80,6 +94,11 @@ fn params(call: &Call) -> Value {
         Call::Detach(params) => json(params),
         Call::End(params) => json(params),
         Call::Journal(params) => json(params),
+        Call::RunStart(params) => json(params),
+        Call::RunGet(params) => json(params),
+        Call::RunOutput(params) => json(params),
+        Call::RunList(params) => json(params),
+        Call::RunCancel(params) => json(params),
         Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
         Call::Release(params) | Call::Thaw(params) => json(params),
         Call::Give(params) => json(params),
@@ -96,42 +115,28 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let session = id.to_string();
     let one = || SessionParams { session: session.clone() };
     let turn = || TurnParams { session: session.clone(), client: None, proof: None };
-    let nobody = IdentifyParams { actor: human.clone(), signature: Signature([0; 64]) };
-    let other: Size = "90x30".parse().unwrap();
-    let all = vec![
-        Call::Hello(HelloParams { versions: vec![1], program: String::new() }),
-        Call::Identify(nobody),
-        Call::New(NewParams { command: vec!["/bin/true".into()], cwd: "/".into(), ..NewParams::default() }),
-        Call::List(ListParams { all: true }),
-        Call::Get(one()),
-        Call::Attach(AttachParams {
-            session: session.clone(),
-            size: Size::default(),
-            read_only: true,
-            tty: String::new(),
-            pid: 0,
-            env: vec![],
-            resume: None,
-        }),
-        Call::Paint(PaintParams { session: session.clone(), size: other, history: true, answers: None }),
-        Call::Update(UpdateParams {
-            session: session.clone(),
-            client,
-            connection: None,
-            size: Some(other),
-            answers: None,
-        }),
-        Call::Leave(LeaveParams { session: session.clone(), client }),
-        Call::Screen(ScreenParams { session: session.clone(), ansi: false, history: 0 }),
-        Call::Read(ReadParams { session: session.clone(), from: None, max: None, wait_ms: 0 }),
-        Call::Send(SendParams { session: session.clone(), stream: 77, seq: 1, client: None, fence: None }),
-        Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1) }),
-        Call::Resize(ResizeParams { session: session.clone(), size: other, proof: None }),
+    let run = RunId::from_random_bits(1);
+    let mut all = calls_at_a_terminal(&session, client, human);
+    all.extend([
+        Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
+        Call::Resize(ResizeParams { session: session.clone(), size: other(), proof: None }),
         Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),
         Call::Rename(RenameParams { session: session.clone(), name: "other".parse().unwrap(), proof: None }),
         Call::Detach(DetachParams { session: session.clone(), clients: vec![client], proof: None }),
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
         Call::Journal(JournalParams { session: session.clone(), after: 0, wait_ms: 0 }),
+        Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),
+        Call::Ports(PortsParams { session: Some(session.clone()) }),
+        Call::WatchGraph(WatchGraphParams { session: session.clone(), after: None, wait_ms: 0 }),
+        Call::RunStart(RunStartParams {
+            session: Some(session.clone()),
+            command: "rm".into(),
+            ..RunStartParams::default()
+        }),
+        Call::RunGet(RunParams { run, wait_ms: 0 }),
+        Call::RunOutput(RunOutputParams { run, from: None, max: None }),
+        Call::RunList(RunListParams { session: Some(session.clone()) }),
+        Call::RunCancel(RunCancelParams { run, wait_ms: 0, proof: None }),
         Call::Turn(one()),
         Call::Take(turn()),
         Call::Request(turn()),
@@ -160,10 +165,57 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Metrics(Nothing {}),
         Call::Status(Nothing {}),
         Call::Stop(Nothing {}),
-    ];
+    ]);
     let names: Vec<_> = all.iter().map(|call| call.row().name).collect();
     assert_eq!(names, OPERATIONS.iter().map(|row| row.name).collect::<Vec<_>>(), "every operation is tried");
     all
+}
+
+fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
+    let one = || SessionParams { session: session.to_owned() };
+    let nobody = IdentifyParams { actor: human.clone(), signature: Signature([0; 64]) };
+    vec![
+        Call::Hello(HelloParams { versions: vec![1], program: String::new() }),
+        Call::Identify(nobody),
+        Call::New(NewParams { command: vec!["/bin/true".into()], cwd: "/".into(), ..NewParams::default() }),
+        Call::List(ListParams { all: true }),
+        Call::Get(one()),
+        Call::Attach(AttachParams {
+            session: session.to_owned(),
+            size: Size::default(),
+            read_only: true,
+            tty: String::new(),
+            pid: 0,
+            env: vec![],
+            resume: None,
+        }),
+        Call::Paint(PaintParams { session: session.to_owned(), size: other(), history: true, answers: None }),
+        Call::Update(UpdateParams {
+            session: session.to_owned(),
+            client,
+            connection: None,
+            size: Some(other()),
+            answers: None,
+        }),
+        Call::Leave(LeaveParams { session: session.to_owned(), client }),
+        Call::Screen(ScreenParams { session: session.to_owned(), ansi: false, history: 0 }),
+        Call::Read(ReadParams { session: session.to_owned(), from: None, max: None, wait_ms: 0 }),
+        Call::Send(SendParams {
+            session: session.to_owned(),
+            stream: 77,
+            seq: 1,
+            client: None,
+            fence: None,
+            secret: false,
+            force: false,
+        }),
+        Call::State(one()),
+        Call::Watch(WatchParams { session: Some(session.to_owned()), after: None, wait_ms: 0 }),
+    ]
+}
+
+fn other() -> Size {
+    "90x30".parse().unwrap()
 }
 
 /// A recorder session with a human attached to it, and one call of each operation.
@@ -224,6 +276,7 @@ fn an_operation_names_its_right_unless_it_concerns_the_host_alone() {
                 host_alone.insert(row.name);
             }
             Kind::Looks | Kind::Own | Kind::Mine => assert_eq!(row.right, Some(Right::Observe), "{}", row.name),
+            Kind::Run => assert!(row.right.is_some(), "{}", row.name),
             Kind::Writes | Kind::Takes | Kind::Changes => {
                 assert!(row.right.is_some_and(|right| right != Right::Observe), "{}", row.name);
             }
@@ -271,6 +324,7 @@ fn a_key_the_host_does_not_know_finds_no_session_and_starts_and_stops_nothing() 
                 assert!(call.row().name != "session.list" || answer == json!([]), "{answer}");
             }
             (Kind::Known, Err(Code::Denied)) => {}
+            (Kind::Run, Err(Code::NoSuchRun)) => {}
             (_, Err(Code::NotFound)) if call.row().right.is_some() => {}
             (_, other) => panic!("{}: {other:?}", call.row().name),
         }
@@ -308,6 +362,7 @@ fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
         match (kind(call), result.map_err(|fault| fault.code)) {
             (Kind::Looks, Ok(_)) => {}
             (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
+            (Kind::Run, Err(Code::NoSuchRun)) => {}
             (Kind::Mine, Ok(_)) if name == "turn.withdraw" => {}
             (Kind::Mine, Err(Code::NotHolder | Code::Denied)) => {}
             (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}
@@ -361,7 +416,7 @@ fn whatever_writes_is_refused_while_a_human_has_the_turn() {
         assert_eq!(crate::operator::detail(&fault, "/by/handle").as_deref(), Some("human:ann"));
         tried += 1;
     }
-    assert_eq!(tried, 4, "send, resize, signal, take");
+    assert_eq!(tried, 5, "run, send, resize, signal, take");
     assert_eq!(stage.seen(), before);
     stage.did_nothing(bot.actor());
 }

@@ -8,6 +8,7 @@ use super::{AttachEnd, AttachError, AttachOptions};
 use crate::connection::Incoming;
 use holdfast_types::Size;
 use holdfast_wire::Fault;
+use holdfast_wire::attention::RingEvent;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{AnswerEvent, Answers, AttachAnswer, AttachParams, Resume, UpdateAnswer, UpdateParams};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};
@@ -85,6 +86,7 @@ impl Attached<'_> {
             "detached" => self.end = Some(AttachEnd::Detached),
             "answer" => read::<AnswerEvent>(params).into_iter().for_each(|event| self.told_to_answer(event.from)),
             "notice" => read::<NoticeEvent>(params).into_iter().for_each(|event| self.noticed(&event.notice)),
+            "ring" => read::<RingEvent>(params).into_iter().for_each(|event| self.ring_soon(&event.text)),
             "writes" => {
                 return read::<WritesEvent>(params).map_or(Ok(()), |e| self.told_writes(e.writes, e.fence.0));
             }

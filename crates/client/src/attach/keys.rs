@@ -307,7 +307,15 @@ impl Attached<'_> {
         }
         // Without a host they wait, and until it has said as whom we go on.
         let Some(host) = self.host.as_mut().filter(|_| self.resume_asked.is_none()) else { return Ok(()) };
-        let params = SendParams { session: self.session.clone(), stream, seq, client: Some(self.client), fence: None };
+        let params = SendParams {
+            session: self.session.clone(),
+            stream,
+            seq,
+            client: Some(self.client),
+            fence: None,
+            secret: false,
+            force: false,
+        };
         keys.tried = true;
         match host.ask::<op::Send>(&params, bytes) {
             Ok(id) => keys.in_flight = Some(Way::Host { id }),

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// How long a notice stays: enough to read a line and reach for the keys.
 const NOTICE: Duration = Duration::from_secs(5);
+/// Columns of what a terminal's own notification says: most show less.
+const RING_COLUMNS_MAX: usize = 300;
 
 /// What the last row shows, and will.
 #[derive(Debug, Default)]
@@ -27,6 +29,8 @@ pub struct Line {
     /// What is on the terminal, and where the output stood.
     shown: String,
     at: u64,
+    /// To be told by the terminal itself, once it is ours: a bell, and a notification where it knows any.
+    ring: Option<String>,
 }
 
 impl Line {
@@ -37,7 +41,7 @@ impl Line {
 
     /// It has the row, or will once the terminal is ours.
     pub fn needs_terminal(&self) -> bool {
-        self.is_up() || self.next.is_some()
+        self.is_up() || self.next.is_some() || self.ring.is_some()
     }
 
     /// Time until the row goes back to the session; none where something else comes first.
@@ -59,6 +63,23 @@ impl Attached<'_> {
     pub(super) fn say(&mut self, text: impl Into<String>) {
         let slot = if self.line.prompt.is_some() { &mut self.line.later } else { &mut self.line.next };
         *slot = Some(text.into());
+    }
+
+    /// Rings the terminal, as soon as it is ours; of several the last says it.
+    pub(super) fn ring_soon(&mut self, text: &str) {
+        self.line.ring = Some(cut(text, RING_COLUMNS_MAX));
+    }
+
+    /// Rings, if the terminal is ours; else asks for it. Whoever reads the keys may go on to.
+    pub(super) fn ring_if_ours(&mut self) -> Result<(), AttachError> {
+        let painting = self.host.is_some() && self.wanted.is_some();
+        if self.line.ring.is_none() || painting || !self.take_terminal()? {
+            return Ok(());
+        }
+        let Some(text) = self.line.ring.take() else { return Ok(()) };
+        // OSC 9 is iTerm2's, OSC 777 urxvt's; a terminal ignores the one it does not know. Both end in ST: a BEL would ring.
+        self.put(format!("\x07\x1b]9;{text}\x1b\\\x1b]777;notify;holdfast;{text}\x1b\\").as_bytes());
+        self.quiet_keeper()
     }
 
     /// Opens a prompt, or draws it again.

@@ -15,6 +15,7 @@ use crate::connection::Connection;
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FRAME_BYTES_MAX, FromKeeper, ToKeeper, refused};
 use holdfast_abi::ring::{Ring, STATE_ENDED};
 use holdfast_types::{Exit, SessionId, Size};
+use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{AttachAnswer, WaitParams};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -89,7 +90,7 @@ fn ended_meanwhile<'a>(
     answer: &AttachAnswer,
     error: io::Error,
 ) -> Result<Begun<'a>, AttachError> {
-    let params = WaitParams { session: answer.session.id.to_string(), timeout_ms: Some(ENDING_MS) };
+    let params = WaitParams { session: answer.session.id.to_string(), timeout_ms: Some(ENDING_MS), until: Until::Exit };
     match host.call::<op::Wait>(&params)?.exit {
         Some(exit) => Ok(Begun::Ended(exit)),
         None => Err(failed("the session's keeper cannot be reached")(error)),
@@ -277,6 +278,7 @@ impl<'a> Attached<'a> {
         }
         self.settle_duty()?;
         self.show_line()?;
+        self.ring_if_ours()?;
         self.quiet_keeper()?;
         self.retry_keys()
     }

@@ -1,13 +1,12 @@
 //! Acting on a session: typing, renaming, detaching, ending, waiting for its end.
 
 use super::decide::{event, fault};
-use super::{Session, Typed};
+use super::{Probed, Session, Typed};
 use holdfast_abi::protocol::{INPUT_BYTES_MAX, ToKeeper, refused};
 use holdfast_authority::{Ask, Burst, Caller, Input, Keys, OperatorId, Refusal, Reply};
-use holdfast_types::{Actor, Fence, Proof};
+use holdfast_types::{Actor, Fence, Proof, Right};
 use holdfast_wire::params::{
-    DetachParams, DetachedEvent, EndParams, Life, RenameParams, ResizeParams, SendAnswer, SendParams, WaitAnswer,
-    WaitParams,
+    DetachParams, DetachedEvent, EndParams, RenameParams, ResizeParams, SendAnswer, SendParams,
 };
 use holdfast_wire::turns::{LeaveParams, SignalParams};
 use holdfast_wire::{Code, Fault};
@@ -36,17 +35,30 @@ struct Piece<'a> {
     stream: u64,
     seq: u64,
     bytes: &'a [u8],
+    /// Recorded as a length.
+    secret: bool,
+    /// Whether it will be shown or not.
+    force: bool,
+}
+
+/// Whether the terminal takes a line and does not show it.
+fn hides(probed: Probed) -> bool {
+    probed.lflag & ECHO == 0 && probed.lflag & ICANON != 0
 }
 
 impl Session {
     /// Types bytes into the session, exactly once per stream and seq.
     pub async fn send(&self, params: &SendParams, bytes: &[u8], actor: &Actor) -> Result<SendAnswer, Fault> {
         self.running().await?;
+        if params.secret && bytes.len() > INPUT_BYTES_MAX {
+            return Err(Fault::new(Code::BadRequest, format!("a secret has at most {INPUT_BYTES_MAX} bytes")));
+        }
         let by = self.caller(actor, params.client);
         let mut answer = SendAnswer { at: 0, written: true, fence: self.fence() };
         let mut fence = params.fence;
         for (n, chunk) in bytes.chunks(INPUT_BYTES_MAX).enumerate() {
-            let piece = Piece { stream: params.stream, seq: params.seq + n as u64, bytes: chunk };
+            let (stream, seq) = (params.stream, params.seq + n as u64);
+            let piece = Piece { stream, seq, bytes: chunk, secret: params.secret, force: params.force };
             answer = self.send_piece(&by, fence, piece).await?;
             // All of it in one turn: what somebody wrote in between must not stand in the middle.
             fence = Some(answer.fence);
@@ -59,7 +71,10 @@ impl Session {
         if let Some(at) = self.written_before(piece).await? {
             return Ok(SendAnswer { at, written: true, fence: self.fence() });
         }
-        let mut fence = self.allow_typing(by, believed, piece.bytes).await?;
+        if piece.secret && !piece.force {
+            self.must_take_secret(&by.actor).await?;
+        }
+        let mut fence = self.allow_typing(by, believed, piece).await?;
         loop {
             match self.type_once(fence, piece).await? {
                 Some(Typed::Written(at)) => return Ok(SendAnswer { at, written: true, fence }),
@@ -71,7 +86,7 @@ impl Session {
                 // The turn changed on the way. It is still this actor's at another terminal, or the bytes die here: they must
                 // not stand behind what somebody else wrote meanwhile.
                 Some(Typed::Refused(refused::STALE)) if Instant::now() < room_until && self.holds(&by.actor) => {
-                    fence = self.allow_typing(by, believed, piece.bytes).await?;
+                    fence = self.allow_typing(by, believed, piece).await?;
                 }
                 Some(Typed::Refused(refused::STALE)) => {
                     return Err(fault(&Refusal::FenceStale { newest: self.fence() }));
@@ -88,10 +103,27 @@ impl Session {
         }
     }
 
+    /// A secret goes to who reads a line without showing it, and to nobody else unless that is what was asked for.
+    async fn must_take_secret(&self, actor: &Actor) -> Result<(), Fault> {
+        // Who may not type is refused by the authority, and learns nothing of the terminal.
+        if !self.rights(actor).has(Right::Type) {
+            return Ok(());
+        }
+        match self.probe().await? {
+            Some(probed) if hides(probed) => Ok(()),
+            Some(_) => Err(Fault::new(Code::EchoOn, format!("{} would show the secret: its echo is on", self.name()))
+                .hint("wait until it asks for a password (`holdfast wait NAME --for waiting`), or give --force")),
+            None => {
+                Err(Fault::new(Code::Busy, format!("the keeper of {} does not say whether echo is off", self.name()))
+                    .hint("try again"))
+            }
+        }
+    }
+
     /// Asks the authority, and records what will be typed; its length only, where the terminal does not show it.
-    async fn allow_typing(&self, by: &Caller, fence: Option<Fence>, bytes: &[u8]) -> Result<Fence, Fault> {
-        let probed = self.probe().await?;
-        let hidden = probed.is_none_or(|probed| probed.lflag & ECHO == 0 && probed.lflag & ICANON != 0);
+    async fn allow_typing(&self, by: &Caller, fence: Option<Fence>, piece: Piece<'_>) -> Result<Fence, Fault> {
+        let bytes = piece.bytes;
+        let hidden = piece.secret || self.probe().await?.is_none_or(hides);
         let at = self.state.borrow().ring.as_ref().map_or(0, holdfast_abi::ring::Ring::head);
         let keys = (!hidden).then(|| Keys(bytes.to_vec()));
         let burst = Burst { from: at, to: at, len: bytes.len() as u64, keys };
@@ -101,15 +133,24 @@ impl Session {
         }
     }
 
+    /// Types what was decided about, under that decision's fence and in one piece.
+    pub(super) async fn type_decided(&self, fence: Fence, bytes: &[u8]) -> Result<Option<Typed>, Fault> {
+        let piece = Piece { stream: crate::random(), seq: 1, bytes, secret: false, force: false };
+        self.type_once(fence, piece).await
+    }
+
     /// Hands bytes to the keeper; nothing while the program does not read.
     async fn type_once(&self, fence: Fence, piece: Piece<'_>) -> Result<Option<Typed>, Fault> {
-        let Piece { stream, seq, bytes } = piece;
+        let Piece { stream, seq, bytes, .. } = piece;
         let link = self.running().await?;
         let (done, typed) = oneshot::channel();
         self.state.borrow_mut().typed.insert((stream, seq), done);
         link.send(ToKeeper::Input { fence: fence.0, stream, seq, bytes }).map_err(|e| self.keeper_failed(&e))?;
         match tokio::time::timeout(WRITTEN_WAIT, typed).await {
-            Ok(Ok(typed)) => Ok(Some(typed)),
+            Ok(Ok(typed)) => {
+                self.stirred();
+                Ok(Some(typed))
+            }
             Ok(Err(_)) => {
                 self.running().await?;
                 Err(Fault::new(Code::Busy, "the keeper went away while typing").hint("send the same seq again"))
@@ -264,18 +305,6 @@ impl Session {
         } else {
             Err(Fault::new(Code::NotAttached, format!("no client {client} of yours is attached")))
         }
-    }
-
-    /// Waits until the command has ended.
-    pub async fn wait(&self, params: &WaitParams) -> WaitAnswer {
-        let limit = params.timeout_ms.map(Duration::from_millis);
-        let exit = self
-            .until(limit, || {
-                let state = self.state.borrow();
-                (state.life != Life::Running).then_some(state.spec.exit)
-            })
-            .await;
-        WaitAnswer { exit: exit.flatten() }
     }
 
     /// A client's connection to the host is gone; it may still follow its keeper and come back.

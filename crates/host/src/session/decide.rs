@@ -97,11 +97,13 @@ impl Session {
         if let Err(refusal) = &answer.reply {
             self.metrics.refused(refusal.code());
         }
+        state.runs_saw_typing(&records);
         let recorded = state.journal.append(&records);
         if state.authority.state().fence() != before {
             self.metrics.turn_changed(state.authority.state().turn().hold().map_or("freed", |hold| word(hold.how)));
         }
         drop(state);
+        self.news_of(&records);
         let mut still = None;
         for effect in effects {
             self.perform(effect, &mut still);

@@ -60,6 +60,8 @@ async fn hold(session: Rc<Session>) {
             && let Err(error) = serve(&session, &link).await
         {
             crate::report!("holdfast host: {}: keeper connection: {error}", session.id);
+            // A keeper that went while we spoke may have said something first: that it wrote what somebody typed.
+            let _ = session.receive_all(&link);
         }
         session.unlinked();
         loop {
@@ -142,6 +144,8 @@ impl Session {
         link.send(ToKeeper::Probe)?;
         link.send(ToKeeper::Follow { position: state.picture.saved(), flags: FOLLOW_HOLDS | FOLLOW_SCREEN })?;
         state.timers.rearm = Some(Instant::now());
+        drop(state);
+        self.stirred();
         Ok(())
     }
 
@@ -168,6 +172,7 @@ impl Session {
             FromKeeper::Wake { .. } => {
                 self.state.borrow_mut().timers.rearm = Some(Instant::now());
                 self.changed.notify_waiters();
+                self.stirred();
             }
             FromKeeper::Written { stream, seq, head } => self.answer_typed(stream, seq, Typed::Written(head)),
             FromKeeper::Refused { code, stream, seq, .. } => {
@@ -199,6 +204,7 @@ impl Session {
             FromKeeper::Left { connection, acked } => self.left(link, connection, acked)?,
             FromKeeper::Logged { .. } => {
                 self.state.borrow_mut().timers.drain.get_or_insert(Instant::now() + DRAIN_AFTER);
+                self.stirred();
             }
             // The end follows; the ring's header has it all.
             FromKeeper::Exited { .. } => {}
@@ -208,9 +214,9 @@ impl Session {
                 self.type_replies(link, due)?;
                 self.state.borrow_mut().timers.rearm = Some(Instant::now());
             }
-            FromKeeper::Probed { lflag, .. } => {
+            FromKeeper::Probed { foreground, iflag, oflag, lflag, unread } => {
                 if let Some(waiter) = self.state.borrow_mut().probes.pop_front() {
-                    let _ = waiter.send(Probed { lflag });
+                    let _ = waiter.send(Probed { foreground, iflag, oflag, lflag, unread });
                 }
             }
             FromKeeper::Welcome(_) | FromKeeper::Keys { .. } => {}
@@ -308,10 +314,13 @@ impl Session {
     fn tick(&self, link: &Link) -> io::Result<()> {
         let now = Instant::now();
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        let (drain, rearm, rest, rule) = {
+        let (drain, rearm, rest, rule, track) = {
             let timers = &self.state.borrow().timers;
-            (due(timers.drain), due(timers.rearm), due(timers.rest), due(timers.rule))
+            (due(timers.drain), due(timers.rearm), due(timers.rest), due(timers.rule), due(timers.track))
         };
+        if track {
+            self.track(now);
+        }
         if drain {
             self.drain_log(Some(link), false)?;
         }
@@ -333,17 +342,20 @@ impl Session {
 
     /// Feeds the screen where that is due, and arranges for the next wake.
     fn advance(&self, link: &Link, now: Instant) -> io::Result<()> {
+        let listens = self.listens();
         let mut state = self.state.borrow_mut();
         let Some(head) = state.ring.as_ref().map(holdfast_abi::ring::Ring::head) else { return Ok(()) };
         let before = state.picture.seen();
         let quarter = (state.spec.ring_bytes / 4).min(BEHIND_BYTES_MAX);
-        let answering = !state.clients.someone_answers();
+        // A run's end is in the output.
+        let answering = !state.clients.someone_answers() || state.runs.is_followed();
         let unseen = head.saturating_sub(before);
         let mut more = false;
         if (answering && unseen > 0) || unseen >= quarter {
             let replies = state.feed(SLICES_AT_ONCE, &mut more);
             let due = state.clients.sort(replies);
             drop(state);
+            self.save_runs();
             self.type_replies(link, due)?;
             state = self.state.borrow_mut();
         }
@@ -368,7 +380,7 @@ impl Session {
             return Ok(());
         }
         state.timers.rearm = None;
-        let eager = answering || self.watchers.get() > 0;
+        let eager = answering || self.watchers.get() > 0 || listens;
         let wake_at = if eager { head.max(seen) + 1 } else { seen.max(state.picture.saved()) + quarter };
         link.send(ToKeeper::Sleep { position: state.picture.saved(), wake_at })
     }
@@ -401,19 +413,21 @@ impl Session {
 impl super::State {
     /// Feeds up to `slices` slices; says whether there is more.
     pub(crate) fn feed(&mut self, slices: u32, more: &mut bool) -> Vec<Reply> {
-        let mut replies = Vec::new();
+        let (mut replies, mut marks) = (Vec::new(), Vec::new());
         let Some(ring) = &self.ring else { return replies };
         *more = true;
         SLICE.with_borrow_mut(|slice| {
             for _ in 0..slices {
                 let step = self.picture.step(ring, slice);
                 replies.extend(step.replies);
+                marks.extend(step.marks);
                 if !step.more {
                     *more = false;
                     break;
                 }
             }
         });
+        self.runs_told(&marks);
         replies
     }
 }

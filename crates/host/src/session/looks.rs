@@ -47,6 +47,7 @@ impl Session {
         let due = state.clients.sort(replies);
         state.timers.rest = Some(Instant::now() + Duration::from_millis(150));
         drop(state);
+        self.save_runs();
         self.nudge.notify_one();
         if let Some(link) = self.link() {
             let _ = self.type_replies(&link, due);

@@ -5,16 +5,25 @@
 
 mod acts;
 mod decide;
+mod doing;
 mod drive;
+mod graph;
 mod looks;
+mod ran;
+mod runs;
+mod track;
 mod turns;
 mod typing;
+mod waits;
+mod watched;
 
 pub use drive::{Missed, connect, drive};
 pub use looks::Peer;
 pub use typing::{Typing, read_bursts};
 
 pub(crate) use decide::fault;
+pub(crate) use graph::ports_of;
+pub(crate) use runs::{Entered, begun, take_key, unkept};
 
 use crate::clients::Clients;
 use crate::journal::{Journal, Opened};
@@ -22,6 +31,7 @@ use crate::link::Link;
 use crate::metrics::Metrics;
 use crate::picture::Picture;
 use crate::proofs::Proofs;
+use crate::runs::Tracker;
 use crate::store::Spec;
 use holdfast_abi::protocol::Welcome;
 use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
@@ -76,9 +86,14 @@ pub struct Session {
     syncs: Rc<Semaphore>,
     /// One freeze or thaw at a time, in the order they were decided.
     pub(crate) stilling: tokio::sync::Mutex<()>,
+    /// One run is entered at a time: from the look at the prompt to the last key.
+    entering: tokio::sync::Mutex<()>,
     pub(crate) freezer: Arc<Freezer>,
     pub(crate) metrics: Arc<Metrics>,
     proofs: Rc<RefCell<Proofs>>,
+    /// What it is doing, for whoever watches.
+    pub(crate) track: track::Track,
+    pub(crate) attention: Rc<crate::attention::Attention>,
     this: Weak<Session>,
 }
 
@@ -94,7 +109,11 @@ pub enum Origin {
 /// What the keeper says of its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probed {
+    pub foreground: u32,
+    pub iflag: u32,
+    pub oflag: u32,
     pub lflag: u32,
+    pub unread: u32,
 }
 
 /// What changes.
@@ -129,6 +148,7 @@ pub(crate) struct State {
     pub reply_seq: u64,
     pub child: Option<Child>,
     pub timers: Timers,
+    pub runs: Tracker,
     pub note: Option<String>,
 }
 
@@ -143,11 +163,13 @@ pub(crate) struct Timers {
     pub rest: Option<Instant>,
     /// Something passes by itself: a grace, a grant.
     pub rule: Option<Instant>,
+    /// Look at what it is doing.
+    pub track: Option<Instant>,
 }
 
 impl Timers {
     pub fn next(&self) -> Option<Instant> {
-        [self.rearm, self.drain, self.rest, self.rule].into_iter().flatten().min()
+        [self.rearm, self.drain, self.rest, self.rule, self.track].into_iter().flatten().min()
     }
 }
 
@@ -158,6 +180,7 @@ impl Session {
         let dir = home.session(spec.id);
         let life = if spec.exit.is_some() { Life::Ended } else { Life::Running };
         let policy = shared.policy();
+        let kept = if origin == Origin::Found { crate::runs::kept::load(&dir) } else { Vec::new() };
         let Opened { journal, authority, note } = match origin {
             Origin::New => {
                 Opened { journal: Journal::new(&dir, spec.id), authority: Authority::new(policy), note: None }
@@ -169,9 +192,12 @@ impl Session {
             syncing: Cell::new(false),
             syncs: Rc::clone(&shared.syncs),
             stilling: tokio::sync::Mutex::new(()),
+            entering: tokio::sync::Mutex::new(()),
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
             metrics: Arc::clone(&shared.metrics),
             proofs: Rc::clone(&shared.proofs),
+            track: track::Track::default(),
+            attention: Rc::clone(&shared.attention),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -201,6 +227,7 @@ impl Session {
                 reply_seq: 0,
                 child: None,
                 timers: Timers::default(),
+                runs: Tracker::resume(kept),
                 note,
                 spec,
             }),
@@ -245,11 +272,13 @@ impl Session {
         *self.link.borrow_mut() = Some(Rc::new(link));
         drop(state);
         self.take_up_turn(Fence(welcome.fence));
+        self.take_up_runs();
         self.changed.notify_waiters();
     }
 
     /// The keeper has its connection: what either of the two does not know of the other is settled.
     fn take_up_turn(&self, keeper_fence: Fence) {
+        self.remember_who_is_here();
         let (first, connection, logged) = {
             let mut state = self.state.borrow_mut();
             (state.first_link.take(), state.connection, state.authority.state().logged())
@@ -417,7 +446,14 @@ impl Session {
         if let Some(ring) = state.ring.take() {
             state.pid = ring.header().child_pid.load(Ordering::Relaxed);
             let mut buffer = Vec::new();
-            while state.picture.step(&ring, &mut buffer).more {}
+            loop {
+                let step = state.picture.step(&ring, &mut buffer);
+                state.runs_told(&step.marks);
+                if !step.more {
+                    break;
+                }
+            }
+            state.runs.session_ended(exit, ring.head(), ended_ms);
             state.picture.save(true);
         }
         state.life = Life::Ended;
@@ -431,11 +467,13 @@ impl Session {
             crate::spawn::reap(child);
         }
         drop(state);
+        self.save_runs();
         self.sync_soon();
         // A keeper that was killed leaves its socket behind.
         let _ = std::fs::remove_file(&self.socket);
         let _ = std::fs::remove_file(&self.agent_link);
         self.freezer.forget();
+        self.tell_watchers(holdfast_wire::attention::What::Exit { exit });
         self.changed.notify_waiters();
     }
 
@@ -471,6 +509,8 @@ pub struct Shared {
     pub proofs: Rc<RefCell<Proofs>>,
     /// Syncs of journals that may be under way at once.
     pub syncs: Rc<Semaphore>,
+    /// What happens, and who watches.
+    pub attention: Rc<crate::attention::Attention>,
 }
 
 impl Shared {

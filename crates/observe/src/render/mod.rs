@@ -11,6 +11,6 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub use parts::visible;
+pub use parts::{Notes, visible};
 pub use svg::svg;
 pub use tree::tree;

@@ -90,6 +90,8 @@ pub(super) enum BadgeKind {
     Holds,
     /// Something is not known.
     Unknown,
+    /// What the caller says of it.
+    Note,
 }
 
 /// One thing a process holds that is worth a word; its text is safe to show.
@@ -99,16 +101,20 @@ pub(super) struct Badge {
     pub(super) text: String,
 }
 
+/// What the caller has to say of processes: who started each.
+pub type Notes = HashMap<ProcessId, String>;
+
 /// The graph with what the pictures look up in it.
 pub(super) struct Picture<'a> {
     pub(super) graph: &'a Graph,
+    notes: &'a Notes,
     sockets: HashMap<SocketId, &'a SocketNode>,
     pipes: HashMap<PipeId, &'a PipeNode>,
     below: HashMap<Option<ProcessId>, Vec<&'a ProcessNode>>,
 }
 
 impl<'a> Picture<'a> {
-    pub(super) fn new(graph: &'a Graph) -> Picture<'a> {
+    pub(super) fn new(graph: &'a Graph, notes: &'a Notes) -> Picture<'a> {
         let known: HashSet<ProcessId> = graph.processes.iter().map(|process| process.id).collect();
         let mut below: HashMap<Option<ProcessId>, Vec<&ProcessNode>> = HashMap::new();
         for process in &graph.processes {
@@ -116,6 +122,7 @@ impl<'a> Picture<'a> {
         }
         Picture {
             graph,
+            notes,
             sockets: graph.sockets.iter().map(|socket| (socket.id, socket)).collect(),
             pipes: graph.pipes.iter().map(|pipe| (pipe.id, pipe)).collect(),
             below,
@@ -161,6 +168,7 @@ impl<'a> Picture<'a> {
         if process.unknown {
             badges.push(Badge { kind: BadgeKind::Unknown, text: "descriptors unknown".to_owned() });
         }
+        badges.extend(self.notes.get(&process.id).map(|note| Badge { kind: BadgeKind::Note, text: visible(note) }));
         badges
     }
 

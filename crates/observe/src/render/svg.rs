@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::parts::{Badge, BadgeKind, Picture, command, cut, duration, size};
+use super::parts::{Badge, BadgeKind, Notes, Picture, command, cut, duration, size};
 use crate::graph::{Graph, ProcessId, ProcessNode};
 
 /// Boxes drawn: a thousand are a wall already, and a browser still scrolls it.
@@ -26,6 +26,7 @@ const STYLE: &str = "\
 text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}
 .page{fill:#ffffff}.box{fill:#f6f8fa;stroke:#8c959f}.fg{stroke:#0969da;stroke-width:2}.edge{fill:none;stroke:#8c959f}
 .small{font-size:11px;fill:#59636e}.badge{font-size:10px}.R{fill:#1a7f37}.D,.Z,.X{fill:#d1242f}.T,.t{fill:#9a6700}
+.note{fill:none;stroke:#8c959f;stroke-dasharray:2}
 .listens{fill:#ddf4ff;stroke:#0969da}.connects{fill:#f6f8fa;stroke:#8c959f}.holds,.unknown{fill:#fff8c5;stroke:#9a6700}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.page{fill:#0d1117}.box{fill:#161b22;stroke:#6e7681}
 .fg{stroke:#58a6ff}.edge{stroke:#6e7681}.small{fill:#9198a1}.R{fill:#3fb950}.D,.Z,.X{fill:#f85149}.T,.t{fill:#d29922}
@@ -33,8 +34,8 @@ text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}
 ";
 
 /// The graph as one SVG document. Text is escaped, and colours follow the reader's light or dark scheme.
-pub fn svg(graph: &Graph) -> String {
-    let picture = Picture::new(graph);
+pub fn svg(graph: &Graph, notes: &Notes) -> String {
+    let picture = Picture::new(graph, notes);
     let walked: Vec<(&ProcessNode, Vec<bool>)> = picture.walk();
     let shown = &walked[..walked.len().min(BOXES_MAX)];
     let mut rows: HashMap<ProcessId, usize> = HashMap::new();
@@ -115,6 +116,7 @@ fn draw_badges(out: &mut String, badges: &[Badge], x: usize, y: usize) -> usize 
             BadgeKind::Connects => "connects",
             BadgeKind::Holds => "holds",
             BadgeKind::Unknown => "unknown",
+            BadgeKind::Note => "note",
         };
         let text = cut(&badge.text, (BOX_WIDTH - 12) / BADGE_LETTER);
         let width = text.width() * BADGE_LETTER + 12;

@@ -104,19 +104,28 @@ fn graph() -> Graph {
 
 #[test]
 fn the_tree_is_readable() {
-    insta::assert_snapshot!(tree(&graph(), 110, false));
+    insta::assert_snapshot!(tree(&graph(), &Notes::new(), 110, false));
+}
+
+#[test]
+fn a_note_stands_at_the_end_and_is_as_safe_as_the_rest() {
+    let notes = Notes::from([(ProcessId { pid: 12, start: 12 }, "human:ann\x1b<".to_owned())]);
+    let text = tree(&graph(), &notes, 200, true);
+    let line = text.lines().find(|line| line.contains("server.js")).unwrap();
+    assert!(line.ends_with("\x1b[2mhuman:ann\\u{1b}<\x1b[0m"), "{line:?}");
+    assert!(svg(&graph(), &notes).contains("human:ann\\u{1b}&lt;"));
 }
 
 #[test]
 fn the_tree_has_colours_if_asked() {
-    insta::assert_snapshot!(tree(&graph(), 80, true).replace('\x1b', "ESC"));
+    insta::assert_snapshot!(tree(&graph(), &Notes::new(), 80, true).replace('\x1b', "ESC"));
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     use unicode_width::UnicodeWidthStr;
     for width in 0..200 {
-        for line in tree(&graph(), width, false).lines() {
+        for line in tree(&graph(), &Notes::new(), width, false).lines() {
             assert!(line.width() <= width, "{width}: {line}");
         }
     }
@@ -124,14 +133,14 @@ fn no_line_is_wider_than_the_terminal() {
 
 #[test]
 fn nothing_a_program_calls_itself_reaches_the_terminal_raw() {
-    let text = tree(&graph(), 500, false);
+    let text = tree(&graph(), &Notes::new(), 500, false);
     assert!(text.contains("a\\u{1b}[31m<b>"), "{text}");
     assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
 }
 
 #[test]
 fn the_svg_is_a_document_without_scripts() {
-    let text = svg(&graph());
+    let text = svg(&graph(), &Notes::new());
     assert!(text.contains("a\\u{1b}[31m&lt;b&gt;&amp;&quot;&#39;\\u{202e}"), "{text}");
     assert!(!text.contains("<script") && !text.contains("<b>") && !text.contains("href"));
     insta::assert_snapshot!(text);
@@ -141,17 +150,17 @@ fn the_svg_is_a_document_without_scripts() {
 fn a_graph_of_nobody_and_one_of_a_circle_are_drawn() {
     let mut graph = graph();
     graph.processes[0].parent = Some(graph.processes[2].id);
-    assert!(svg(&graph).ends_with("</svg>\n"));
-    assert_eq!(tree(&graph, 80, false).lines().count(), 3, "heading, the daemon and that it is partial");
+    assert!(svg(&graph, &Notes::new()).ends_with("</svg>\n"));
+    assert_eq!(tree(&graph, &Notes::new(), 80, false).lines().count(), 3, "heading, the daemon and that it is partial");
     graph.processes.clear();
-    assert!(svg(&graph).ends_with("</svg>\n"));
+    assert!(svg(&graph, &Notes::new()).ends_with("</svg>\n"));
 }
 
 #[test]
 fn thousands_of_processes_are_cut_and_counted() {
     let mut graph = graph();
     graph.processes = (100..3100).map(|pid| process(pid, 1, 'S', &["x"])).collect();
-    assert!(svg(&graph).contains("2000 more processes"));
+    assert!(svg(&graph, &Notes::new()).contains("2000 more processes"));
     graph.processes = (100..3100).map(|pid| process(pid, if pid == 100 { 1 } else { pid - 1 }, 'S', &["x"])).collect();
-    assert!(tree(&graph, 100, false).contains("(2999 deep)"));
+    assert!(tree(&graph, &Notes::new(), 100, false).contains("(2999 deep)"));
 }

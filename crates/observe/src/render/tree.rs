@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::parts::{Badge, BadgeKind, Picture, command, cut, duration, size};
+use super::parts::{Badge, BadgeKind, Notes, Picture, command, cut, duration, size};
 use crate::graph::{Graph, ProcessNode};
 
 /// Columns of a command that stay whatever hangs on its line.
@@ -20,10 +20,10 @@ const YELLOW: &str = "\x1b[33m";
 const CYAN: &str = "\x1b[36m";
 
 /// The graph as lines of at most `width` columns, with escape sequences for colour if asked. Processes of the
-/// foreground group have a `+`, as in ps(1).
-pub fn tree(graph: &Graph, width: usize, colour: bool) -> String {
+/// foreground group have a `+`, as in ps(1); a process's note stands at the end of its line.
+pub fn tree(graph: &Graph, notes: &Notes, width: usize, colour: bool) -> String {
     let paint = Paint { colour };
-    let picture = Picture::new(graph);
+    let picture = Picture::new(graph, notes);
     let mut out = String::new();
     let header = format!("{:>7} {:<2} {:>6} {:>6}  {}", "PID", "S", "CPU", "MEM", "COMMAND");
     out.push_str(&paint.with(DIM, &cut(&header, width)));
@@ -49,9 +49,10 @@ fn line(picture: &Picture<'_>, process: &ProcessNode, path: &[bool], width: usiz
     let Some(room) = width.checked_sub(used).filter(|room| *room > 0) else {
         return cut(&format!("{left}{state}{right}{branches}"), width);
     };
-    let badges = fitting(picture.badges(process), room.saturating_sub(COMMAND_COLS_MIN));
+    let command = command(process);
+    let badges = fitting(picture.badges(process), room.saturating_sub(COMMAND_COLS_MIN.min(command.width())));
     let badges_cols: usize = badges.iter().map(|badge| badge.text.width() + 2).sum();
-    let command = cut(&command(process), room - badges_cols);
+    let command = cut(&command, room - badges_cols);
     let command = if process.foreground == Some(true) { paint.with(BOLD, &command) } else { command };
     let badges: String = badges.iter().map(|badge| format!("  {}", paint.badge(badge))).collect();
     format!(
@@ -105,7 +106,7 @@ impl Paint {
     fn badge(&self, badge: &Badge) -> String {
         match badge.kind {
             BadgeKind::Listens => self.with(CYAN, &badge.text),
-            BadgeKind::Connects => self.with(DIM, &badge.text),
+            BadgeKind::Connects | BadgeKind::Note => self.with(DIM, &badge.text),
             BadgeKind::Holds | BadgeKind::Unknown => self.with(YELLOW, &badge.text),
         }
     }

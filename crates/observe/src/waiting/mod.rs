@@ -5,7 +5,7 @@
 //!
 //! | the foreground group | the terminal | state |
 //! |---|---|---|
-//! | the shell waits for input | not canonical, or the shell marks a prompt | [`Doing::IdlePrompt`] |
+//! | the shell waits for input | not canonical, main screen, or the shell marks a prompt | [`Doing::IdlePrompt`] |
 //! | somebody waits for input | canonical, no echo | waiting: [`Kind::Password`] |
 //! | somebody waits for input | canonical, echo | waiting: [`Kind::Line`] |
 //! | somebody waits for input | not canonical, main screen | waiting: [`Kind::Repl`] |
@@ -152,10 +152,12 @@ fn at_terminal(pid: u32, shell_pid: u32, facts: &TerminalFacts) -> Doing {
         return Doing::Running { pid };
     }
     match (pid == shell_pid, facts.shell_prompt, is_canonical) {
-        (true, Some(true), _) | (true, None, false) => return Doing::IdlePrompt { pid },
+        (true, Some(true), _) => return Doing::IdlePrompt { pid },
+        // Without marks, and on the alternate screen, it is no shell: the session is an editor's.
+        (true, None, false) if !facts.alternate_screen => return Doing::IdlePrompt { pid },
         // By its marks it runs a command, and reads with its line editor: `read -e`, `vared`.
         (true, Some(false), false) => return Doing::Waiting { pid, kind: Kind::Line },
-        (true, Some(false) | None, true) | (false, _, _) => {}
+        (true, Some(false) | None, true) | (true, None, false) | (false, _, _) => {}
     }
     match (is_canonical, has_echo) {
         (true, false) => Doing::Waiting { pid, kind: Kind::Password },
@@ -202,6 +204,9 @@ mod tests {
         assert_eq!(doing(&facts(0), &[(20, TTY)]), waiting(Kind::Repl));
         let alternate = TerminalFacts { alternate_screen: true, ..facts(0) };
         assert_eq!(doing(&alternate, &[(20, TTY)]), Doing::FullScreen { pid: 20 });
+        assert_eq!(doing(&alternate, &[(SHELL, TTY)]), Doing::FullScreen { pid: SHELL });
+        let marked = TerminalFacts { shell_prompt: Some(true), ..alternate };
+        assert_eq!(doing(&marked, &[(SHELL, TTY)]), Doing::IdlePrompt { pid: SHELL });
         assert_eq!(doing(&facts(COOKED), &[(20, ELSEWHERE), (21, RUNS)]), Doing::Running { pid: 21 });
         assert_eq!(doing(&facts(COOKED), &[(20, ELSEWHERE)]), Doing::BlockedElsewhere { pid: 20 });
         assert_eq!(doing(&facts(COOKED), &[(20, Sign::Stopped)]), Doing::Stopped { pid: 20 });

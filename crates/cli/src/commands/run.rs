@@ -1,0 +1,316 @@
+//! `holdfast run`: a command with an end and a status, in a session's shell or in a session of its own.
+
+use super::new;
+use crate::args::{NewArgs, RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
+use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
+use crate::here::{Here, Link};
+use crate::show::{command_line, cut, print, print_json, say, span, visible};
+use crate::values::Seconds;
+use holdfast_authority::{Ask, TurnNeed};
+use holdfast_client::CallError;
+use holdfast_screen::PlainText;
+use holdfast_types::Right;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::SessionView;
+use holdfast_wire::runs::{
+    RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunStartParams, RunState,
+    RunView,
+};
+use std::time::{Duration, Instant};
+
+/// How long a question waits at the host before it is asked again.
+const WAIT_MS: u64 = 60_000;
+/// How long an interrupted run may take to end before we say that it goes on.
+const CANCEL_WAIT_MS: u64 = 5_000;
+/// Columns of a command in a list.
+const COMMAND_COLUMNS: usize = 60;
+
+/// `holdfast run`.
+pub fn run(here: &Here, args: &RunArgs) -> Result<u8, Failure> {
+    match &args.about {
+        None => start(here, &args.start),
+        Some(RunCommand::Ls(args)) => list(here, args.session.clone()),
+        Some(RunCommand::Status(args)) => status(here, args.run),
+        Some(RunCommand::Wait(args)) => {
+            let mut link = here.link()?;
+            let answer = wait(&mut link, args.of.run, deadline(args.timeout))?;
+            end_as(here, &mut link, &answer, false)
+        }
+        Some(RunCommand::Output(args)) => output(here, args),
+        Some(RunCommand::Cancel(args)) => cancel(here, args.run),
+    }
+}
+
+fn start(here: &Here, args: &RunStartArgs) -> Result<u8, Failure> {
+    let until = deadline(args.timeout);
+    let mut link = here.link()?;
+    let answer = match &args.session {
+        Some(session) => {
+            let session = link.get(session)?;
+            start_in(&mut link, &session, args, until)?
+        }
+        None => start_new(here, &mut link, args, until)?,
+    };
+    let existing = answer.existing;
+    let answer = if answer.run.state.is_over() { answer } else { wait(&mut link, answer.run.id, until)? };
+    let answer = RunAnswer { existing, ..answer };
+    end_as(here, &mut link, &answer, true)
+}
+
+/// Runs it in a session's shell. Without a key it is asked once: where the answer is lost, the run is looked for.
+fn start_in(
+    link: &mut Link<'_>,
+    session: &SessionView,
+    args: &RunStartArgs,
+    until: Option<Instant>,
+) -> Result<RunAnswer, Failure> {
+    let command = match args.command.as_slice() {
+        [text] => text.clone(),
+        words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+    };
+    let ask = Ask::Run { key: args.key.clone().unwrap_or_default(), command: command.clone() };
+    let params = |proof| RunStartParams {
+        session: Some(session.id.to_string()),
+        new: None,
+        key: args.key.clone(),
+        command: command.clone(),
+        wait_ms: wait_ms(until),
+        detect: args.detect.clone(),
+        proof,
+    };
+    if args.key.is_some() {
+        return Ok(link.act::<op::RunStart>(session, &ask, params)?);
+    }
+    let before = list_of(link, Some(session.id.to_string()))?;
+    let proof = link.who()?.prove(session.id, &ask);
+    match link.once::<op::RunStart>(&params(Some(proof)), &[]) {
+        Ok((answer, _)) => Ok(answer),
+        Err(CallError::Broken(error)) => {
+            link.mend(error)?;
+            let me = link.who()?.actor().clone();
+            let is_new = |view: &RunView| view.actor == me && before.iter().all(|known| known.id != view.id);
+            let ours = list_of(link, Some(session.id.to_string()))?.into_iter().rfind(is_new);
+            let ours = ours.ok_or_else(|| {
+                Failure::new("broken", "the host went away, and nobody knows whether the command was run")
+                    .hint(format!("look before you run it again: holdfast screen {}", session.name))
+            })?;
+            wait(link, ours.id, until)
+        }
+        Err(error) => Err(Failure::from(error).of_session(&session.name)),
+    }
+}
+
+/// Runs it in a session of its own.
+fn start_new(
+    here: &Here,
+    link: &mut Link<'_>,
+    args: &RunStartArgs,
+    until: Option<Instant>,
+) -> Result<RunAnswer, Failure> {
+    let wanted = NewArgs { name: args.name.clone(), detach: true, command: args.command.clone(), ..NewArgs::default() };
+    let new = new::params(here, &wanted)?;
+    let params = RunStartParams {
+        session: None,
+        command: command_line(&new.command),
+        new: Some(Box::new(new)),
+        key: args.key.clone(),
+        wait_ms: wait_ms(until),
+        detect: None,
+        proof: None,
+    };
+    if args.key.is_some() {
+        return link.call::<op::RunStart>(&params);
+    }
+    Ok(link.once::<op::RunStart>(&params, &[])?.0)
+}
+
+/// A word as every shell of ours takes it for what it is.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    // Neither a quote nor a backslash stands inside quotes: fish reads both differently there.
+    let mut out = String::from("'");
+    for c in word.chars() {
+        match c {
+            '\'' => out.push_str(r"'\''"),
+            '\\' => out.push_str(r"'\\'"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+fn deadline(timeout: Option<Seconds>) -> Option<Instant> {
+    timeout.and_then(|timeout| Instant::now().checked_add(Duration::from_millis(timeout.ms)))
+}
+
+fn wait_ms(until: Option<Instant>) -> u64 {
+    until.map_or(WAIT_MS, |at| (at.saturating_duration_since(Instant::now()).as_millis() as u64).min(WAIT_MS))
+}
+
+fn wait(link: &mut Link<'_>, run: RunId, until: Option<Instant>) -> Result<RunAnswer, Failure> {
+    loop {
+        let answer = link.call::<op::RunGet>(&RunParams { run, wait_ms: wait_ms(until) })?;
+        if answer.run.state.is_over() || until.is_some_and(|at| at <= Instant::now()) {
+            return Ok(answer);
+        }
+    }
+}
+
+/// Shows a run's output and ends as it did.
+fn end_as(here: &Here, link: &mut Link<'_>, answer: &RunAnswer, with_output: bool) -> Result<u8, Failure> {
+    let run = &answer.run;
+    if here.json {
+        print_json(answer)?;
+    } else if with_output {
+        if answer.truncated {
+            print_output(link, run.id, true)?;
+        } else {
+            print(&answer.output)?;
+        }
+    }
+    let told = |code: &str, message: String, status: u8| {
+        if here.json { Ok(status) } else { Err(Failure::new(code, message).status(status)) }
+    };
+    match (run.state, run.exit_code) {
+        (RunState::Starting | RunState::Running, _) => {
+            let hint = format!("wait for it: holdfast run wait {}", run.id);
+            match told("timeout", format!("{} still runs in {}", run.id, run.name), STATUS_TIMEOUT) {
+                Err(failure) => Err(failure.hint(hint)),
+                status => status,
+            }
+        }
+        (RunState::Lost, _) => told("lost", format!("{} is lost: how it ended is not known", run.id), 1),
+        (RunState::Ended | RunState::Cancelled, Some(code)) => Ok(code.rem_euclid(256) as u8),
+        (RunState::Ended | RunState::Cancelled, None) if run.end == Some(RunEnd::Inferred) => Ok(0),
+        (RunState::Ended | RunState::Cancelled, None) if run.end == Some(RunEnd::NotStarted) => {
+            told("not_started", format!("the shell of {} did not take it for a command", run.name), STATUS_USAGE)
+        }
+        (RunState::Ended | RunState::Cancelled, None) => {
+            told("unknown_end", format!("{} is over, and nobody knows how it ended", run.id), 1)
+        }
+    }
+}
+
+fn status(here: &Here, run: RunId) -> Result<u8, Failure> {
+    let answer = here.link()?.call::<op::RunGet>(&RunParams { run, wait_ms: 0 })?;
+    if here.json {
+        print_json(&answer)?;
+        return Ok(0);
+    }
+    let RunAnswer { run, truncated, .. } = &answer;
+    let mut text = format!("{}  {}\n", run.id, outcome(run));
+    text.push_str(&format!("  command   {}\n", cut(&visible(&run.command), COMMAND_COLUMNS * 2)));
+    text.push_str(&format!("  session   {}\n", run.name));
+    text.push_str(&format!("  by        {}\n", run.actor.handle));
+    text.push_str(&format!("  took      {} ms\n", run.duration_ms));
+    text.push_str(&format!("  output    {} to {}{}\n", run.from, run.to, if *truncated { ", long" } else { "" }));
+    if let Some(cwd) = &run.cwd {
+        text.push_str(&format!("  directory {}\n", visible(cwd)));
+    }
+    print(text)?;
+    Ok(0)
+}
+
+/// Where it stands, and its status.
+fn outcome(run: &RunView) -> String {
+    let how = match run.end {
+        Some(RunEnd::Inferred) => " (as the terminal shows)",
+        Some(RunEnd::NotStarted) => " (not started)",
+        Some(RunEnd::Unknown) => " (nobody knows how)",
+        Some(RunEnd::Exact) | None => "",
+    };
+    match run.exit_code {
+        Some(code) => format!("{} {code}{how}", run.state.word()),
+        None => format!("{}{how}", run.state.word()),
+    }
+}
+
+fn list_of(link: &mut Link<'_>, session: Option<String>) -> Result<Vec<RunView>, Failure> {
+    link.call::<op::RunList>(&RunListParams { session })
+}
+
+fn list(here: &Here, session: Option<String>) -> Result<u8, Failure> {
+    let runs = list_of(&mut here.link()?, session)?;
+    if here.json {
+        print_json(&runs)?;
+        return Ok(0);
+    }
+    let mut text = String::new();
+    for run in &runs {
+        let (took, command) = (span(run.duration_ms), cut(&visible(&run.command), COMMAND_COLUMNS));
+        text.push_str(&format!("{}  {:<12} {took:>4}  {}  {command}\n", run.id, outcome(run), run.name));
+    }
+    print(text)?;
+    Ok(0)
+}
+
+fn output(here: &Here, args: &RunOutputArgs) -> Result<u8, Failure> {
+    print_output(&mut here.link()?, args.of.run, args.plain)?;
+    Ok(0)
+}
+
+fn print_output(link: &mut Link<'_>, run: RunId, plain: bool) -> Result<(), Failure> {
+    let (mut from, mut text) = (None, PlainText::new());
+    loop {
+        let params = RunOutputParams { run, from, max: None };
+        let (answer, bytes) = link.call_with_bytes::<op::RunOutput>(&params, &[])?;
+        if let Some(gap) = answer.gap {
+            say(&format!("output from byte {} to {} is no longer kept", gap.from, gap.to));
+        }
+        if plain {
+            let mut shown = Vec::new();
+            text.feed(&bytes, &mut shown);
+            print(shown)?;
+        } else {
+            print(&bytes)?;
+        }
+        if answer.end || bytes.is_empty() {
+            return Ok(());
+        }
+        from = Some(answer.to);
+    }
+}
+
+fn cancel(here: &Here, run: RunId) -> Result<u8, Failure> {
+    let mut link = here.link()?;
+    let session = link.call::<op::RunGet>(&RunParams { run, wait_ms: 0 })?.run.session;
+    let session = link.get(&session.to_string())?;
+    let ask = Ask::Operation {
+        name: "run.cancel".into(),
+        right: Right::Run,
+        turn: TurnNeed::Respects,
+        detail: run.to_string(),
+    };
+    let params = |proof| RunCancelParams { run, wait_ms: CANCEL_WAIT_MS, proof };
+    let answer = link.act::<op::RunCancel>(&session, &ask, params)?;
+    if here.json {
+        print_json(&answer)?;
+    } else {
+        print(format!("{}  {}\n", answer.run.id, outcome(&answer.run)))?;
+    }
+    Ok(if answer.run.state.is_over() { 0 } else { STATUS_TIMEOUT })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_so_that_bash_zsh_and_fish_take_them_alike() {
+        for (word, text) in [
+            ("ls", "ls"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            (r"a\b", r"'a'\\'b'"),
+            ("$HOME", "'$HOME'"),
+            ("a\nb", "'a\nb'"),
+        ] {
+            assert_eq!(quoted(word), text);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `holdfast watch`: what happens in sessions, as it happens.
+
+use super::state;
+use crate::args::WatchArgs;
+use crate::failure::Failure;
+use crate::here::Here;
+use crate::show::{print, say};
+use crate::tell::Teller;
+use holdfast_wire::attention::{Event, WatchParams, What};
+use holdfast_wire::operations::op;
+use jiff::tz::TimeZone;
+
+/// How long a question for more waits at the host before it is asked again.
+const WAIT_MS: u64 = 20_000;
+
+/// `holdfast watch`.
+pub fn watch(here: &Here, args: &WatchArgs) -> Result<u8, Failure> {
+    let mut link = here.link()?;
+    // The id: a name may go to another session while we watch.
+    let session = match &args.session {
+        Some(name) => Some(link.get(name)?.id.to_string()),
+        None => None,
+    };
+    let clock = Teller::new(TimeZone::system());
+    let mut after = None;
+    loop {
+        let params =
+            WatchParams { session: session.clone(), after, wait_ms: if after.is_some() { WAIT_MS } else { 0 } };
+        let answer = link.call::<op::Watch>(&params)?;
+        if answer.lost > 0 {
+            lost(here, answer.lost)?;
+        }
+        for event in &answer.events {
+            if here.json {
+                let line = serde_json::to_string(event).map_err(|e| Failure::from_error("json", &e))?;
+                print(format!("{line}\n"))?;
+            } else {
+                print(format!("{}  {}  {}\n", clock.local(event.at_ms).strftime("%H:%M:%S"), event.name, told(event)))?;
+            }
+            // One session's end is the end of what can happen there.
+            if session.is_some() && matches!(event.what, What::Exit { .. }) {
+                return Ok(0);
+            }
+        }
+        if after.is_none()
+            && let Some(session) = &session
+        {
+            let view = link.get(session)?;
+            if let Some(exit) = view.exit {
+                return Err(Failure::new("ended", format!("session {} has ended: {exit}", view.name)));
+            }
+        }
+        after = Some(answer.to);
+    }
+}
+
+fn lost(here: &Here, count: u64) -> Result<(), Failure> {
+    if here.json {
+        return print(format!("{}\n", serde_json::json!({ "lost": count })));
+    }
+    say(&format!("{count} events were dropped before they could be told"));
+    Ok(())
+}
+
+fn told(event: &Event) -> String {
+    match &event.what {
+        What::Started { by } => format!("started by {by}"),
+        What::State { now, .. } => state::told(now),
+        What::Exit { exit } => format!("ended: {exit}"),
+        What::Turn { holder: Some(holder) } => format!("{holder} has the turn"),
+        What::Turn { holder: None } => "the turn is free".into(),
+        What::TurnRequested { by } => format!("{by} asks for the turn"),
+        What::Attached { by, client } => format!("{by} attached (client {client})"),
+        What::Detached { by: Some(by), client } => format!("{by} detached (client {client})"),
+        What::Detached { by: None, client } => format!("client {client} detached"),
+    }
+}

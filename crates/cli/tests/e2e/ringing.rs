@@ -1,0 +1,43 @@
+//! Somebody who is attached is rung for, and goes on as before.
+
+use crate::home::{Home, TESTER, until};
+use crate::terminal::{DETACH, Terminal};
+use holdfast_screen::MarkKind;
+use holdfast_wire::attention::{Event, WatchParams, What};
+use holdfast_wire::operations::op;
+
+#[test]
+fn an_attached_terminal_rings_and_whoever_watches_sees_it_come_and_go() {
+    let home = Home::new();
+    std::fs::write(home.join("config.toml"), "[[notify]]\non = [\"waiting\"]\nring = true\n").unwrap();
+    home.ok(&["new", "-d", "-n", "s", "--", "bash", "-c", "read go; read -p 'Name? ' x; echo \"<$x>\"; exec cat"]);
+    let mut watcher = home.connect().unwrap();
+    let mut after = Some(watcher.call::<op::Watch>(&WatchParams::default()).unwrap().to);
+    let (terminal, mut client) = Terminal::attached(&home, "s", "80x24");
+    terminal.types("\r");
+    let notified = |title: &str, kind: &MarkKind| match kind {
+        MarkKind::Notification { title: told, body } => told == title && body.contains("s waits for input: \"Name?\""),
+        _ => false,
+    };
+    terminal.wait_for("both kinds of notification and a bell", |seen| {
+        ["", "holdfast"].iter().all(|title| seen.marks.iter().any(|kind| notified(title, kind)))
+            && seen.marks.contains(&MarkKind::Bell)
+    });
+    terminal.types("ann\r");
+    terminal.wait_text("<ann>");
+    terminal.types("still here\r");
+    terminal.wait_text("still here");
+    terminal.types(DETACH);
+    assert_eq!(client.wait(), 0);
+    let mut events: Vec<Event> = Vec::new();
+    until("its coming and going to be told", || {
+        let params = WatchParams { session: Some("s".into()), after, wait_ms: 1_000 };
+        let answer = watcher.call::<op::Watch>(&params).unwrap();
+        after = Some(answer.to);
+        events.extend(answer.events);
+        let by = |handle: &holdfast_types::Handle| handle.to_string() == TESTER;
+        let came = events.iter().position(|e| matches!(&e.what, What::Attached { by: who, .. } if by(who)))?;
+        let went = events.iter().position(|e| matches!(&e.what, What::Detached { by: Some(who), .. } if by(who)))?;
+        (came < went).then_some(())
+    });
+}

@@ -1,0 +1,93 @@
+//! `send --secret`: to who does not show it, and into no file.
+
+use crate::home::{Home, until};
+use std::path::Path;
+
+const SECRET: &str = "correct-horse-battery";
+
+/// Files below a directory in which the secret stands.
+fn files_with_secret(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files_with_secret(&path));
+        } else if kind.is_file() {
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            if bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes()) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+fn send_secret(home: &Home, more: &[&str]) -> crate::home::Ran {
+    home.run_with_input(
+        &[&["--json", "send", "work", "--secret", "--stdin"], more].concat(),
+        format!("{SECRET}\n").as_bytes(),
+    )
+}
+
+#[test]
+fn a_secret_goes_to_who_does_not_show_it_and_stays_nowhere() {
+    let home = Home::new();
+    home.ok(&[
+        "new",
+        "-d",
+        "-n",
+        "work",
+        "--",
+        "bash",
+        "-c",
+        "read -sp 'Password: ' x; echo; echo got ${#x}; sleep 1000",
+    ]);
+    home.ok(&["wait", "work", "--for", "waiting", "--timeout", "20"]);
+    let sent = send_secret(&home, &[]);
+    assert_eq!(sent.status, 0, "{sent}");
+    home.until_screen_shows("work", &format!("got {}", SECRET.len()));
+    let journal = home.ok(&["journal", "work", "--json"]);
+    assert!(journal.contains(&format!("\"len\":{}", SECRET.len() + 1)), "{journal}");
+    assert!(!journal.contains(SECRET) && !home.ok(&["logs", "work"]).contains(SECRET));
+    home.ok(&["end", "work", "--grace", "0"]);
+    home.ok(&["host", "stop"]);
+    assert_eq!(files_with_secret(home.path()), [""; 0]);
+}
+
+#[test]
+fn a_secret_is_refused_while_the_terminal_shows_what_is_typed() {
+    let home = Home::new();
+    home.session("work", "read x; echo \"<$x>\"; sleep 1000");
+    home.ok(&["wait", "work", "--for", "waiting", "--timeout", "20"]);
+    let refused = send_secret(&home, &[]);
+    assert_eq!(refused.status, 1);
+    assert!(refused.err.contains("\"code\":\"echo_on\""), "{refused}");
+    assert_eq!(files_with_secret(home.path()), [""; 0]);
+    // Nothing was taken by it either.
+    assert!(home.json(&["turn", "work"])["holder"].is_null());
+    assert_eq!(send_secret(&home, &["--force"]).status, 0);
+    home.until_screen_shows("work", &format!("<{SECRET}>"));
+    assert!(!home.ok(&["journal", "work", "--json"]).contains(SECRET), "the journal keeps its length, forced or not");
+}
+
+#[test]
+fn a_line_editor_is_no_password_prompt() {
+    let home = Home::new();
+    home.ok(&["new", "-d", "-n", "work", "--", "bash", "--norc", "--noprofile"]);
+    home.ok(&["wait", "work", "--for", "idle", "--timeout", "20"]);
+    let refused = send_secret(&home, &[]);
+    assert!(refused.err.contains("echo_on"), "{refused}");
+    until("nothing on the screen", || !home.ok(&["screen", "work"]).contains(SECRET));
+}
+
+#[test]
+fn a_secret_has_a_bound_and_no_text_beside_it() {
+    let home = Home::new();
+    home.session("work", "stty -echo; read x; sleep 1000");
+    let long = home.run_with_input(&["send", "work", "--secret", "--stdin"], &[b'x'; 5000]);
+    assert!(long.err.contains("at most 4095 bytes"), "{long}");
+    for wrong in [&["send", "work", "--secret", "text"][..], &["send", "work", "--force", "text"]] {
+        assert_eq!(home.run(wrong).status, 2, "{wrong:?}");
+    }
+}

@@ -1,0 +1,143 @@
+# What tells Holdfast about this bash: marks in its output, and after each command its names and values in a file.
+#
+# Sourced after the user's own files, with the session's directory as $1. No DEBUG trap and no fork: PS0 is expanded in this
+# very shell before a command runs, an element far behind the user's own PROMPT_COMMAND after it. bash itself puts $?,
+# PIPESTATUS and $_ back after each such element. What is kept here is kept in arrays: `set -a` cannot export those.
+
+__holdfast_status="return $?"
+# What follows means what it says, whatever aliases the user has.
+if \shopt -q expand_aliases; then
+    \shopt -u expand_aliases
+    __holdfast_status="shopt -s expand_aliases; $__holdfast_status"
+fi
+if [[ $- != *i* ]] || (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404 )); then
+    eval "unset __holdfast_status; $__holdfast_status"
+fi
+
+# With `set -a` functions would be exported too.
+case $- in
+*a*)
+    set +a
+    __holdfast_status="set -a; $__holdfast_status"
+    ;;
+esac
+
+# [0] the directory, [1] commands started since the last prompt, [2] a directory and [3] its address, [4] never set,
+# from [5] on the tokens of the commands started.
+__holdfast=("$1" 0 '' '')
+# [0] which of the two state files is next, [1..3] what is put behind PS0, PS1 and PS2.
+__holdfast_own=(0
+    '${__holdfast:$((__holdfast[1]+=1,0)):0}\e]133;C;hf=${__holdfast[4+__holdfast[1]]:=$(<"$__holdfast/next")}\a'
+    '\[${__holdfast[4+__holdfast[1]]+\e]133;D;$?;hf=${__holdfast[4+__holdfast[1]]}\a}\e]133;B;hf\a\]'
+    '\[\e]133;A;hf;k=s\a\]')
+if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 502 )); then
+    # $(<file) would fork here: the token is read when the command has ended.
+    __holdfast_own[1]='${__holdfast:$((__holdfast[1]+=1,0)):0}\e]133;C;hf=${__holdfast[4+__holdfast[1]]:=}\a'
+fi
+
+__holdfast_prompt() {
+    # A DEBUG trap that functions inherit has no business in ours, and nothing here may become exported.
+    local was=$? options=$SHELLOPTS letters=$-
+    set +Ta
+    __holdfast_tell "$was" "$options" || :
+    if [[ $letters == *T* ]]; then set -T; fi
+    if [[ $letters == *a* ]]; then set -a; fi
+    return "$was"
+}
+
+__holdfast_tell() {
+    local IFS=' ' token='' literal=''
+    if ! shopt -q promptvars; then
+        # PS0 cannot count: every prompt counts as the end of something.
+        literal=1 __holdfast[1]=1
+    fi
+    if (( __holdfast[1] )); then
+        token=${__holdfast[4 + __holdfast[1]]-}
+        if [[ ! $token ]]; then read -r token <"$__holdfast/next"; fi
+        printf '\e]133;D;%d;hf=%s\a' "$1" "$token" >/dev/tty
+        if [[ $token ]]; then : >|"$__holdfast/next"; fi
+        __holdfast=("$__holdfast" 0 "${__holdfast[2]}" "${__holdfast[3]}")
+        __holdfast_dump "$2" >|"$__holdfast/state.${__holdfast_own[0]}"
+        token=${__holdfast_own[0]}
+        __holdfast_own[0]=$((1 - token))
+    fi
+    if [[ $PWD != "${__holdfast[2]}" ]]; then __holdfast_address; fi
+    printf '\e]7;file://%s\a\e]133;A;hf;last=%d;state=%s\a' "$HOSTNAME${__holdfast[3]}" "$1" "$token" >/dev/tty
+    __holdfast_dress
+}
+
+# Puts our marks behind the prompts, whatever the user's rc or PROMPT_COMMAND made of them meanwhile.
+__holdfast_dress() {
+    local before=${PS0-} prompt=${PS1-} more=${PS2-}
+    before=${before//"${__holdfast_own[1]}"/}
+    prompt=${prompt//"${__holdfast_own[2]}"/}
+    if [[ ! $literal ]]; then before+=${__holdfast_own[1]}; fi
+    if [[ $literal || ${PS1@a} == *x* ]]; then
+        # Children would inherit it and know nothing of our variables.
+        printf '\e]133;B;hf\a' >/dev/tty
+    else
+        prompt+=${__holdfast_own[2]}
+    fi
+    if [[ ${PS0-} != "$before" ]]; then PS0=$before; fi
+    if [[ ${PS1-} != "$prompt" ]]; then PS1=$prompt; fi
+    if [[ ${PS2@a} != *x* && $more != *"${__holdfast_own[3]}" ]]; then
+        PS2=${more//"${__holdfast_own[3]}"/}${__holdfast_own[3]}
+    fi
+}
+
+# The working directory as the path of a URL.
+__holdfast_address() {
+    __holdfast[2]=$PWD __holdfast[3]=$PWD
+    if [[ $PWD == *[!A-Za-z0-9/._~-]* ]]; then
+        local LC_ALL=C at byte out=''
+        for (( at = 0; at < ${#PWD}; at++ )); do
+            byte=${PWD:at:1}
+            if [[ $byte == [!A-Za-z0-9/._~-] ]]; then printf -v byte '%%%02X' "'$byte"; fi
+            # A byte above 127 may come out as a negative number.
+            out+=${byte/FFFFFFFFFFFFFF/}
+        done
+        __holdfast[3]=$out
+    fi
+}
+
+# Values are written, not hashed: bash could not do it cheaply. The files were made for the user alone by the host, which
+# keeps only hashes.
+__holdfast_dump() {
+    printf 'holdfast 1 bash\n%s\n%s\n%d' "$1" "$BASHOPTS" "${#BASH_ALIASES[@]}"
+    if (( ${#BASH_ALIASES[@]} )); then printf '\0%s' "${!BASH_ALIASES[@]}" "${BASH_ALIASES[@]}"; fi
+    printf '\0\n'
+    declare -xp
+    printf '\1\n'
+    declare -F
+    printf '\1\n'
+    declare -f
+    printf '\1end\n'
+}
+
+# First line of a command that came in a file: shows it where the line that reads it stands, and remembers it in its place.
+__holdfast_entered() {
+    local was=$? text=$(<"$__holdfast/run") lines
+    text=${text#*$'\n'}
+    mapfile -t -n 21 lines <<<"$text"
+    if [[ -o history ]]; then
+        if [[ $(HISTTIMEFORMAT='' history 1) == *'. "$__holdfast/run"' ]]; then history -d -1; fi
+        history -s -- "$text"
+    fi
+    {
+        if [[ $1 ]]; then printf '\e[A\e[%dG\e[J' "$1"; fi
+        printf '%s\n' "${lines[@]:0:20}"
+        if (( ${#lines[@]} > 20 )); then printf '…\n'; fi
+        printf '\e]133;C;hf=%s\a' "${__holdfast[4 + __holdfast[1]]-}"
+    } >/dev/tty
+    return "$was"
+}
+
+if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501 )); then
+    # Far behind: `PROMPT_COMMAND=…` replaces element 0 and leaves ours alone.
+    PROMPT_COMMAND[10000]='{ __holdfast_prompt || :; } 2>/dev/null'
+else
+    PROMPT_COMMAND='{ __holdfast_prompt; } 2>/dev/null'${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND}
+fi
+# The first state is what everything later is compared with.
+__holdfast_dump "$SHELLOPTS" >|"$__holdfast/state.1"
+eval "unset __holdfast_status; $__holdfast_status"

@@ -1,0 +1,105 @@
+# What tells Holdfast about this fish: marks in its output, and after each command its names and values in a file.
+#
+# Sourced after the user's configuration, with the session's directory as $argv[1]. Event handlers alone: no function of the
+# user's is wrapped, none is called (`builtin`), and fish keeps $status and $pipestatus across handlers.
+
+set -g __holdfast $argv[1]
+set -g __holdfast_token
+set -g __holdfast_file 0
+set -g __holdfast_state
+set -g __holdfast_known
+set -g __holdfast_names
+set -g __holdfast_mine
+
+function __holdfast_begin --on-event fish_preexec
+    set -g __holdfast_token
+    builtin read -g __holdfast_token <$__holdfast/next
+    if builtin test -n "$__holdfast_token"
+        builtin echo -n >$__holdfast/next
+    end
+    builtin printf '\e]133;C;hf=%s\a' "$__holdfast_token"
+end
+
+function __holdfast_end --on-event fish_postexec
+    builtin printf '\e]133;D;%d;hf=%s\a' $status "$__holdfast_token"
+    set -g __holdfast_token
+    __holdfast_dump >$__holdfast/state.$__holdfast_file
+    set -g __holdfast_state $__holdfast_file
+    if builtin test $__holdfast_file = 0
+        set -g __holdfast_file 1
+    else
+        set -g __holdfast_file 0
+    end
+end
+
+# Handlers are called in the order they were made: ours comes last, when those of fish itself are there, which switch the
+# terminal to bracketed paste.
+function __holdfast_first --on-event fish_prompt
+    builtin functions -e __holdfast_first
+    function __holdfast_later --on-event fish_prompt
+        __holdfast_prompt
+    end
+    __holdfast_prompt
+end
+
+function __holdfast_prompt
+    builtin printf '\e]7;file://%s%s\a\e]133;A;hf;last=%d;state=%s\a\e]133;B;hf\a' \
+        $hostname (builtin string escape --style=url -- $PWD) $status "$__holdfast_state"
+    set -g __holdfast_state
+end
+
+# fish leaves a line it cannot parse where it is. One of ours is taken away: nobody is there to correct it.
+function __holdfast_error --on-event fish_posterror
+    set -l was $status
+    set -l token
+    builtin read token <$__holdfast/next
+    if builtin test -n "$token"
+        builtin commandline -f cancel-commandline
+    end
+    builtin printf '\e]133;A;hf;last=%d;state=\a\e]133;B;hf\a' $was
+end
+
+# Values are written, not hashed: the files were made for the user alone by the host, which keeps only hashes.
+function __holdfast_dump
+    builtin echo 'holdfast 1 fish'
+    set -xL
+    builtin printf '\1\n'
+    abbr --show
+    builtin printf '\1\n'
+    # Those fish brings along are many, and nobody's: once seen they are passed over.
+    set -l names (builtin functions -n)
+    if builtin test "$names" != "$__holdfast_names"
+        set -g __holdfast_names $names
+        set -g __holdfast_mine
+        for name in $names
+            builtin contains -- $name $__holdfast_known
+            and continue
+            if builtin string match -q -- "$__fish_data_dir/*" (builtin functions --details -- $name)
+                set -ga __holdfast_known $name
+            else
+                set -ga __holdfast_mine $name
+            end
+        end
+    end
+    if builtin test -n "$__holdfast_mine"
+        builtin functions $__holdfast_mine
+    end
+    builtin printf '\1end\n'
+end
+
+# First line of a command that came in a file: shows it where the line that reads it stands.
+function __holdfast_entered
+    set -l was $status
+    set -l lines (builtin string replace --all --regex '[[:cntrl:]]' '?' <$__holdfast/run)[2..-1]
+    if builtin test -n "$argv[1]"
+        builtin printf '\e[A\e[%dG\e[J' $argv[1]
+    end
+    builtin printf '%s\n' $lines[1..20]
+    if builtin test (builtin count $lines) -gt 20
+        builtin echo …
+    end
+    builtin printf '\e]133;C;hf=%s\a' "$__holdfast_token"
+    return $was
+end
+
+__holdfast_dump >$__holdfast/state.1

@@ -1,0 +1,113 @@
+# What tells Holdfast about this zsh: marks in its output, and after each command its names and values in a file.
+#
+# Sourced from .zshenv with the session's directory as $1; it takes effect before the first prompt, when zsh has read the
+# user's own files, each from its own place. Redirected functions keep `set -x` off the screen.
+
+typeset -g +x __holdfast=$1 __holdfast_token= __holdfast_pwd= __holdfast_address=
+typeset -gi +x __holdfast_open=1 __holdfast_file=0
+
+__holdfast_start() {
+    __holdfast_prompt
+    __holdfast_hook
+    unfunction __holdfast_start __holdfast_hook
+} 2>/dev/null
+
+__holdfast_hook() {
+    emulate -L zsh
+    precmd_functions=(__holdfast_end "${(@)precmd_functions:#__holdfast_*}" __holdfast_prompt)
+    preexec_functions=("${(@)preexec_functions:#__holdfast_*}" __holdfast_begin)
+    zshaddhistory_functions=("${(@)zshaddhistory_functions:#__holdfast_*}" __holdfast_remember)
+}
+
+__holdfast_begin() {
+    emulate -L zsh
+    __holdfast_token=
+    IFS= read -r __holdfast_token <$__holdfast/next
+    if [[ -n $__holdfast_token ]]; then : >|$__holdfast/next; fi
+    __holdfast_open=1
+    # While a command runs, the prompts are the user's own.
+    PS1=${PS1%$'%{\e]133;B;hf\a%}'} PS2=${PS2%$'%{\e]133;A;hf;k=s\a%}'}
+    print -n "\e]133;C;hf=$__holdfast_token\a" >/dev/tty
+} 2>/dev/null
+
+__holdfast_end() {
+    local was=$?
+    emulate -L zsh
+    if (( __holdfast_open )); then
+        print -n "\e]133;D;$was;hf=$__holdfast_token\a" >/dev/tty
+        __holdfast_token=
+    fi
+    return was
+} 2>/dev/null
+
+__holdfast_prompt() {
+    local was=$? state=
+    # Its options as they are, before ours.
+    if [ "$__holdfast_open" = 1 ]; then { print 'holdfast 1 zsh'; set -o; } >|"$__holdfast/state.$__holdfast_file"; fi
+    emulate -L zsh
+    if (( __holdfast_open )); then
+        __holdfast_open=0
+        state=$__holdfast_file
+        __holdfast_dump >>$__holdfast/state.$state
+        (( __holdfast_file = 1 - __holdfast_file ))
+    fi
+    if [[ $PWD != $__holdfast_pwd ]]; then __holdfast_locate; fi
+    print -rn -- $'\e]7;file://'$HOST$__holdfast_address$'\a\e]133;A;hf;last='$was';state='$state$'\a' >/dev/tty
+    if [[ -o promptpercent && ${(t)PS1} != *export* ]]; then
+        PS1=${PS1%$'%{\e]133;B;hf\a%}'}$'%{\e]133;B;hf\a%}'
+        PS2=${PS2%$'%{\e]133;A;hf;k=s\a%}'}$'%{\e]133;A;hf;k=s\a%}'
+    else
+        print -n '\e]133;B;hf\a' >/dev/tty
+    fi
+    return was
+} 2>/dev/null
+
+# The working directory as the path of a URL.
+__holdfast_locate() {
+    __holdfast_pwd=$PWD __holdfast_address=$PWD
+    if [[ $PWD == *[^A-Za-z0-9/._~-]* ]]; then
+        setopt no_multibyte
+        local byte out=
+        for byte in ${(s::)PWD}; do
+            if [[ $byte == [^A-Za-z0-9/._~-] ]]; then out+=%${(l:2::0:)$(( [##16] #byte ))}; else out+=$byte; fi
+        done
+        __holdfast_address=$out
+    fi
+}
+
+# Values are written, not hashed: the files were made for the user alone by the host, which keeps only hashes.
+__holdfast_dump() {
+    local name
+    local -a exported=("${(@k)parameters[(R)*export*]}") pairs=()
+    for name in "${exported[@]}"; do pairs+=("$name" "${(P)name}"); done
+    print -rN -- '' env "$#exported" "${pairs[@]}" \
+        alias "$#aliases" "${(@kv)aliases}" galias "$#galiases" "${(@kv)galiases}" salias "$#saliases" "${(@kv)saliases}" \
+        function "$#functions" "${(@kv)functions}" end
+}
+
+# First line of a command that came in a file: shows it where the line that reads it stands.
+__holdfast_entered() {
+    local was=$?
+    emulate -L zsh
+    local text=$(<$__holdfast/run)
+    local -a lines=("${(@f)${text#*$'\n'}}")
+    {
+        if [[ -n $1 ]]; then print -n "\e[A\e[$1G\e[J"; fi
+        print -rl -- "${(@)lines[1,20]}"
+        if (( $#lines > 20 )); then print …; fi
+        print -n "\e]133;C;hf=$__holdfast_token\a"
+    } >/dev/tty
+    return was
+} 2>/dev/null
+
+# Such a command is remembered in place of the line that reads it.
+__holdfast_remember() {
+    emulate -L zsh
+    if [[ $1 != ' . "$__holdfast/run"'* ]]; then return 0; fi
+    local text=$(<$__holdfast/run)
+    print -rs -- "${text#*$'\n'}"
+    return 1
+} 2>/dev/null
+
+# Before the first prompt, behind every precmd function, whatever the user's files make of those.
+zmodload zsh/sched zsh/parameter 2>/dev/null && sched +0 __holdfast_start || precmd_functions+=(__holdfast_start)

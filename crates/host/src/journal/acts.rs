@@ -1,0 +1,142 @@
+//! The acts of a journal that can start a process, read from its files: off the host's thread, since there may be many.
+
+use super::FILE_BYTES_MAX;
+use holdfast_authority::journal::{Entry, entry};
+use holdfast_authority::{Act, Ask, Change, Outcome};
+use holdfast_types::TimeMs;
+use holdfast_types::graph::{RECORD_LAG_MS, WritingAct};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// What wrote since a moment, and what started the session, in the journal's order. Files are the oldest first; what is
+/// older than needed is left out. Records that cannot be read are an act of nobody: whatever was done then is not known.
+pub fn writing_acts(files: &[PathBuf], since_ms: TimeMs) -> Vec<WritingAct> {
+    let Some((first, later)) = files.split_first() else { return Vec::new() };
+    let mut entries: VecDeque<Entry> = VecDeque::new();
+    let mut is_reached = false;
+    for file in later.iter().rev() {
+        for entry in read(file).into_iter().rev() {
+            is_reached |= entry.record.time_ms <= since_ms && can_start(&entry);
+            entries.push_front(entry);
+        }
+        if is_reached {
+            break;
+        }
+    }
+    let oldest = read(first);
+    if !is_reached {
+        oldest.into_iter().rev().for_each(|entry| entries.push_front(entry));
+        return acts(&entries);
+    }
+    // It has the session's start, if it is still the first there was.
+    let start = acts(&oldest.into_iter().filter(|entry| entry.record.act == Act::Started).collect());
+    start.into_iter().chain(acts(&entries)).collect()
+}
+
+fn read(file: &Path) -> Vec<Entry> {
+    // As the journal itself: a longer file is none of ours.
+    let is_ours = std::fs::metadata(file).is_ok_and(|metadata| metadata.len() <= FILE_BYTES_MAX);
+    let bytes = is_ours.then(|| std::fs::read(file).ok()).flatten().unwrap_or_default();
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map_while(|line| entry(line).ok()).collect()
+}
+
+fn can_start(entry: &Entry) -> bool {
+    match &entry.record.act {
+        Act::Started | Act::Typed(_) | Act::Asked(Ask::Run { .. }) => entry.record.outcome == Outcome::Done,
+        _ => false,
+    }
+}
+
+fn acts(entries: &VecDeque<Entry>) -> Vec<WritingAct> {
+    let mut before: Option<(u64, TimeMs)> = None;
+    let mut acts = Vec::new();
+    for entry in entries {
+        let (seq, at_ms) = (entry.seq, entry.record.time_ms);
+        if let Some((last, from_ms)) = before.filter(|(last, _)| last + 1 < seq) {
+            acts.push(WritingAct { seq: last + 1, actor: None, from_ms, at_ms: from_ms, is_start: false });
+        }
+        if can_start(entry) {
+            // Keys the keeper took by itself were typed after whatever was recorded before them.
+            let is_late = entry.record.changes.iter().any(|change| matches!(change, Change::Logged(_)));
+            let earliest = before.map_or(0, |(_, time_ms)| time_ms).max(at_ms.saturating_sub(RECORD_LAG_MS));
+            let from_ms = if is_late { earliest } else { at_ms };
+            let is_start = entry.record.act == Act::Started;
+            acts.push(WritingAct { seq, actor: entry.record.by.actor().cloned(), from_ms, at_ms, is_start });
+        }
+        before = Some((seq, at_ms));
+    }
+    acts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_authority::journal::Chain;
+    use holdfast_authority::{Burst, By, Record};
+    use holdfast_types::{Actor, ActorId, Fence};
+
+    fn typed() -> Act {
+        Act::Typed(Burst { from: 0, to: 0, len: 1, keys: None })
+    }
+
+    /// A journal of three files: ann starts and types, bot types through the host, ann types at her terminal.
+    fn files(dir: &Path) -> Vec<PathBuf> {
+        let ann = By::Actor(Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() });
+        let bot = By::Actor(Actor { id: ActorId([2; 32]), handle: "agent:bot".parse().unwrap() });
+        let record = |time_ms, by: &By, act, changes| Record {
+            time_ms,
+            at: 0,
+            by: by.clone(),
+            act,
+            fence: Fence(1),
+            incarnation: 1,
+            outcome: Outcome::Done,
+            changes,
+            proof: None,
+        };
+        let segments = [
+            vec![record(1_000, &ann, Act::Started, vec![]), record(2_000, &ann, typed(), vec![])],
+            vec![record(5_000, &bot, Act::Linked, vec![]), record(6_000, &bot, typed(), vec![])],
+            vec![
+                record(8_900, &ann, Act::Asked(Ask::Take), vec![]),
+                record(9_000, &ann, typed(), vec![Change::Logged(8)]),
+            ],
+        ];
+        let mut chain = Chain::default();
+        let write = |(number, records): (usize, &Vec<Record>)| {
+            let path = dir.join(format!("journal.{number}"));
+            let lines: Vec<u8> = records.iter().flat_map(|record| chain.append(record)).collect();
+            std::fs::write(&path, lines).unwrap();
+            path
+        };
+        segments.iter().enumerate().map(write).collect()
+    }
+
+    #[test]
+    fn acts_are_read_as_far_back_as_needed_and_the_start_always() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = files(dir.path());
+        let told = |since_ms| -> Vec<(u64, u64)> {
+            writing_acts(&files, since_ms).iter().map(|act| (act.seq, act.from_ms)).collect()
+        };
+        let (start, late) = ((1, 1_000), (6, 8_900));
+        assert_eq!(told(0), [start, (2, 2_000), (4, 6_000), late]);
+        assert_eq!(told(5_500), [start, (2, 2_000), (4, 6_000), late], "nobody wrote between 5,000 and 5,500");
+        assert_eq!(told(7_000), [start, (4, 6_000), late]);
+        assert_eq!(told(u64::MAX), [start, late]);
+        assert_eq!(writing_acts(&files, 0).len(), 4, "and no gap is seen where there is none");
+        assert!(writing_acts(&files, 0)[0].is_start);
+    }
+
+    #[test]
+    fn what_cannot_be_read_was_nobodys_and_is_not_the_one_befores() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = files(dir.path());
+        std::fs::write(&files[1], b"{}\n").unwrap();
+        let told: Vec<(u64, bool)> = writing_acts(&files, 0).iter().map(|act| (act.seq, act.actor.is_some())).collect();
+        assert_eq!(told, [(1, true), (2, true), (3, false), (6, true)]);
+        std::fs::remove_file(&files[0]).unwrap();
+        assert_eq!(writing_acts(&files, 0).len(), 1);
+        assert_eq!(writing_acts(&[], 0), []);
+    }
+}

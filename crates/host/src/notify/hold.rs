@@ -1,0 +1,154 @@
+//! What is told when: a wait that passes by itself is not told, and the same one not twice.
+//!
+//! Pure: the caller says what happened and what time it is, in milliseconds of any clock that does not go back.
+
+use super::On;
+use holdfast_types::SessionId;
+use holdfast_wire::attention::{Event, Now, What};
+use std::collections::BTreeMap;
+
+/// A state must hold this long before it is told: what is answered at once needs no help.
+const HOLD_MS: u64 = 1_000;
+/// The same of the same session is told at most this often, unless the prompt is another one.
+const AGAIN_MS: u64 = 10_000;
+
+/// Something to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    /// What it is.
+    pub on: On,
+    /// The event.
+    pub event: Event,
+}
+
+/// What waits to be told, and what was.
+#[derive(Debug, Default)]
+pub struct Hold {
+    pending: BTreeMap<(SessionId, On), (u64, Event)>,
+    told: BTreeMap<(SessionId, On), (u64, String)>,
+}
+
+impl Hold {
+    /// Something happened.
+    pub fn happened(&mut self, event: &Event, now_ms: u64) {
+        let id = event.session;
+        match &event.what {
+            What::State { now: Now::Waiting { .. }, .. } => self.hold(On::Waiting, event, now_ms + HOLD_MS),
+            What::State { .. } => {
+                self.pending.remove(&(id, On::Waiting));
+            }
+            What::Exit { .. } => {
+                // What an ended session wanted is over.
+                self.pending.retain(|(session, _), _| *session != id);
+                self.hold(On::Exit, event, now_ms);
+            }
+            What::TurnRequested { .. } => self.hold(On::TurnRequested, event, now_ms + HOLD_MS),
+            What::Turn { .. } => {
+                self.pending.remove(&(id, On::TurnRequested));
+            }
+            What::Started { .. } | What::Attached { .. } | What::Detached { .. } => {}
+        }
+    }
+
+    fn hold(&mut self, on: On, event: &Event, at_ms: u64) {
+        self.pending.insert((event.session, on), (at_ms, event.clone()));
+    }
+
+    /// What is to be told now.
+    pub fn due(&mut self, now_ms: u64) -> Vec<Due> {
+        self.told.retain(|_, (at_ms, _)| now_ms < *at_ms + AGAIN_MS);
+        let mut due = Vec::new();
+        self.pending.retain(|key, (at_ms, event)| {
+            if *at_ms > now_ms {
+                return true;
+            }
+            let prompt = subject(&event.what);
+            let told = self.told.get(key).is_some_and(|(_, before)| *before == prompt);
+            if !told {
+                self.told.insert(*key, (now_ms, prompt));
+                due.push(Due { on: key.1, event: event.clone() });
+            }
+            false
+        });
+        due.sort_by_key(|due| due.event.seq);
+        due
+    }
+
+    /// When to look again.
+    pub fn next_ms(&self) -> Option<u64> {
+        self.pending.values().map(|(at_ms, _)| *at_ms).min()
+    }
+}
+
+/// What makes one notification another than the last of its kind.
+fn subject(what: &What) -> String {
+    match what {
+        What::State { now: Now::Waiting { prompt, .. }, .. } => prompt.clone(),
+        What::TurnRequested { by } => by.to_string(),
+        What::State { .. } | What::Exit { .. } | What::Turn { .. } => String::new(),
+        What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_types::Exit;
+    use holdfast_types::doing::Kind;
+
+    fn waits(prompt: &str) -> What {
+        What::State { now: Now::Waiting { kind: Kind::Line, prompt: prompt.into() }, pid: None, since_ms: 0 }
+    }
+
+    fn runs() -> What {
+        What::State { now: Now::Running, pid: None, since_ms: 0 }
+    }
+
+    /// Plays what happened at which time; gives what was told, and when.
+    fn play(script: &[(u64, What)]) -> Vec<(u64, String)> {
+        let mut hold = Hold::default();
+        let mut told = Vec::new();
+        let mut events = script.iter().enumerate().peekable();
+        for now_ms in 0..30_000 {
+            while let Some((seq, (_, what))) = events.next_if(|(_, (at, _))| *at == now_ms) {
+                let name = "work".parse().unwrap();
+                let session = SessionId::from_random_bits(1);
+                hold.happened(&Event { seq: seq as u64, at_ms: 0, session, name, what: what.clone() }, now_ms);
+            }
+            let due = hold.due(now_ms);
+            told.extend(due.into_iter().map(|due| (now_ms, format!("{} {}", due.on.word(), subject(&due.event.what)))));
+        }
+        told
+    }
+
+    fn told(at: u64, text: &str) -> (u64, String) {
+        (at, text.into())
+    }
+
+    #[test]
+    fn a_wait_is_told_when_it_has_held_and_not_when_it_passed() {
+        assert_eq!(play(&[(0, waits("a"))]), [told(1_000, "waiting a")]);
+        assert_eq!(play(&[(0, waits("a")), (900, runs())]), []);
+    }
+
+    #[test]
+    fn the_same_is_told_again_after_a_while_and_another_prompt_at_once() {
+        let again = [(0, waits("a")), (2_000, runs()), (3_000, waits("a")), (13_000, runs()), (14_000, waits("a"))];
+        assert_eq!(play(&again), [told(1_000, "waiting a"), told(15_000, "waiting a")]);
+        let other = [(0, waits("a")), (2_000, waits("b"))];
+        assert_eq!(play(&other), [told(1_000, "waiting a"), told(3_000, "waiting b")]);
+    }
+
+    #[test]
+    fn an_end_is_told_at_once_and_settles_the_rest() {
+        assert_eq!(play(&[(0, waits("a")), (500, What::Exit { exit: Exit::Code(0) })]), [told(500, "exit ")]);
+    }
+
+    #[test]
+    fn a_request_that_is_granted_at_once_is_not_told() {
+        let by: holdfast_types::Handle = "agent:bot".parse().unwrap();
+        let asked = (0, What::TurnRequested { by: by.clone() });
+        assert_eq!(play(&[asked.clone(), (10, What::Turn { holder: Some(by) })]), []);
+        assert_eq!(play(&[asked]), [told(1_000, "turn_requested agent:bot")]);
+    }
+}

@@ -1,0 +1,60 @@
+//! What is told: for people a sentence that says how to answer, for programs the event.
+
+use super::On;
+use super::hold::Due;
+use holdfast_types::doing::Kind;
+use holdfast_wire::attention::{Now, What};
+use serde_json::{Value, json};
+
+/// A notification, ready to go.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// Which kind.
+    pub on: On,
+    /// For people.
+    pub text: String,
+    /// The session's id and name.
+    pub session: String,
+    pub name: String,
+    /// What the screen asks; empty where it asks nothing.
+    pub prompt: String,
+    /// For programs.
+    pub json: Value,
+}
+
+impl Told {
+    /// Of what is due.
+    pub fn of(due: &Due) -> Told {
+        let event = &due.event;
+        let name = event.name.as_str();
+        let (text, prompt, answer) = match &event.what {
+            What::State { now: Now::Waiting { kind, prompt }, .. } => {
+                let asks = if prompt.is_empty() { "input".into() } else { format!("\"{prompt}\"") };
+                let (what, answer) = match kind {
+                    Kind::Password => {
+                        (format!("waits for a password: {asks}"), format!("holdfast send {name} --secret"))
+                    }
+                    Kind::Choice => (format!("waits for a choice: {asks}"), format!("holdfast attach {name}")),
+                    Kind::Line | Kind::Repl => (format!("waits for input: {asks}"), format!("holdfast attach {name}")),
+                };
+                (what, prompt.clone(), answer)
+            }
+            What::Exit { exit } => (format!("has ended: {exit}"), String::new(), format!("holdfast screen {name}")),
+            What::TurnRequested { by } => {
+                (format!("{by} asks for the turn"), String::new(), format!("holdfast give {name} --to {by}"))
+            }
+            What::State { .. }
+            | What::Turn { .. }
+            | What::Started { .. }
+            | What::Attached { .. }
+            | What::Detached { .. } => (String::new(), String::new(), String::new()),
+        };
+        let text = match due.on {
+            On::Waiting => format!("holdfast: {name} {text} · answer: {answer}"),
+            On::Exit => format!("holdfast: {name} {text} · see: {answer}"),
+            On::TurnRequested => format!("holdfast: in {name} {text} · give it: {answer}"),
+        };
+        let json = json!({ "on": due.on.word(), "text": text, "answer": answer, "event": event });
+        Told { on: due.on, text, session: event.session.to_string(), name: name.to_owned(), prompt, json }
+    }
+}

@@ -1,0 +1,381 @@
+//! What a session's shell says of itself, and the runs in it: marks in, states out.
+//!
+//! A run's end is believed only under its token, which nobody knew before the shell printed it. While a run is on, all other
+//! marks are a program's output and mean nothing. Between runs they are only a hint: who types asks the kernel too.
+//!
+//! Marks may be told again, from any place on: what is known stays known. So nothing of this needs saving but the runs
+//! themselves; the ring tells the rest after a crash.
+//!
+//! Knows nothing of terminals, files or clocks.
+
+mod answer;
+pub mod index;
+pub mod kept;
+
+use holdfast_screen::ShellMark;
+use holdfast_types::{Actor, Exit, Offset, TimeMs};
+use holdfast_wire::runs::{RunEnd, RunId, RunState};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Runs remembered per session: a day of an agent that runs something each five minutes.
+pub const RUNS_MAX: usize = 256;
+/// Bytes of a command that are kept to be shown.
+pub const COMMAND_SHOWN_BYTES_MAX: usize = 4096;
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Its beginning, where it is long.
+    pub command: String,
+    pub actor: Actor,
+    /// What the shell says its end under; empty where it does not tell.
+    pub token: String,
+    pub state: RunState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<RunEnd>,
+    pub started_ms: TimeMs,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<TimeMs>,
+    /// Where the output stood before it was typed.
+    pub typed_at: Offset,
+    pub from: Offset,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Offset>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd_before: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd_after: Option<String>,
+    /// The shell reads it from a file, and tells its start twice.
+    #[serde(default)]
+    pub by_file: bool,
+    /// It is the session's own command.
+    #[serde(default)]
+    pub own: bool,
+    /// Somebody interrupted it.
+    #[serde(default)]
+    pub cancelled: bool,
+}
+
+impl Run {
+    fn over(&mut self, end: RunEnd, exit_code: Option<i32>, to: Offset, now: TimeMs) {
+        self.state = if self.cancelled { RunState::Cancelled } else { RunState::Ended };
+        self.end = Some(end);
+        self.exit_code = exit_code;
+        self.to = Some(to.max(self.from));
+        self.ended_ms = Some(now);
+    }
+}
+
+/// What the shell does, as its marks say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Place {
+    /// It said nothing yet.
+    #[default]
+    Unknown,
+    /// A prompt is being printed.
+    Prompting,
+    /// It reads a command.
+    Prompt {
+        /// Where the prompt ended.
+        at: Offset,
+    },
+    /// It wants the rest of a command.
+    More,
+    /// A command runs.
+    Busy,
+}
+
+/// Something typed that was no run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Typed {
+    at: Offset,
+    ends_line: bool,
+}
+
+/// The runs of a session, and what its shell does.
+#[derive(Debug, Default)]
+pub struct Tracker {
+    place: Place,
+    cwd: Option<String>,
+    /// Where the last command started.
+    command_at: Option<Offset>,
+    typed: Option<Typed>,
+    runs: VecDeque<Run>,
+    current: Option<RunId>,
+    /// Ended; its directory is told with the next prompt.
+    unsettled: Option<RunId>,
+    unsaved: Vec<RunId>,
+    /// Something was told while somebody waits for it.
+    news: bool,
+    /// The shell wants more of what was typed, and nobody will type it.
+    incomplete: bool,
+    /// How many wait for a prompt.
+    expected: u32,
+    /// Which of the shell's two state files it has written.
+    written: [bool; 2],
+}
+
+impl Tracker {
+    /// With the runs an earlier host left.
+    pub fn resume(runs: Vec<Run>) -> Tracker {
+        let current = runs.iter().rev().find(|run| !run.state.is_over()).map(|run| run.id);
+        Tracker { runs: runs.into(), current, ..Tracker::default() }
+    }
+
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    pub fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref()
+    }
+
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter()
+    }
+
+    pub fn get(&self, id: RunId) -> Option<&Run> {
+        self.runs.iter().find(|run| run.id == id)
+    }
+
+    /// The run that is on.
+    pub fn current(&self) -> Option<&Run> {
+        self.current.and_then(|id| self.get(id))
+    }
+
+    /// Its directory is not known yet, and will be in a moment.
+    pub fn is_unsettled(&self, id: RunId) -> bool {
+        self.unsettled == Some(id)
+    }
+
+    /// Whether output must be looked at as it comes.
+    pub fn is_followed(&self) -> bool {
+        self.expected > 0 || self.unsettled.is_some() || self.current().is_some_and(|run| !run.own)
+    }
+
+    /// Runs that changed since the last call, as they are now.
+    pub fn take_unsaved(&mut self) -> Vec<Run> {
+        let ids = std::mem::take(&mut self.unsaved);
+        ids.into_iter().filter_map(|id| self.get(id).cloned()).collect()
+    }
+
+    /// Whether something was told since the last call that somebody may wait for.
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Whether a run is to be taken back: half a command was typed.
+    pub fn take_incomplete(&mut self) -> bool {
+        std::mem::take(&mut self.incomplete)
+    }
+
+    /// Which of its state files the shell has written since the last call.
+    pub fn take_written(&mut self) -> [bool; 2] {
+        std::mem::take(&mut self.written)
+    }
+
+    /// So many more wait for a prompt.
+    pub fn expect(&mut self, by: i32) {
+        self.expected = self.expected.saturating_add_signed(by);
+    }
+
+    /// A run begins; it has not been typed yet.
+    pub fn begin(&mut self, run: Run) {
+        if self.runs.len() >= RUNS_MAX {
+            self.runs.pop_front();
+        }
+        self.unsettled = None;
+        self.current = Some(run.id);
+        self.changed(run.id);
+        self.runs.push_back(run);
+    }
+
+    /// It was not typed after all.
+    pub fn refuse(&mut self, id: RunId, now: TimeMs) {
+        self.finish(id, |run| run.over(RunEnd::NotStarted, None, run.from, now));
+    }
+
+    /// Somebody interrupts it.
+    pub fn cancel(&mut self, id: RunId) {
+        self.change(id, |run| run.cancelled = true);
+    }
+
+    /// The terminal shows that it is over.
+    pub fn inferred(&mut self, id: RunId, to: Offset, now: TimeMs) {
+        self.finish(id, |run| run.over(RunEnd::Inferred, None, to, now));
+    }
+
+    /// Nobody will know what became of it.
+    pub fn lose(&mut self, id: RunId, to: Offset, now: TimeMs) {
+        self.finish(id, |run| {
+            run.over(RunEnd::Unknown, None, to, now);
+            run.state = RunState::Lost;
+        });
+    }
+
+    /// Something other than a run was typed where the output stood at `at`.
+    pub fn typed(&mut self, at: Offset, ends_line: bool) {
+        if self.typed.is_none_or(|typed| typed.at <= at) {
+            self.typed = Some(Typed { at, ends_line });
+        }
+    }
+
+    /// The line is empty for certain: what was typed last ended one, and a command started since.
+    pub fn line_is_empty(&self) -> bool {
+        match (self.typed, self.command_at) {
+            (None, _) => true,
+            (Some(typed), Some(started)) => typed.ends_line && typed.at < started,
+            (Some(_), None) => false,
+        }
+    }
+
+    /// The shell said something.
+    pub fn told(&mut self, at: Offset, mark: ShellMark<'_>, now: TimeMs) {
+        self.news |= self.is_followed();
+        let state = self.current().map(|run| run.state);
+        match (state, mark) {
+            (Some(RunState::Running), ShellMark::CommandStart { token: Some(token) }) => self.started_again(at, token),
+            (Some(RunState::Running), ShellMark::CommandEnd { status, token: Some(token) }) => {
+                self.ended(at, status, token, now);
+            }
+            // What a program prints.
+            (Some(RunState::Running), _) => {}
+            (Some(RunState::Starting), mark) if self.current().is_some_and(|run| at > run.typed_at) => {
+                self.told_starting(at, mark, now);
+            }
+            (_, mark) => self.told_idle(at, mark),
+        }
+    }
+
+    fn told_starting(&mut self, at: Offset, mark: ShellMark<'_>, now: TimeMs) {
+        let Some(id) = self.current else { return };
+        match mark {
+            ShellMark::CommandStart { .. } => {
+                self.change(id, |run| {
+                    run.state = RunState::Running;
+                    run.from = at;
+                });
+                self.told_idle(at, mark);
+            }
+            // Where its start could not be told.
+            ShellMark::CommandEnd { status, token: Some(token) } => self.ended(at, status, token, now),
+            ShellMark::PromptStart { last, .. } => {
+                self.finish(id, |run| {
+                    run.from = run.typed_at;
+                    // What a shell says of the line before is nothing to go by.
+                    run.over(RunEnd::NotStarted, last.filter(|status| *status != 0), at, now);
+                });
+                self.told_idle(at, mark);
+            }
+            ShellMark::Continuation => {
+                self.incomplete = true;
+                self.told_idle(at, mark);
+            }
+            ShellMark::CommandEnd { .. } | ShellMark::PromptEnd | ShellMark::Cwd(_) => self.told_idle(at, mark),
+        }
+    }
+
+    fn told_idle(&mut self, at: Offset, mark: ShellMark<'_>) {
+        match mark {
+            ShellMark::PromptStart { state, .. } => {
+                if let Some(file) = state.and_then(|n| self.written.get_mut(usize::from(n))) {
+                    *file = true;
+                }
+                self.place = Place::Prompting;
+                self.unsettled = None;
+            }
+            ShellMark::PromptEnd => {
+                self.place = Place::Prompt { at };
+                self.unsettled = None;
+            }
+            ShellMark::Continuation => self.place = Place::More,
+            ShellMark::CommandStart { .. } => {
+                self.place = Place::Busy;
+                self.command_at = self.command_at.max(Some(at));
+            }
+            ShellMark::CommandEnd { .. } => self.place = Place::Prompting,
+            ShellMark::Cwd(path) => {
+                self.cwd = Some(path.to_owned());
+                if let Some(id) = self.unsettled {
+                    self.change(id, |run| run.cwd_after = Some(path.to_owned()));
+                }
+            }
+        }
+    }
+
+    /// A command that came in a file is shown first: its output begins behind that.
+    fn started_again(&mut self, at: Offset, token: &str) {
+        let Some(id) = self.current else { return };
+        if self.get(id).is_some_and(|run| run.by_file && run.token == token && run.from < at) {
+            self.change(id, |run| {
+                run.from = at;
+                run.by_file = false;
+            });
+        }
+    }
+
+    fn ended(&mut self, at: Offset, status: Option<i32>, token: &str, now: TimeMs) {
+        let Some(run) = self.current().filter(|run| run.token == token) else { return };
+        let (id, to) = (run.id, at.saturating_sub(end_mark_bytes(status, token)));
+        self.finish(id, |run| run.over(RunEnd::Exact, status, to, now));
+        self.unsettled = Some(id);
+        self.place = Place::Prompting;
+    }
+
+    /// Everything the ring still has was told; `lapped`: not everything since the run was typed.
+    pub fn caught_up(&mut self, lapped: bool, head: Offset, now: TimeMs) {
+        if let (true, Some(id), Place::Prompt { .. }) = (lapped, self.current, self.place) {
+            self.finish(id, |run| run.over(RunEnd::Unknown, None, head, now));
+        }
+    }
+
+    /// The session is over, and with it what runs there.
+    pub fn session_ended(&mut self, exit: Exit, head: Offset, now: TimeMs) {
+        let Some((id, state, own)) = self.current().map(|run| (run.id, run.state, run.own)) else { return };
+        match (exit, state) {
+            (Exit::Lost, _) => self.lose(id, head, now),
+            (Exit::Code(_) | Exit::Signal(_), RunState::Starting) if !own => {
+                self.finish(id, |run| run.over(RunEnd::Unknown, None, head, now));
+            }
+            (Exit::Code(_) | Exit::Signal(_), _) => {
+                let status = i32::from(exit.as_status());
+                self.finish(id, |run| run.over(RunEnd::Exact, Some(status), head, now));
+            }
+        }
+    }
+
+    fn finish(&mut self, id: RunId, how: impl FnOnce(&mut Run)) {
+        if self.current == Some(id) {
+            self.current = None;
+            self.change(id, how);
+        }
+    }
+
+    fn change(&mut self, id: RunId, how: impl FnOnce(&mut Run)) {
+        if let Some(run) = self.runs.iter_mut().find(|run| run.id == id) {
+            how(run);
+            self.changed(id);
+        }
+    }
+
+    fn changed(&mut self, id: RunId) {
+        if !self.unsaved.contains(&id) {
+            self.unsaved.push(id);
+        }
+    }
+}
+
+/// Bytes of the sequence that told the end.
+fn end_mark_bytes(status: Option<i32>, token: &str) -> u64 {
+    let status = status.map_or(0, |status| status.to_string().len());
+    ("\x1b]133;D;;hf=\x07".len() + status + token.len()) as u64
+}
+
+#[cfg(test)]
+mod tests;

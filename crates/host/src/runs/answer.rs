@@ -1,0 +1,191 @@
+//! What clients ask about runs: which session is meant, whether a key was used, and the answer.
+
+use super::{Run, index};
+use crate::registry;
+use crate::serve::Server;
+use crate::session::{Entered, Session, begun, take_key, unkept};
+use holdfast_types::{Actor, Right};
+use holdfast_wire::runs::{
+    KEY_BYTES_MAX, RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputAnswer, RunOutputParams,
+    RunParams, RunStartParams, RunState, RunView,
+};
+use holdfast_wire::{Code, Fault};
+use std::rc::Rc;
+
+impl Server {
+    /// Starts a run, or finds the one its key stands for.
+    pub(crate) async fn run_start(&self, params: &RunStartParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        let state_dir = &self.registry.shared.home.state;
+        if let Some(key) = &params.key {
+            if key.is_empty() || key.len() > KEY_BYTES_MAX {
+                return Err(Fault::new(Code::BadRequest, format!("a key has 1 to {KEY_BYTES_MAX} bytes")));
+            }
+            if let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))? {
+                return self.run_again(&entry, params, actor).await;
+            }
+        }
+        match (&params.session, &params.new) {
+            (Some(session), None) => {
+                let session = self.registry.find_acting(session, actor)?;
+                match session.enter(params, actor, state_dir).await? {
+                    Entered::Begun(id) => {
+                        if let Some(detect) = &params.detect {
+                            session.watch_for_end(id, detect)?;
+                        }
+                        self.run_answer(&session, id, params.wait_ms, false).await
+                    }
+                    Entered::Taken(entry) => self.run_again(&entry, params, actor).await,
+                }
+            }
+            (None, Some(_)) => self.run_new(params, actor).await,
+            (Some(_), Some(_)) | (None, None) => {
+                Err(Fault::new(Code::BadRequest, "a run has either a session or makes one of its own"))
+            }
+        }
+    }
+
+    /// Runs a command as a session of its own.
+    async fn run_new(&self, params: &RunStartParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        self.must_be_known(actor)?;
+        let Some(new) = &params.new else { return Err(Fault::new(Code::BadRequest, "there is no command to run")) };
+        let (id, state_dir) = (registry::new_id(), &self.registry.shared.home.state);
+        let cwd_before = Some(new.cwd.clone());
+        let run = Run { own: true, state: RunState::Running, cwd_before, ..begun(params, actor, 0) };
+        let number = run.id;
+        if let Some(key) = params.key.clone() {
+            let command = params.command.clone();
+            let entry = index::Entry { key, session: id, run: number, command, own: true, created_ms: crate::now_ms() };
+            if let Some(first) = take_key(state_dir, entry).await? {
+                return self.run_again(&first, params, actor).await;
+            }
+        }
+        if let Err(fault) = self.registry.start_as(id, Some(run), (**new).clone(), actor).await {
+            // Nothing was started.
+            if let Some(key) = &params.key {
+                index::give_back(state_dir, key);
+            }
+            return Err(fault);
+        }
+        let session = self.registry.find(&id.to_string())?;
+        self.run_answer(&session, number, params.wait_ms, false).await
+    }
+
+    /// The run a key stands for, if it is the same command in the same place.
+    async fn run_again(
+        &self,
+        entry: &index::Entry,
+        params: &RunStartParams,
+        actor: &Actor,
+    ) -> Result<RunAnswer, Fault> {
+        let conflict = |what: &str| {
+            let mut fault = Fault::new(Code::KeyConflict, format!("the key {:?} was used for {what}", entry.key))
+                .hint("take another key for another run");
+            fault.details = Some(serde_json::json!({ "run": entry.run }));
+            fault
+        };
+        let session = self.registry.find(&entry.session.to_string()).ok();
+        if let Some(session) = &session {
+            // Whoever may not see the session learns nothing but that the key is used.
+            self.registry.find_for(&session.id.to_string(), actor, Right::Run).map_err(|_| conflict("another run"))?;
+        }
+        if entry.command != params.command {
+            return Err(conflict("another command"));
+        }
+        let same = match &params.session {
+            Some(wanted) => !entry.own && self.registry.find(wanted).is_ok_and(|found| found.id == entry.session),
+            None => entry.own,
+        };
+        match session {
+            Some(_) if !same => Err(conflict("a run in another session")),
+            Some(session) if session.run(entry.run).is_some() => {
+                self.run_answer(&session, entry.run, params.wait_ms, true).await
+            }
+            Some(_) | None => Ok(lost(entry, actor)),
+        }
+    }
+
+    async fn run_answer(&self, session: &Session, id: RunId, wait_ms: u64, was: bool) -> Result<RunAnswer, Fault> {
+        session.run_over(id, wait_ms).await;
+        let run = session.run(id).ok_or_else(|| no_such(id))?;
+        Ok(session.run_answer(&run, was))
+    }
+
+    /// A run and its output.
+    pub(crate) async fn run_get(&self, params: &RunParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        let (session, _) = self.find_run(params.run, actor, Some(Right::Observe))?;
+        self.run_answer(&session, params.run, params.wait_ms, true).await
+    }
+
+    /// A run's output bytes.
+    pub(crate) fn run_output(
+        &self,
+        params: &RunOutputParams,
+        actor: &Actor,
+    ) -> Result<(RunOutputAnswer, Vec<u8>), Fault> {
+        let (session, run) = self.find_run(params.run, actor, Some(Right::Observe))?;
+        Ok(session.run_output(&run, params))
+    }
+
+    /// The runs of one session, or of all one may observe.
+    pub(crate) fn run_list(&self, params: &RunListParams, actor: &Actor) -> Result<Vec<RunView>, Fault> {
+        let sessions = match &params.session {
+            Some(session) => vec![self.registry.find_for(session, actor, Right::Observe)?],
+            None => self.registry.all().into_iter().filter(|s| s.rights(actor).has(Right::Observe)).collect(),
+        };
+        let mut views: Vec<RunView> = sessions.iter().flat_map(|session| session.run_views()).collect();
+        views.sort_by_key(|view| view.started_ms);
+        Ok(views)
+    }
+
+    /// Interrupts a run.
+    pub(crate) async fn run_cancel(&self, params: &RunCancelParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        let (session, run) = self.find_run(params.run, actor, None)?;
+        session.run_cancel(&run, params, actor).await?;
+        self.run_answer(&session, params.run, 0, true).await
+    }
+
+    /// A run and its session. Without a right: whether it may is the session's authority's to say.
+    fn find_run(&self, id: RunId, actor: &Actor, right: Option<Right>) -> Result<(Rc<Session>, Run), Fault> {
+        let found = self.registry.all().into_iter().find_map(|s| s.run(id).map(|run| (s, run)));
+        let (session, run) = found.ok_or_else(|| no_such(id))?;
+        let name = session.id.to_string();
+        let known = match right {
+            Some(right) => self.registry.find_for(&name, actor, right),
+            None => self.registry.find_acting(&name, actor),
+        };
+        match known {
+            Ok(_) => Ok((session, run)),
+            // Who may not know the session does not learn that there is such a run.
+            Err(fault) if fault.code == Code::NotFound => Err(no_such(id)),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+fn no_such(id: RunId) -> Fault {
+    Fault::new(Code::NoSuchRun, format!("there is no run {id}")).hint("see `holdfast run ls`")
+}
+
+/// A key whose run is gone with its session. It is not run again.
+fn lost(entry: &index::Entry, actor: &Actor) -> RunAnswer {
+    let run = RunView {
+        id: entry.run,
+        session: entry.session,
+        name: "lost".parse().expect("letters"),
+        key: Some(entry.key.clone()),
+        command: entry.command.clone(),
+        actor: actor.clone(),
+        state: RunState::Lost,
+        exit_code: None,
+        end: Some(RunEnd::Unknown),
+        started_ms: entry.created_ms,
+        ended_ms: None,
+        duration_ms: 0,
+        from: 0,
+        to: 0,
+        cwd_before: None,
+        cwd: None,
+        own_session: entry.own,
+    };
+    RunAnswer { run, existing: true, output: String::new(), truncated: false, omitted: None }
+}

@@ -1,0 +1,103 @@
+//! Keys of runs: `<state>/runs/<key in hexadecimal>.json`, made before the command starts, and only once.
+//!
+//! A key is taken by a link to a finished file: whoever comes second finds the first one's, whole.
+
+use holdfast_types::{SessionId, TimeMs};
+use holdfast_wire::runs::RunId;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What a key stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub key: String,
+    pub session: SessionId,
+    pub run: RunId,
+    pub command: String,
+    /// It has a session of its own.
+    pub own: bool,
+    pub created_ms: TimeMs,
+}
+
+fn directory(state: &Path) -> PathBuf {
+    state.join("runs")
+}
+
+fn file_of(state: &Path, key: &str) -> PathBuf {
+    directory(state).join(format!("{}.json", holdfast_types::hex_text(key.as_bytes())))
+}
+
+/// What a key stands for, if it was used.
+pub fn find(state: &Path, key: &str) -> io::Result<Option<Entry>> {
+    match std::fs::read(file_of(state, key)) {
+        Ok(json) => serde_json::from_slice(&json).map(Some).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes a key, so that it survives even the machine's end; the entry that has it already, if there is one.
+pub fn take(state: &Path, entry: &Entry) -> io::Result<Option<Entry>> {
+    let dir = directory(state);
+    crate::store::make_dir(&dir)?;
+    let beside = dir.join(format!("{}.new", entry.run));
+    let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
+    let written = file
+        .write_all(&serde_json::to_vec(entry)?)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| std::fs::hard_link(&beside, file_of(state, &entry.key)));
+    let _ = std::fs::remove_file(&beside);
+    match written {
+        Ok(()) => std::fs::File::open(&dir)?.sync_all().map(|()| None),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => find(state, &entry.key),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives a key back: nothing was started under it.
+pub fn give_back(state: &Path, key: &str) {
+    let _ = std::fs::remove_file(file_of(state, key));
+}
+
+/// Forgets keys older than `keep_ms`.
+pub fn clear_old(state: &Path, keep_ms: u64, now: TimeMs) {
+    for entry in std::fs::read_dir(directory(state)).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|meta| meta.modified()).ok();
+        let since = age.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).map(|at| at.as_millis() as u64);
+        if since.is_some_and(|since| since.saturating_add(keep_ms) <= now) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_taken_once_kept_for_its_time_and_free_again_when_given_back() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let entry = |run| Entry {
+            key: "deploy/1 ä".into(),
+            session: SessionId::from_random_bits(1),
+            run: RunId::from_random_bits(run),
+            command: "make".into(),
+            own: false,
+            created_ms: 5,
+        };
+        assert_eq!(find(dir.path(), "deploy/1 ä").expect("readable"), None);
+        assert_eq!(take(dir.path(), &entry(1)).expect("writable"), None);
+        assert_eq!(take(dir.path(), &entry(2)).expect("writable"), Some(entry(1)));
+        assert_eq!(std::fs::read_dir(dir.path().join("runs")).expect("there").count(), 1, "nothing is left beside");
+        clear_old(dir.path(), 60_000, crate::now_ms());
+        assert_eq!(find(dir.path(), "deploy/1 ä").expect("readable"), Some(entry(1)));
+        clear_old(dir.path(), 0, crate::now_ms() + 1);
+        assert_eq!(find(dir.path(), "deploy/1 ä").expect("readable"), None);
+        take(dir.path(), &entry(2)).expect("writable");
+        give_back(dir.path(), "deploy/1 ä");
+        assert_eq!(take(dir.path(), &entry(3)).expect("writable"), None);
+    }
+}

@@ -1,0 +1,179 @@
+use super::*;
+use holdfast_wire::runs::RunState::{Cancelled, Ended, Lost, Running, Starting};
+
+const TOKEN: &str = "00112233445566778899aabbccddeeff";
+
+fn run(number: u128, typed_at: Offset) -> Run {
+    let actor =
+        holdfast_types::Actor { id: holdfast_types::ActorId([7; 32]), handle: "agent:bot".parse().expect("a handle") };
+    Run {
+        id: RunId::from_random_bits(number),
+        key: None,
+        command: "make".into(),
+        actor,
+        token: TOKEN.into(),
+        state: Starting,
+        exit_code: None,
+        end: None,
+        started_ms: 5,
+        ended_ms: None,
+        typed_at,
+        from: typed_at,
+        to: None,
+        cwd_before: None,
+        cwd_after: None,
+        by_file: false,
+        own: false,
+        cancelled: false,
+    }
+}
+
+/// Tells `A2` (a prompt after status 2), `B`, `M` (more wanted), `C`, `C=` (with the token), `D1`, `D1=`, `/dir`, each ten bytes
+/// further on, to a tracker at whose prompt a run was typed at 100.
+fn play(tracker: &mut Tracker, script: &str) {
+    for (at, word) in (11..).zip(script.split_whitespace()) {
+        let (kind, rest) = word.split_at(1);
+        let token = rest.ends_with('=').then_some(TOKEN);
+        let number = rest.trim_end_matches('=').parse().ok();
+        let mark = match kind {
+            "A" => ShellMark::PromptStart { last: number, state: None },
+            "B" => ShellMark::PromptEnd,
+            "M" => ShellMark::Continuation,
+            "C" => ShellMark::CommandStart { token },
+            "D" => ShellMark::CommandEnd { status: number, token },
+            "/" => ShellMark::Cwd(word),
+            other => panic!("{other}"),
+        };
+        tracker.told(at * 10, mark, at);
+    }
+}
+
+fn typed() -> Tracker {
+    let mut tracker = Tracker::default();
+    tracker.told(90, ShellMark::PromptStart { last: None, state: None }, 0);
+    tracker.told(95, ShellMark::PromptEnd, 0);
+    tracker.begin(run(1, 100));
+    tracker
+}
+
+#[test]
+fn a_run_ends_under_its_token_alone() {
+    let cases = [
+        ("", Starting, None, None),
+        ("C=", Running, None, None),
+        ("C= D0", Running, None, None),
+        ("C= D0 /fake A0 B C D7", Running, None, None),
+        ("C= D3=", Ended, Some(3), Some(RunEnd::Exact)),
+        ("C= A0 B D3= D4=", Ended, Some(3), Some(RunEnd::Exact)),
+        // An old bash reads the token at the end.
+        ("C D3=", Ended, Some(3), Some(RunEnd::Exact)),
+        ("D3=", Ended, Some(3), Some(RunEnd::Exact)),
+        ("A2 B", Ended, Some(2), Some(RunEnd::NotStarted)),
+        ("M", Starting, None, None),
+        ("M A130 B", Ended, Some(130), Some(RunEnd::NotStarted)),
+    ];
+    for (script, state, code, end) in cases {
+        let mut tracker = typed();
+        play(&mut tracker, script);
+        let run = tracker.runs().next().expect("it is there");
+        assert_eq!((run.state, run.exit_code, run.end), (state, code, end), "{script}");
+        assert_eq!(tracker.current().is_some(), !state.is_over(), "{script}");
+        // All of it told again changes nothing.
+        let before = run.clone();
+        play(&mut tracker, script);
+        assert_eq!(tracker.runs().next(), Some(&before), "{script}");
+    }
+}
+
+#[test]
+fn what_is_printed_lies_between_start_and_end() {
+    let mut tracker = typed();
+    play(&mut tracker, "C= C= D0= /after A0 B");
+    let run = tracker.runs().next().expect("it is there").clone();
+    let mark = format!("\x1b]133;D;0;hf={TOKEN}\x07").len() as u64;
+    assert_eq!((run.from, run.to), (110, Some(130 - mark).max(Some(110))));
+    assert_eq!(run.cwd_after.as_deref(), Some("/after"));
+    assert_eq!(tracker.place(), Place::Prompt { at: 160 });
+
+    let mut tracker = Tracker::default();
+    tracker.begin(Run { by_file: true, ..super::tests::run(1, 100) });
+    play(&mut tracker, "C= C= C=");
+    assert_eq!(tracker.current().map(|run| run.from), Some(120), "a file's text is shown once");
+}
+
+#[test]
+fn a_run_is_settled_with_the_prompt_behind_it() {
+    let mut tracker = typed();
+    let id = tracker.current().expect("typed").id;
+    for (script, unsettled, followed) in [("C=", false, true), ("C= D0=", true, true), ("C= D0= A0", false, false)] {
+        play(&mut tracker, script);
+        assert_eq!((tracker.is_unsettled(id), tracker.is_followed()), (unsettled, followed), "{script}");
+    }
+}
+
+#[test]
+fn a_sessions_end_is_its_runs_end() {
+    let cases = [
+        ("C=", Exit::Code(6), false, Ended, Some(6), RunEnd::Exact),
+        ("C=", Exit::Signal(9), false, Ended, Some(137), RunEnd::Exact),
+        ("C=", Exit::Code(6), true, Cancelled, Some(6), RunEnd::Exact),
+        ("C=", Exit::Lost, false, Lost, None, RunEnd::Unknown),
+        ("", Exit::Code(0), false, Ended, None, RunEnd::Unknown),
+    ];
+    for (script, exit, cancelled, state, code, end) in cases {
+        let mut tracker = typed();
+        let id = tracker.current().expect("typed").id;
+        play(&mut tracker, script);
+        if cancelled {
+            tracker.cancel(id);
+        }
+        tracker.session_ended(exit, 200, 9);
+        let run = tracker.get(id).expect("it is there");
+        assert_eq!((run.state, run.exit_code, run.end), (state, code, Some(end)), "{script} {exit:?}");
+    }
+}
+
+#[test]
+fn a_line_is_empty_when_what_was_typed_last_was_executed() {
+    type Case<'a> = (&'a [(Offset, bool)], Option<Offset>, bool);
+    let cases: [Case<'_>; 6] = [
+        (&[], None, true),
+        (&[(50, true)], None, false),
+        (&[(50, true)], Some(60), true),
+        // The beginning of the next line came with the last one.
+        (&[(50, false)], Some(60), false),
+        (&[(50, true), (70, false)], Some(60), false),
+        (&[(50, true), (60, true)], Some(60), false),
+    ];
+    for (typed, started, empty) in cases {
+        let mut tracker = Tracker::default();
+        typed.iter().for_each(|(at, ends_line)| tracker.typed(*at, *ends_line));
+        started.into_iter().for_each(|at| tracker.told(at, ShellMark::CommandStart { token: None }, 0));
+        assert_eq!(tracker.line_is_empty(), empty, "{typed:?} {started:?}");
+    }
+}
+
+#[test]
+fn only_the_newest_runs_are_remembered_and_every_change_is_to_be_saved_once() {
+    let mut tracker = Tracker::default();
+    for number in 0..(RUNS_MAX as u128 + 3) {
+        tracker.begin(run(number, 100));
+        play(&mut tracker, "C= D0=");
+        assert_eq!(tracker.take_unsaved().len(), 1);
+    }
+    assert_eq!(tracker.runs().count(), RUNS_MAX);
+    assert_eq!(tracker.get(RunId::from_random_bits(0)), None);
+    assert!(tracker.take_unsaved().is_empty());
+}
+
+#[test]
+fn an_end_nobody_saw_is_unknown_once_the_shell_is_back_at_its_prompt() {
+    let mut tracker = Tracker::resume(vec![Run { state: Running, ..run(1, 100) }]);
+    tracker.caught_up(true, 500, 9);
+    assert!(tracker.current().is_some(), "nothing says that it is over");
+    // Whatever was told of it is lost; the prompt is not.
+    tracker.place = Place::Prompt { at: 400 };
+    tracker.caught_up(true, 500, 9);
+    let run = tracker.runs().next().expect("it is there");
+    assert_eq!((run.state, run.end), (Ended, Some(RunEnd::Unknown)));
+}

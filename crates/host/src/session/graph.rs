@@ -1,0 +1,163 @@
+//! What a session's processes are and hold, and whose act started each. Read off this thread, whenever it is asked for.
+
+use super::{Probed, Session};
+use crate::journal::writing_acts;
+use holdfast_observe::graph::snapshot;
+use holdfast_observe::waiting::{self, TerminalFacts};
+use holdfast_types::graph::{Binding, Bound, Depth, Graph, Known, Port, bind, ports};
+use holdfast_types::{SessionId, SessionName};
+use holdfast_wire::graphs::{GraphAnswer, GraphParams, ModesView, PortView, TerminalView};
+use holdfast_wire::params::Life;
+use holdfast_wire::{Code, Fault};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+
+/// `ICANON` and `ECHO` of termios(3)'s `c_lflag`, the same on all machines that we run on.
+const ICANON: u32 = 0o2;
+const ECHO: u32 = 0o10;
+/// No device has this number: the command has no terminal, or is gone.
+const NO_DEVICE: (u32, u32) = (0, 0);
+
+/// What a graph is taken from; all that leaves this thread.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    id: SessionId,
+    name: SessionName,
+    keeper: u32,
+    root: u32,
+    /// The journal, the oldest file first.
+    journal: Vec<PathBuf>,
+}
+
+impl Tree {
+    /// Reads it all. Blocks.
+    fn read(&self, depth: Depth, terminal: Option<&TerminalFacts>) -> io::Result<(Graph, Vec<Binding>)> {
+        let graph = snapshot(self.keeper, depth, terminal)?;
+        let born = graph.processes.iter().filter(|process| process.pid != self.root).map(|process| process.started_ms);
+        let acts = writing_acts(&self.journal, born.min().unwrap_or(u64::MAX));
+        let bindings = bind(&graph, self.root, &acts);
+        Ok((graph, bindings))
+    }
+
+    /// Who listens where. Blocks.
+    fn ports(&self) -> io::Result<Vec<PortView>> {
+        let (graph, bindings) = self.read(Depth::Sockets, None)?;
+        let bound: HashMap<Bound, &Binding> = bindings.iter().map(|binding| (binding.of, binding)).collect();
+        Ok(ports(&graph).into_iter().map(|port| self.port(&graph, &bound, port)).collect())
+    }
+
+    fn port(&self, graph: &Graph, bound: &HashMap<Bound, &Binding>, port: Port) -> PortView {
+        let process = port.holders.iter().copied().min_by_key(|holder| (holder.start, holder.pid));
+        let node = graph.processes.iter().find(|node| Some(node.id) == process);
+        let binding = bound.get(&Bound::Socket(port.socket));
+        PortView {
+            session: self.id,
+            name: self.name.clone(),
+            process,
+            argv: node.map(|node| node.argv.clone()).unwrap_or_default(),
+            since_ms: node.map(|node| node.started_ms),
+            actor: binding.and_then(|binding| binding.actor.clone()),
+            act: binding.and_then(|binding| binding.act),
+            by: binding.map_or(Known::Unknown, |binding| binding.by),
+            port,
+        }
+    }
+}
+
+/// Who listens where in these sessions; one that ends meanwhile has no ports.
+pub(crate) async fn ports_of(trees: Vec<Tree>) -> Result<Vec<PortView>, Fault> {
+    let all = tokio::task::spawn_blocking(move || {
+        trees.iter().flat_map(|tree| tree.ports().unwrap_or_default()).collect::<Vec<PortView>>()
+    });
+    all.await.map_err(|error| Fault::new(Code::Internal, format!("the ports cannot be read: {error}")))
+}
+
+impl Session {
+    /// Its graph, as JSON: large ones are made into text's parts off this thread too.
+    pub async fn graph(&self, params: &GraphParams) -> Result<Value, Fault> {
+        let tree = self.tree().await?;
+        let probed = self.probe().await?;
+        let terminal = self.terminal(probed);
+        let depth = params.depth;
+        let taken = tokio::task::spawn_blocking(move || {
+            let facts = probed.map(|probed| facts(probed, terminal, waiting::terminal_of(tree.root)));
+            let (graph, bindings) = tree.read(depth, facts.as_ref())?;
+            let doing = facts.filter(|facts| facts.device != NO_DEVICE);
+            let doing = doing.map(|facts| waiting::state(tree.keeper, tree.root, &facts));
+            let answer = GraphAnswer { session: tree.id, name: tree.name, terminal, doing, graph, bindings };
+            serde_json::to_value(answer).map_err(io::Error::other)
+        });
+        match taken.await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(self.unseen(&error).await),
+            Err(error) => Err(self.unseen(&io::Error::other(error)).await),
+        }
+    }
+
+    /// What its graph is taken from, while it runs; what was typed until now is in the journal.
+    pub(crate) async fn tree(&self) -> Result<Tree, Fault> {
+        let link = self.running().await?;
+        self.drain_log(Some(&link), true).map_err(|e| self.keeper_failed(&e))?;
+        let state = self.state.borrow();
+        Ok(Tree {
+            id: self.id,
+            name: state.spec.name.clone(),
+            keeper: state.keeper_pid,
+            root: state.pid,
+            journal: state.journal.files(),
+        })
+    }
+
+    /// The keeper, to look at what is below it.
+    pub(crate) fn keeper_pid(&self) -> u32 {
+        self.state.borrow().keeper_pid
+    }
+
+    fn terminal(&self, probed: Option<Probed>) -> TerminalView {
+        self.look();
+        let mut state = self.state.borrow_mut();
+        let size = state.size;
+        TerminalView {
+            size,
+            alternate_screen: state.picture.screen().alternate(),
+            foreground: probed.map(|probed| probed.foreground).filter(|group| *group > 0),
+            modes: probed.map(|probed| ModesView {
+                canonical: probed.lflag & ICANON != 0,
+                echo: probed.lflag & ECHO != 0,
+                iflag: probed.iflag,
+                oflag: probed.oflag,
+                lflag: probed.lflag,
+                unread: probed.unread,
+            }),
+        }
+    }
+
+    /// Its processes could not be read: mostly because it has just ended.
+    async fn unseen(&self, error: &io::Error) -> Fault {
+        let failed = || {
+            Fault::new(Code::Internal, format!("the processes of {} cannot be read: {error}", self.name()))
+                .hint("try again; `holdfast doctor` says what this machine offers")
+        };
+        if error.kind() != io::ErrorKind::NotFound {
+            return failed();
+        }
+        // Its keeper is gone, and the host is about to hear of it.
+        self.until(Some(super::LINK_WAIT), || (self.view_life() != Life::Running).then_some(())).await;
+        self.running().await.err().unwrap_or_else(failed)
+    }
+}
+
+fn facts(probed: Probed, terminal: TerminalView, device: Option<(u32, u32)>) -> TerminalFacts {
+    TerminalFacts {
+        foreground: probed.foreground,
+        iflag: probed.iflag,
+        oflag: probed.oflag,
+        lflag: probed.lflag,
+        unread: probed.unread,
+        device: device.unwrap_or(NO_DEVICE),
+        alternate_screen: terminal.alternate_screen,
+        shell_prompt: None,
+    }
+}

@@ -1,0 +1,120 @@
+//! What is shown of runs: where they stand, and their output by offsets and as text.
+
+use super::Session;
+use crate::runs::Run;
+use crate::shells::{self, Kind};
+use holdfast_abi::ring::{Copied, Ring};
+use holdfast_screen::PlainText;
+use holdfast_types::Offset;
+use holdfast_wire::params::Gap;
+use holdfast_wire::runs::{OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES, RunAnswer, RunOutputAnswer, RunOutputParams, RunView};
+
+/// Most bytes in one answer.
+const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
+
+/// What zsh prints behind a command is as long as the terminal is wide.
+const LINE_MARK_BYTES_MAX: u64 = 4096;
+
+impl Session {
+    /// A run as clients see it.
+    pub(crate) fn run_view(&self, run: &Run) -> RunView {
+        let to = run.to.map(|to| self.without_line_mark(run, to));
+        let state = self.state.borrow();
+        let head = state.ring.as_ref().map_or(run.from, Ring::head);
+        let until = run.ended_ms.unwrap_or_else(crate::now_ms);
+        RunView {
+            id: run.id,
+            session: self.id,
+            name: state.spec.name.clone(),
+            key: run.key.clone(),
+            command: run.command.clone(),
+            actor: run.actor.clone(),
+            state: run.state,
+            exit_code: run.exit_code,
+            end: run.end,
+            started_ms: run.started_ms,
+            ended_ms: run.ended_ms,
+            duration_ms: until.saturating_sub(run.started_ms),
+            from: run.from,
+            to: to.unwrap_or(head).max(run.from),
+            cwd_before: run.cwd_before.clone(),
+            cwd: run.cwd_after.clone(),
+            own_session: run.own,
+        }
+    }
+
+    /// Where a run's output ends, before what zsh prints behind every command.
+    fn without_line_mark(&self, run: &Run, to: Offset) -> Offset {
+        if self.state.borrow().spec.shell != Some(Kind::Zsh) {
+            return to;
+        }
+        let (_, bytes) = self.bytes_between(run.from.max(to.saturating_sub(LINE_MARK_BYTES_MAX)), to);
+        to - (bytes.len() - shells::without_line_mark(&bytes).len()) as u64
+    }
+
+    /// All runs that are remembered, oldest first.
+    pub(crate) fn run_views(&self) -> Vec<RunView> {
+        let runs: Vec<Run> = self.state.borrow().runs.runs().cloned().collect();
+        runs.iter().map(|run| self.run_view(run)).collect()
+    }
+
+    /// A run, and what it printed.
+    pub(crate) fn run_answer(&self, run: &Run, existing: bool) -> RunAnswer {
+        let view = self.run_view(run);
+        let (from, to) = (view.from, view.to);
+        let omitted = (to - from > OUTPUT_HEAD_BYTES + OUTPUT_TAIL_BYTES)
+            .then(|| Gap { from: from + OUTPUT_HEAD_BYTES, to: to - OUTPUT_TAIL_BYTES });
+        let output = match omitted {
+            None => self.text_between(from, to),
+            Some(gap) => format!("{}\n[…]\n{}", self.text_between(from, gap.from), self.text_between(gap.to, to)),
+        };
+        let truncated = omitted.is_some() || self.oldest() > from;
+        RunAnswer { run: view, existing, output, truncated, omitted }
+    }
+
+    fn oldest(&self) -> Offset {
+        let state = self.state.borrow();
+        let ended_ring = if state.ring.is_none() { self.open_ring().ok() } else { None };
+        state.ring.as_ref().or(ended_ring.as_ref()).map_or(0, Ring::oldest)
+    }
+
+    /// Output as text, as far as it is kept.
+    pub(super) fn text_between(&self, from: Offset, to: Offset) -> String {
+        let (_, bytes) = self.bytes_between(from, to);
+        let mut text = Vec::new();
+        PlainText::new().feed(&bytes, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Output bytes, as far as they are kept, and where they begin.
+    fn bytes_between(&self, from: Offset, to: Offset) -> (Offset, Vec<u8>) {
+        let state = self.state.borrow();
+        let ended_ring = if state.ring.is_none() { self.open_ring().ok() } else { None };
+        let Some(ring) = state.ring.as_ref().or(ended_ring.as_ref()) else { return (from, Vec::new()) };
+        let mut at = from.max(ring.oldest());
+        loop {
+            let mut bytes = vec![0; to.min(ring.head()).saturating_sub(at) as usize];
+            match ring.copy(at, &mut bytes) {
+                Copied::Bytes(count) => {
+                    bytes.truncate(count);
+                    return (at, bytes);
+                }
+                Copied::Lapped { oldest } => at = oldest,
+                Copied::Ahead { .. } => return (from, Vec::new()),
+            }
+        }
+    }
+
+    /// A run's output bytes.
+    pub(crate) fn run_output(&self, run: &Run, params: &RunOutputParams) -> (RunOutputAnswer, Vec<u8>) {
+        let view = self.run_view(run);
+        let from = params.from.unwrap_or(view.from).clamp(view.from, view.to);
+        let wanted = u64::from(params.max.unwrap_or(OUTPUT_BYTES_MAX).clamp(1, OUTPUT_BYTES_MAX));
+        // From the oldest on that is kept, if that lies behind.
+        let from_kept = from.max(self.oldest()).min(view.to);
+        let (at, bytes) = self.bytes_between(from_kept, view.to.min(from_kept + wanted));
+        let to = at + bytes.len() as u64;
+        let gap = (at > from).then_some(Gap { from, to: at });
+        (RunOutputAnswer { gap, from: at, to, end: run.state.is_over() && to >= view.to }, bytes)
+    }
+}

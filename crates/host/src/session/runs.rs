@@ -1,0 +1,559 @@
+//! Entering runs into a session's shell, and following them to their end.
+//!
+//! Nothing is typed unless everything agrees that an empty prompt waits: the shell's marks, the keeper's word that the shell
+//! has the terminal and reads keys one by one, and what was typed since. Whatever is in doubt is refused with the state.
+
+use super::{Session, State, Typed};
+use crate::runs::{COMMAND_SHOWN_BYTES_MAX, Place, Run, index, kept};
+use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
+use crate::shells::{self, Kind};
+use crate::store::replace;
+use holdfast_abi::protocol::{ToKeeper, refused};
+use holdfast_abi::ring::{Copied, Ring};
+use holdfast_authority::{Act, Ask, Burst, Outcome, Record, Refusal, Reply, TurnNeed};
+use holdfast_screen::{Mark, Screen};
+use holdfast_types::{Actor, Fence, Offset, Right};
+use holdfast_wire::attention::Now;
+use holdfast_wire::params::Life;
+use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
+use holdfast_wire::{Code, Fault};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a shell that was just started may take to its first prompt: user's files are slow.
+const FIRST_PROMPT_WAIT: Duration = Duration::from_secs(10);
+/// And one that is printing a prompt.
+const PROMPT_WAIT: Duration = Duration::from_secs(2);
+/// How often a shell at its prompt is asked whether it reads keys yet.
+const READS_EVERY: Duration = Duration::from_millis(2);
+/// An ended run's directory comes with the next prompt, unless hooks of the user's are slow.
+const SETTLE_WAIT: Duration = Duration::from_millis(250);
+/// After this long a run that a dead host may never have typed is lost.
+const TYPED_WAIT: Duration = Duration::from_secs(3);
+/// How often a shell is told that nobody will type the rest of a command.
+const TAKE_BACK_EVERY: Duration = Duration::from_millis(50);
+const TAKE_BACK_TRIES: u32 = 20;
+/// Read at once when marks are looked for in the ring.
+const SCAN_BYTES: usize = 512 * 1024;
+/// Linux's `ICANON`: the terminal edits lines, so no line editor reads.
+const ICANON: u32 = 0o2;
+/// SIGINT, to the group in the foreground.
+const INTERRUPT: u8 = 2;
+
+/// What became of a run that was to be entered.
+#[derive(Debug)]
+pub(crate) enum Entered {
+    /// It is on its way.
+    Begun(RunId),
+    /// Its key was used meanwhile.
+    Taken(index::Entry),
+}
+
+impl State {
+    /// The shell said something, or somebody who pretends to be one.
+    pub(super) fn runs_told(&mut self, marks: &[Mark]) {
+        if self.spec.shell.is_none() || marks.is_empty() {
+            return;
+        }
+        let now = crate::now_ms();
+        for (at, mark) in marks.iter().filter_map(|mark| Some((mark.at, mark.kind.shell()?))) {
+            self.runs.told(at, mark, now);
+        }
+    }
+
+    /// Somebody typed.
+    pub(super) fn runs_saw_typing(&mut self, records: &[Record]) {
+        for record in records.iter().filter(|record| record.outcome == Outcome::Done) {
+            if let Act::Typed(Burst { to, keys, .. }) = &record.act {
+                let keys = keys.as_ref().map(|keys| keys.0.as_slice());
+                if !keys.is_some_and(is_answer) {
+                    self.runs.typed(*to, keys.is_some_and(|keys| matches!(keys.last(), Some(b'\r' | b'\n'))));
+                }
+            }
+        }
+    }
+}
+
+impl Session {
+    /// What host and shell share.
+    pub(crate) fn shell_dir(&self) -> PathBuf {
+        self.dir.join("shell")
+    }
+
+    /// The session's own command is a run.
+    pub(crate) fn own_run(&self, run: Run) -> std::io::Result<()> {
+        self.state.borrow_mut().runs.begin(run);
+        let changed = self.state.borrow_mut().runs.take_unsaved();
+        kept::append(&self.dir, &changed)
+    }
+
+    /// Writes what became of runs, and tells who waits.
+    pub(super) fn save_runs(&self) {
+        let (changed, news, incomplete, written) = {
+            let runs = &mut self.state.borrow_mut().runs;
+            (runs.take_unsaved(), runs.take_news(), runs.take_incomplete(), runs.take_written())
+        };
+        for (file, _) in ["state.0", "state.1"].iter().zip(written).filter(|(_, written)| *written) {
+            // It has values, which nobody shall find there.
+            let _ = replace(&self.shell_dir(), file, b"");
+        }
+        if incomplete {
+            self.take_back();
+        }
+        if !changed.is_empty() {
+            if let Err(error) = kept::append(&self.dir, &changed) {
+                self.state.borrow_mut().note = Some(format!("what became of runs cannot be written: {error}"));
+            }
+            if changed.iter().any(|run| run.state.is_over() && run.from == run.typed_at && !run.own) {
+                // Its token is nobody's any more.
+                let _ = replace(&self.shell_dir(), "next", b"");
+            }
+        }
+        if news || !changed.is_empty() {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// What an earlier host left running is looked for in the ring.
+    pub(super) fn take_up_runs(&self) {
+        let run = {
+            let mut state = self.state.borrow_mut();
+            if state.spec.shell.is_some() && state.runs.place() == Place::Unknown {
+                let at = state.authority.state().wrote_at();
+                if at > 0 {
+                    state.runs.typed(at, true);
+                }
+            }
+            state.runs.current().cloned()
+        };
+        let Some(run) = run.filter(|run| !run.own) else { return };
+        if run.token.is_empty() {
+            // Who watched its output is gone.
+            self.state.borrow_mut().runs.lose(run.id, run.from, crate::now_ms());
+            return self.save_runs();
+        }
+        self.scan_marks(run.typed_at);
+        let Some(this) = self.this.upgrade().filter(|_| run.state == RunState::Starting) else { return };
+        tokio::task::spawn_local(async move {
+            let is_starting = || this.run(run.id).is_some_and(|run| run.state == RunState::Starting);
+            this.until(Some(TYPED_WAIT), || (!is_starting()).then_some(())).await;
+            if is_starting() {
+                let head = this.heads().0;
+                this.state.borrow_mut().runs.lose(run.id, head, crate::now_ms());
+                this.save_runs();
+            }
+        });
+    }
+
+    /// Reads marks from the ring: what the screen saw before this host was there.
+    fn scan_marks(&self, from: Offset) {
+        let mut state = self.state.borrow_mut();
+        let Some(ring) = state.ring.take() else { return };
+        let (mut at, head) = (from.max(ring.oldest()), ring.head());
+        let lapped = at > from;
+        let mut screen = Screen::new(state.size, at);
+        let mut buffer = vec![0; SCAN_BYTES.min(head.saturating_sub(at) as usize)];
+        while at < head {
+            let wanted = buffer.len().min((head - at) as usize);
+            match ring.copy(at, &mut buffer[..wanted]) {
+                Copied::Bytes(0) | Copied::Ahead { .. } => break,
+                Copied::Bytes(count) => {
+                    screen.feed(&buffer[..count]);
+                    screen.drain_history(&mut Vec::new());
+                    at += count as u64;
+                }
+                Copied::Lapped { oldest } => {
+                    screen = Screen::new(state.size, oldest);
+                    at = oldest;
+                }
+            }
+            let marks = screen.take_marks();
+            state.runs_told(&marks);
+        }
+        state.runs.caught_up(lapped, head, crate::now_ms());
+        state.ring = Some(ring);
+        state.timers.rearm = Some(Instant::now());
+        drop(state);
+        self.save_runs();
+        self.nudge.notify_one();
+    }
+
+    /// A run as it is now.
+    pub(crate) fn run(&self, id: RunId) -> Option<Run> {
+        self.state.borrow().runs.get(id).cloned()
+    }
+
+    /// Enters a command into the shell.
+    pub(crate) async fn enter(
+        &self,
+        params: &RunStartParams,
+        actor: &Actor,
+        state_dir: &Path,
+    ) -> Result<Entered, Fault> {
+        self.running().await?;
+        let key = params.key.clone().unwrap_or_default();
+        let ask = Ask::Run { key, command: params.command.clone() };
+        let mut decided = None;
+        if self.is_refused(actor) {
+            // For the record, and for who has the turn; what the terminal does is nobody's who may not run there.
+            decided = Some(self.ask(actor, None, ask.clone(), params.proof)?);
+        }
+        // One at a time: who comes second finds the first one running.
+        let _alone = self.entering.lock().await;
+        if let Some(key) = &params.key
+            && let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
+        {
+            return Ok(Entered::Taken(entry));
+        }
+        let way = match &params.detect {
+            None => Way::Told(self.idle_prompt().await?),
+            Some(detect) => {
+                super::watched::check(detect)?;
+                self.takes_a_line().await?;
+                Way::Watched
+            }
+        };
+        let entry = self.keys_of(&params.command, way)?;
+        let decided = match decided {
+            Some(decided) => decided,
+            None => self.ask(actor, None, ask, params.proof)?,
+        };
+        let fence = match decided.reply {
+            Reply::Turn { fence } => fence,
+            Reply::Done | Reply::Waiting { .. } | Reply::Granted(_) | Reply::Revoked(_) => self.fence(),
+        };
+        let run = self.new_run(params, actor, entry.run.is_some(), way);
+        if let Some(key) = run.key.clone() {
+            let (session, run, command) = (self.id, run.id, params.command.clone());
+            let entry = index::Entry { key, session, run, command, own: false, created_ms: crate::now_ms() };
+            if let Some(first) = take_key(state_dir, entry).await? {
+                return Ok(Entered::Taken(first));
+            }
+        }
+        let id = run.id;
+        self.type_run(run, &entry, fence, state_dir).await?;
+        Ok(Entered::Begun(id))
+    }
+
+    /// Whether the authority will say no, as far as can be told without asking.
+    fn is_refused(&self, actor: &Actor) -> bool {
+        let state = self.state.borrow();
+        let authority = state.authority.state();
+        let held = authority.turn().hold().is_some_and(|hold| hold.by.id != actor.id);
+        let frozen = authority.frozen().is_some();
+        drop(state);
+        held || frozen || !self.rights(actor).has(Right::Run)
+    }
+
+    /// Waits until the shell is at a prompt with an empty line; refuses where it is not.
+    async fn idle_prompt(&self) -> Result<Kind, Fault> {
+        let name = self.name();
+        let Some(kind) = self.state.borrow().spec.shell else {
+            return Err(self.shell_busy("its command is no shell that says when it is at its prompt").await.hint(format!(
+                "say how the end is noticed: --detect quiet:500ms or --detect prompt:REGEX; or `holdfast send {name}`"
+            )));
+        };
+        if self.state.borrow().runs.place() == Place::Unknown {
+            self.look();
+            if self.state.borrow().runs.place() == Place::Unknown {
+                self.scan_marks(0);
+            }
+        }
+        self.look();
+        let place = || self.state.borrow().runs.place();
+        let patience = match place() {
+            Place::Unknown if self.age_ms() < FIRST_PROMPT_WAIT.as_millis() as u64 => FIRST_PROMPT_WAIT,
+            Place::Prompting => PROMPT_WAIT,
+            Place::Unknown | Place::Prompt { .. } | Place::More | Place::Busy => Duration::ZERO,
+        };
+        self.expect_marks(1);
+        let came = || (!matches!(place(), Place::Unknown | Place::Prompting) || !self.is_live()).then_some(());
+        self.until(Some(patience), came).await;
+        self.expect_marks(-1);
+        let at = match place() {
+            Place::Prompt { at } => at,
+            Place::Unknown => return Err(self.shell_busy("its shell has shown no prompt yet").await),
+            Place::Prompting | Place::Busy => return Err(self.shell_busy("a command runs").await),
+            Place::More => return Err(self.shell_busy("half a command is typed").await),
+        };
+        if self.state.borrow().runs.current().is_some() {
+            return Err(self.shell_busy("a run is on").await);
+        }
+        self.reads_keys().await?;
+        // What was typed meanwhile, directly.
+        self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
+        self.look();
+        let empty = self.state.borrow().runs.line_is_empty() || self.text_between(at, self.heads().0).trim().is_empty();
+        if place() != (Place::Prompt { at }) || !empty {
+            return Err(self.shell_busy("something is typed at the prompt").await);
+        }
+        Ok(kind)
+    }
+
+    /// The shell has the terminal, and its line editor reads.
+    async fn reads_keys(&self) -> Result<(), Fault> {
+        let until = Instant::now() + PROMPT_WAIT;
+        loop {
+            let shell = self.state.borrow().pid;
+            match self.probe().await? {
+                Some(probed) if probed.foreground != shell => {
+                    return Err(self.shell_busy("another program has the terminal").await);
+                }
+                Some(probed) if probed.lflag & ICANON == 0 && probed.unread == 0 => return Ok(()),
+                // Marks may come a little before the editor.
+                Some(_) if Instant::now() < until => tokio::time::sleep(READS_EVERY).await,
+                Some(_) | None => return Err(self.shell_busy("something else reads the terminal").await),
+            }
+        }
+    }
+
+    /// Where the shell does not tell: nothing that hides what is typed, and nothing that has the whole screen.
+    async fn takes_a_line(&self) -> Result<(), Fault> {
+        if self.state.borrow().runs.current().is_some() {
+            return Err(self.shell_busy("a run is on").await);
+        }
+        match self.see().await.now {
+            Now::Waiting { kind: holdfast_wire::attention::Kind::Password, .. } => {
+                Err(self.shell_busy("a password is asked for").await)
+            }
+            Now::FullScreen => Err(self.shell_busy("a program has the whole screen").await),
+            Now::Running => Err(self.shell_busy("a command runs").await),
+            Now::Stopped => Err(self.shell_busy("its job is stopped").await),
+            Now::IdlePrompt | Now::Waiting { .. } | Now::BlockedElsewhere | Now::Unknown { .. } => Ok(()),
+            Now::Frozen { .. } | Now::Ended { .. } => Ok(()),
+        }
+    }
+
+    /// Says what the terminal does in place of waiting for a command.
+    async fn shell_busy(&self, why: &str) -> Fault {
+        let seen = self.see().await;
+        let (name, view) = (self.name(), self.state_view(&seen));
+        let run = self.state.borrow().runs.current().map(|run| run.id);
+        let mut fault = Fault::new(Code::ShellBusy, format!("{name} is not at an empty prompt: {why}"))
+            .hint(format!("wait for it: holdfast wait {name} --for idle; or look: holdfast attach {name}"));
+        let mut details = serde_json::json!({ "why": why, "state": view });
+        if let Some(run) = run {
+            details["run"] = serde_json::json!(run);
+        }
+        fault.details = Some(details);
+        fault
+    }
+
+    fn expect_marks(&self, by: i32) {
+        let mut state = self.state.borrow_mut();
+        state.runs.expect(by);
+        state.timers.rearm = Some(Instant::now());
+        drop(state);
+        self.nudge.notify_one();
+    }
+
+    fn keys_of(&self, command: &str, way: Way) -> Result<shells::keys::Entry, Fault> {
+        let bad = |error: String| Fault::new(Code::BadRequest, error);
+        let Way::Told(kind) = way else {
+            let text = command.trim_end_matches('\n');
+            if text.contains('\0') || text.len() + 1 > holdfast_abi::protocol::INPUT_BYTES_MAX {
+                return Err(bad("the command has a NUL byte, or is too long to be typed".into()));
+            }
+            return Ok(shells::keys::Entry { keys: format!("{}\r", text.replace('\n', "\r")).into_bytes(), run: None });
+        };
+        let mut state = self.state.borrow_mut();
+        let cols = state.size.cols();
+        let screen = state.picture.screen();
+        let column = Some(screen.cursor().0 + 1).filter(|column| column + READ_RUN_COLUMNS <= cols);
+        keys_for(command, kind, screen.bracketed_paste(), column).map_err(|error| bad(error.to_string()))
+    }
+
+    fn new_run(&self, params: &RunStartParams, actor: &Actor, by_file: bool, way: Way) -> Run {
+        let token = match way {
+            Way::Told(_) => holdfast_types::hex_text(&crate::random_token()),
+            Way::Watched => String::new(),
+        };
+        let state = self.state.borrow();
+        let at = state.ring.as_ref().map_or(0, Ring::head);
+        let cwd = state.runs.cwd().map(str::to_owned).filter(|_| !token.is_empty());
+        Run { cwd_before: cwd, by_file, token, ..begun(params, actor, at) }
+    }
+
+    /// Types it: what it is must be on disk before, and whatever is seen of it after counts.
+    async fn type_run(
+        &self,
+        run: Run,
+        entry: &shells::keys::Entry,
+        fence: Fence,
+        state_dir: &Path,
+    ) -> Result<(), Fault> {
+        let (id, key, told) = (run.id, run.key.clone(), !run.token.is_empty());
+        let token = run.token.clone();
+        self.state.borrow_mut().runs.begin(run);
+        self.save_runs();
+        let prepared = (|| {
+            if let Some(text) = &entry.run {
+                replace(&self.shell_dir(), "run", text)?;
+            }
+            if told { replace(&self.shell_dir(), "next", format!("{token}\n").as_bytes()) } else { Ok(()) }
+        })();
+        self.expect_marks(0);
+        let typed = match prepared {
+            Ok(()) => self.type_decided(fence, &entry.keys).await,
+            Err(error) => Err(unkept(&error)),
+        };
+        let refusal = match typed {
+            // Those that are queued are on their way.
+            Ok(Some(Typed::Written(_)) | None) => return Ok(()),
+            Ok(Some(Typed::Refused(refused::STALE))) => super::fault(&Refusal::FenceStale { newest: self.fence() }),
+            Ok(Some(Typed::Refused(code))) => {
+                Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name())).hint("try again")
+            }
+            Err(fault) if fault.code == Code::Busy => return Ok(()),
+            Err(fault) => fault,
+        };
+        self.state.borrow_mut().runs.refuse(id, crate::now_ms());
+        self.save_runs();
+        if let Some(key) = key {
+            index::give_back(state_dir, &key);
+        }
+        Err(refusal)
+    }
+
+    /// Waits until a run is over, and its directory known.
+    pub(crate) async fn run_over(&self, id: RunId, wait_ms: u64) {
+        let is_over = || self.run(id).is_none_or(|run| run.state.is_over());
+        if wait_ms > 0 && !is_over() {
+            self.until(Some(Duration::from_millis(wait_ms)), || is_over().then_some(())).await;
+        }
+        if is_over() {
+            let settled = || !self.state.borrow().runs.is_unsettled(id);
+            self.until(Some(SETTLE_WAIT), || settled().then_some(())).await;
+        }
+    }
+
+    /// Interrupts a run.
+    pub(crate) async fn run_cancel(&self, run: &Run, params: &RunCancelParams, actor: &Actor) -> Result<(), Fault> {
+        if run.state.is_over() {
+            return Ok(());
+        }
+        self.running().await?;
+        let ask = Ask::Operation {
+            name: "run.cancel".into(),
+            right: Right::Run,
+            turn: TurnNeed::Respects,
+            detail: run.id.to_string(),
+        };
+        self.ask(actor, None, ask, params.proof)?;
+        self.state.borrow_mut().runs.cancel(run.id);
+        self.save_runs();
+        self.interrupt();
+        self.run_over(run.id, params.wait_ms).await;
+        Ok(())
+    }
+
+    /// Interrupts a shell that wants the rest of what was typed, until it heard: in the middle of a prompt it does not.
+    fn take_back(&self) {
+        let Some(this) = self.this.upgrade() else { return };
+        let id = self.state.borrow().runs.current().map(|run| run.id);
+        tokio::task::spawn_local(async move {
+            for _ in 0..TAKE_BACK_TRIES {
+                tokio::time::sleep(TAKE_BACK_EVERY).await;
+                let wants_more = this.state.borrow().runs.place() == Place::More;
+                if !wants_more || this.state.borrow().runs.current().map(|run| run.id) != id {
+                    return;
+                }
+                this.interrupt();
+            }
+        });
+    }
+
+    fn interrupt(&self) {
+        if let Some(link) = self.link().filter(|_| self.view_life() == Life::Running) {
+            // Where that fails the keeper's connection is taken up anew, and the run goes on until it is interrupted again.
+            let _ = link.send(ToKeeper::Signal { fence: self.fence().0, target: 0, number: INTERRUPT });
+        }
+    }
+}
+
+/// How a run's end will be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// The shell tells.
+    Told(Kind),
+    /// The terminal shows.
+    Watched,
+}
+
+/// A run that begins where the output stands at `at`.
+pub(crate) fn begun(params: &RunStartParams, actor: &Actor, at: Offset) -> Run {
+    let mut cut = params.command.len().min(COMMAND_SHOWN_BYTES_MAX);
+    while !params.command.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    Run {
+        id: RunId::from_random_bits(u128::from_le_bytes(crate::random_token())),
+        key: params.key.clone(),
+        command: params.command[..cut].to_owned(),
+        actor: actor.clone(),
+        token: String::new(),
+        state: RunState::Starting,
+        exit_code: None,
+        end: None,
+        started_ms: crate::now_ms(),
+        ended_ms: None,
+        typed_at: at,
+        from: at,
+        to: None,
+        cwd_before: None,
+        cwd_after: None,
+        by_file: false,
+        own: false,
+        cancelled: false,
+    }
+}
+
+/// Takes a key, off this thread: it is synced.
+pub(crate) async fn take_key(state_dir: &Path, entry: index::Entry) -> Result<Option<index::Entry>, Fault> {
+    let dir = state_dir.to_owned();
+    let taken = tokio::task::spawn_blocking(move || index::take(&dir, &entry)).await;
+    taken.map_err(std::io::Error::other).flatten().map_err(|e| unkept(&e))
+}
+
+pub(crate) fn unkept(error: &std::io::Error) -> Fault {
+    Fault::new(Code::Unrecorded, format!("the run cannot be recorded: {error}"))
+        .hint("is the disk full? nothing is run that cannot be recorded")
+}
+
+/// A terminal's answers to queries are no keys.
+fn is_answer(keys: &[u8]) -> bool {
+    let mut rest = keys;
+    while let Some(after) = rest.strip_prefix(b"\x1b") {
+        let end = match after.first() {
+            Some(b'[') => {
+                let end = after[1..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 1);
+                end.filter(|end| b"cnRyt".contains(&after[*end]) || after[1..].starts_with(b"?"))
+            }
+            Some(b']' | b'P' | b'_') => after
+                .iter()
+                .position(|byte| *byte == 7)
+                .or_else(|| after.windows(2).position(|w| w == b"\x1b\\").map(|at| at + 1)),
+            _ => None,
+        };
+        let Some(end) = end else { return false };
+        rest = &after[end + 1..];
+    }
+    !keys.is_empty() && rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_terminals_are_told_from_keys() {
+        for answer in ["\x1b[?62;4c", "\x1b[1;1R", "\x1b]11;rgb:0/0/0\x1b\\", "\x1bP1+r\x1b\\\x1b[?1u", "\x1b]10;x\x07"]
+        {
+            assert!(is_answer(answer.as_bytes()), "{answer:?}");
+        }
+        for keys in ["", "a", "\x1b", "\x1b[A", "\x1b[?62;4ca", "\x1bb", "\x1b[200~ls\x1b[201~"] {
+            assert!(!is_answer(keys.as_bytes()), "{keys:?}");
+        }
+    }
+}

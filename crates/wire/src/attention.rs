@@ -1,0 +1,265 @@
+//! What a session is doing, what happens in sessions, and waiting for either.
+//!
+//! A state is what the operating system shows at one moment; nothing is remembered but since when it was seen so. Events are
+//! numbered by the host, and their numbers grow across hosts: a reader asks for what came behind the last it has.
+
+pub use holdfast_types::doing::{Blind, Kind};
+use holdfast_types::{Exit, Handle, Offset, SessionId, SessionName, TimeMs};
+use serde::{Deserialize, Serialize};
+
+/// Characters of a prompt that are told: a wide terminal's row, of which the end says most.
+pub const PROMPT_CHARS_MAX: usize = 256;
+
+/// What a session is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Now {
+    /// Its shell, or whatever it was started with, waits for a command.
+    IdlePrompt,
+    /// Somebody works.
+    Running,
+    /// Somebody waits for input.
+    Waiting {
+        /// For what.
+        kind: Kind,
+        /// What the screen shows before the cursor.
+        prompt: String,
+    },
+    /// A program has the whole screen, and waits for keys.
+    FullScreen,
+    /// Everyone waits for something that is not the terminal: time, a child, a network.
+    BlockedElsewhere,
+    /// The job in the foreground is stopped.
+    Stopped,
+    /// The whole tree was stopped by an actor.
+    Frozen {
+        /// By whom.
+        by: Handle,
+    },
+    /// Its command has ended.
+    Ended {
+        /// How.
+        exit: Exit,
+    },
+    /// No guess.
+    Unknown {
+        /// Why.
+        why: Blind,
+    },
+}
+
+impl Now {
+    /// Its word, as in JSON.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Now::IdlePrompt => "idle_prompt",
+            Now::Running => "running",
+            Now::Waiting { .. } => "waiting",
+            Now::FullScreen => "full_screen",
+            Now::BlockedElsewhere => "blocked_elsewhere",
+            Now::Stopped => "stopped",
+            Now::Frozen { .. } => "frozen",
+            Now::Ended { .. } => "ended",
+            Now::Unknown { .. } => "unknown",
+        }
+    }
+}
+
+/// What a session is doing, as clients see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateView {
+    /// Which session.
+    pub session: SessionId,
+    /// Its name.
+    pub name: SessionName,
+    /// What it is doing.
+    #[serde(flatten)]
+    pub now: Now,
+    /// The process that says so, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Since when the host has seen it so. Where nobody looked before it may have been so for longer.
+    pub since_ms: TimeMs,
+    /// Where its output stood.
+    pub at: Offset,
+}
+
+/// Which events.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchParams {
+    /// Name or id; none: every session the caller may observe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Those behind this number; none: those to come, and first of all what each session is doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// Wait this long for the first.
+    #[serde(default)]
+    pub wait_ms: u64,
+}
+
+/// Events.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WatchAnswer {
+    /// Oldest first.
+    pub events: Vec<Event>,
+    /// Ask behind this one next.
+    pub to: u64,
+    /// So many, of all sessions, were dropped before they could be told: the reader was too slow, or the host is another one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+}
+
+/// Something that happened in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its number.
+    pub seq: u64,
+    /// When.
+    pub at_ms: TimeMs,
+    /// Where.
+    pub session: SessionId,
+    /// Its name then.
+    pub name: SessionName,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What can happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// A session is new.
+    Started {
+        /// Who started it.
+        by: Handle,
+    },
+    /// It does something else than before.
+    State {
+        /// What.
+        #[serde(flatten)]
+        now: Now,
+        /// The process that says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pid: Option<u32>,
+        /// Since when.
+        since_ms: TimeMs,
+    },
+    /// Its command has ended.
+    Exit {
+        /// How.
+        exit: Exit,
+    },
+    /// The turn has another holder, or none.
+    Turn {
+        /// Who.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holder: Option<Handle>,
+    },
+    /// Somebody asks for the turn.
+    TurnRequested {
+        /// Who.
+        by: Handle,
+    },
+    /// A client is attached.
+    Attached {
+        /// Whose.
+        by: Handle,
+        /// Its number.
+        client: u32,
+    },
+    /// A client is attached no more.
+    Detached {
+        /// Whose.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Handle>,
+        /// Its number.
+        client: u32,
+    },
+}
+
+/// What to wait for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// The command's end.
+    #[default]
+    Exit,
+    /// The shell waits for a command.
+    Idle,
+    /// Somebody waits for input.
+    Waiting,
+    /// Something in the session's tree takes connections at this port.
+    Port(u16),
+}
+
+/// Who takes connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listener {
+    /// Its process.
+    pub pid: u32,
+    /// Where.
+    pub address: std::net::SocketAddr,
+}
+
+/// Event `ring`: an attached terminal shall catch its person's attention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingEvent {
+    /// The client's number.
+    pub client: u32,
+    /// What to say.
+    pub text: String,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_and_events_are_flat_in_json() {
+        let state = StateView {
+            session: SessionId::from_random_bits(1),
+            name: "work".parse().unwrap(),
+            now: Now::Waiting { kind: Kind::Password, prompt: "Password:".into() },
+            pid: Some(7),
+            since_ms: 5,
+            at: 9,
+        };
+        let json = serde_json::to_value(&state).unwrap();
+        assert_eq!((&json["state"], &json["kind"]), (&"waiting".into(), &"password".into()));
+        assert_eq!(serde_json::from_value::<StateView>(json).unwrap(), state);
+        let what = What::State { now: Now::Ended { exit: Exit::Code(3) }, pid: None, since_ms: 5 };
+        let event = Event { seq: 1, at_ms: 2, session: state.session, name: state.name, what };
+        let json = serde_json::to_value(&event).unwrap();
+        assert_eq!(
+            (&json["event"], &json["state"], &json["exit"]["code"]),
+            (&"state".into(), &"ended".into(), &3.into())
+        );
+        assert_eq!(serde_json::from_value::<Event>(json).unwrap(), event);
+    }
+
+    #[test]
+    fn the_word_of_a_state_is_the_one_in_json() {
+        let by: Handle = "human:ann".parse().unwrap();
+        for now in [
+            Now::IdlePrompt,
+            Now::Running,
+            Now::Waiting { kind: Kind::Line, prompt: String::new() },
+            Now::FullScreen,
+            Now::BlockedElsewhere,
+            Now::Stopped,
+            Now::Frozen { by },
+            Now::Ended { exit: Exit::Lost },
+            Now::Unknown { why: Blind::Nobody },
+        ] {
+            assert_eq!(serde_json::to_value(&now).unwrap()["state"], now.word());
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Runs: commands with a beginning, an end and a status.
+//!
+//! A run is entered into a session's shell at an idle prompt, or has a session of its own. Its key, where it has one, makes it
+//! happen once: the same key and command give the same run again, whatever happened to the host in between.
+
+use crate::params::{Gap, NewParams};
+use holdfast_types::{Actor, IdError, Offset, Proof, SessionId, SessionName, TimeMs};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Longest key: in hexadecimal it is the name of a file.
+pub const KEY_BYTES_MAX: usize = 120;
+
+/// Bytes of output shown from its beginning.
+pub const OUTPUT_HEAD_BYTES: u64 = 4 * 1024;
+/// Bytes of output shown from its end: errors stand there.
+pub const OUTPUT_TAIL_BYTES: u64 = 12 * 1024;
+
+/// A run's identity for all time: `run_` and 26 characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct RunId(SessionId);
+
+impl RunId {
+    /// An id from 128 bits that the caller drew from a good source.
+    #[must_use]
+    pub fn from_random_bits(bits: u128) -> RunId {
+        RunId(SessionId::from_random_bits(bits))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0.to_string().replacen("ses_", "run_", 1))
+    }
+}
+
+impl fmt::Debug for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<RunId, IdError> {
+        let digits = text.strip_prefix("run_").ok_or_else(|| IdError(text.chars().take(64).collect()))?;
+        format!("ses_{digits}").parse().map(RunId)
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> String {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<RunId, IdError> {
+        text.parse()
+    }
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Typed; the shell has not said yet that it runs.
+    Starting,
+    /// It runs.
+    Running,
+    /// It ended.
+    Ended,
+    /// It was interrupted, and ended.
+    Cancelled,
+    /// Its session is gone and nobody knows what became of it. It is not run again.
+    Lost,
+}
+
+impl RunState {
+    /// Nothing more will become of it.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        match self {
+            RunState::Starting | RunState::Running => false,
+            RunState::Ended | RunState::Cancelled | RunState::Lost => true,
+        }
+    }
+
+    /// Its word, as in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            RunState::Starting => "starting",
+            RunState::Running => "running",
+            RunState::Ended => "ended",
+            RunState::Cancelled => "cancelled",
+            RunState::Lost => "lost",
+        }
+    }
+}
+
+/// How the end is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnd {
+    /// The shell said so under the run's token, or the session's command was the run and ended.
+    Exact,
+    /// Taken from what the terminal showed: there is no status.
+    Inferred,
+    /// The shell did not take it for a command: a syntax error.
+    NotStarted,
+    /// It is over, and nobody saw how.
+    Unknown,
+}
+
+/// How the end is noticed in a shell that does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detect {
+    /// No output for this long, in milliseconds.
+    Quiet(u64),
+    /// The last line fits this regular expression.
+    Prompt(String),
+}
+
+/// What to run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunStartParams {
+    /// Name or id of the session whose shell runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// In place of a session: the one that is made for it, with the command as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<Box<NewParams>>,
+    /// The same key runs once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What the shell is to execute; with `new` what it is called.
+    pub command: String,
+    /// Answer when it has ended, at the latest after this long.
+    #[serde(default)]
+    pub wait_ms: u64,
+    /// How its end is noticed where the shell does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detect: Option<Detect>,
+    /// The actor's signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+}
+
+/// Which run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunParams {
+    /// Its id.
+    pub run: RunId,
+    /// Answer when it has ended, at the latest after this long.
+    #[serde(default)]
+    pub wait_ms: u64,
+}
+
+/// Which part of a run's output.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunOutputParams {
+    /// Its id.
+    pub run: RunId,
+    /// First offset wanted; none: the run's first.
+    #[serde(default)]
+    pub from: Option<Offset>,
+    /// At most this many bytes.
+    #[serde(default)]
+    pub max: Option<u32>,
+}
+
+/// Which runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunListParams {
+    /// Those of one session; none: of all one may observe.
+    #[serde(default)]
+    pub session: Option<String>,
+}
+
+/// Which run to interrupt.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunCancelParams {
+    /// Its id.
+    pub run: RunId,
+    /// Answer when it has ended, at the latest after this long.
+    #[serde(default)]
+    pub wait_ms: u64,
+    /// The actor's signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+}
+
+/// A run as clients see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunView {
+    /// Identity.
+    pub id: RunId,
+    /// Its session.
+    pub session: SessionId,
+    /// That session's name.
+    pub name: SessionName,
+    /// Its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What was entered.
+    pub command: String,
+    /// Who.
+    pub actor: Actor,
+    /// Where it stands.
+    pub state: RunState,
+    /// Its status, where it is known.
+    pub exit_code: Option<i32>,
+    /// How the end is known.
+    pub end: Option<RunEnd>,
+    /// When it was entered.
+    pub started_ms: TimeMs,
+    /// When it ended, as the host noticed.
+    pub ended_ms: Option<TimeMs>,
+    /// How long it took so far.
+    pub duration_ms: u64,
+    /// Offset of its first output byte.
+    pub from: Offset,
+    /// Offset behind its last output byte, or behind the last one so far.
+    pub to: Offset,
+    /// The shell's directory before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd_before: Option<String>,
+    /// And after it.
+    pub cwd: Option<String>,
+    /// It is its session's own command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_session: bool,
+}
+
+/// A run, and what it printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAnswer {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunView,
+    /// It was there before: the key was used.
+    #[serde(default)]
+    pub existing: bool,
+    /// Its output as text without escape sequences; of a long one the beginning and the end.
+    pub output: String,
+    /// The output is longer than what is shown, or part of it is no longer kept.
+    pub truncated: bool,
+    /// What is not shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<Gap>,
+}
+
+/// The answer's bytes are output; this says where they stand.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunOutputAnswer {
+    /// What was asked for and is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Gap>,
+    /// Offset of the first byte given.
+    pub from: Offset,
+    /// Offset behind the last byte given: ask from here next.
+    pub to: Offset,
+    /// The run is over and everything was given.
+    pub end: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runs_id_reads_back_and_is_no_sessions() {
+        let id = RunId::from_random_bits(77);
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert!(id.to_string().starts_with("run_") && id.to_string().len() == 30);
+        assert!("ses_00000000000000000000000000".parse::<RunId>().is_err());
+    }
+}
