@@ -250,11 +250,9 @@ impl Page {
                 }
             }
             State::Osc => {
-                let Some(text) = sequence.strip_prefix(b"\x1b]8;") else { return };
-                let Some(at) = memchr(b';', text) else { return };
-                let id = text[..at].strip_prefix(b"id=").unwrap_or(b"");
-                let (id, uri) = (String::from_utf8_lossy(id), String::from_utf8_lossy(&text[at + 1..]));
-                self.pen.set_hyperlink((!uri.is_empty()).then(|| crate::vt::link(&id, &uri)));
+                if let Some(link) = sequence.strip_prefix(b"\x1b]8;").and_then(crate::vt::parse_link) {
+                    self.pen.set_hyperlink(link);
+                }
             }
             State::Escape | State::Intermediate | State::Text => {}
         }

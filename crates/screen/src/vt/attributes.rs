@@ -1,5 +1,6 @@
 //! Cell attributes, and SGR to write them.
 
+use super::TEXT_BYTES_MAX;
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
@@ -96,6 +97,19 @@ impl Style {
 /// Links without an id get the empty one: equal addresses are then one link, whoever restored them.
 pub(crate) fn link(id: &str, uri: &str) -> Hyperlink {
     Hyperlink::new(Some(id), uri.to_owned())
+}
+
+/// What stands behind `8;`: a link, or the end of one. Nothing if it is too long or not printable.
+pub(crate) fn parse_link(text: &[u8]) -> Option<Option<Hyperlink>> {
+    let at = memchr::memchr(b';', text)?;
+    let (params, uri) = (&text[..at], &text[at + 1..]);
+    if uri.is_empty() {
+        return Some(None);
+    }
+    let printable = |text: &[u8]| text.iter().all(|b| (0x20..0x7f).contains(b));
+    let id = params.split(|b| *b == b':').find_map(|p| p.strip_prefix(b"id=")).unwrap_or(b"");
+    let fits = uri.len() <= TEXT_BYTES_MAX && id.len() <= 256 && printable(uri) && printable(id);
+    fits.then(|| Some(link(&String::from_utf8_lossy(id), &String::from_utf8_lossy(uri))))
 }
 
 pub(crate) fn write_link(link: Option<&Hyperlink>, out: &mut Vec<u8>) {

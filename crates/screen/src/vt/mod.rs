@@ -15,7 +15,7 @@ mod print;
 mod reply;
 mod resize;
 
-pub(crate) use attributes::{STYLE, Style, link, write_link, write_number};
+pub(crate) use attributes::{STYLE, Style, link, parse_link, write_link, write_number};
 pub(crate) use modes::{Keyboard, Modes};
 pub(crate) use osc::{BACKGROUND, CURSOR, FOREGROUND};
 pub(crate) use pen::{Pen, apply_sgr};

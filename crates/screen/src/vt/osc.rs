@@ -74,19 +74,9 @@ impl Vt {
     }
 
     fn set_link(&mut self, text: &[u8]) {
-        let Some(at) = memchr::memchr(b';', text) else { return };
-        let (params, uri) = (&text[..at], &text[at + 1..]);
-        if uri.is_empty() {
-            self.grid.cursor.template.set_hyperlink(None);
-            return;
+        if let Some(link) = attributes::parse_link(text) {
+            self.grid.cursor.template.set_hyperlink(link);
         }
-        let printable = |text: &[u8]| text.iter().all(|b| (0x20..0x7f).contains(b));
-        let id = params.split(|b| *b == b':').find_map(|p| p.strip_prefix(b"id=")).unwrap_or(b"");
-        if uri.len() > TEXT_BYTES_MAX || id.len() > 256 || !printable(uri) || !printable(id) {
-            return;
-        }
-        let link = attributes::link(&String::from_utf8_lossy(id), &String::from_utf8_lossy(uri));
-        self.grid.cursor.template.set_hyperlink(Some(link));
     }
 
     fn set_directory(&mut self, text: &[u8]) {

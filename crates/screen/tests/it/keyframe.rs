@@ -197,4 +197,17 @@ fn a_keyframe_with_controls_in_its_history_grows_into_a_screen_without() {
         Screen::restore(&holdfast_screen::sign_keyframe_for_tests(body)).expect("nothing wrong with its form");
     screen.resize(Size::clamped(33, 7));
     restored(&screen, "after growing");
+
+    // And a link with a control in its address. The last bytes of a frame are the history's length, the history, how the open line
+    // looks, and the checksum; the same number of bytes is put in place of the address.
+    let mut screen = Screen::new(Size::clamped(4, 2), 0);
+    screen.feed(b"\x1b]8;;http://a\x07linked\x1b]8;;\x07\r\n\n\n");
+    let mut body = screen.keyframe();
+    body.truncate(body.len() - 8);
+    let at = body.windows(8).rposition(|part| part == b"http://a").expect("the link is in the history");
+    body[at + 3] = 7;
+    let mut screen =
+        Screen::restore(&holdfast_screen::sign_keyframe_for_tests(body)).expect("nothing wrong with its form");
+    screen.resize(Size::clamped(33, 7));
+    restored(&screen, "after growing");
 }
