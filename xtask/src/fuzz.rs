@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz-smoke`: every fuzz target for a short while, so that none rots and shallow bugs show in CI.
+//! `cargo xtask fuzz-smoke`: every fuzz target for a short while, so that none rots and shallow bugs show in CI. `cargo xtask
+//! fuzz-smoke SECONDS` searches anew each time, for as long as it may.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -8,14 +9,14 @@ use anyhow::{Context, Result, bail};
 use crate::step::{cargo, cargo_has, must, program, say, shown, works};
 use crate::test::programs;
 
-/// Seconds per target: enough for the shallow bugs; a deep search runs elsewhere and for hours.
-pub const SMOKE_SECONDS: u32 = 20;
+/// Inputs per target in CI, always from the same seed: one tree gives one outcome.
+const SMOKE_RUNS: u32 = 100_000;
 
 /// Memory a target may take: an input that makes us allocate without end is a finding, not a dead CI machine.
 const MEMORY_MIB_MAX: u32 = 2048;
 
-/// Runs the targets of `fuzz/`, if there is one.
-pub fn run(root: &Path, seconds: u32) -> Result<ExitCode> {
+/// Runs the targets of `fuzz/`, if there is one: for so many seconds each, or the same inputs each time.
+pub fn run(root: &Path, seconds: Option<u32>) -> Result<ExitCode> {
     if !root.join("fuzz/Cargo.toml").exists() {
         say("there is no fuzz/: nothing to run");
         return Ok(ExitCode::SUCCESS);
@@ -31,12 +32,19 @@ pub fn run(root: &Path, seconds: u32) -> Result<ExitCode> {
     for target in &targets {
         let mut command = fuzz(root, nightly, "run");
         command.args(sanitizer(nightly)).args([target, "--"]);
-        command.arg(format!("-max_total_time={seconds}")).arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
+        command.args(extent(seconds)).arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
         must(command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"]))
             .with_context(|| format!("{target} found something; the input is under fuzz/artifacts/{target}/"))?;
     }
-    say(&format!("{} fuzz targets, {seconds} s each: nothing found", targets.len()));
+    say(&format!("{} fuzz targets, {}: nothing found", targets.len(), extent(seconds).join(" ")));
     Ok(ExitCode::SUCCESS)
+}
+
+fn extent(seconds: Option<u32>) -> Vec<String> {
+    match seconds {
+        Some(seconds) => vec![format!("-max_total_time={seconds}")],
+        None => vec!["-seed=1".to_owned(), format!("-runs={SMOKE_RUNS}")],
+    }
 }
 
 /// `cargo fuzz VERB` with the toolchain there is.
@@ -82,6 +90,6 @@ mod tests {
     #[test]
     fn a_tree_without_targets_has_nothing_to_run() {
         let empty = std::env::temp_dir().join("xtask-no-such-tree");
-        assert_eq!(run(&empty, 1).unwrap(), ExitCode::SUCCESS);
+        assert_eq!(run(&empty, None).unwrap(), ExitCode::SUCCESS);
     }
 }

@@ -24,7 +24,7 @@ usage: cargo xtask COMMAND
   test [FILTER…]     install what the tests need, then run all of them
   ci                 what CI runs: fmt, clippy, rustdoc, tidy, test, fuzz-smoke
   tidy [--shrink]    the rules about this tree that no compiler checks
-  fuzz-smoke [S]     every fuzz target for S seconds (default 20)
+  fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
   bench [-- ARGS]    build for release and compare with the neighbours
 
 `cargo xtask COMMAND --help` says more.
@@ -73,7 +73,8 @@ Checks what no compiler checks:
         "\
 usage: cargo xtask fuzz-smoke [SECONDS]
 
-Builds and runs every target of fuzz/ for SECONDS (default 20) with cargo-fuzz, which is installed if missing: with the
+Builds and runs every target of fuzz/ with cargo-fuzz, which is installed if missing: 100,000 inputs that are the same each
+time, or new ones for SECONDS each. With the
 address sanitizer where a nightly toolchain is installed, without it otherwise. Nothing to do where there is no fuzz/.
 ",
     ),
@@ -120,8 +121,8 @@ fn run(args: &[String]) -> Result<ExitCode> {
         ("ci", []) => ci::run(&root),
         ("tidy", []) => tidy::run(&root),
         ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),
-        ("fuzz-smoke", []) => fuzz::run(&root, fuzz::SMOKE_SECONDS),
-        ("fuzz-smoke", [seconds]) if seconds.parse::<u32>().is_ok() => fuzz::run(&root, seconds.parse()?),
+        ("fuzz-smoke", []) => fuzz::run(&root, None),
+        ("fuzz-smoke", [seconds]) if seconds.parse::<u32>().is_ok() => fuzz::run(&root, Some(seconds.parse()?)),
         ("bench", []) => bench::run(&root, &[]),
         ("bench", [dashes, args @ ..]) if dashes == "--" => bench::run(&root, args),
         _ => bail!("`{command}` does not take {:?}\n\n{help}", rest.join(" ")),

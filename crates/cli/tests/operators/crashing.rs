@@ -62,6 +62,9 @@ fn thirty_kills_of_the_host_change_nothing_that_was_answered() {
         let mut operators: Vec<_> = actors.iter().map(|who| world.as_operator(who, session)).collect();
         (0..5).for_each(|_| act(&mut random, &mut operators));
         if kill == KILLS / 2 {
+            // Something is at stake in every run, whatever the seed.
+            let agent = operators[2].actor();
+            operators[0].grant(&agent, "observe,signal", None).unwrap();
             operators[0].seize(true).unwrap();
         }
         let before = state(&mut world.root(session));
