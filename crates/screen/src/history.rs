@@ -10,7 +10,7 @@ use crate::vt::{COMBINING_MAX, Style, apply_sgr, is_wrapped};
 use alacritty_terminal::grid::Row;
 use alacritty_terminal::index::Column;
 use alacritty_terminal::term::cell::{Cell, Flags};
-use memchr::{memchr, memchr_iter, memrchr_iter};
+use memchr::{memchr_iter, memrchr_iter};
 
 /// A logical line is cut here: `yes | tr -d '\n'` must not grow one line without end.
 pub(crate) const LINE_BYTES_MAX: usize = 64 * 1024;
