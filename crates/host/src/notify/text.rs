@@ -50,7 +50,7 @@ impl Told {
             | What::Detached { .. } => (String::new(), String::new(), String::new()),
         };
         let text = match due.on {
-            On::Waiting => format!("holdfast: {name} {text} · answer: {answer}"),
+            On::Waiting | On::Approval => format!("holdfast: {name} {text} · answer: {answer}"),
             On::Exit => format!("holdfast: {name} {text} · see: {answer}"),
             On::TurnRequested => format!("holdfast: in {name} {text} · give it: {answer}"),
         };
