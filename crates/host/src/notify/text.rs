@@ -46,6 +46,8 @@ impl Told {
             What::State { .. }
             | What::Turn { .. }
             | What::Started { .. }
+            | What::Listen { .. }
+            | What::NotListening { .. }
             | What::Attached { .. }
             | What::Detached { .. } => (String::new(), String::new(), String::new()),
         };
