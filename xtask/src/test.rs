@@ -20,6 +20,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("dialog", "dialog"),
     ("whiptail", "whiptail"),
     ("gdb", "gdb"),
+    ("cc", "gcc"),
     ("tmux", "tmux"),
     ("python3", "python3"),
     ("ps", "procps"),

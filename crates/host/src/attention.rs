@@ -35,6 +35,8 @@ pub struct Attention {
     watched_until: Cell<Option<Instant>>,
     /// There is a new event.
     pub(crate) grown: Notify,
+    /// Somebody begins to watch, or goes on.
+    pub(crate) watched: Notify,
     rules: Vec<Rule>,
 }
 
@@ -48,6 +50,7 @@ impl Attention {
             next: Cell::new(first),
             watched_until: Cell::new(None),
             grown: Notify::new(),
+            watched: Notify::new(),
             rules,
         }
     }
@@ -59,8 +62,12 @@ impl Attention {
 
     /// Whether a session of this name is to be looked at whatever it is asked.
     pub fn wants(&self, id: SessionId, name: &SessionName) -> bool {
+        self.is_watched() || self.rules.iter().any(|rule| rule.wants_states(id, name.as_str()))
+    }
+
+    /// Whether somebody watches every session.
+    pub fn is_watched(&self) -> bool {
         self.watched_until.get().is_some_and(|until| Instant::now() < until)
-            || self.rules.iter().any(|rule| rule.wants_states(id, name.as_str()))
     }
 
     /// Somebody watches every session.

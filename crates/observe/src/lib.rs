@@ -1,6 +1,6 @@
 //! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
-//! ([`Freezer`]), what they hold ([`graph`], drawn by [`render`]), what they wait for ([`waiting`]), and what happens
-//! to them ([`events`]).
+//! ([`Freezer`]), what they hold ([`graph`], drawn by [`render`]), what they wait for ([`waiting`]), what happens to
+//! them ([`events`]), and whether sockets come and go at all ([`network`]).
 //!
 //! Everything is read from the kernel anew at each call. Nothing here is remembered, so a host that was killed between
 //! freezing and thawing is replaced by any other.
@@ -12,6 +12,7 @@ pub mod events;
 mod freeze;
 pub mod graph;
 mod netlink;
+pub mod network;
 mod proc;
 pub mod render;
 mod signals;

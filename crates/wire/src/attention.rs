@@ -4,8 +4,10 @@
 //! numbered by the host, and their numbers grow across hosts: a reader asks for what came behind the last it has.
 
 pub use holdfast_types::doing::{Blind, Kind};
+use holdfast_types::graph::{Known, SocketId, SocketKind};
 use holdfast_types::{Exit, Handle, Offset, SessionId, SessionName, TimeMs};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// Characters of a prompt that are told: a wide terminal's row, of which the end says most.
 pub const PROMPT_CHARS_MAX: usize = 256;
@@ -164,6 +166,18 @@ pub enum What {
         /// Who.
         by: Handle,
     },
+    /// Something takes connections, or datagrams, at a port.
+    Listen {
+        /// Where, and who.
+        #[serde(flatten)]
+        port: OpenPort,
+    },
+    /// Nothing does there any more.
+    NotListening {
+        /// As it was told.
+        #[serde(flatten)]
+        port: OpenPort,
+    },
     /// A client is attached.
     Attached {
         /// Whose.
@@ -179,6 +193,32 @@ pub enum What {
         /// Its number.
         client: u32,
     },
+}
+
+/// A port that is open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenPort {
+    /// The socket.
+    pub socket: SocketId,
+    /// `stream` is TCP, `dgram` is UDP.
+    pub kind: SocketKind,
+    /// Address and port.
+    pub address: SocketAddr,
+    /// The port alone.
+    pub port: u16,
+    /// The oldest process that holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// That one's words.
+    pub argv: Vec<String>,
+    /// Whose act started it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Handle>,
+    /// The act's number in the session's journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<u64>,
+    /// How that is known.
+    pub known: Known,
 }
 
 /// What to wait for.
@@ -202,7 +242,7 @@ pub struct Listener {
     /// Its process.
     pub pid: u32,
     /// Where.
-    pub address: std::net::SocketAddr,
+    pub address: SocketAddr,
 }
 
 /// Event `ring`: an attached terminal shall catch its person's attention.
@@ -243,6 +283,22 @@ mod tests {
             (&"state".into(), &"ended".into(), &3.into())
         );
         assert_eq!(serde_json::from_value::<Event>(json).unwrap(), event);
+        let port = OpenPort {
+            socket: SocketId(7),
+            kind: SocketKind::Stream,
+            address: "[::1]:80".parse().unwrap(),
+            port: 80,
+            pid: Some(9),
+            argv: vec!["nc".into(), "-l".into()],
+            by: Some("agent:bot".parse().unwrap()),
+            act: Some(4),
+            known: Known::Time,
+        };
+        let event = Event { what: What::Listen { port }, ..event };
+        let text = serde_json::to_string(&event).unwrap();
+        let expected = r#""event":"listen","socket":"s7","kind":"stream","address":"[::1]:80","port":80,"pid":9,"argv":["nc","-l"],"by":"agent:bot","act":4,"known":"time"}"#;
+        assert!(text.ends_with(expected), "{text}");
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `holdfast watch`: what happens in sessions, as it happens.
 
+use super::graph::kind;
 use super::state;
 use crate::args::WatchArgs;
 use crate::failure::Failure;
 use crate::here::Here;
-use crate::show::{print, say};
+use crate::show::{command_line, print, say};
 use crate::tell::Teller;
-use holdfast_wire::attention::{Event, WatchParams, What};
+use holdfast_wire::attention::{Event, OpenPort, WatchParams, What};
 use holdfast_wire::operations::op;
 use jiff::tz::TimeZone;
 
@@ -70,8 +71,16 @@ fn told(event: &Event) -> String {
         What::Turn { holder: Some(holder) } => format!("{holder} has the turn"),
         What::Turn { holder: None } => "the turn is free".into(),
         What::TurnRequested { by } => format!("{by} asks for the turn"),
+        What::Listen { port } => listens(port),
+        What::NotListening { port } => format!("no longer listens on {} {}", kind(port.kind), port.address),
         What::Attached { by, client } => format!("{by} attached (client {client})"),
         What::Detached { by: Some(by), client } => format!("{by} detached (client {client})"),
         What::Detached { by: None, client } => format!("client {client} detached"),
     }
+}
+
+fn listens(port: &OpenPort) -> String {
+    let by = port.by.as_ref().map_or_else(String::new, |by| format!(" · started by {by}"));
+    let pid = port.pid.map_or_else(String::new, |pid| format!(" {pid}"));
+    format!("process{pid} listens on {} {}: {}{by}", kind(port.kind), port.address, command_line(&port.argv))
 }

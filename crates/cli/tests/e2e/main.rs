@@ -20,6 +20,7 @@ mod queries;
 mod random;
 mod ringing;
 mod scrollback;
+mod secrets;
 mod storm;
 mod stuck;
 mod terminal;

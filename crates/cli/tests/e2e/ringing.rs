@@ -41,3 +41,26 @@ fn an_attached_terminal_rings_and_whoever_watches_sees_it_come_and_go() {
         (came < went).then_some(())
     });
 }
+
+#[test]
+fn who_has_the_turn_is_rung_for_when_somebody_asks_for_it() {
+    let home = Home::new();
+    std::fs::write(home.join("config.toml"), "[[notify]]\non = [\"turn_requested\", \"approval\"]\nring = true\n")
+        .unwrap();
+    home.session("s", "exec cat");
+    let (terminal, mut client) = Terminal::attached(&home, "s", "80x24");
+    terminal.types("mine\r");
+    terminal.wait_text("mine");
+    home.run(&["--as", "agent:bot", "request", "s"]);
+    terminal.wait_for("the notification", |seen| {
+        let asks = |kind: &MarkKind| match kind {
+            MarkKind::Notification { body, .. } => {
+                body.contains("in s agent:bot asks for the turn · give it: holdfast give s --to agent:bot")
+            }
+            _ => false,
+        };
+        seen.marks.iter().any(asks) && seen.marks.contains(&MarkKind::Bell)
+    });
+    terminal.types(DETACH);
+    assert_eq!(client.wait(), 0);
+}

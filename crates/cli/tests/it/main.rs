@@ -10,6 +10,7 @@ mod grants;
 mod graph;
 mod help;
 mod home;
+mod hostile;
 mod hosts;
 mod journal;
 mod notify;

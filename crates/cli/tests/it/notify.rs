@@ -64,6 +64,32 @@ fn receive(stream: &mut TcpStream) -> (String, String) {
     (head, String::from_utf8(body).unwrap())
 }
 
+/// What a webhook is told: its head and body, after it has answered the first ones with these statuses.
+fn posted(listener: &TcpListener, failures: &[&str]) -> (String, Value) {
+    let mut first = None;
+    for status in failures.iter().chain(&["204 No Content"]) {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (head, body) = receive(&mut stream);
+        stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes()).unwrap();
+        let (before, told) = first.get_or_insert_with(|| (head.clone(), body.clone()));
+        assert_eq!((signature(&head), &body), (signature(before), &*told), "the same each time");
+    }
+    let (head, body) = first.unwrap();
+    assert_eq!(signature(&head), hmac("key", &body));
+    (head, serde_json::from_str(&body).unwrap())
+}
+
+fn signature(head: &str) -> &str {
+    head.lines().find_map(|line| line.strip_prefix("x-holdfast-signature: sha256=")).unwrap()
+}
+
+/// By another implementation than our own.
+fn hmac(key: &str, body: &str) -> String {
+    let script = "import hmac,sys; print(hmac.new(sys.argv[1].encode(), sys.argv[2].encode(), 'sha256').hexdigest())";
+    let digest = Command::new("python3").args(["-c", script, key, body]).output().unwrap();
+    String::from_utf8(digest.stdout).unwrap().trim().to_owned()
+}
+
 #[test]
 fn a_webhook_is_signed_and_tried_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -71,30 +97,48 @@ fn a_webhook_is_signed_and_tried_again() {
     let rules = format!("[[notify]]\non = [\"exit\"]\nwebhook = \"http://127.0.0.1:{port}/hook\"\nsecret = \"key\"\n");
     let home = home(&rules);
     home.session("work", "exit 3");
-    let (mut refused, _) = listener.accept().unwrap();
-    let (_, first) = receive(&mut refused);
-    refused.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n").unwrap();
-    drop(refused);
-    let (mut taken, _) = listener.accept().unwrap();
-    let (head, body) = receive(&mut taken);
-    taken.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
-    assert_eq!(first, body);
+    let (head, told) = posted(&listener, &["503 Busy", "500 Broken"]);
     assert!(head.starts_with("post /hook "), "{head}");
-    let event: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((&event["on"], &event["event"]["exit"]["code"]), (&"exit".into(), &3.into()));
-    // By another implementation than our own.
-    let file = home.join("body");
-    std::fs::write(&file, &body).unwrap();
-    let check = "import hmac,sys; print(hmac.new(b'key', open(sys.argv[1],'rb').read(), 'sha256').hexdigest())";
-    let digest = Command::new("python3").args(["-c", check]).arg(&file).output().unwrap();
-    let digest = String::from_utf8(digest.stdout).unwrap();
-    assert!(head.contains(&format!("x-holdfast-signature: sha256={}", digest.trim())), "{head}");
+    assert_eq!((&told["on"], &told["event"]["exit"]["code"]), (&"exit".into(), &3.into()));
+}
+
+#[test]
+fn everything_there_is_to_tell_reaches_a_command_and_a_webhook() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let home = Home::new();
+    let on = r#"on = ["waiting", "exit", "approval", "turn_requested"]"#;
+    let script = format!("cat >> {}", home.join("told").display());
+    let rules = format!(
+        "[[notify]]\n{on}\ncommand = [\"/bin/sh\", \"-c\", {script:?}]\n\
+         [[notify]]\n{on}\nwebhook = \"http://127.0.0.1:{port}/\"\nsecret = \"key\"\n"
+    );
+    std::fs::write(home.join("config.toml"), rules).unwrap();
+    home.ok(&["new", "-d", "-n", "work", "--", "bash", "-c", "read -p 'Name? ' x; exit 4"]);
+    let (_, waits) = posted(&listener, &[]);
+    assert_eq!((&waits["on"], &waits["event"]["prompt"]), (&"waiting".into(), &"Name?".into()));
+    assert_eq!(waits["answer"], "holdfast attach work");
+    home.ok(&["take", "work"]);
+    // It waits for its answer, and is asked to wait no longer.
+    home.run_as("agent:bot", &["request", "work"]);
+    let (_, asks) = posted(&listener, &[]);
+    assert_eq!((&asks["on"], &asks["event"]["by"]), (&"turn_requested".into(), &"agent:bot".into()));
+    assert_eq!(asks["answer"], "holdfast give work --to agent:bot");
+    home.ok(&["send", "work", "--enter", "ann"]);
+    let (_, ends) = posted(&listener, &[]);
+    assert_eq!((&ends["on"], &ends["event"]["exit"]["code"]), (&"exit".into(), &4.into()));
+    until("the command to be told the same", || told(&home).len() == 3);
+    let mut told = told(&home);
+    told.sort_by_key(|one| one["event"]["seq"].as_u64());
+    assert_eq!(told, [waits, asks, ends]);
 }
 
 #[test]
 fn a_mistake_in_a_rule_is_told_with_its_place() {
-    let home = home("grace = 1\n[[notify]]\non = [\"approval\"]\nring = true\n");
+    let home = home("grace = 1\n[[notify]]\non = [\"aproval\"]\nring = true\n");
     let ran = home.run(&["new", "-d"]);
     assert_eq!(ran.status, 1);
-    assert!(ran.err.contains("config.toml:2: notify: rule 1: on: \"approval\" is not there yet"), "{ran}");
+    let expected =
+        "config.toml:2: notify: rule 1: on: expected waiting, exit, approval or turn_requested, not \"aproval\"";
+    assert!(ran.err.contains(expected), "{ran}");
 }

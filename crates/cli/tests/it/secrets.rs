@@ -2,6 +2,7 @@
 
 use crate::home::{Home, until};
 use std::path::Path;
+use std::process::Stdio;
 
 const SECRET: &str = "correct-horse-battery";
 
@@ -44,13 +45,35 @@ fn a_secret_goes_to_who_does_not_show_it_and_stays_nowhere() {
         "read -sp 'Password: ' x; echo; echo got ${#x}; sleep 1000",
     ]);
     home.ok(&["wait", "work", "--for", "waiting", "--timeout", "20"]);
+    let follow = |args: &[&str]| home.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let followers =
+        [&["logs", "work", "--follow"][..], &["journal", "work", "--follow"], &["--json", "watch", "work"]].map(follow);
     let sent = send_secret(&home, &[]);
     assert_eq!(sent.status, 0, "{sent}");
     home.until_screen_shows("work", &format!("got {}", SECRET.len()));
     let journal = home.ok(&["journal", "work", "--json"]);
     assert!(journal.contains(&format!("\"len\":{}", SECRET.len() + 1)), "{journal}");
-    assert!(!journal.contains(SECRET) && !home.ok(&["logs", "work"]).contains(SECRET));
+    let looks: [&[&str]; 8] = [
+        &["logs", "work"],
+        &["--json", "logs", "work"],
+        &["journal", "work"],
+        &["--json", "journal", "work"],
+        &["screen", "work", "--history", "100"],
+        &["export", "work", "--asciicast", "--input"],
+        &["--json", "graph", "work"],
+        &["--json", "info", "work"],
+    ];
+    for look in looks {
+        let told = home.ok(look);
+        assert!(!told.is_empty() && !told.contains(SECRET), "{look:?}: {told}");
+    }
+    assert_eq!(files_with_secret(home.path()), [""; 0], "while it runs");
     home.ok(&["end", "work", "--grace", "0"]);
+    for follower in followers {
+        let told = follower.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&told.stdout).into_owned() + &String::from_utf8_lossy(&told.stderr);
+        assert!(!told.is_empty() && !told.contains(SECRET), "{told}");
+    }
     home.ok(&["host", "stop"]);
     assert_eq!(files_with_secret(home.path()), [""; 0]);
 }

@@ -21,13 +21,23 @@ fn real_programs_are_told_for_what_they_do() {
     let table: &[(&str, &[&str], &str, &str)] = &[
         ("idle", &["bash", "--norc", "--noprofile", "-i"], "idle_prompt", ""),
         ("secret", &["bash", "-c", "read -sp 'Password: ' x"], "waiting password", "Password:"),
+        // At /dev/tty, as ssh and sudo ask.
+        (
+            "ssh-like",
+            &["sh", "-c", "python3 -c 'import getpass; getpass.getpass()' < /dev/null"],
+            "waiting password",
+            "Password:",
+        ),
         ("input", &["python3", "-c", "input('Name? ')"], "waiting line", "Name?"),
         ("choice", &["bash", "-c", "read -p 'Continue? [Y/n] ' x"], "waiting choice", "Continue? [Y/n]"),
         ("repl", &["bash", "-c", "python3 -q; true"], "waiting repl", ">>>"),
+        ("node", &["bash", "-c", "node; true"], "waiting repl", ">"),
+        ("debugger", &["bash", "-c", "gdb -q -nx; true"], "waiting repl", "(gdb)"),
+        ("dialog", &["whiptail", "--yesno", "sure", "8", "40"], "full_screen", ""),
         ("editor", &["vim", "-u", "NONE", "-N", "-n"], "full_screen", ""),
         ("pager", &["less", "/etc/services"], "full_screen", ""),
         ("sleeper", &["sleep", "1000"], "blocked_elsewhere", ""),
-        ("follower", &["tail", "-f", "/dev/null"], "blocked_elsewhere", ""),
+        ("follower", &["tail", "-f", "/etc/services"], "blocked_elsewhere", ""),
         ("busy", &["bash", "-c", "while :; do :; done"], "running", ""),
     ];
     for (name, command, _, _) in table {
@@ -40,6 +50,21 @@ fn real_programs_are_told_for_what_they_do() {
         assert!(seen["since_ms"].as_u64() >= now["created_ms"].as_u64(), "{seen}");
         assert_eq!(seen["name"], **name);
     }
+}
+
+#[test]
+fn a_compiler_runs() {
+    let home = Home::new();
+    let function =
+        |n: u32| format!("int f{n}(int x) {{ for (int i = 0; i < {n}; ++i) x = x * 31 + i % (x | 1); return x; }}\n");
+    std::fs::write(home.join("big.c"), (0..5000).map(function).collect::<String>()).unwrap();
+    home.session("build", "while :; do cc -O2 -c big.c -o big.o; done");
+    // The one that works is found below the driver, which only waits for it.
+    until("the compiler itself", || {
+        let seen = until_state(&home, "build", "running");
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", seen["pid"])).unwrap_or_default();
+        name.trim_end() == "cc1"
+    });
 }
 
 #[test]

@@ -2,14 +2,17 @@
 //!
 //! The kernel's process events are subscribed to when the first one asks, and closed when the last one has not asked again
 //! for a while. In between every watched session is also looked at from time to time, because the kernel tells of no
-//! sockets; the pauses grow while nothing happens. While nobody watches there is no socket, no task and no memory.
+//! sockets: at once when its counts of them move, and otherwise with pauses that grow while nothing happens. While nobody
+//! watches there is no socket, no task and no memory. [`ports`] is the part of it for those who watch the whole host.
 
 mod feed;
+pub(crate) mod ports;
 mod tracked;
 mod tracker;
 
 use crate::session::Session;
 use feed::Feed;
+use holdfast_observe::network::Network;
 use holdfast_types::SessionId;
 use holdfast_wire::Fault;
 use holdfast_wire::graphs::{WatchGraphAnswer, WatchGraphParams};
@@ -30,6 +33,8 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 const FIRST_LOOK_MAX: Duration = Duration::from_secs(10);
 /// Pause between two takings of the kernel's events: a build elsewhere on the machine must not keep us busy.
 const DRAIN_PAUSE: Duration = Duration::from_millis(5);
+/// Between two readings of how many sockets there are: half of what an event may take.
+const COUNT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A session that is watched.
 #[derive(Debug)]
@@ -134,6 +139,7 @@ impl Lookout {
         let Ok(mut tracker) = tokio::task::spawn_blocking(Tracker::new).await else { return };
         // SAFETY: an owned descriptor is open and the same for as long as the registration has it.
         let mut events = tracker.descriptor().and_then(|fd| unsafe { AsyncFd::register(fd) }.ok());
+        let mut counts = Counts { network: Network::new(true).ok(), next: Instant::now() };
         loop {
             let wanted = self.wanted_now();
             if wanted.is_empty() {
@@ -155,6 +161,7 @@ impl Lookout {
                 () = self.wanted.notified() => {}
                 () = tokio::time::sleep_until(due) => {}
                 () = readable(events.as_ref()) => tokio::time::sleep_until(pause).await,
+                () = counts.moved() => tracker.stir(),
             }
         }
         // The kernel's socket is closed where blocking does not matter.
@@ -197,6 +204,26 @@ struct Stopped<'a>(&'a Lookout);
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
         self.0.is_running.set(false);
+    }
+}
+
+/// How many sockets there are, looked at from time to time.
+struct Counts {
+    network: Option<Network>,
+    next: Instant,
+}
+
+impl Counts {
+    /// Waits until they move; for ever where the kernel counts none. May be dropped and asked again.
+    async fn moved(&mut self) {
+        let Some(network) = &mut self.network else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep_until(self.next).await;
+            self.next = Instant::now() + COUNT_PAUSE;
+            if network.moved() {
+                return;
+            }
+        }
     }
 }
 

@@ -32,16 +32,24 @@ struct Watched {
     tracked: Tracked,
     keeper: u32,
     next_look: Instant,
+    /// Not before then, whatever happens: a look has its price.
+    earliest: Instant,
     pause: Duration,
     /// Looks in a row that showed nothing.
     quiet_looks: u32,
+    /// Events were lost since the last look.
+    is_lost: bool,
 }
 
 impl Watched {
     fn stir(&mut self, now: Instant) {
         self.quiet_looks = 0;
         self.pause = LOOK_MIN;
-        self.next_look = self.next_look.min(now + LOOK_MIN);
+        self.look_at(now + LOOK_MIN);
+    }
+
+    fn look_at(&mut self, at: Instant) {
+        self.next_look = self.next_look.min(at).max(self.earliest);
     }
 }
 
@@ -81,6 +89,12 @@ impl Tracker {
         self.sessions.values().map(|watched| watched.next_look).min()
     }
 
+    /// Sockets have come or gone somewhere: it may have been here.
+    pub(super) fn stir(&mut self) {
+        let now = Instant::now();
+        self.sessions.values_mut().for_each(|watched| watched.look_at(now));
+    }
+
     /// Takes the kernel's events and does the looks that are due, for these sessions and no other.
     pub(super) fn step(&mut self, wanted: &BTreeMap<SessionId, u32>) -> BTreeMap<SessionId, News> {
         let mut news: BTreeMap<SessionId, News> = BTreeMap::new();
@@ -104,7 +118,8 @@ impl Tracker {
             if drained.lost {
                 for (id, watched) in &mut self.sessions {
                     news.entry(*id).or_default().is_lost = true;
-                    watched.next_look = Instant::now();
+                    watched.is_lost = true;
+                    watched.look_at(Instant::now());
                 }
             }
             for event in drained.events {
@@ -152,12 +167,16 @@ impl Tracker {
         let cost = now - began;
         let Some(watched) = self.sessions.get_mut(&id) else {
             let tracked = Tracked::new(keeper, &graph);
-            let next_look = now + LOOK_MIN.max(cost * COST_PART);
-            self.sessions.insert(id, Watched { tracked, keeper, next_look, pause: LOOK_MIN, quiet_looks: 0 });
+            let earliest = now + cost * COST_PART;
+            let next_look = earliest.max(now + LOOK_MIN);
+            let watched =
+                Watched { tracked, keeper, next_look, earliest, pause: LOOK_MIN, quiet_looks: 0, is_lost: false };
+            self.sessions.insert(id, watched);
             return;
         };
         // After a loss the ends that were not told are found by who is missing.
-        let found = watched.tracked.look(&graph, has_events && !news.is_lost);
+        let is_lost = std::mem::take(&mut watched.is_lost);
+        let found = watched.tracked.look(&graph, has_events && !is_lost);
         if found.is_empty() {
             watched.quiet_looks += 1;
         } else {
@@ -167,7 +186,8 @@ impl Tracker {
         if watched.quiet_looks > EAGER_LOOKS {
             watched.pause = (watched.pause * 2).min(LOOK_MAX);
         }
-        watched.next_look = now + watched.pause.max(cost * COST_PART);
+        watched.earliest = now + cost * COST_PART;
+        watched.next_look = watched.earliest.max(now + watched.pause);
         news.happened.extend(found);
     }
 }
@@ -232,6 +252,10 @@ mod tests {
             assert!(tracker.step(&wanted)[&id].happened.is_empty());
         }
         assert_eq!(tracker.sessions[&id].pause, LOOK_MAX);
+        assert!(tracker.next_look().unwrap() > Instant::now() + LOOK_MAX / 2);
+        // A socket somewhere, and it is looked at as soon as the last look's price allows.
+        tracker.stir();
+        assert!(tracker.next_look().unwrap() <= tracker.sessions[&id].earliest.max(Instant::now()));
         drop(keeper.stdin.take());
         keeper.wait().unwrap();
     }

@@ -47,6 +47,7 @@ impl Hold {
                 self.pending.remove(&(id, On::TurnRequested));
             }
             What::Started { .. } | What::Attached { .. } | What::Detached { .. } => {}
+            What::Listen { .. } | What::NotListening { .. } => {}
         }
     }
 
@@ -87,6 +88,7 @@ fn subject(what: &What) -> String {
         What::TurnRequested { by } => by.to_string(),
         What::State { .. } | What::Exit { .. } | What::Turn { .. } => String::new(),
         What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
+        What::Listen { .. } | What::NotListening { .. } => String::new(),
     }
 }
 

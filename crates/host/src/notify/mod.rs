@@ -31,6 +31,8 @@ pub enum On {
     Waiting,
     /// A session's command has ended.
     Exit,
+    /// An act waits for approval. Nothing asks for one yet, so nobody is told.
+    Approval,
     /// Somebody asks for the turn.
     TurnRequested,
 }
@@ -41,6 +43,7 @@ impl On {
         match self {
             On::Waiting => "waiting",
             On::Exit => "exit",
+            On::Approval => "approval",
             On::TurnRequested => "turn_requested",
         }
     }

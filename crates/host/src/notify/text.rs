@@ -46,11 +46,13 @@ impl Told {
             What::State { .. }
             | What::Turn { .. }
             | What::Started { .. }
+            | What::Listen { .. }
+            | What::NotListening { .. }
             | What::Attached { .. }
             | What::Detached { .. } => (String::new(), String::new(), String::new()),
         };
         let text = match due.on {
-            On::Waiting => format!("holdfast: {name} {text} · answer: {answer}"),
+            On::Waiting | On::Approval => format!("holdfast: {name} {text} · answer: {answer}"),
             On::Exit => format!("holdfast: {name} {text} · see: {answer}"),
             On::TurnRequested => format!("holdfast: in {name} {text} · give it: {answer}"),
         };

@@ -9,6 +9,7 @@ mod doing;
 mod drive;
 mod graph;
 mod looks;
+mod ports;
 mod ran;
 mod runs;
 mod track;

@@ -35,6 +35,8 @@ pub(crate) struct Track {
     pub seen: RefCell<Option<Seen>>,
     /// What was told last.
     told: RefCell<Option<Now>>,
+    /// Its ports, as told.
+    pub ports: super::ports::Ports,
     /// Looks so far.
     pub looks: Cell<u64>,
     /// Its terminal: the device's numbers.
@@ -59,10 +61,18 @@ pub(crate) struct Track {
 impl Session {
     /// Whether somebody wants to know what it does.
     fn is_tracked(&self) -> bool {
-        let track = &self.track;
-        track.waiters.get() > 0
-            || track.watched_until.get().is_some_and(|until| Instant::now() < until)
+        self.track.waiters.get() > 0
+            || self.is_watched_alone()
             || self.attention.wants(self.id, &self.state.borrow().spec.name)
+    }
+
+    fn is_watched_alone(&self) -> bool {
+        self.track.watched_until.get().is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Whether somebody follows what happens in it.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_watched_alone() || self.attention.is_watched()
     }
 
     /// Whether the keeper shall wake us at the next byte, for whoever wants to know. Not in the middle of noise: that is
@@ -76,8 +86,10 @@ impl Session {
         self.track.watched_until.set(Some(Instant::now() + LEASE));
         if anew {
             *self.track.told.borrow_mut() = None;
+            self.track.ports.forget();
             self.stirred();
         }
+        self.attention.watched.notify_one();
     }
 
     /// Something happened after which it may do something else.

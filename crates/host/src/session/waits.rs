@@ -2,15 +2,17 @@
 
 use super::Session;
 use holdfast_observe::graph::{Depth, snapshot};
+use holdfast_observe::network::Network;
 use holdfast_types::graph::{SocketKind, ports};
 use holdfast_wire::attention::{Listener, Now, Until};
 use holdfast_wire::params::{Life, WaitAnswer, WaitParams};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Pauses between two looks at a session's sockets: at first a server's start, at most what nobody minds to wait.
-const PORT_PAUSE_MIN: Duration = Duration::from_millis(50);
-const PORT_PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Between two readings of how many sockets there are; when the number has moved they are looked at.
+const PORT_PAUSE: Duration = Duration::from_millis(40);
+/// Looked at all the same after this long: one socket that closes hides another that opens.
+const PORT_SURE: Duration = Duration::from_secs(1);
 
 /// Counts who waits for a state, however the waiting ends.
 struct Waiter<'a>(&'a Session);
@@ -67,7 +69,7 @@ impl Session {
 
     async fn wait_port(&self, limit: Option<Duration>, port: u16) -> Option<Listener> {
         let deadline = limit.map(|limit| Instant::now() + limit);
-        let mut pause = PORT_PAUSE_MIN;
+        let mut counts = Network::new(false).ok();
         loop {
             if self.view_life() != Life::Running {
                 return None;
@@ -78,14 +80,19 @@ impl Session {
             if let Some(found) = looked.await.ok().flatten() {
                 return Some(found);
             }
-            let now = Instant::now();
-            if deadline.is_some_and(|at| at <= now) {
-                return None;
+            let sure = Instant::now() + PORT_SURE;
+            loop {
+                let now = Instant::now();
+                if deadline.is_some_and(|at| at <= now) {
+                    return None;
+                }
+                let until = deadline.map_or(now + PORT_PAUSE, |at| at.min(now + PORT_PAUSE));
+                let ended = || (self.view_life() != Life::Running).then_some(());
+                let is_over = self.until(Some(until - now), ended).await.is_some();
+                if is_over || Instant::now() >= sure || counts.as_mut().is_some_and(Network::moved) {
+                    break;
+                }
             }
-            let until = deadline.map_or(now + pause, |at| at.min(now + pause));
-            let ended = || (self.view_life() != Life::Running).then_some(());
-            self.until(Some(until - now), ended).await;
-            pause = (pause * 2).min(PORT_PAUSE_MAX);
         }
     }
 }

@@ -13,3 +13,4 @@ mod sockets;
 
 pub use holdfast_types::graph::*;
 pub use read::snapshot;
+pub(crate) use sockets::listening;

@@ -5,6 +5,7 @@
 //! protocol, and says that it is elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -31,6 +32,8 @@ const STATE_LISTEN: u8 = 10;
 const STATES_ALL: u32 = 0xfff;
 /// Listening sockets are in a table of their own, a small one: who has no connections is done after it.
 const STATES_LISTEN: u32 = 1 << STATE_LISTEN;
+/// What UDP calls a socket that takes from anyone.
+const STATES_UNCONNECTED: u32 = 1 << 7;
 
 /// The sockets of a session's processes.
 pub(super) struct Sockets {
@@ -100,18 +103,7 @@ impl Sockets {
         if self.open == 0 {
             return Ok(());
         }
-        // struct inet_diag_req_v2: family, protocol, extensions, padding, states, and an address that is not used.
-        let mut request = [0; 56];
-        request[0] = family;
-        request[1] = protocol;
-        request[4..8].copy_from_slice(&states.to_ne_bytes());
-        let asked = netlink::dump(socket, BY_FAMILY, &request, |answer| {
-            if let Some(told) = inet(answer, protocol) {
-                self.told(told);
-            }
-        });
-        // A kernel built without IPv6 has nobody to ask about it.
-        asked.or_else(|error| if error == Errno::NOENT { Ok(()) } else { Err(error) })
+        inet_each(socket, family, protocol, states, |told| self.told(told))
     }
 
     fn ask_unix(&mut self, socket: &OwnedFd) -> Result<(), Errno> {
@@ -151,6 +143,37 @@ impl Sockets {
             }
         }
     }
+}
+
+/// Gives every socket of our network namespace that takes connections or datagrams.
+///
+/// # Errors
+///
+/// The kernel does not answer such questions.
+pub(crate) fn listening(mut each: impl FnMut(u64)) -> io::Result<()> {
+    let socket = netlink::open(protocols::SOCK_DIAG, SocketFlags::empty())?;
+    for (protocol, states) in [(IPPROTO_TCP, STATES_LISTEN), (IPPROTO_UDP, STATES_UNCONNECTED)] {
+        for family in [AF_INET, AF_INET6] {
+            inet_each(&socket, family, protocol, states, |told| each(told.id.0))?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks about the sockets of one family, protocol and set of states.
+fn inet_each(socket: &OwnedFd, family: u8, protocol: u8, states: u32, mut each: impl FnMut(Told)) -> Result<(), Errno> {
+    // struct inet_diag_req_v2: family, protocol, extensions, padding, states, and an address that is not used.
+    let mut request = [0; 56];
+    request[0] = family;
+    request[1] = protocol;
+    request[4..8].copy_from_slice(&states.to_ne_bytes());
+    let asked = netlink::dump(socket, BY_FAMILY, &request, |answer| {
+        if let Some(told) = inet(answer, protocol) {
+            each(told);
+        }
+    });
+    // A kernel built without IPv6 has nobody to ask about it.
+    asked.or_else(|error| if error == Errno::NOENT { Ok(()) } else { Err(error) })
 }
 
 fn unknown(id: SocketId) -> SocketNode {

@@ -227,3 +227,46 @@ fn the_foreground_is_marked() {
     let shell = graph.processes.iter().find(|process| process.pid == pty.shell.id()).unwrap();
     assert_eq!((shell.foreground, shell.parent), (Some(false), None));
 }
+
+/// A look as another user has it, who may not know what these processes hold. As root: it becomes nobody, in a thread.
+fn as_nobody<T: Send>(look: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let looked = scope.spawn(|| {
+            let nobody = rustix::process::Uid::from_raw(65_534);
+            // Of this thread alone: the others go on as root.
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            look()
+        });
+        looked.join().unwrap()
+    })
+}
+
+#[test]
+fn what_may_not_be_read_is_said_to_be_unknown_and_never_guessed() {
+    let (session, seen) = python("a = socket.socket(); a.bind(('127.0.0.1', 0)); a.listen()");
+    let keeper = session.keeper.id();
+    let graph = as_nobody(|| snapshot(keeper, Depth::Full, None)).unwrap();
+    assert_eq!(
+        graph.processes.iter().map(|process| process.id).collect::<Vec<_>>(),
+        seen.processes.iter().map(|process| process.id).collect::<Vec<_>>()
+    );
+    let (theirs, ours) = (last(&graph), last(&seen));
+    assert!(theirs.unknown && graph.partial && !ours.unknown);
+    assert_eq!((theirs.exe.as_ref(), theirs.cwd.as_ref(), theirs.fds.len()), (None, None, 0));
+    assert_eq!((&theirs.argv, theirs.started_ms / 1000), (&ours.argv, ours.started_ms / 1000), "these anyone may read");
+    assert_eq!((ports(&graph).len(), ports(&seen).len()), (0, 1));
+}
+
+#[test]
+fn who_vanishes_while_it_is_read_spoils_nothing() {
+    let session = Session::shell(How::Signals, "sleep 9999 & while :; do (:) & (:); done");
+    let mut comings = std::collections::HashSet::new();
+    for _ in 0..200 {
+        let graph = snapshot(session.keeper.id(), Depth::Full, None).unwrap();
+        comings.extend(graph.processes.iter().map(|process| process.id));
+        for process in &graph.processes {
+            assert!(process.started_ms <= graph.at_ms + 1000 && process.id.pid == process.pid, "{process:?}");
+        }
+    }
+    assert!(comings.len() > 20, "they come and go: {}", comings.len());
+}

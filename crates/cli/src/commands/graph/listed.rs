@@ -112,7 +112,7 @@ fn open(ports: &[PortView], now: TimeMs, width: Option<usize>) -> String {
 }
 
 /// As people call it.
-pub(super) fn kind(kind: SocketKind) -> &'static str {
+pub fn kind(kind: SocketKind) -> &'static str {
     match kind {
         SocketKind::Stream => "tcp",
         SocketKind::Dgram => "udp",

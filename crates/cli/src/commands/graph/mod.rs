@@ -6,7 +6,7 @@ mod listed;
 mod live;
 
 pub use essence::Essence;
-pub use listed::{ports, ps};
+pub use listed::{kind, ports, ps};
 
 use crate::args::GraphArgs;
 use crate::failure::Failure;
