@@ -2,11 +2,13 @@
 
 mod attention;
 mod authority;
+mod env;
 mod graph;
 mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
+pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
@@ -67,6 +69,8 @@ pub enum Command {
     Send(SendArgs),
     /// Say what a session is doing: running, waiting for input, at its prompt
     State(SessionArg),
+    /// Show who changed what in a session's shell since it started: variables, aliases, functions, …
+    Env(EnvArgs),
     /// Print what happens in a session, or in all, as it happens
     Watch(WatchArgs),
     /// Run a command in a session, and end as it did

@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 /// Headings and their commands; what is in none comes last.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Sessions", &["new", "attach", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach"]),
-    ("What runs", &["run", "state", "watch", "graph", "ps", "ports"]),
+    ("What runs", &["run", "state", "env", "watch", "graph", "ps", "ports"]),
     ("What goes in and out", &["send", "screen", "logs", "journal", "export"]),
     ("Who types", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
     ("Who may", &["whoami", "actor", "grant", "revoke", "grants"]),

@@ -25,8 +25,8 @@ esac
 # [0] the directory, [1] commands started since the last prompt, [2] a directory and [3] its address, [4] never set,
 # from [5] on the tokens of the commands started.
 __holdfast=("$1" 0 '' '')
-# [0] which of the two state files is next, [1..3] what is put behind PS0, PS1 and PS2.
-__holdfast_own=(0
+# [0] which of the two state files was written last, [1..3] what is put behind PS0, PS1 and PS2.
+__holdfast_own=(''
     '${__holdfast:$((__holdfast[1]+=1,0)):0}\e]133;C;hf=${__holdfast[4+__holdfast[1]]:=$(<"$__holdfast/next")}\a'
     '\[${__holdfast[4+__holdfast[1]]+\e]133;D;$?;hf=${__holdfast[4+__holdfast[1]]}\a}\e]133;B;hf\a\]'
     '\[\e]133;A;hf;k=s\a\]')
@@ -36,33 +36,40 @@ if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 502 )); then
 fi
 
 __holdfast_prompt() {
-    # A DEBUG trap that functions inherit has no business in ours, and nothing here may become exported.
-    local was=$? options=$SHELLOPTS letters=$-
+    # A DEBUG trap that functions inherit has no business in ours, and nothing here may become exported. Our own locals have
+    # our own names: one like a variable of the user's would be told in its place.
+    local __holdfast_was=$? __holdfast_options=$SHELLOPTS __holdfast_letters=$-
     set +Ta
-    __holdfast_tell "$was" "$options" || :
-    if [[ $letters == *T* ]]; then set -T; fi
-    if [[ $letters == *a* ]]; then set -a; fi
-    return "$was"
+    __holdfast_tell "$__holdfast_was" "$__holdfast_options" || :
+    if [[ $__holdfast_letters == *T* ]]; then set -T; fi
+    if [[ $__holdfast_letters == *a* ]]; then set -a; fi
+    return "$__holdfast_was"
 }
 
 __holdfast_tell() {
-    local IFS=' ' token='' literal=''
+    local IFS=' ' __holdfast_token='' __holdfast_literal='' __holdfast_state=''
     if ! shopt -q promptvars; then
         # PS0 cannot count: every prompt counts as the end of something.
-        literal=1 __holdfast[1]=1
+        __holdfast_literal=1 __holdfast[1]=1
     fi
     if (( __holdfast[1] )); then
-        token=${__holdfast[4 + __holdfast[1]]-}
-        if [[ ! $token ]]; then read -r token <"$__holdfast/next"; fi
-        printf '\e]133;D;%d;hf=%s\a' "$1" "$token" >/dev/tty
-        if [[ $token ]]; then : >|"$__holdfast/next"; fi
+        __holdfast_token=${__holdfast[4 + __holdfast[1]]-}
+        if [[ ! $__holdfast_token ]]; then read -r __holdfast_token <"$__holdfast/next"; fi
+        printf '\e]133;D;%d;hf=%s\a' "$1" "$__holdfast_token" >/dev/tty
+        if [[ $__holdfast_token ]]; then : >|"$__holdfast/next"; fi
         __holdfast=("$__holdfast" 0 "${__holdfast[2]}" "${__holdfast[3]}")
-        __holdfast_dump "$2" >|"$__holdfast/state.${__holdfast_own[0]}"
-        token=${__holdfast_own[0]}
-        __holdfast_own[0]=$((1 - token))
+        __holdfast_state=$((1 - ${__holdfast_own[0]:-0}))
+    elif [[ ! ${__holdfast_own[0]} ]]; then
+        # The first state is what everything later is compared with.
+        __holdfast_state=1
+    fi
+    if [[ $__holdfast_state ]]; then
+        __holdfast_dump "$2" >|"$__holdfast/state.$__holdfast_state"
+        __holdfast_own[0]=$__holdfast_state
     fi
     if [[ $PWD != "${__holdfast[2]}" ]]; then __holdfast_address; fi
-    printf '\e]7;file://%s\a\e]133;A;hf;last=%d;state=%s\a' "$HOSTNAME${__holdfast[3]}" "$1" "$token" >/dev/tty
+    printf '\e]7;file://%s\a\e]133;A;hf;last=%d;state=%s\a' \
+        "$HOSTNAME${__holdfast[3]}" "$1" "$__holdfast_state" >/dev/tty
     __holdfast_dress
 }
 
@@ -71,8 +78,8 @@ __holdfast_dress() {
     local before=${PS0-} prompt=${PS1-} more=${PS2-}
     before=${before//"${__holdfast_own[1]}"/}
     prompt=${prompt//"${__holdfast_own[2]}"/}
-    if [[ ! $literal ]]; then before+=${__holdfast_own[1]}; fi
-    if [[ $literal || ${PS1@a} == *x* ]]; then
+    if [[ ! $__holdfast_literal ]]; then before+=${__holdfast_own[1]}; fi
+    if [[ $__holdfast_literal || ${PS1@a} == *x* ]]; then
         # Children would inherit it and know nothing of our variables.
         printf '\e]133;B;hf\a' >/dev/tty
     else
@@ -138,6 +145,4 @@ if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501 )); then
 else
     PROMPT_COMMAND='{ __holdfast_prompt; } 2>/dev/null'${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND}
 fi
-# The first state is what everything later is compared with.
-__holdfast_dump "$SHELLOPTS" >|"$__holdfast/state.1"
 eval "unset __holdfast_status; $__holdfast_status"

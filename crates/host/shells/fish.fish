@@ -9,6 +9,7 @@ set -g __holdfast_file 0
 set -g __holdfast_state
 set -g __holdfast_known
 set -g __holdfast_names
+set -g __holdfast_places
 set -g __holdfast_mine
 
 function __holdfast_begin --on-event fish_preexec
@@ -36,6 +37,9 @@ end
 # terminal to bracketed paste.
 function __holdfast_first --on-event fish_prompt
     builtin functions -e __holdfast_first
+    # The first state is what everything later is compared with.
+    __holdfast_dump >$__holdfast/state.1
+    set -g __holdfast_state 1
     function __holdfast_later --on-event fish_prompt
         __holdfast_prompt
     end
@@ -66,25 +70,33 @@ function __holdfast_dump
     builtin printf '\1\n'
     abbr --show
     builtin printf '\1\n'
-    # Those fish brings along are many, and nobody's: once seen they are passed over.
+    # Those fish brings along are many, and nobody's, until somebody puts one of his own in the place of one.
     set -l names (builtin functions -n)
-    if builtin test "$names" != "$__holdfast_names"
+    set -l places (__holdfast_look)
+    if builtin test "$names" != "$__holdfast_names" -o "$places" != "$__holdfast_places"
         set -g __holdfast_names $names
+        set -g __holdfast_known
         set -g __holdfast_mine
         for name in $names
-            builtin contains -- $name $__holdfast_known
-            and continue
             if builtin string match -q -- "$__fish_data_dir/*" (builtin functions --details -- $name)
                 set -ga __holdfast_known $name
             else
                 set -ga __holdfast_mine $name
             end
         end
+        set -g __holdfast_places (__holdfast_look)
     end
     if builtin test -n "$__holdfast_mine"
         builtin functions $__holdfast_mine
     end
     builtin printf '\1end\n'
+end
+
+# Where those are defined that fish brought along.
+function __holdfast_look
+    for name in $__holdfast_known
+        builtin functions --details -- $name
+    end
 end
 
 # First line of a command that came in a file: shows it where the line that reads it stands.
@@ -101,5 +113,3 @@ function __holdfast_entered
     builtin printf '\e]133;C;hf=%s\a' "$__holdfast_token"
     return $was
 end
-
-__holdfast_dump >$__holdfast/state.1

@@ -41,25 +41,26 @@ __holdfast_end() {
 } 2>/dev/null
 
 __holdfast_prompt() {
-    local was=$? state=
+    # Our own locals have our own names: one like a variable of the user's would hide it.
+    local __holdfast_was=$? __holdfast_state=
     # Its options as they are, before ours.
     if [ "$__holdfast_open" = 1 ]; then { print 'holdfast 1 zsh'; set -o; } >|"$__holdfast/state.$__holdfast_file"; fi
     emulate -L zsh
     if (( __holdfast_open )); then
         __holdfast_open=0
-        state=$__holdfast_file
-        __holdfast_dump >>$__holdfast/state.$state
+        __holdfast_state=$__holdfast_file
+        __holdfast_dump >>$__holdfast/state.$__holdfast_state
         (( __holdfast_file = 1 - __holdfast_file ))
     fi
     if [[ $PWD != $__holdfast_pwd ]]; then __holdfast_locate; fi
-    print -rn -- $'\e]7;file://'$HOST$__holdfast_address$'\a\e]133;A;hf;last='$was';state='$state$'\a' >/dev/tty
+    print -rn -- $'\e]7;file://'$HOST$__holdfast_address$'\a\e]133;A;hf;last='$__holdfast_was';state='$__holdfast_state$'\a' >/dev/tty
     if [[ -o promptpercent && ${(t)PS1} != *export* ]]; then
         PS1=${PS1%$'%{\e]133;B;hf\a%}'}$'%{\e]133;B;hf\a%}'
         PS2=${PS2%$'%{\e]133;A;hf;k=s\a%}'}$'%{\e]133;A;hf;k=s\a%}'
     else
         print -n '\e]133;B;hf\a' >/dev/tty
     fi
-    return was
+    return __holdfast_was
 } 2>/dev/null
 
 # The working directory as the path of a URL.
@@ -77,10 +78,12 @@ __holdfast_locate() {
 
 # Values are written, not hashed: the files were made for the user alone by the host, which keeps only hashes.
 __holdfast_dump() {
-    local name
-    local -a exported=("${(@k)parameters[(R)*export*]}") pairs=()
-    for name in "${exported[@]}"; do pairs+=("$name" "${(P)name}"); done
-    print -rN -- '' env "$#exported" "${pairs[@]}" \
+    local __holdfast_name
+    local -a __holdfast_exported=("${(@k)parameters[(R)*export*]}") __holdfast_pairs=()
+    for __holdfast_name in "${__holdfast_exported[@]}"; do
+        __holdfast_pairs+=("$__holdfast_name" "${(P)__holdfast_name}")
+    done
+    print -rN -- '' env "$#__holdfast_exported" "${__holdfast_pairs[@]}" \
         alias "$#aliases" "${(@kv)aliases}" galias "$#galiases" "${(@kv)galiases}" salias "$#saliases" "${(@kv)saliases}" \
         function "$#functions" "${(@kv)functions}" end
 }

@@ -9,7 +9,7 @@
 
 mod acts;
 
-pub use acts::writing_acts;
+pub use acts::{Wrote, writing_acts, wrote_before};
 
 use holdfast_authority::journal::{Broken, Chain, End, Link, Reading, What, read};
 use holdfast_authority::{Act, Authority, Policy, Record};

@@ -98,6 +98,19 @@ struct Typed {
     ends_line: bool,
 }
 
+/// The shell wrote what it is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Into which of its two files.
+    pub file: u8,
+    /// Where the prompt began that says so.
+    pub prompt_at: Offset,
+    /// Where the command before it started, if that was told.
+    pub started_at: Option<Offset>,
+    /// Where the shell is.
+    pub cwd: Option<String>,
+}
+
 /// The runs of a session, and what its shell does.
 #[derive(Debug, Default)]
 pub struct Tracker {
@@ -117,8 +130,12 @@ pub struct Tracker {
     incomplete: bool,
     /// How many wait for a prompt.
     expected: u32,
-    /// Which of the shell's two state files it has written.
-    written: [bool; 2],
+    /// Where the command started whose prompt has not come yet.
+    started_at: Option<Offset>,
+    /// The state files that were written, the last time for each.
+    written: Vec<Written>,
+    /// It wrote one.
+    has_written: bool,
 }
 
 impl Tracker {
@@ -175,9 +192,14 @@ impl Tracker {
         std::mem::take(&mut self.incomplete)
     }
 
-    /// Which of its state files the shell has written since the last call.
-    pub fn take_written(&mut self) -> [bool; 2] {
+    /// Which of its state files the shell has written since the last call, in that order.
+    pub fn take_written(&mut self) -> Vec<Written> {
         std::mem::take(&mut self.written)
+    }
+
+    /// Whether the shell ever said what it is made of.
+    pub fn has_written(&self) -> bool {
+        self.has_written
     }
 
     /// So many more wait for a prompt.
@@ -284,8 +306,11 @@ impl Tracker {
     fn told_idle(&mut self, at: Offset, mark: ShellMark<'_>) {
         match mark {
             ShellMark::PromptStart { state, .. } => {
-                if let Some(file) = state.and_then(|n| self.written.get_mut(usize::from(n))) {
-                    *file = true;
+                if let Some(file) = state {
+                    let started_at = self.started_at.take().filter(|started| *started < at);
+                    self.has_written = true;
+                    self.written.retain(|other| other.file != file);
+                    self.written.push(Written { file, prompt_at: at, started_at, cwd: self.cwd.clone() });
                 }
                 self.place = Place::Prompting;
                 self.unsettled = None;
@@ -298,6 +323,8 @@ impl Tracker {
             ShellMark::CommandStart { .. } => {
                 self.place = Place::Busy;
                 self.command_at = self.command_at.max(Some(at));
+                // The first since the last prompt: what a program prints comes later.
+                self.started_at = Some(self.started_at.map_or(at, |first| first.min(at)));
             }
             ShellMark::CommandEnd { .. } => self.place = Place::Prompting,
             ShellMark::Cwd(path) => {

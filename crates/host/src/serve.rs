@@ -198,6 +198,7 @@ impl Server {
             Call::Read(params) => with(find(&params.session)?.read(&params).await?),
             Call::Journal(params) => with(find(&params.session)?.journal(&params).await?),
             Call::State(params) => plain(find(&params.session)?.doing().await?),
+            Call::Env(params) => Ok((find(&params.session)?.env(&params).await?, Vec::new())),
             Call::Watch(params) => plain(self.watch(&params, &actor).await?),
             Call::Wait(params) => plain(find(&params.session)?.wait(&params).await),
             Call::Graph(params) => Ok((find(&params.session)?.graph(&params).await?, Vec::new())),

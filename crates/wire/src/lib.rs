@@ -6,6 +6,7 @@
 //! Pure: encodes and decodes, owns no socket and reads no clock.
 
 pub mod attention;
+pub mod env;
 pub mod fault;
 pub mod frame;
 pub mod graphs;

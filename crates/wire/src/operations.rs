@@ -4,6 +4,7 @@
 //! come from it. An operation that writes into a session names its right.
 
 use crate::attention::*;
+use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::graphs::*;
 use crate::params::*;
@@ -107,6 +108,8 @@ operations! {
     State = "session.state" (SessionParams) -> StateView, Some(Right::Observe);
     #[doc = "What happens in a session, or in all one may observe; waits for it if asked to."]
     Watch = "session.watch" (WatchParams) -> WatchAnswer, Some(Right::Observe);
+    #[doc = "What the session's shell is made of, and who changed it: names and hashes, never values."]
+    Env = "session.env" (EnvParams) -> EnvAnswer, Some(Right::Observe);
     #[doc = "Wait until the session's command has ended, or something else has come."]
     Wait = "session.wait" (WaitParams) -> WaitAnswer, Some(Right::Observe);
     #[doc = "Give the session's terminal another size."]

@@ -5,6 +5,7 @@ mod attach;
 mod completions;
 mod doctor;
 mod end;
+mod env;
 mod export;
 mod grants;
 mod graph;
@@ -48,6 +49,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Run(args)) => run::run(&here()?, &args),
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::State(args)) => state::state(&here()?, &args.session),
+        Some(Command::Env(args)) => env::env(&here()?, &args),
         Some(Command::Watch(args)) => watch::watch(&here()?, &args),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),

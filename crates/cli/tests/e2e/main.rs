@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
 mod alien;
+mod changes;
 mod crowd;
 mod damage;
 mod ends;

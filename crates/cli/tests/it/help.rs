@@ -24,6 +24,7 @@ fn every_command_explains_itself() {
         "send",
         "run",
         "state",
+        "env",
         "watch",
         "wait",
         "resize",

@@ -6,6 +6,7 @@
 mod actors;
 mod attaching;
 mod config;
+mod env;
 mod grants;
 mod graph;
 mod help;

@@ -1,10 +1,10 @@
-//! The acts of a journal that can start a process, read from its files: off the host's thread, since there may be many.
+//! The acts of a journal that can start a process or change a shell, read from its files: off the host's thread, since there may be many.
 
 use super::FILE_BYTES_MAX;
 use holdfast_authority::journal::{Entry, entry};
 use holdfast_authority::{Act, Ask, Change, Outcome};
-use holdfast_types::TimeMs;
 use holdfast_types::graph::{RECORD_LAG_MS, WritingAct};
+use holdfast_types::{Actor, Offset, TimeMs};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,39 @@ pub fn writing_acts(files: &[PathBuf], since_ms: TimeMs) -> Vec<WritingAct> {
     // It has the session's start, if it is still the first there was.
     let start = acts(&oldest.into_iter().filter(|entry| entry.record.act == Act::Started).collect());
     start.into_iter().chain(acts(&entries)).collect()
+}
+
+/// An act that wrote into the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrote {
+    /// Its number in the journal.
+    pub seq: u64,
+    /// Whose; none: the host could not tell, or the record cannot be read.
+    pub actor: Option<Actor>,
+    /// Where the output stood before its last byte.
+    pub at: Offset,
+    /// It entered a run.
+    pub is_run: bool,
+}
+
+/// The last act that wrote before the output stood at `before`. Files are the oldest first, and read from the newest on.
+pub fn wrote_before(files: &[PathBuf], before: Offset) -> Option<Wrote> {
+    let mut later: Option<u64> = None;
+    for entry in files.iter().rev().flat_map(|file| read(file).into_iter().rev()) {
+        if later.is_some_and(|later| entry.seq + 1 < later) {
+            return Some(Wrote { seq: entry.seq + 1, actor: None, at: entry.record.at, is_run: false });
+        }
+        let at = match &entry.record.act {
+            Act::Typed(burst) => burst.to,
+            _ => entry.record.at,
+        };
+        if at < before && can_start(&entry) {
+            let is_run = matches!(entry.record.act, Act::Asked(Ask::Run { .. }));
+            return Some(Wrote { seq: entry.seq, actor: entry.record.by.actor().cloned(), at, is_run });
+        }
+        later = Some(entry.seq);
+    }
+    None
 }
 
 fn read(file: &Path) -> Vec<Entry> {
@@ -73,7 +106,7 @@ mod tests {
     use super::*;
     use holdfast_authority::journal::Chain;
     use holdfast_authority::{Burst, By, Record};
-    use holdfast_types::{Actor, ActorId, Fence};
+    use holdfast_types::{ActorId, Fence};
 
     fn typed() -> Act {
         Act::Typed(Burst { from: 0, to: 0, len: 1, keys: None })
@@ -138,5 +171,47 @@ mod tests {
         std::fs::remove_file(&files[0]).unwrap();
         assert_eq!(writing_acts(&files, 0).len(), 1);
         assert_eq!(writing_acts(&[], 0), []);
+    }
+
+    #[test]
+    fn the_last_act_before_a_place_in_the_output_is_told_by_its_last_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal.1");
+        let by = |key, name: &str| By::Actor(Actor { id: ActorId([key; 32]), handle: name.parse().unwrap() });
+        let (ann, bot) = (by(1, "human:ann"), by(2, "agent:bot"));
+        let record = |at, by: &By, act| Record {
+            time_ms: at,
+            at,
+            by: by.clone(),
+            act,
+            fence: Fence(1),
+            incarnation: 1,
+            outcome: Outcome::Done,
+            changes: vec![],
+            proof: None,
+        };
+        let burst = |from, to| Act::Typed(Burst { from, to, len: 1, keys: None });
+        let run = Act::Asked(Ask::Run { key: String::new(), command: "make".into() });
+        let records = [
+            record(0, &ann, Act::Started),
+            record(300, &ann, burst(100, 120)),
+            record(200, &bot, run),
+            record(200, &bot, Act::Asked(Ask::Take)),
+            record(900, &ann, burst(250, 290)),
+        ];
+        let mut chain = Chain::default();
+        let lines: Vec<Vec<u8>> = records.iter().map(|record| chain.append(record)).collect();
+        std::fs::write(&path, lines.concat()).unwrap();
+        let files = [path.clone()];
+        let told = |before| wrote_before(&files, before).map(|wrote| (wrote.seq, wrote.is_run));
+        assert_eq!(
+            [told(0), told(1), told(120), told(121)],
+            [None, Some((1, false)), Some((1, false)), Some((2, false))]
+        );
+        assert_eq!([told(201), told(290), told(291)], [Some((3, true)), Some((3, true)), Some((5, false))]);
+        // A record that is missing may have been anybody's.
+        std::fs::write(&path, [&lines[..2], &lines[3..]].concat().concat()).unwrap();
+        let gap = wrote_before(&files, 250).unwrap();
+        assert_eq!((gap.seq, gap.actor), (3, None));
     }
 }

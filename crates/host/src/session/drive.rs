@@ -323,6 +323,7 @@ impl Session {
         }
         if drain {
             self.drain_log(Some(link), false)?;
+            self.see_shell();
         }
         if rule {
             let _ = self.decide(Input::Tick);
@@ -348,7 +349,7 @@ impl Session {
         let before = state.picture.seen();
         let quarter = (state.spec.ring_bytes / 4).min(BEHIND_BYTES_MAX);
         // A run's end is in the output.
-        let answering = !state.clients.someone_answers() || state.runs.is_followed();
+        let answering = !state.clients.someone_answers() || state.runs.is_followed() || state.awaits_shell();
         let unseen = head.saturating_sub(before);
         let mut more = false;
         if (answering && unseen > 0) || unseen >= quarter {

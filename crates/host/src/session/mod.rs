@@ -7,6 +7,7 @@ mod acts;
 mod decide;
 mod doing;
 mod drive;
+mod env;
 mod graph;
 mod looks;
 mod ports;
@@ -92,6 +93,8 @@ pub struct Session {
     pub(crate) freezer: Arc<Freezer>,
     pub(crate) metrics: Arc<Metrics>,
     proofs: Rc<RefCell<Proofs>>,
+    /// What its shell wrote of itself and nobody has read yet.
+    unread: env::Unread,
     /// What it is doing, for whoever watches.
     pub(crate) track: track::Track,
     pub(crate) attention: Rc<crate::attention::Attention>,
@@ -197,6 +200,7 @@ impl Session {
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
             metrics: Arc::clone(&shared.metrics),
             proofs: Rc::clone(&shared.proofs),
+            unread: env::Unread::default(),
             track: track::Track::default(),
             attention: Rc::clone(&shared.attention),
             id: spec.id,
@@ -274,6 +278,7 @@ impl Session {
         drop(state);
         self.take_up_turn(Fence(welcome.fence));
         self.take_up_runs();
+        self.take_up_shell();
         self.changed.notify_waiters();
     }
 
@@ -469,6 +474,7 @@ impl Session {
         }
         drop(state);
         self.save_runs();
+        self.shell_ended();
         self.sync_soon();
         // A keeper that was killed leaves its socket behind.
         let _ = std::fs::remove_file(&self.socket);

@@ -94,10 +94,7 @@ impl Session {
             let runs = &mut self.state.borrow_mut().runs;
             (runs.take_unsaved(), runs.take_news(), runs.take_incomplete(), runs.take_written())
         };
-        for (file, _) in ["state.0", "state.1"].iter().zip(written).filter(|(_, written)| *written) {
-            // It has values, which nobody shall find there.
-            let _ = replace(&self.shell_dir(), file, b"");
-        }
+        self.shell_wrote(written);
         if incomplete {
             self.take_back();
         }
@@ -147,7 +144,7 @@ impl Session {
     }
 
     /// Reads marks from the ring: what the screen saw before this host was there.
-    fn scan_marks(&self, from: Offset) {
+    pub(super) fn scan_marks(&self, from: Offset) {
         let mut state = self.state.borrow_mut();
         let Some(ring) = state.ring.take() else { return };
         let (mut at, head) = (from.max(ring.oldest()), ring.head());

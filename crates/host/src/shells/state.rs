@@ -4,24 +4,17 @@
 //! Pure. A file that is cut off or of an unknown form gives no state, never half of one. What the bytes say is believed: they
 //! come from the user's own shell.
 
+pub use holdfast_wire::env::Category;
 use std::collections::BTreeMap;
-
-/// What kind of thing a name stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Category {
-    /// An exported variable.
-    Variable,
-    /// An alias, or an abbreviation of fish.
-    Alias,
-    /// A function.
-    Function,
-    /// An option that is on; those of zsh are all there, with `on` or `off`.
-    Option,
-}
 
 /// Names and hashes of their values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct State(pub BTreeMap<(Category, String), u64>);
+pub struct State {
+    /// By kind and name.
+    pub names: BTreeMap<(Category, String), u64>,
+    /// There are more than are kept: one that is not here may be there all the same.
+    pub cut: bool,
+}
 
 /// One difference between two states.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,25 +48,29 @@ const NAME_BYTES_MAX: usize = 256;
 /// Most names kept: zsh with all its completions has about 2,500.
 const NAMES_MAX: usize = 16_384;
 
-/// Reads a state file; `hash` is applied to each value. Nothing if it is not whole.
-pub fn parse_state(bytes: &[u8], hash: impl Fn(&[u8]) -> u64) -> Option<State> {
+/// Reads a state file; `hash` is applied to each kind, name and value. Nothing if it is not whole.
+pub fn parse_state(bytes: &[u8], hash: impl Fn(Category, &str, &[u8]) -> u64) -> Option<State> {
     let rest = bytes.strip_prefix(b"holdfast 1 ")?;
     let (shell, rest) = cut(rest, b"\n")?;
-    let mut out = Collected { names: BTreeMap::new(), hash: &hash };
+    let mut out = Collected { state: State::default(), hash: &hash };
     match shell {
         b"bash" => bash(rest, &mut out)?,
         b"zsh" => zsh(rest, &mut out)?,
         b"fish" => fish(rest, &mut out)?,
         _ => return None,
     }
-    Some(State(out.names))
+    Some(out.state)
 }
 
-/// What is different in `after`, by kind and name.
+/// What is different in `after`, by kind and name. Of a name that is missing from a state that was cut nothing is known.
 #[must_use]
 pub fn diff(before: &State, after: &State) -> Vec<Change> {
-    let set = after.0.iter().filter(|(key, hash)| before.0.get(*key) != Some(*hash));
-    let gone = before.0.keys().filter(|key| !after.0.contains_key(*key));
+    let is_set = |(key, hash): &(&(Category, String), &u64)| match before.names.get(*key) {
+        Some(was) => was != *hash,
+        None => !before.cut,
+    };
+    let set = after.names.iter().filter(is_set);
+    let gone = before.names.keys().filter(|key| !after.cut && !after.names.contains_key(*key));
     let change = |(category, name): &(Category, String), hash| Change { category: *category, name: name.clone(), hash };
     let mut changes: Vec<Change> =
         set.map(|(key, hash)| change(key, Some(*hash))).chain(gone.map(|key| change(key, None))).collect();
@@ -82,18 +79,23 @@ pub fn diff(before: &State, after: &State) -> Vec<Change> {
 }
 
 struct Collected<'a> {
-    names: BTreeMap<(Category, String), u64>,
-    hash: &'a dyn Fn(&[u8]) -> u64,
+    state: State,
+    hash: &'a dyn Fn(Category, &str, &[u8]) -> u64,
 }
 
 impl Collected<'_> {
     fn add(&mut self, category: Category, name: &[u8], value: &[u8]) {
         let name = String::from_utf8_lossy(name);
         let own = name.starts_with("__holdfast") || (category == Category::Variable && VOLATILE.contains(&&*name));
-        if own || name.is_empty() || name.len() > NAME_BYTES_MAX || self.names.len() >= NAMES_MAX {
+        if own || name.is_empty() || name.len() > NAME_BYTES_MAX {
             return;
         }
-        self.names.insert((category, name.into_owned()), (self.hash)(value));
+        if self.state.names.len() >= NAMES_MAX {
+            self.state.cut = true;
+            return;
+        }
+        let hash = (self.hash)(category, &name, value);
+        self.state.names.insert((category, name.into_owned()), hash);
     }
 }
 
@@ -246,13 +248,16 @@ fn cut<'a>(text: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::checksum;
+
+    fn checksum(_: Category, _: &str, value: &[u8]) -> u64 {
+        crate::store::checksum(value)
+    }
 
     const BASH: &[u8] = b"holdfast 1 bash\nemacs:monitor\nextglob\n1\0ll\0ls -l\0\ndeclare -x A=\"1\n\\\"declare -x B=\"\ndeclare -x C\n\
         declare -x D=$'a\\'\\nb'\ndeclare -x PWD=\"/\"\n\x01\ndeclare -f f\ndeclare -fx g\n\x01\nf () \n{ \n    cat <<X\n}\nh () \nX\n\n}\ng () \n{ \n    :\n}\ndeclare -fx g\n\x01end\n";
 
     fn names(state: &State) -> String {
-        state.0.keys().map(|(category, name)| format!("{category:?}:{name}")).collect::<Vec<_>>().join(" ")
+        state.names.keys().map(|(category, name)| format!("{category:?}:{name}")).collect::<Vec<_>>().join(" ")
     }
 
     #[test]

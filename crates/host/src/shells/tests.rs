@@ -349,7 +349,7 @@ fn what_a_command_changed_is_told_by_name() {
         let mut live = Live::start(kind, &Setting::default());
         live.run("true");
         let mut before = live.state();
-        assert!(before.0.contains_key(&(Variable, "HOME".into())), "{kind:?}");
+        assert!(before.names.contains_key(&(Variable, "HOME".into())), "{kind:?}");
         for (_, command, expected) in cases.iter().filter(|case| case.0 == kind) {
             assert_eq!(live.run(command).status, 0, "{kind:?} {command}");
             let after = live.state();

@@ -327,7 +327,8 @@ impl Live {
     pub fn state(&self) -> State {
         let path = self.dir.join(format!("state.{}", self.state.expect("a command has ended")));
         let bytes = std::fs::read(path).unwrap();
-        parse_state(&bytes, checksum).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&bytes)))
+        parse_state(&bytes, |_, _, value| checksum(value))
+            .unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&bytes)))
     }
 }
 

@@ -1,0 +1,218 @@
+//! What a session's shell is made of, and whose act made it so.
+//!
+//! After each command an integrated shell writes its state into a file, and its prompt's mark says so. Here the file is
+//! taken, off this thread and one at a time, what is new in it is bound to an act, and kept. The act is the run that has
+//! just ended, or else the last that wrote before the command started: that is known by time, not by proof.
+
+use super::{Session, State};
+use crate::journal::{self, wrote_before};
+use crate::runs::{Run, Written};
+use crate::shells::kept::{self, Told};
+use holdfast_types::{Actor, TimeMs};
+use holdfast_wire::env::{Changed, EnvAnswer, EnvParams, Known};
+use holdfast_wire::params::Life;
+use holdfast_wire::{Code, Fault};
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How long a shell that was just started is listened to for its first state: user's files are slow. After that it is seen
+/// whenever the screen is looked at.
+const FIRST_STATE_WAIT_MS: u64 = 30_000;
+/// How long an answer waits for what was told to be kept.
+const KEPT_WAIT: Duration = Duration::from_secs(2);
+/// A file that a host died over, and what the shell wrote since.
+const STATES_MAX: u32 = 2;
+
+/// States that were told and not read yet.
+#[derive(Debug, Default)]
+pub(super) struct Unread {
+    waiting: RefCell<VecDeque<Written>>,
+    /// Somebody is at it.
+    busy: Cell<bool>,
+}
+
+impl State {
+    /// Whether its first state is still to come, with which all later ones are compared.
+    pub(super) fn awaits_shell(&self) -> bool {
+        self.spec.shell.is_some()
+            && !self.runs.has_written()
+            && crate::now_ms().saturating_sub(self.spec.created_ms) < FIRST_STATE_WAIT_MS
+    }
+}
+
+impl Session {
+    /// The shell wrote its state.
+    pub(super) fn shell_wrote(&self, written: Vec<Written>) {
+        if written.is_empty() {
+            return;
+        }
+        {
+            let mut waiting = self.unread.waiting.borrow_mut();
+            // Two files: what was told before of the same one was written over.
+            waiting.retain(|old| written.iter().all(|new| new.file != old.file));
+            waiting.extend(written);
+        }
+        self.keep_states();
+    }
+
+    /// What an earlier host did not get to is told again.
+    pub(super) fn take_up_shell(&self) {
+        if self.state.borrow().spec.shell.is_some() && kept::is_left(&self.dir) {
+            self.scan_marks(0);
+        }
+    }
+
+    /// Somebody typed at a terminal: where that answers for itself nobody else looks for prompts.
+    pub(super) fn see_shell(&self) {
+        let unseen = {
+            let state = self.state.borrow();
+            let head = state.ring.as_ref().map_or(0, holdfast_abi::ring::Ring::head);
+            state.spec.shell.is_some() && state.picture.seen() < head
+        };
+        if unseen {
+            self.look();
+        }
+    }
+
+    /// The shell is no more: the last of its states are read, and nothing with values is left.
+    pub(super) fn shell_ended(&self) {
+        if self.state.borrow().spec.shell.is_some() {
+            self.keep_states();
+        }
+    }
+
+    fn keep_states(&self) {
+        let Some(this) = self.this.upgrade().filter(|_| !self.unread.busy.replace(true)) else { return };
+        tokio::task::spawn_local(async move {
+            loop {
+                let next = this.unread.waiting.borrow_mut().pop_front();
+                let Some(written) = next else { break };
+                if let Err(error) = this.keep_state(&written).await {
+                    let note = format!("what changed in the shell cannot be kept: {error}");
+                    this.state.borrow_mut().note = Some(note);
+                }
+            }
+            this.unread.busy.set(false);
+            if this.view_life() == Life::Ended {
+                let dir = this.dir.clone();
+                let _ = tokio::task::spawn_blocking(move || kept::clear(&dir)).await;
+            }
+            this.changed.notify_waiters();
+        });
+    }
+
+    /// Reads one of the shell's files, and keeps what is new.
+    async fn keep_state(self: &Rc<Session>, written: &Written) -> io::Result<()> {
+        for _ in 0..STATES_MAX {
+            let (dir, file, cwd) = (self.dir.clone(), written.file, written.cwd.clone());
+            let taken = off_thread(move || match kept::take(&dir, file, cwd.as_deref()) {
+                Ok(Some(told)) if !told.news.is_empty() => Ok(Some(Some(told))),
+                taken => {
+                    kept::forget(&dir, file);
+                    taken.map(|told| told.map(|_| None))
+                }
+            });
+            match taken.await? {
+                None => return Ok(()),
+                Some(None) => {}
+                Some(Some(told)) => self.keep_told(told, written).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds what is new to an act, and keeps it.
+    async fn keep_told(self: &Rc<Session>, told: Told, written: &Written) -> io::Result<()> {
+        let (journal, run) = if told.news.has_changes() {
+            // Who typed directly may not be in the journal yet.
+            let _ = self.drain_log(self.link().as_deref(), true);
+            let state = self.state.borrow();
+            (state.journal.files(), run_before(state.runs.runs(), written))
+        } else {
+            (Vec::new(), None)
+        };
+        let (dir, written) = (self.dir.clone(), written.clone());
+        off_thread(move || {
+            let act = wrote_before(&journal, started(&written));
+            let by = changed_by(&written, run, act, told.at_ms);
+            let result = kept::keep(&dir, told, by);
+            kept::forget(&dir, written.file);
+            result
+        })
+        .await
+    }
+
+    /// What its shell is made of, and who changed it; as JSON, which may be long.
+    pub(crate) async fn env(&self, params: &EnvParams) -> Result<Value, Fault> {
+        self.look();
+        self.until(Some(KEPT_WAIT), || (!self.unread.busy.get()).then_some(())).await;
+        let (name, integration) = {
+            let spec = &self.state.borrow().spec;
+            (spec.name.clone(), spec.shell.is_some())
+        };
+        let (session, dir, all) = (self.id, self.dir.clone(), params.all);
+        let read = off_thread(move || {
+            let ledger = kept::load(&dir)?;
+            let answer = EnvAnswer {
+                session,
+                name,
+                integration,
+                since_ms: ledger.since_ms(),
+                partial: ledger.is_partial(),
+                entries: ledger.entries(all),
+            };
+            serde_json::to_value(answer).map_err(io::Error::other)
+        });
+        read.await.map_err(|error| {
+            Fault::new(Code::Internal, format!("what changed in the shell of {} cannot be read: {error}", self.name()))
+        })
+    }
+}
+
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other).flatten()
+}
+
+/// Where the output stood when the command started that the shell tells of; where only its prompt is known, that.
+fn started(written: &Written) -> u64 {
+    written.started_at.unwrap_or(written.prompt_at)
+}
+
+/// The last run that was typed before that command started, or was itself that command.
+fn run_before<'a>(runs: impl Iterator<Item = &'a Run>, written: &Written) -> Option<Run> {
+    let typed = runs.filter(|run| !run.token.is_empty() && run.typed_at < started(written));
+    typed.max_by_key(|run| run.typed_at).cloned()
+}
+
+/// Whose change it is: the run's if that was the command, else the last writer's.
+fn changed_by(written: &Written, run: Option<Run>, act: Option<journal::Wrote>, at_ms: TimeMs) -> Changed {
+    let is_its = |run: &Run| match (written.started_at, &act) {
+        (Some(started), _) => run.to.is_none_or(|to| started <= to),
+        // Its start was not told: it is the last that wrote.
+        (None, Some(act)) => act.is_run && act.at <= run.typed_at && act.actor.as_ref() == Some(&run.actor),
+        (None, None) => false,
+    };
+    let seq = |of: &Actor| act.as_ref().filter(|act| act.is_run && act.actor.as_ref() == Some(of)).map(|act| act.seq);
+    match (run.filter(is_its), &act) {
+        (Some(run), _) => Changed {
+            known: Known::Run,
+            act: seq(&run.actor),
+            run: Some(run.id),
+            key: run.key,
+            actor: Some(run.actor),
+            at_ms,
+        },
+        (None, Some(act)) => {
+            let known = if act.actor.is_some() { Known::Time } else { Known::Unknown };
+            Changed { known, act: Some(act.seq), run: None, key: None, actor: act.actor.clone(), at_ms }
+        }
+        (None, None) => Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Parameters and answers about what a session's shell is made of, and who changed it: names and hashes, never a value.
+
+use crate::runs::RunId;
+use holdfast_types::{Actor, SessionId, SessionName, TimeMs};
+use serde::{Deserialize, Serialize};
+
+/// What kind of thing a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// An exported variable.
+    Variable,
+    /// An alias, or an abbreviation of fish. What fish calls an alias is a function.
+    Alias,
+    /// A function.
+    Function,
+    /// An option that is on; those of zsh are all there, with `on` or `off`.
+    Option,
+    /// The working directory; there is one.
+    Cwd,
+}
+
+/// Which session's shell, and how much of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnvParams {
+    /// Name or id.
+    pub session: String,
+    /// Also what is as it was when the shell started.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// What a session's shell is made of, against what it started with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvAnswer {
+    /// Whose.
+    pub session: SessionId,
+    /// Its name.
+    pub name: SessionName,
+    /// Its command is a shell that tells what it is made of.
+    pub integration: bool,
+    /// When it told so first: what everything is compared with. None: it has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<TimeMs>,
+    /// It has more names than are kept: one that came or went may not be told.
+    #[serde(default)]
+    pub partial: bool,
+    /// By category and name.
+    pub entries: Vec<EnvEntry>,
+}
+
+/// One name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvEntry {
+    /// Its kind.
+    pub category: Category,
+    /// Its name; `cwd` for the working directory.
+    pub name: String,
+    /// Of its value, under a key that only this session's files have: tells two values apart and nothing else. None: it is
+    /// gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// It was there when the shell started, and is no more.
+    pub gone: bool,
+    /// Who made it what it is now. None: it is as it was when the shell started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Changed>,
+}
+
+/// The act that changed something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// How that is known.
+    pub known: Known,
+    /// The act's number in the session's journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<u64>,
+    /// The run it was done by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// That run's key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Who.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
+    /// When the shell told.
+    pub at_ms: TimeMs,
+}
+
+/// How it is known who changed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Known {
+    /// A run did it: the shell told when it was over.
+    Run,
+    /// Whoever wrote last before the command started.
+    Time,
+    /// It is not: the journal does not reach back so far, or has no name.
+    Unknown,
+}
