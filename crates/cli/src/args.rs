@@ -5,7 +5,7 @@ mod authority;
 mod graph;
 mod run;
 
-pub use attention::{Awaited, WaitArgs, WatchArgs};
+pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};

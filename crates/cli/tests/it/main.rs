@@ -13,6 +13,7 @@ mod home;
 mod hosts;
 mod journal;
 mod notify;
+mod outcomes;
 mod output;
 mod runs;
 mod secrets;

@@ -9,6 +9,7 @@ mod doing;
 mod drive;
 mod graph;
 mod looks;
+mod prompt;
 mod ran;
 mod runs;
 mod track;
@@ -336,6 +337,11 @@ impl Session {
     /// Whether it lives (an unknown keeper's session does too).
     pub fn is_live(&self) -> bool {
         matches!(self.state.borrow().life, Life::Running | Life::Unknown)
+    }
+
+    /// It was made for one run, and that is over.
+    pub fn has_passed(&self) -> bool {
+        self.state.borrow().spec.passing && !self.is_live()
     }
 
     /// How long ago it was started.
