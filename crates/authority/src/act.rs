@@ -132,7 +132,7 @@ pub enum Ask {
     Run {
         /// Its key: the same key runs once.
         key: String,
-        /// What is typed.
+        /// What is typed, as [`crate::recorded`].
         command: String,
     },
     /// Another size of the terminal.

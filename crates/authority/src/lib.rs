@@ -12,6 +12,7 @@
 
 mod act;
 mod authority;
+mod command;
 mod effect;
 mod grants;
 pub mod identity;
@@ -22,6 +23,7 @@ mod turn;
 
 pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke, TurnNeed};
 pub use authority::{Authority, GRANTS_MAX, OPERATORS_MAX, Operator, QUEUE_MAX, State};
+pub use command::{RECORDED_BYTES_MAX, recorded};
 pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply};
 pub use grants::{Grant, GrantId, Policy};
 pub use refusal::{Refusal, Rule};

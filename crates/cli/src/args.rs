@@ -6,7 +6,7 @@ mod env;
 mod graph;
 mod run;
 
-pub use attention::{Awaited, WaitArgs, WatchArgs};
+pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};

@@ -19,13 +19,15 @@ pub struct Failure {
     code: String,
     message: String,
     hint: String,
+    /// What a program can go by, as the host gave it.
+    details: Option<serde_json::Value>,
     status: u8,
 }
 
 impl Failure {
     /// A failure of the program itself.
     pub fn new(code: &str, message: impl Into<String>) -> Failure {
-        Failure { code: code.into(), message: message.into(), hint: String::new(), status: 1 }
+        Failure { code: code.into(), message: message.into(), hint: String::new(), details: None, status: 1 }
     }
 
     /// Something failed because of something else.
@@ -61,6 +63,9 @@ impl Failure {
             let mut error = json!({"code": self.code, "message": self.message});
             if !self.hint.is_empty() {
                 error["hint"] = json!(self.hint);
+            }
+            if let Some(details) = &self.details {
+                error["details"] = details.clone();
             }
             format!("{}\n", json!({ "error": error }))
         } else {
@@ -111,7 +116,7 @@ impl From<Fault> for Failure {
     fn from(fault: Fault) -> Failure {
         let code =
             serde_json::to_value(fault.code).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
-        Failure { code, message: fault.message, hint: fault.hint, status: 1 }
+        Failure { code, message: fault.message, hint: fault.hint, details: fault.details, status: 1 }
     }
 }
 

@@ -7,6 +7,7 @@ mod args;
 mod asciicast;
 mod commands;
 mod config;
+mod expect;
 mod failure;
 mod help;
 mod here;

@@ -5,6 +5,7 @@
 
 set -g __holdfast $argv[1]
 set -g __holdfast_token
+set -g __holdfast_generation
 set -g __holdfast_file 0
 set -g __holdfast_state
 set -g __holdfast_known
@@ -13,6 +14,7 @@ set -g __holdfast_places
 set -g __holdfast_mine
 
 function __holdfast_begin --on-event fish_preexec
+    set -g __holdfast_generation $status_generation
     set -g __holdfast_token
     builtin read -g __holdfast_token <$__holdfast/next
     if builtin test -n "$__holdfast_token"
@@ -22,7 +24,12 @@ function __holdfast_begin --on-event fish_preexec
 end
 
 function __holdfast_end --on-event fish_postexec
-    builtin printf '\e]133;D;%d;hf=%s\a' $status "$__holdfast_token"
+    set -l was $status
+    # What goes into the background leaves the status of the command before.
+    if builtin test -n "$status_generation" -a "$status_generation" = "$__holdfast_generation"
+        set was 0
+    end
+    builtin printf '\e]133;D;%d;hf=%s\a' $was "$__holdfast_token"
     set -g __holdfast_token
     __holdfast_dump >$__holdfast/state.$__holdfast_file
     set -g __holdfast_state $__holdfast_file
@@ -46,6 +53,7 @@ function __holdfast_first --on-event fish_prompt
     __holdfast_prompt
 end
 
+# There is no event behind the prompt's text: the mark B comes before it.
 function __holdfast_prompt
     builtin printf '\e]7;file://%s%s\a\e]133;A;hf;last=%d;state=%s\a\e]133;B;hf\a' \
         $hostname (builtin string escape --style=url -- $PWD) $status "$__holdfast_state"
@@ -54,13 +62,16 @@ end
 
 # fish leaves a line it cannot parse where it is. One of ours is taken away: nobody is there to correct it.
 function __holdfast_error --on-event fish_posterror
-    set -l was $status
     set -l token
     builtin read token <$__holdfast/next
     if builtin test -n "$token"
         builtin commandline -f cancel-commandline
     end
-    builtin printf '\e]133;A;hf;last=%d;state=\a\e]133;B;hf\a' $was
+end
+
+# The line was thrown away, and the prompt comes again.
+function __holdfast_cancel --on-event fish_cancel
+    builtin printf '\e]133;A;hf;last=0;state=\a\e]133;B;hf\a'
 end
 
 # Values are written, not hashed: the files were made for the user alone by the host, which keeps only hashes.

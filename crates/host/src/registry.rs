@@ -5,7 +5,7 @@ use crate::actors::Actors;
 use crate::attention::Attention;
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
-use crate::runs::Run;
+use crate::runs::OwnRun;
 use crate::session::{self, Missed, Origin, Session, Shared};
 use crate::shells::{self, Integrated};
 use crate::spawn;
@@ -99,6 +99,7 @@ impl Registry {
             secret: String::new(),
             created_ms: 0,
             shell: None,
+            passing: false,
             exit: None,
             ended_ms: None,
         };
@@ -117,7 +118,7 @@ impl Registry {
     pub async fn start_as(
         &self,
         id: SessionId,
-        run: Option<Run>,
+        run: Option<OwnRun>,
         params: NewParams,
         actor: &Actor,
     ) -> Result<SessionView, Fault> {
@@ -137,7 +138,7 @@ impl Registry {
     async fn start_named(
         &self,
         (id, name): (SessionId, SessionName),
-        run: Option<Run>,
+        run: Option<OwnRun>,
         params: NewParams,
         actor: &Actor,
     ) -> Result<SessionView, Fault> {
@@ -157,6 +158,7 @@ impl Registry {
             secret: holdfast_types::hex_text(&secret),
             created_ms: crate::now_ms(),
             shell: None,
+            passing: run.as_ref().is_some_and(|own| !own.keep),
             exit: None,
             ended_ms: None,
         };
@@ -174,8 +176,8 @@ impl Registry {
             if let Some(shell) = &shell {
                 shell.prepare(&session.shell_dir()).map_err(cannot)?;
             }
-            if let Some(run) = run {
-                session.own_run(run).map_err(cannot)?;
+            if let Some(own) = run {
+                session.own_run(own.run).map_err(cannot)?;
             }
             session.decide(Input::Started { by: actor.clone() })?;
             // Looked for each time: a tidy person may have emptied the directory.
@@ -294,7 +296,8 @@ impl Registry {
     /// The session a person means: a live one's name, an ended one's, or the beginning of an id.
     pub fn find(&self, wanted: &str) -> Result<Rc<Session>, Fault> {
         let all = self.all();
-        let named = |live: bool| all.iter().rev().find(|s| s.is_live() == live && s.name() == wanted);
+        let named =
+            |live: bool| all.iter().rev().find(|s| s.is_live() == live && s.name() == wanted && !s.has_passed());
         if let Some(session) = named(true).or_else(|| named(false)) {
             return Ok(Rc::clone(session));
         }
@@ -350,13 +353,20 @@ impl Registry {
 
     /// Clears sessions that ended longer ago than configured.
     pub fn clear_old(&self, now_ms: TimeMs) {
-        let keep_ms = self.shared.config.ended_keep_ms;
-        let old: Vec<_> = self
-            .all()
-            .into_iter()
-            .filter(|s| s.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms))
-            .collect();
-        for session in old {
+        let crate::HostConfig { ended_keep_ms, runs_keep_ms, .. } = self.shared.config;
+        let is_old = |session: &Rc<Session>| {
+            // What a key stands for, and its output, are there as long as the key.
+            let own_key = session.keyed_runs().iter().any(|run| run.own);
+            let keep_ms = if own_key { ended_keep_ms.max(runs_keep_ms) } else { ended_keep_ms };
+            session.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms)
+        };
+        for session in self.all().into_iter().filter(is_old) {
+            for run in session.keyed_runs() {
+                // The key outlives the session: it still says how its run ended.
+                if let Err(error) = crate::runs::index::conclude(&self.shared.home.state, &run) {
+                    crate::report!("holdfast host: {}: cannot be noted at its key: {error}", run.id);
+                }
+            }
             if let Err(error) = std::fs::remove_dir_all(&session.dir) {
                 crate::report!("holdfast host: {}: cannot be cleared: {error}", session.id);
             }

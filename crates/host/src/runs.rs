@@ -72,6 +72,14 @@ impl Run {
     }
 }
 
+/// A run that gets a session of its own.
+#[derive(Debug, Clone)]
+pub struct OwnRun {
+    pub run: Run,
+    /// The session stays listed when it has ended.
+    pub keep: bool,
+}
+
 /// What the shell does, as its marks say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Place {
@@ -89,6 +97,17 @@ pub enum Place {
     More,
     /// A command runs.
     Busy,
+}
+
+/// What is known of the line the shell reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// Empty for certain: nothing was typed, or a command started since.
+    Empty,
+    /// What was typed last ended a line, and a prompt came since. Typed ahead it may still be on its way into that one.
+    Ended,
+    /// Something may stand there.
+    Unsure,
 }
 
 /// Something typed that was no run.
@@ -118,6 +137,8 @@ pub struct Tracker {
     cwd: Option<String>,
     /// Where the last command started.
     command_at: Option<Offset>,
+    /// Where the last prompt was announced.
+    prompt_at: Option<Offset>,
     typed: Option<Typed>,
     runs: VecDeque<Run>,
     current: Option<RunId>,
@@ -202,6 +223,11 @@ impl Tracker {
         self.has_written
     }
 
+    /// The shell wants the rest of a command, and does not say so.
+    pub fn wants_more(&mut self) {
+        self.place = Place::More;
+    }
+
     /// So many more wait for a prompt.
     pub fn expect(&mut self, by: i32) {
         self.expected = self.expected.saturating_add_signed(by);
@@ -210,7 +236,9 @@ impl Tracker {
     /// A run begins; it has not been typed yet.
     pub fn begin(&mut self, run: Run) {
         if self.runs.len() >= RUNS_MAX {
-            self.runs.pop_front();
+            // Those with a key last: somebody may still ask how it ended.
+            let oldest = self.runs.iter().position(|run| run.key.is_none()).unwrap_or(0);
+            self.runs.remove(oldest);
         }
         self.unsettled = None;
         self.current = Some(run.id);
@@ -248,12 +276,18 @@ impl Tracker {
         }
     }
 
-    /// The line is empty for certain: what was typed last ended one, and a command started since.
-    pub fn line_is_empty(&self) -> bool {
-        match (self.typed, self.command_at) {
-            (None, _) => true,
-            (Some(typed), Some(started)) => typed.ends_line && typed.at < started,
-            (Some(_), None) => false,
+    /// Whether the shell's line is empty, as far as is known from what was typed.
+    pub fn line(&self) -> Line {
+        let Some(Typed { at, ends_line }) = self.typed else { return Line::Empty };
+        if !ends_line {
+            return Line::Unsure;
+        }
+        if self.command_at.is_some_and(|started| at < started) {
+            Line::Empty
+        } else if self.prompt_at.is_some_and(|prompt| at < prompt) {
+            Line::Ended
+        } else {
+            Line::Unsure
         }
     }
 
@@ -312,6 +346,7 @@ impl Tracker {
                     self.written.retain(|other| other.file != file);
                     self.written.push(Written { file, prompt_at: at, started_at, cwd: self.cwd.clone() });
                 }
+                self.prompt_at = self.prompt_at.max(Some(at));
                 self.place = Place::Prompting;
                 self.unsettled = None;
             }

@@ -184,6 +184,7 @@ impl Server {
             Call::List(params) => {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
                 let shown = all.filter(|s| params.all || !matches!(s.view_life(), Life::Ended));
+                let shown = shown.filter(|s| !s.has_passed());
                 plain(shown.map(|s| s.view()).collect::<Vec<_>>())
             }
             Call::Get(params) => plain(find(&params.session)?.view_with_title()),

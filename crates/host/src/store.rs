@@ -32,6 +32,9 @@ pub struct Spec {
     /// The shell it is, started so that it tells what it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<crate::shells::Kind>,
+    /// It was made for one run alone: nobody looks for it once it has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passing: bool,
     /// How it ended; absent while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,

@@ -138,6 +138,9 @@ pub struct RunStartParams {
     /// In place of a session: the one that is made for it, with the command as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Box<NewParams>>,
+    /// With `new`: the session stays listed when it has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
     /// The same key runs once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

@@ -20,7 +20,7 @@ const CLOSED: &[Closed] = &[
     Closed {
         dir: "authority",
         pure: true,
-        may: &["holdfast-types", "blake3", "ed25519-dalek", "serde", "serde_json", "thiserror"],
+        may: &["holdfast-types", "blake3", "ed25519-dalek", "serde", "serde_json", "sha2", "thiserror"],
     },
     Closed {
         dir: "screen",

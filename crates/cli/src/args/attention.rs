@@ -67,7 +67,8 @@ impl FromStr for Awaited {
     }
 }
 
-fn pattern_of(pattern: &str) -> Result<regex::bytes::Regex, String> {
+/// A pattern over lines, as far as it is bounded.
+pub fn pattern_of(pattern: &str) -> Result<regex::bytes::Regex, String> {
     if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MAX {
         return Err(format!("a pattern has 1 to {PATTERN_BYTES_MAX} bytes"));
     }

@@ -1,5 +1,6 @@
 //! The options of runs.
 
+use crate::expect::Expect;
 use crate::values::Seconds;
 use clap::{Subcommand, ValueHint};
 use holdfast_types::SessionName;
@@ -7,7 +8,6 @@ use holdfast_wire::runs::{Detect, RunId};
 
 #[derive(Debug, clap::Args)]
 #[command(
-    args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     override_usage = "holdfast run <NAME> [OPTIONS] -- <COMMAND>...\n       holdfast run --new [OPTIONS] -- <COMMAND>...\n       holdfast run ls|status|wait|output|cancel …"
 )]
@@ -29,18 +29,39 @@ pub struct RunStartArgs {
     /// The name of that session
     #[arg(long, value_name = "NEW", requires = "new")]
     pub name: Option<SessionName>,
+    /// Keep that session listed when it has ended
+    #[arg(long, requires = "new")]
+    pub keep: bool,
     /// Run it once: the same key and command give the same run again
     #[arg(long, value_name = "K")]
     pub key: Option<String>,
     /// Wait this many seconds, then say `running` with status 124; it goes on
     #[arg(long, value_name = "S")]
     pub timeout: Option<Seconds>,
-    /// Where the shell does not tell its end: quiet[:TIME] without output, or prompt:REGEX for the last line
+    /// Where the shell does not tell its end: quiet[:TIME] without output, or prompt:REGEX for the last line; its status is
+    /// not known then, and after a crash of the host it is lost
     #[arg(long, value_name = "HOW", value_parser = detect, conflicts_with = "new")]
     pub detect: Option<Detect>,
+    #[command(flatten)]
+    pub expect: ExpectArgs,
     /// What to run: one word is taken as the shell's text, several are quoted for it
     #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
+}
+
+impl RunStartArgs {
+    /// Something of it was given.
+    pub fn is_given(&self) -> bool {
+        self.session.is_some()
+            || self.new
+            || self.name.is_some()
+            || self.keep
+            || self.key.is_some()
+            || self.timeout.is_some()
+            || self.detect.is_some()
+            || !self.expect.expect.is_empty()
+            || !self.command.is_empty()
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -78,6 +99,16 @@ pub struct RunWaitArgs {
     /// Give up after this many seconds, with status 124
     #[arg(long, value_name = "S")]
     pub timeout: Option<Seconds>,
+    #[command(flatten)]
+    pub expect: ExpectArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ExpectArgs {
+    /// End with 0 if it comes out so: exit:CODE[,CODE…], text:REGEX or no-text:REGEX, in the whole output; else with its
+    /// status, or 1; may be repeated
+    #[arg(long, value_name = "WHAT")]
+    pub expect: Vec<Expect>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -2,20 +2,22 @@
 
 use super::new;
 use crate::args::{NewArgs, RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
+use crate::expect::{Expect, Expected, Outcome};
 use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
 use crate::here::{Here, Link};
 use crate::show::{command_line, cut, print, print_json, say, span, visible};
 use crate::values::Seconds;
-use holdfast_authority::{Ask, TurnNeed};
+use holdfast_authority::{Ask, TurnNeed, recorded};
 use holdfast_client::CallError;
 use holdfast_screen::PlainText;
 use holdfast_types::Right;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::SessionView;
+use holdfast_wire::params::{Gap, SessionView};
 use holdfast_wire::runs::{
     RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunStartParams, RunState,
     RunView,
 };
+use serde::Serialize;
 use std::time::{Duration, Instant};
 
 /// How long a question waits at the host before it is asked again.
@@ -27,6 +29,12 @@ const COMMAND_COLUMNS: usize = 60;
 
 /// `holdfast run`.
 pub fn run(here: &Here, args: &RunArgs) -> Result<u8, Failure> {
+    if args.about.is_some() && args.start.is_given() {
+        let hint = "put -- before a command to run; options of `run status` and the like go behind that word";
+        return Err(Failure::new("usage", "either a command is run, or a run is asked about")
+            .hint(hint)
+            .status(STATUS_USAGE));
+    }
     match &args.about {
         None => start(here, &args.start),
         Some(RunCommand::Ls(args)) => list(here, args.session.clone()),
@@ -34,7 +42,7 @@ pub fn run(here: &Here, args: &RunArgs) -> Result<u8, Failure> {
         Some(RunCommand::Wait(args)) => {
             let mut link = here.link()?;
             let answer = wait(&mut link, args.of.run, deadline(args.timeout))?;
-            end_as(here, &mut link, &answer, false)
+            end_as(here, &mut link, &answer, &args.expect.expect, false)
         }
         Some(RunCommand::Output(args)) => output(here, args),
         Some(RunCommand::Cancel(args)) => cancel(here, args.run),
@@ -54,7 +62,7 @@ fn start(here: &Here, args: &RunStartArgs) -> Result<u8, Failure> {
     let existing = answer.existing;
     let answer = if answer.run.state.is_over() { answer } else { wait(&mut link, answer.run.id, until)? };
     let answer = RunAnswer { existing, ..answer };
-    end_as(here, &mut link, &answer, true)
+    end_as(here, &mut link, &answer, &args.expect.expect, true)
 }
 
 /// Runs it in a session's shell. Without a key it is asked once: where the answer is lost, the run is looked for.
@@ -68,10 +76,12 @@ fn start_in(
         [text] => text.clone(),
         words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
     };
-    let ask = Ask::Run { key: args.key.clone().unwrap_or_default(), command: command.clone() };
+    let key = args.key.clone().unwrap_or_default();
+    let ask = Ask::Run { key, command: recorded(&command).into_owned() };
     let params = |proof| RunStartParams {
         session: Some(session.id.to_string()),
         new: None,
+        keep: false,
         key: args.key.clone(),
         command: command.clone(),
         wait_ms: wait_ms(until),
@@ -113,6 +123,7 @@ fn start_new(
         session: None,
         command: command_line(&new.command),
         new: Some(Box::new(new)),
+        keep: args.keep,
         key: args.key.clone(),
         wait_ms: wait_ms(until),
         detect: None,
@@ -160,16 +171,35 @@ fn wait(link: &mut Link<'_>, run: RunId, until: Option<Instant>) -> Result<RunAn
     }
 }
 
-/// Shows a run's output and ends as it did.
-fn end_as(here: &Here, link: &mut Link<'_>, answer: &RunAnswer, with_output: bool) -> Result<u8, Failure> {
+/// A run in JSON, and whether it came out as expected.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    answer: &'a RunAnswer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<&'a Expected>,
+}
+
+/// Shows a run's output and ends as it did, or as it came out against what was expected.
+fn end_as(
+    here: &Here,
+    link: &mut Link<'_>,
+    answer: &RunAnswer,
+    expects: &[Expect],
+    with_output: bool,
+) -> Result<u8, Failure> {
     let run = &answer.run;
+    let expected = expected_of(link, answer, expects)?;
     if here.json {
-        print_json(answer)?;
+        print_json(&Shown { answer, expected: expected.as_ref() })?;
     } else if with_output {
-        if answer.truncated {
-            print_output(link, run.id, true)?;
-        } else {
-            print(&answer.output)?;
+        match answer.truncated {
+            false => print(&answer.output)?,
+            true => match print_output(link, run.id, true) {
+                // Only its key knew it still.
+                Err(failure) if failure.is("no_such_run") => say("its output is no longer kept"),
+                printed => printed?,
+            },
         }
     }
     let told = |code: &str, message: String, status: u8| {
@@ -184,15 +214,58 @@ fn end_as(here: &Here, link: &mut Link<'_>, answer: &RunAnswer, with_output: boo
             }
         }
         (RunState::Lost, _) => told("lost", format!("{} is lost: how it ended is not known", run.id), 1),
-        (RunState::Ended | RunState::Cancelled, Some(code)) => Ok(code.rem_euclid(256) as u8),
-        (RunState::Ended | RunState::Cancelled, None) if run.end == Some(RunEnd::Inferred) => Ok(0),
-        (RunState::Ended | RunState::Cancelled, None) if run.end == Some(RunEnd::NotStarted) => {
-            told("not_started", format!("the shell of {} did not take it for a command", run.name), STATUS_USAGE)
+        (RunState::Ended | RunState::Cancelled, code) if run.end == Some(RunEnd::NotStarted) => {
+            let status = code.map(status_of).filter(|status| *status != 0).unwrap_or(STATUS_USAGE);
+            told("not_started", format!("the shell of {} did not take it for a command", run.name), status)
         }
-        (RunState::Ended | RunState::Cancelled, None) => {
-            told("unknown_end", format!("{} is over, and nobody knows how it ended", run.id), 1)
-        }
+        (RunState::Ended | RunState::Cancelled, code) => match (expected, code) {
+            (Some(Expected { met: true, .. }), _) => Ok(0),
+            (Some(Expected { unmet, .. }), code) => {
+                let status = code.map(status_of).filter(|status| *status != 0).unwrap_or(1);
+                told("unexpected", format!("not as expected: {}", unmet.join("; ")), status)
+            }
+            (None, Some(code)) => Ok(status_of(code)),
+            (None, None) if run.end == Some(RunEnd::Inferred) => Ok(0),
+            (None, None) => told("unknown_end", format!("{} is over, and nobody knows how it ended", run.id), 1),
+        },
     }
+}
+
+fn status_of(exit_code: i32) -> u8 {
+    exit_code.rem_euclid(256) as u8
+}
+
+/// Holds a run that is over against what was expected of it. Where nobody knows how it ended nothing came as expected.
+fn expected_of(link: &mut Link<'_>, answer: &RunAnswer, expects: &[Expect]) -> Result<Option<Expected>, Failure> {
+    let run = &answer.run;
+    if expects.is_empty() || !run.state.is_over() {
+        return Ok(None);
+    }
+    if run.state == RunState::Lost || !matches!(run.end, Some(RunEnd::Exact | RunEnd::Inferred)) {
+        let unmet = expects.iter().map(|expect| expect.given().to_owned()).collect();
+        return Ok(Some(Expected { met: false, unmet }));
+    }
+    let mut text = answer.output.clone().into_bytes();
+    let mut whole = !answer.truncated;
+    if answer.truncated && expects.iter().any(Expect::is_of_text) {
+        (text, whole) = match whole_text(link, run.id) {
+            Err(failure) if failure.is("no_such_run") => (Vec::new(), false),
+            read => read?,
+        };
+    }
+    Ok(Some(Expected::of(expects, Outcome { exit_code: run.exit_code, text: &text, whole })))
+}
+
+/// A run's output as text, and whether all of it is still kept.
+fn whole_text(link: &mut Link<'_>, run: RunId) -> Result<(Vec<u8>, bool), Failure> {
+    let (mut text, mut whole) = (Vec::new(), true);
+    let mut plain = PlainText::new();
+    each_piece(link, run, |gap, bytes| {
+        whole &= gap.is_none();
+        plain.feed(bytes, &mut text);
+        Ok(())
+    })?;
+    Ok((text, whole))
 }
 
 fn status(here: &Here, run: RunId) -> Result<u8, Failure> {
@@ -254,20 +327,30 @@ fn output(here: &Here, args: &RunOutputArgs) -> Result<u8, Failure> {
 }
 
 fn print_output(link: &mut Link<'_>, run: RunId, plain: bool) -> Result<(), Failure> {
-    let (mut from, mut text) = (None, PlainText::new());
-    loop {
-        let params = RunOutputParams { run, from, max: None };
-        let (answer, bytes) = link.call_with_bytes::<op::RunOutput>(&params, &[])?;
-        if let Some(gap) = answer.gap {
+    let mut text = PlainText::new();
+    each_piece(link, run, |gap, bytes| {
+        if let Some(gap) = gap {
             say(&format!("output from byte {} to {} is no longer kept", gap.from, gap.to));
         }
-        if plain {
-            let mut shown = Vec::new();
-            text.feed(&bytes, &mut shown);
-            print(shown)?;
-        } else {
-            print(&bytes)?;
+        if !plain {
+            return print(bytes);
         }
+        let mut shown = Vec::new();
+        text.feed(bytes, &mut shown);
+        print(shown)
+    })
+}
+
+/// Reads a run's output piece by piece, with what is no longer kept before each.
+fn each_piece(
+    link: &mut Link<'_>,
+    run: RunId,
+    mut take: impl FnMut(Option<Gap>, &[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut from = None;
+    loop {
+        let (answer, bytes) = link.call_with_bytes::<op::RunOutput>(&RunOutputParams { run, from, max: None }, &[])?;
+        take(answer.gap, &bytes)?;
         if answer.end || bytes.is_empty() {
             return Ok(());
         }

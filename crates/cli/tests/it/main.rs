@@ -15,6 +15,7 @@ mod hostile;
 mod hosts;
 mod journal;
 mod notify;
+mod outcomes;
 mod output;
 mod runs;
 mod secrets;

@@ -72,12 +72,21 @@ fn here_documents_aliases_and_functions_work_as_typed() {
         assert_eq!(home.ok(&["run", shell, "--", "hey"]), "alias\n", "{shell}");
         assert_eq!(home.run(&["run", shell, "--", "f"]).status, 4, "{shell}");
         assert_eq!(run(&home, &[shell, "--", "(cd /; exit 5)"])["exit_code"], 5, "{shell}");
-        // Neither starts: one is wrong, the other is half a command.
+    }
+}
+
+#[test]
+fn what_is_wrong_or_half_a_command_does_not_start_and_is_taken_back() {
+    for shell in SHELLS {
+        let home = with_shell(shell);
         for command in ["echo ) oops", "echo 'half"] {
-            let answer = run(&home, &[shell, "--timeout", "10", "--", command]);
+            let answer = run(&home, &[shell, "--timeout", "15", "--", command]);
             assert_eq!(answer["end"], "not_started", "{shell} {answer}");
+            assert_eq!(home.ok(&["run", shell, "--", "echo fine"]), "fine\n", "{shell}");
         }
-        assert_eq!(home.ok(&["run", shell, "--", "echo fine"]), "fine\n", "{shell}");
+        let ran = home.run(&["run", shell, "--expect", "text:half", "--", "echo 'half"]);
+        assert_ne!(ran.status, 0, "what did not start is not what was expected: {ran}");
+        assert!(ran.err.contains("did not take it for a command"), "{ran}");
     }
 }
 

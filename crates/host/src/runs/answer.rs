@@ -1,9 +1,10 @@
 //! What clients ask about runs: which session is meant, whether a key was used, and the answer.
 
-use super::{Run, index};
+use super::{OwnRun, Run, index};
 use crate::registry;
 use crate::serve::Server;
 use crate::session::{Entered, Session, begun, take_key, unkept};
+use holdfast_authority::recorded;
 use holdfast_types::{Actor, Right};
 use holdfast_wire::runs::{
     KEY_BYTES_MAX, RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputAnswer, RunOutputParams,
@@ -52,14 +53,16 @@ impl Server {
         let cwd_before = Some(new.cwd.clone());
         let run = Run { own: true, state: RunState::Running, cwd_before, ..begun(params, actor, 0) };
         let number = run.id;
+        let own = OwnRun { run, keep: params.keep };
         if let Some(key) = params.key.clone() {
-            let command = params.command.clone();
-            let entry = index::Entry { key, session: id, run: number, command, own: true, created_ms: crate::now_ms() };
+            let command = recorded(&params.command).into_owned();
+            let created_ms = crate::now_ms();
+            let entry = index::Entry { key, session: id, run: number, command, own: true, created_ms, ended: None };
             if let Some(first) = take_key(state_dir, entry).await? {
                 return self.run_again(&first, params, actor).await;
             }
         }
-        if let Err(fault) = self.registry.start_as(id, Some(run), (**new).clone(), actor).await {
+        if let Err(fault) = self.registry.start_as(id, Some(own), (**new).clone(), actor).await {
             // Nothing was started.
             if let Some(key) = &params.key {
                 index::give_back(state_dir, key);
@@ -88,7 +91,7 @@ impl Server {
             // Whoever may not see the session learns nothing but that the key is used.
             self.registry.find_for(&session.id.to_string(), actor, Right::Run).map_err(|_| conflict("another run"))?;
         }
-        if entry.command != params.command {
+        if entry.command != recorded(&params.command) {
             return Err(conflict("another command"));
         }
         let same = match &params.session {
@@ -100,7 +103,7 @@ impl Server {
             Some(session) if session.run(entry.run).is_some() => {
                 self.run_answer(&session, entry.run, params.wait_ms, true).await
             }
-            Some(_) | None => Ok(lost(entry, actor)),
+            Some(_) | None => Ok(of_gone(entry, actor)),
         }
     }
 
@@ -166,26 +169,29 @@ fn no_such(id: RunId) -> Fault {
     Fault::new(Code::NoSuchRun, format!("there is no run {id}")).hint("see `holdfast run ls`")
 }
 
-/// A key whose run is gone with its session. It is not run again.
-fn lost(entry: &index::Entry, actor: &Actor) -> RunAnswer {
+/// A key whose session is gone: how its run ended, for who ran it, or nothing at all. It is not run again.
+fn of_gone(entry: &index::Entry, actor: &Actor) -> RunAnswer {
+    let ended = entry.ended.as_ref().filter(|run| run.actor.id == actor.id && run.state.is_over());
+    let started_ms = ended.map_or(entry.created_ms, |run| run.started_ms);
+    let (from, to) = ended.map_or((0, 0), |run| (run.from, run.to.unwrap_or(run.from)));
     let run = RunView {
         id: entry.run,
         session: entry.session,
-        name: "lost".parse().expect("letters"),
+        name: "cleared".parse().expect("letters"),
         key: Some(entry.key.clone()),
         command: entry.command.clone(),
         actor: actor.clone(),
-        state: RunState::Lost,
-        exit_code: None,
-        end: Some(RunEnd::Unknown),
-        started_ms: entry.created_ms,
-        ended_ms: None,
-        duration_ms: 0,
-        from: 0,
-        to: 0,
-        cwd_before: None,
-        cwd: None,
+        state: ended.map_or(RunState::Lost, |run| run.state),
+        exit_code: ended.and_then(|run| run.exit_code),
+        end: ended.map_or(Some(RunEnd::Unknown), |run| run.end),
+        started_ms,
+        ended_ms: ended.and_then(|run| run.ended_ms),
+        duration_ms: ended.and_then(|run| run.ended_ms).map_or(0, |at| at.saturating_sub(started_ms)),
+        from,
+        to,
+        cwd_before: ended.and_then(|run| run.cwd_before.clone()),
+        cwd: ended.and_then(|run| run.cwd_after.clone()),
         own_session: entry.own,
     };
-    RunAnswer { run, existing: true, output: String::new(), truncated: false, omitted: None }
+    RunAnswer { run, existing: true, output: String::new(), truncated: from < to, omitted: None }
 }

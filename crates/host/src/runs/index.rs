@@ -2,6 +2,7 @@
 //!
 //! A key is taken by a link to a finished file: whoever comes second finds the first one's, whole.
 
+use super::Run;
 use holdfast_types::{SessionId, TimeMs};
 use holdfast_wire::runs::RunId;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct Entry {
     /// It has a session of its own.
     pub own: bool,
     pub created_ms: TimeMs,
+    /// How it ended, where its session is no longer there to say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Run>,
 }
 
 fn directory(state: &Path) -> PathBuf {
@@ -57,6 +61,18 @@ pub fn take(state: &Path, entry: &Entry) -> io::Result<Option<Entry>> {
     }
 }
 
+/// Notes at its key how a run ended. The key keeps its age.
+pub fn conclude(state: &Path, run: &Run) -> io::Result<()> {
+    let Some(key) = &run.key else { return Ok(()) };
+    let Some(mut entry) = find(state, key)?.filter(|entry| entry.run == run.id) else { return Ok(()) };
+    let file = file_of(state, key);
+    let taken = std::fs::metadata(&file)?.modified()?;
+    entry.ended = Some(run.clone());
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    crate::store::replace(&directory(state), &name, &serde_json::to_vec(&entry)?)?;
+    std::fs::File::options().write(true).open(&file)?.set_modified(taken)
+}
+
 /// Gives a key back: nothing was started under it.
 pub fn give_back(state: &Path, key: &str) {
     let _ = std::fs::remove_file(file_of(state, key));
@@ -87,6 +103,7 @@ mod tests {
             command: "make".into(),
             own: false,
             created_ms: 5,
+            ended: None,
         };
         assert_eq!(find(dir.path(), "deploy/1 ä").expect("readable"), None);
         assert_eq!(take(dir.path(), &entry(1)).expect("writable"), None);

@@ -21,7 +21,11 @@ pub fn load(dir: &Path) -> Vec<Run> {
             None => runs.push(run),
         }
     }
-    runs.drain(..runs.len().saturating_sub(RUNS_MAX));
+    while runs.len() > RUNS_MAX {
+        // As it is forgotten in memory.
+        let oldest = runs.iter().position(|run| run.key.is_none()).unwrap_or(0);
+        runs.remove(oldest);
+    }
     runs
 }
 

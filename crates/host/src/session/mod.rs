@@ -11,6 +11,7 @@ mod env;
 mod graph;
 mod looks;
 mod ports;
+mod prompt;
 mod ran;
 mod runs;
 mod track;
@@ -342,6 +343,11 @@ impl Session {
     /// Whether it lives (an unknown keeper's session does too).
     pub fn is_live(&self) -> bool {
         matches!(self.state.borrow().life, Life::Running | Life::Unknown)
+    }
+
+    /// It was made for one run, and that is over.
+    pub fn has_passed(&self) -> bool {
+        self.state.borrow().spec.passing && !self.is_live()
     }
 
     /// How long ago it was started.

@@ -52,6 +52,11 @@ impl Session {
         to - (bytes.len() - shells::without_line_mark(&bytes).len()) as u64
     }
 
+    /// The runs that have a key.
+    pub(crate) fn keyed_runs(&self) -> Vec<Run> {
+        self.state.borrow().runs.runs().filter(|run| run.key.is_some()).cloned().collect()
+    }
+
     /// All runs that are remembered, oldest first.
     pub(crate) fn run_views(&self) -> Vec<RunView> {
         let runs: Vec<Run> = self.state.borrow().runs.runs().cloned().collect();

@@ -1,7 +1,6 @@
 //! Entering runs into a session's shell, and following them to their end.
 //!
-//! Nothing is typed unless everything agrees that an empty prompt waits: the shell's marks, the keeper's word that the shell
-//! has the terminal and reads keys one by one, and what was typed since. Whatever is in doubt is refused with the state.
+//! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
 use super::{Session, State, Typed};
 use crate::runs::{COMMAND_SHOWN_BYTES_MAX, Place, Run, index, kept};
@@ -10,7 +9,7 @@ use crate::shells::{self, Kind};
 use crate::store::replace;
 use holdfast_abi::protocol::{ToKeeper, refused};
 use holdfast_abi::ring::{Copied, Ring};
-use holdfast_authority::{Act, Ask, Burst, Outcome, Record, Refusal, Reply, TurnNeed};
+use holdfast_authority::{Ask, Refusal, Reply, TurnNeed, recorded};
 use holdfast_screen::{Mark, Screen};
 use holdfast_types::{Actor, Fence, Offset, Right};
 use holdfast_wire::attention::Now;
@@ -21,12 +20,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a shell that was just started may take to its first prompt: user's files are slow.
-const FIRST_PROMPT_WAIT: Duration = Duration::from_secs(10);
-/// And one that is printing a prompt.
-const PROMPT_WAIT: Duration = Duration::from_secs(2);
-/// How often a shell at its prompt is asked whether it reads keys yet.
-const READS_EVERY: Duration = Duration::from_millis(2);
 /// An ended run's directory comes with the next prompt, unless hooks of the user's are slow.
 const SETTLE_WAIT: Duration = Duration::from_millis(250);
 /// After this long a run that a dead host may never have typed is lost.
@@ -34,10 +27,11 @@ const TYPED_WAIT: Duration = Duration::from_secs(3);
 /// How often a shell is told that nobody will type the rest of a command.
 const TAKE_BACK_EVERY: Duration = Duration::from_millis(50);
 const TAKE_BACK_TRIES: u32 = 20;
+/// How often, and how many times, a shell that does not say so is looked at before it is taken to want more of a command.
+const UNSTARTED_EVERY: Duration = Duration::from_millis(100);
+const UNSTARTED_LOOKS: u32 = 10;
 /// Read at once when marks are looked for in the ring.
 const SCAN_BYTES: usize = 512 * 1024;
-/// Linux's `ICANON`: the terminal edits lines, so no line editor reads.
-const ICANON: u32 = 0o2;
 /// SIGINT, to the group in the foreground.
 const INTERRUPT: u8 = 2;
 
@@ -59,18 +53,6 @@ impl State {
         let now = crate::now_ms();
         for (at, mark) in marks.iter().filter_map(|mark| Some((mark.at, mark.kind.shell()?))) {
             self.runs.told(at, mark, now);
-        }
-    }
-
-    /// Somebody typed.
-    pub(super) fn runs_saw_typing(&mut self, records: &[Record]) {
-        for record in records.iter().filter(|record| record.outcome == Outcome::Done) {
-            if let Act::Typed(Burst { to, keys, .. }) = &record.act {
-                let keys = keys.as_ref().map(|keys| keys.0.as_slice());
-                if !keys.is_some_and(is_answer) {
-                    self.runs.typed(*to, keys.is_some_and(|keys| matches!(keys.last(), Some(b'\r' | b'\n'))));
-                }
-            }
         }
     }
 }
@@ -190,7 +172,7 @@ impl Session {
     ) -> Result<Entered, Fault> {
         self.running().await?;
         let key = params.key.clone().unwrap_or_default();
-        let ask = Ask::Run { key, command: params.command.clone() };
+        let ask = Ask::Run { key, command: recorded(&params.command).into_owned() };
         let mut decided = None;
         if self.is_refused(actor) {
             // For the record, and for who has the turn; what the terminal does is nobody's who may not run there.
@@ -222,8 +204,9 @@ impl Session {
         };
         let run = self.new_run(params, actor, entry.run.is_some(), way);
         if let Some(key) = run.key.clone() {
-            let (session, run, command) = (self.id, run.id, params.command.clone());
-            let entry = index::Entry { key, session, run, command, own: false, created_ms: crate::now_ms() };
+            let (session, run, command) = (self.id, run.id, recorded(&params.command).into_owned());
+            let created_ms = crate::now_ms();
+            let entry = index::Entry { key, session, run, command, own: false, created_ms, ended: None };
             if let Some(first) = take_key(state_dir, entry).await? {
                 return Ok(Entered::Taken(first));
             }
@@ -241,108 +224,6 @@ impl Session {
         let frozen = authority.frozen().is_some();
         drop(state);
         held || frozen || !self.rights(actor).has(Right::Run)
-    }
-
-    /// Waits until the shell is at a prompt with an empty line; refuses where it is not.
-    async fn idle_prompt(&self) -> Result<Kind, Fault> {
-        let name = self.name();
-        let Some(kind) = self.state.borrow().spec.shell else {
-            return Err(self.shell_busy("its command is no shell that says when it is at its prompt").await.hint(format!(
-                "say how the end is noticed: --detect quiet:500ms or --detect prompt:REGEX; or `holdfast send {name}`"
-            )));
-        };
-        if self.state.borrow().runs.place() == Place::Unknown {
-            self.look();
-            if self.state.borrow().runs.place() == Place::Unknown {
-                self.scan_marks(0);
-            }
-        }
-        self.look();
-        let place = || self.state.borrow().runs.place();
-        let patience = match place() {
-            Place::Unknown if self.age_ms() < FIRST_PROMPT_WAIT.as_millis() as u64 => FIRST_PROMPT_WAIT,
-            Place::Prompting => PROMPT_WAIT,
-            Place::Unknown | Place::Prompt { .. } | Place::More | Place::Busy => Duration::ZERO,
-        };
-        self.expect_marks(1);
-        let came = || (!matches!(place(), Place::Unknown | Place::Prompting) || !self.is_live()).then_some(());
-        self.until(Some(patience), came).await;
-        self.expect_marks(-1);
-        let at = match place() {
-            Place::Prompt { at } => at,
-            Place::Unknown => return Err(self.shell_busy("its shell has shown no prompt yet").await),
-            Place::Prompting | Place::Busy => return Err(self.shell_busy("a command runs").await),
-            Place::More => return Err(self.shell_busy("half a command is typed").await),
-        };
-        if self.state.borrow().runs.current().is_some() {
-            return Err(self.shell_busy("a run is on").await);
-        }
-        self.reads_keys().await?;
-        // What was typed meanwhile, directly.
-        self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
-        self.look();
-        let empty = self.state.borrow().runs.line_is_empty() || self.text_between(at, self.heads().0).trim().is_empty();
-        if place() != (Place::Prompt { at }) || !empty {
-            return Err(self.shell_busy("something is typed at the prompt").await);
-        }
-        Ok(kind)
-    }
-
-    /// The shell has the terminal, and its line editor reads.
-    async fn reads_keys(&self) -> Result<(), Fault> {
-        let until = Instant::now() + PROMPT_WAIT;
-        loop {
-            let shell = self.state.borrow().pid;
-            match self.probe().await? {
-                Some(probed) if probed.foreground != shell => {
-                    return Err(self.shell_busy("another program has the terminal").await);
-                }
-                Some(probed) if probed.lflag & ICANON == 0 && probed.unread == 0 => return Ok(()),
-                // Marks may come a little before the editor.
-                Some(_) if Instant::now() < until => tokio::time::sleep(READS_EVERY).await,
-                Some(_) | None => return Err(self.shell_busy("something else reads the terminal").await),
-            }
-        }
-    }
-
-    /// Where the shell does not tell: nothing that hides what is typed, and nothing that has the whole screen.
-    async fn takes_a_line(&self) -> Result<(), Fault> {
-        if self.state.borrow().runs.current().is_some() {
-            return Err(self.shell_busy("a run is on").await);
-        }
-        match self.see().await.now {
-            Now::Waiting { kind: holdfast_wire::attention::Kind::Password, .. } => {
-                Err(self.shell_busy("a password is asked for").await)
-            }
-            Now::FullScreen => Err(self.shell_busy("a program has the whole screen").await),
-            Now::Running => Err(self.shell_busy("a command runs").await),
-            Now::Stopped => Err(self.shell_busy("its job is stopped").await),
-            Now::IdlePrompt | Now::Waiting { .. } | Now::BlockedElsewhere | Now::Unknown { .. } => Ok(()),
-            Now::Frozen { .. } | Now::Ended { .. } => Ok(()),
-        }
-    }
-
-    /// Says what the terminal does in place of waiting for a command.
-    async fn shell_busy(&self, why: &str) -> Fault {
-        let seen = self.see().await;
-        let (name, view) = (self.name(), self.state_view(&seen));
-        let run = self.state.borrow().runs.current().map(|run| run.id);
-        let mut fault = Fault::new(Code::ShellBusy, format!("{name} is not at an empty prompt: {why}"))
-            .hint(format!("wait for it: holdfast wait {name} --for idle; or look: holdfast attach {name}"));
-        let mut details = serde_json::json!({ "why": why, "state": view });
-        if let Some(run) = run {
-            details["run"] = serde_json::json!(run);
-        }
-        fault.details = Some(details);
-        fault
-    }
-
-    fn expect_marks(&self, by: i32) {
-        let mut state = self.state.borrow_mut();
-        state.runs.expect(by);
-        state.timers.rearm = Some(Instant::now());
-        drop(state);
-        self.nudge.notify_one();
     }
 
     fn keys_of(&self, command: &str, way: Way) -> Result<shells::keys::Entry, Fault> {
@@ -397,7 +278,12 @@ impl Session {
         };
         let refusal = match typed {
             // Those that are queued are on their way.
-            Ok(Some(Typed::Written(_)) | None) => return Ok(()),
+            Ok(Some(Typed::Written(_)) | None) => {
+                if told && self.state.borrow().spec.shell == Some(Kind::Fish) {
+                    self.watch_for_start(id);
+                }
+                return Ok(());
+            }
             Ok(Some(Typed::Refused(refused::STALE))) => super::fault(&Refusal::FenceStale { newest: self.fence() }),
             Ok(Some(Typed::Refused(code))) => {
                 Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name())).hint("try again")
@@ -461,6 +347,27 @@ impl Session {
         });
     }
 
+    /// fish says nothing where it wants the rest of a command: it reads on. Where it does that and stays quiet, nothing of the
+    /// run will start.
+    fn watch_for_start(&self, id: RunId) {
+        let Some(this) = self.this.upgrade() else { return };
+        tokio::task::spawn_local(async move {
+            let is_starting = || this.is_live() && this.run(id).is_some_and(|run| run.state == RunState::Starting);
+            let (mut head, mut quiet) = (this.heads().0, 0);
+            while is_starting() && quiet < UNSTARTED_LOOKS {
+                this.until(Some(UNSTARTED_EVERY), || (!is_starting()).then_some(())).await;
+                let reads = is_starting() && this.see().await.now == Now::IdlePrompt;
+                quiet = if reads && this.heads().0 == head { quiet + 1 } else { 0 };
+                head = this.heads().0;
+            }
+            this.look();
+            if is_starting() {
+                this.state.borrow_mut().runs.wants_more();
+                this.take_back();
+            }
+        });
+    }
+
     fn interrupt(&self) {
         if let Some(link) = self.link().filter(|_| self.view_life() == Life::Running) {
             // Where that fails the keeper's connection is taken up anew, and the run goes on until it is interrupted again.
@@ -516,41 +423,4 @@ pub(crate) async fn take_key(state_dir: &Path, entry: index::Entry) -> Result<Op
 pub(crate) fn unkept(error: &std::io::Error) -> Fault {
     Fault::new(Code::Unrecorded, format!("the run cannot be recorded: {error}"))
         .hint("is the disk full? nothing is run that cannot be recorded")
-}
-
-/// A terminal's answers to queries are no keys.
-fn is_answer(keys: &[u8]) -> bool {
-    let mut rest = keys;
-    while let Some(after) = rest.strip_prefix(b"\x1b") {
-        let end = match after.first() {
-            Some(b'[') => {
-                let end = after[1..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 1);
-                end.filter(|end| b"cnRyt".contains(&after[*end]) || after[1..].starts_with(b"?"))
-            }
-            Some(b']' | b'P' | b'_') => after
-                .iter()
-                .position(|byte| *byte == 7)
-                .or_else(|| after.windows(2).position(|w| w == b"\x1b\\").map(|at| at + 1)),
-            _ => None,
-        };
-        let Some(end) = end else { return false };
-        rest = &after[end + 1..];
-    }
-    !keys.is_empty() && rest.is_empty()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_of_terminals_are_told_from_keys() {
-        for answer in ["\x1b[?62;4c", "\x1b[1;1R", "\x1b]11;rgb:0/0/0\x1b\\", "\x1bP1+r\x1b\\\x1b[?1u", "\x1b]10;x\x07"]
-        {
-            assert!(is_answer(answer.as_bytes()), "{answer:?}");
-        }
-        for keys in ["", "a", "\x1b", "\x1b[A", "\x1b[?62;4ca", "\x1bb", "\x1b[200~ls\x1b[201~"] {
-            assert!(!is_answer(keys.as_bytes()), "{keys:?}");
-        }
-    }
 }

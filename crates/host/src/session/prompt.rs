@@ -1,0 +1,198 @@
+//! Whether a command can be entered now.
+//!
+//! Nothing is typed unless everything agrees that an empty prompt waits: the shell's marks, the keeper's word that the shell
+//! has the terminal and reads keys one by one, and what was typed since. Whatever is in doubt is refused with the state.
+
+use super::{Session, State};
+use crate::runs::{Line, Place};
+use crate::shells::Kind;
+use holdfast_authority::{Act, Burst, Outcome, Record};
+use holdfast_wire::attention::Now;
+use holdfast_wire::{Code, Fault};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a shell that was just started may take to its first prompt: user's files are slow.
+const FIRST_PROMPT_WAIT: Duration = Duration::from_secs(10);
+/// And one that is printing a prompt.
+const PROMPT_WAIT: Duration = Duration::from_secs(2);
+/// How often a shell at its prompt is asked whether it reads keys yet.
+const READS_EVERY: Duration = Duration::from_millis(2);
+/// A shell that reads shows what it read within this time.
+const TAKEN_WAIT: Duration = Duration::from_millis(50);
+/// The key that throws a line away.
+const INTERRUPT: u8 = 3;
+/// Linux's `ICANON`: the terminal edits lines, so no line editor reads.
+const ICANON: u32 = 0o2;
+
+impl State {
+    /// Somebody typed.
+    pub(super) fn runs_saw_typing(&mut self, records: &[Record]) {
+        for record in records.iter().filter(|record| record.outcome == Outcome::Done) {
+            if let Act::Typed(Burst { to, keys, .. }) = &record.act {
+                let keys = keys.as_ref().map(|keys| keys.0.as_slice());
+                if !keys.is_some_and(is_answer) {
+                    self.runs
+                        .typed(*to, keys.is_some_and(|keys| matches!(keys.last(), Some(b'\r' | b'\n' | &INTERRUPT))));
+                }
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Waits until the shell is at a prompt with an empty line; refuses where it is not.
+    pub(super) async fn idle_prompt(&self) -> Result<Kind, Fault> {
+        let name = self.name();
+        let Some(kind) = self.state.borrow().spec.shell else {
+            return Err(self.shell_busy("its command is no shell that says when it is at its prompt").await.hint(format!(
+                "say how the end is noticed: --detect quiet:500ms or --detect prompt:REGEX; or `holdfast send {name}`"
+            )));
+        };
+        if self.state.borrow().runs.place() == Place::Unknown {
+            self.look();
+            if self.state.borrow().runs.place() == Place::Unknown {
+                self.scan_marks(0);
+            }
+        }
+        self.look();
+        let place = || self.state.borrow().runs.place();
+        let patience = match place() {
+            Place::Unknown if self.age_ms() < FIRST_PROMPT_WAIT.as_millis() as u64 => FIRST_PROMPT_WAIT,
+            Place::Prompting => PROMPT_WAIT,
+            Place::Unknown | Place::Prompt { .. } | Place::More | Place::Busy => Duration::ZERO,
+        };
+        self.expect_marks(1);
+        let came = || (!matches!(place(), Place::Unknown | Place::Prompting) || !self.is_live()).then_some(());
+        self.until(Some(patience), came).await;
+        self.expect_marks(-1);
+        let at = match place() {
+            Place::Prompt { at } => at,
+            Place::Unknown => return Err(self.shell_busy("its shell has shown no prompt yet").await),
+            Place::Prompting | Place::Busy => return Err(self.shell_busy("a command runs").await),
+            Place::More => return Err(self.shell_busy("half a command is typed").await),
+        };
+        if self.state.borrow().runs.current().is_some() {
+            return Err(self.shell_busy("a run is on").await);
+        }
+        self.reads_keys().await?;
+        // What was typed meanwhile, directly.
+        self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
+        self.look();
+        let line = self.state.borrow().runs.line();
+        let shows_nothing = || self.text_between(at, self.heads().0).trim().is_empty();
+        let empty = match line {
+            Line::Empty => true,
+            // A prompt on the right stands there too.
+            Line::Ended => shows_nothing() || self.stays_quiet().await?,
+            Line::Unsure => shows_nothing(),
+        };
+        if place() != (Place::Prompt { at }) || !empty {
+            return Err(self.shell_busy("something is typed at the prompt").await);
+        }
+        Ok(kind)
+    }
+
+    /// Nothing comes out of the terminal for a moment, and nothing waits to be read: the shell has taken what was typed ahead,
+    /// and would have said so.
+    async fn stays_quiet(&self) -> Result<bool, Fault> {
+        let head = self.heads().0;
+        let grown = self.until(Some(TAKEN_WAIT), || (self.heads().0 > head).then_some(())).await.is_some();
+        self.look();
+        Ok(!grown && self.heads().0 == head && self.probe().await?.is_some_and(|probed| probed.unread == 0))
+    }
+
+    /// The shell has the terminal, and its line editor reads.
+    async fn reads_keys(&self) -> Result<(), Fault> {
+        let until = Instant::now() + PROMPT_WAIT;
+        loop {
+            let shell = self.state.borrow().pid;
+            match self.probe().await? {
+                Some(probed) if probed.foreground != shell => {
+                    return Err(self.shell_busy("another program has the terminal").await);
+                }
+                Some(probed) if probed.lflag & ICANON == 0 && probed.unread == 0 => return Ok(()),
+                // Marks may come a little before the editor.
+                Some(_) if Instant::now() < until => tokio::time::sleep(READS_EVERY).await,
+                Some(_) | None => return Err(self.shell_busy("something else reads the terminal").await),
+            }
+        }
+    }
+
+    /// Where the shell does not tell: nothing that hides what is typed, and nothing that has the whole screen.
+    pub(super) async fn takes_a_line(&self) -> Result<(), Fault> {
+        if self.state.borrow().runs.current().is_some() {
+            return Err(self.shell_busy("a run is on").await);
+        }
+        match self.see().await.now {
+            Now::Waiting { kind: holdfast_wire::attention::Kind::Password, .. } => {
+                Err(self.shell_busy("a password is asked for").await)
+            }
+            Now::FullScreen => Err(self.shell_busy("a program has the whole screen").await),
+            Now::Running => Err(self.shell_busy("a command runs").await),
+            Now::Stopped => Err(self.shell_busy("its job is stopped").await),
+            Now::IdlePrompt | Now::Waiting { .. } | Now::BlockedElsewhere | Now::Unknown { .. } => Ok(()),
+            Now::Frozen { .. } | Now::Ended { .. } => Ok(()),
+        }
+    }
+
+    /// Says what the terminal does in place of waiting for a command.
+    async fn shell_busy(&self, why: &str) -> Fault {
+        let seen = self.see().await;
+        let (name, view) = (self.name(), self.state_view(&seen));
+        let run = self.state.borrow().runs.current().map(|run| run.id);
+        let mut fault = Fault::new(Code::ShellBusy, format!("{name} is not at an empty prompt: {why}"))
+            .hint(format!("wait for it: holdfast wait {name} --for idle; or look: holdfast attach {name}"));
+        let mut details = serde_json::json!({ "why": why, "state": view });
+        if let Some(run) = run {
+            details["run"] = serde_json::json!(run);
+        }
+        fault.details = Some(details);
+        fault
+    }
+
+    pub(super) fn expect_marks(&self, by: i32) {
+        let mut state = self.state.borrow_mut();
+        state.runs.expect(by);
+        state.timers.rearm = Some(Instant::now());
+        drop(state);
+        self.nudge.notify_one();
+    }
+}
+
+/// A terminal's answers to queries are no keys.
+fn is_answer(keys: &[u8]) -> bool {
+    let mut rest = keys;
+    while let Some(after) = rest.strip_prefix(b"\x1b") {
+        let end = match after.first() {
+            Some(b'[') => {
+                let end = after[1..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 1);
+                end.filter(|end| b"cnRyt".contains(&after[*end]) || after[1..].starts_with(b"?"))
+            }
+            Some(b']' | b'P' | b'_') => after
+                .iter()
+                .position(|byte| *byte == 7)
+                .or_else(|| after.windows(2).position(|w| w == b"\x1b\\").map(|at| at + 1)),
+            _ => None,
+        };
+        let Some(end) = end else { return false };
+        rest = &after[end + 1..];
+    }
+    !keys.is_empty() && rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_terminals_are_told_from_keys() {
+        for answer in ["\x1b[?62;4c", "\x1b[1;1R", "\x1b]11;rgb:0/0/0\x1b\\", "\x1bP1+r\x1b\\\x1b[?1u", "\x1b]10;x\x07"]
+        {
+            assert!(is_answer(answer.as_bytes()), "{answer:?}");
+        }
+        for keys in ["", "a", "\x1b", "\x1b[A", "\x1b[?62;4ca", "\x1bb", "\x1b[200~ls\x1b[201~"] {
+            assert!(!is_answer(keys.as_bytes()), "{keys:?}");
+        }
+    }
+}
