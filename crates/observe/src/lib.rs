@@ -1,5 +1,5 @@
 //! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
-//! ([`Freezer`]), what they hold ([`graph`], drawn by [`render`]), what they wait for ([`waiting`]), and what happens
+//! ([`Freezer`]), in whose turn they were started ([`Turns`]), what they hold ([`graph`], drawn by [`render`]), what they wait for ([`waiting`]), and what happens
 //! to them ([`events`]).
 //!
 //! Everything is read from the kernel anew at each call. Nothing here is remembered, so a host that was killed between
@@ -16,8 +16,10 @@ mod proc;
 pub mod render;
 mod signals;
 mod tree;
+mod turns;
 pub mod waiting;
 
 pub use cgroup::leave_sessions;
 pub use freeze::{Freezer, Frozen, How};
 pub use tree::{Process, descendants};
+pub use turns::{Entered, Turns};

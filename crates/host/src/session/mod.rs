@@ -9,6 +9,7 @@ mod doing;
 mod drive;
 mod graph;
 mod looks;
+mod place;
 mod ran;
 mod runs;
 mod track;
@@ -37,7 +38,7 @@ use holdfast_abi::protocol::Welcome;
 use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
 use holdfast_abi::start::Started;
 use holdfast_authority::{Authority, Input, Policy};
-use holdfast_observe::Freezer;
+use holdfast_observe::{Freezer, Turns};
 use holdfast_types::{Exit, Fence, SessionId, Size, TimeMs};
 use holdfast_wire::params::{Life, SessionView};
 use holdfast_wire::{Code, Fault};
@@ -89,6 +90,9 @@ pub struct Session {
     /// One run is entered at a time: from the look at the prompt to the last key.
     entering: tokio::sync::Mutex<()>,
     pub(crate) freezer: Arc<Freezer>,
+    turns: Arc<Turns>,
+    /// Bytes are handed to the keeper one after the other, behind the move of the shell that each waits for.
+    placing: tokio::sync::Mutex<()>,
     pub(crate) metrics: Arc<Metrics>,
     proofs: Rc<RefCell<Proofs>>,
     /// What it is doing, for whoever watches.
@@ -149,6 +153,7 @@ pub(crate) struct State {
     pub child: Option<Child>,
     pub timers: Timers,
     pub runs: Tracker,
+    pub place: place::Place,
     pub note: Option<String>,
 }
 
@@ -194,6 +199,8 @@ impl Session {
             stilling: tokio::sync::Mutex::new(()),
             entering: tokio::sync::Mutex::new(()),
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
+            turns: Arc::new(Turns::new(&spec.id.to_string())),
+            placing: tokio::sync::Mutex::new(()),
             metrics: Arc::clone(&shared.metrics),
             proofs: Rc::clone(&shared.proofs),
             track: track::Track::default(),
@@ -228,6 +235,7 @@ impl Session {
                 child: None,
                 timers: Timers::default(),
                 runs: Tracker::resume(kept),
+                place: place::Place::default(),
                 note,
                 spec,
             }),
