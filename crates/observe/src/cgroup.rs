@@ -68,9 +68,47 @@ impl Cgroup {
         }
     }
 
-    /// Only an empty one goes.
+    /// Only an empty one goes, with the empty ones below it.
     pub fn remove(&self) -> io::Result<()> {
+        self.below().into_iter().for_each(|name| drop(self.remove_below(&name)));
         fs::remove_dir(&self.dir)
+    }
+
+    /// As `/proc/<pid>/cgroup` names it, and the one it is made in.
+    pub fn paths(&self) -> (&str, &str) {
+        (&self.path, &self.home)
+    }
+
+    /// The names of the cgroups right below it.
+    pub fn below(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
+    /// Makes one below it, whose name is one component of a path. One that is there is no error.
+    pub fn make_below(&self, name: &str) -> io::Result<()> {
+        match fs::create_dir(self.dir.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        }
+    }
+
+    /// Removes one below it, if it is empty.
+    pub fn remove_below(&self, name: &str) -> io::Result<()> {
+        fs::remove_dir(self.dir.join(name))
+    }
+
+    /// Moves a process into one below it.
+    pub fn admit_below(&self, name: &str, pid: u32) -> io::Result<()> {
+        enter(self.dir.join(name).join("cgroup.procs"), pid)
+    }
+
+    /// The name of the cgroup right below it that a process is in.
+    pub fn below_of(&self, pid: u32) -> Option<String> {
+        let path = path_of(pid)?;
+        let below = path.strip_prefix(&self.path)?.strip_prefix('/')?;
+        below.split('/').next().map(str::to_owned)
     }
 
     /// Tells the kernel to freeze or thaw it. It comes about later: see [`Cgroup::settles`].
@@ -116,9 +154,13 @@ impl Cgroup {
         enter(self.home_dir.join("cgroup.procs"), pid)
     }
 
-    /// Who is in it, not counting cgroups below it.
+    /// Who is in it, and in those right below it: the turns'.
     pub fn members(&self) -> io::Result<HashSet<u32>> {
-        let text = fs::read_to_string(self.dir.join("cgroup.procs"))?;
+        let mut text = fs::read_to_string(self.dir.join("cgroup.procs"))?;
+        for name in self.below() {
+            // One that was removed meanwhile is empty.
+            text.push_str(&fs::read_to_string(self.dir.join(name).join("cgroup.procs")).unwrap_or_default());
+        }
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 

@@ -2,7 +2,8 @@
 //!
 //! With cgroup v2 the session gets a cgroup of its own, inside its keeper's, at its first freeze. It is frozen first
 //! and entered then, parents before children; walks are repeated until one that was made while all stood still finds
-//! nobody outside. Processes stay in it after the thaw, so the next freeze is one write. Only those that are where the
+//! nobody outside. Processes stay in it after the thaw, so the next freeze is one write; those in a turn's cgroup below it
+//! ([`crate::Turns`]) stop and stay there. Only those that are where the
 //! keeper is are moved: a process that somebody put into another cgroup (a container, a systemd scope) stays there,
 //! with its limits, and is stopped by signals in addition. Without a cgroup all are stopped by signals, see
 //! [`signals`].

@@ -1,6 +1,6 @@
 //! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
-//! ([`Freezer`]), what they hold ([`graph`], drawn by [`render`]), what they wait for ([`waiting`]), what happens to
-//! them ([`events`]), and whether sockets come and go at all ([`network`]).
+//! ([`Freezer`]), in whose turn they were started ([`Turns`]), what they hold ([`graph`], drawn by [`render`]), what
+//! they wait for ([`waiting`]), what happens to them ([`events`]), and whether sockets come and go at all ([`network`]).
 //!
 //! Everything is read from the kernel anew at each call. Nothing here is remembered, so a host that was killed between
 //! freezing and thawing is replaced by any other.
@@ -17,8 +17,10 @@ mod proc;
 pub mod render;
 mod signals;
 mod tree;
+mod turns;
 pub mod waiting;
 
 pub use cgroup::leave_sessions;
 pub use freeze::{Freezer, Frozen, How};
 pub use tree::{Process, descendants};
+pub use turns::{Entered, Turns};

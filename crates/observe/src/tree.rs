@@ -105,6 +105,11 @@ pub(crate) fn again(process: &Process) -> Option<Process> {
     read(process.pid).map(|(_, now)| now).filter(|now| now.is(process))
 }
 
+/// A process's parent now.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    read(pid).map(|(_, process)| process.parent)
+}
+
 /// Whether a process below `root` is one of Holdfast's own or below one.
 pub(crate) fn is_below_spared(pid: u32, root: u32) -> bool {
     let mut next = pid;

@@ -58,3 +58,37 @@ fn what_a_person_starts_at_an_attached_terminal_is_theirs() {
     terminal.types(DETACH);
     assert_eq!(client.wait(), 0);
 }
+
+#[test]
+fn what_a_person_types_behind_an_agent_is_the_persons_and_what_the_agent_left_the_agents() {
+    let home = Home::new();
+    shell(&home);
+    home.ok(&["actor", "new", "agent:bot"]);
+    home.ok(&["release", "work"]);
+    home.ok(&["--as", "agent:bot", "send", "work", "--enter", "(setsid sleep 614 &)"]);
+    home.ok(&["--as", "agent:bot", "release", "work"]);
+    let (terminal, mut client) = Terminal::attached(&home, "work", "80x24");
+    // Keys of which the first one takes the turn, and the others follow directly.
+    terminal.types("echo dir");
+    terminal.wait_text("echo dir");
+    terminal.types("ect; (setsid sleep 615 &)\r");
+    let started = |words: &str| {
+        let (graph, id) = until(words, || {
+            let graph = home.json(&["graph", "work"]);
+            let shows = |process: &&Value| process["argv"] == serde_json::json!(["sleep", words]);
+            let id = graph["processes"].as_array()?.iter().find(shows)?["id"].clone();
+            Some((graph, id))
+        });
+        let binding = graph["bindings"].as_array().unwrap().iter().find(|binding| binding["of"] == id).unwrap();
+        (binding["actor"]["handle"].as_str().unwrap().to_owned(), binding["by"].as_str().unwrap().to_owned())
+    };
+    // Where the shell could be moved, the answer says so.
+    let own = std::fs::read_to_string(format!("/proc/{}/cgroup", home.number("work", "pid"))).unwrap();
+    let known = if own.lines().any(|line| line.starts_with("0::") && line.contains("/t")) { "cgroup" } else { "time" };
+    println!("known by {known}");
+    let me = home.json(&["whoami"])["actor"]["handle"].as_str().unwrap().to_owned();
+    assert_eq!(started("615"), (me, known.to_owned()));
+    assert_eq!(started("614"), ("agent:bot".to_owned(), known.to_owned()));
+    terminal.types(DETACH);
+    assert_eq!(client.wait(), 0);
+}

@@ -10,7 +10,7 @@ const ANN: &str = "human:ann";
 const BOT: &str = "agent:bot";
 
 /// A session with an interactive shell that has job control.
-fn shell(home: &Home) {
+pub fn shell(home: &Home) {
     home.ok(&["new", "-d", "-n", "work", "--", "bash", "--norc", "--noprofile", "-i"]);
     home.ok(&["send", "work", "--enter", "PS1='ready> '"]);
     home.until_screen_shows("work", "ready>");
@@ -30,7 +30,7 @@ fn find<'a>(processes: &'a Value, words: &str) -> Option<&'a Value> {
     processes.as_array()?.iter().find(shows)
 }
 
-fn binding<'a>(graph: &'a Value, id: &Value) -> &'a Value {
+pub fn binding<'a>(graph: &'a Value, id: &Value) -> &'a Value {
     let all = graph["bindings"].as_array().unwrap();
     all.iter().find(|binding| binding["of"] == *id).unwrap_or(&Value::Null)
 }
@@ -46,7 +46,8 @@ fn a_server_is_found_with_its_session_and_who_started_it() {
     until("the port", || home.json(&["ports", "work"]) != json!([]));
     let ports = home.json(&["ports"]);
     let port = &ports[0];
-    assert_eq!((&port["name"], &port["kind"], &port["by"]), (&json!("work"), &json!("stream"), &json!("time")));
+    let known = if crate::cgroups::are_usable() { "cgroup" } else { "time" };
+    assert_eq!((&port["name"], &port["kind"], &port["by"]), (&json!("work"), &json!("stream"), &json!(known)));
     assert_eq!(port["actor"]["handle"], BOT);
     assert!(port["act"].as_u64().is_some_and(|act| act > 1), "{port}");
     let local = port["local"].as_str().unwrap();

@@ -5,6 +5,7 @@
 
 mod actors;
 mod attaching;
+mod cgroups;
 mod config;
 mod env;
 mod grants;

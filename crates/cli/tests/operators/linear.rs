@@ -33,30 +33,39 @@ pub trait Model {
     fn step(&self, state: &Self::State, call: &Call<Self::What>) -> Vec<Self::State>;
 }
 
-/// Calls in flight at once that the checker can keep apart.
-const WINDOW: usize = 128;
+/// Calls that the checker can keep apart while one is in flight: a refusal takes a fraction of a millisecond, and whoever
+/// types behind somebody else waits some ten of them.
+const WINDOW: usize = 128 * WORDS;
+const WORDS: usize = 16;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Placed<S> {
     /// Everything before this one is placed.
     base: usize,
     /// And of those from `base` on, these.
-    beyond: u128,
+    beyond: [u128; WORDS],
     state: S,
 }
 
 impl<S> Placed<S> {
     fn has(&self, at: usize) -> bool {
-        at < self.base || (at - self.base < WINDOW && self.beyond >> (at - self.base) & 1 == 1)
+        at < self.base || (at - self.base < WINDOW && self.is_beyond(at - self.base))
     }
 
     fn put(&mut self, at: usize) {
         assert!(at - self.base < WINDOW, "more than {WINDOW} calls at once");
-        self.beyond |= 1 << (at - self.base);
-        while self.beyond & 1 == 1 {
-            self.beyond >>= 1;
+        self.beyond[(at - self.base) / 128] |= 1 << ((at - self.base) % 128);
+        while self.is_beyond(0) {
+            for word in 0..WORDS {
+                let carried = self.beyond.get(word + 1).map_or(0, |next| next << 127);
+                self.beyond[word] = self.beyond[word] >> 1 | carried;
+            }
             self.base += 1;
         }
+    }
+
+    fn is_beyond(&self, at: usize) -> bool {
+        self.beyond[at / 128] >> (at % 128) & 1 == 1
     }
 }
 
@@ -68,7 +77,7 @@ pub struct Unexplained(pub String);
 pub fn check<M: Model>(model: &M, start: M::State, mut calls: Vec<Call<M::What>>) -> Result<usize, Unexplained> {
     calls.sort_by_key(|call| call.made);
     let mut seen = HashSet::new();
-    let mut stack = vec![Placed { base: 0, beyond: 0, state: start }];
+    let mut stack = vec![Placed { base: 0, beyond: [0; WORDS], state: start }];
     let mut furthest: Option<Placed<M::State>> = None;
     while let Some(placed) = stack.pop() {
         if !seen.insert(placed.clone()) {

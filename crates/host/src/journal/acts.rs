@@ -3,20 +3,28 @@
 use super::FILE_BYTES_MAX;
 use holdfast_authority::journal::{Entry, entry};
 use holdfast_authority::{Act, Ask, Change, Outcome};
-use holdfast_types::graph::{RECORD_LAG_MS, WritingAct};
-use holdfast_types::{Actor, Offset, TimeMs};
+use holdfast_types::graph::{RECORD_LAG_MS, Spot, WritingAct};
+use holdfast_types::{Actor, Fence, Offset, TimeMs};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// What wrote since a moment, and what started the session, in the journal's order. Files are the oldest first; what is
-/// older than needed is left out. Records that cannot be read are an act of nobody: whatever was done then is not known.
-pub fn writing_acts(files: &[PathBuf], since_ms: TimeMs) -> Vec<WritingAct> {
+/// What wrote since a moment, in each of these turns and runs, and what started the session, in the journal's order. Files
+/// are the oldest first; what is older than needed is left out. Records that cannot be read are an act of nobody: whatever
+/// was done then is not known.
+pub fn writing_acts(files: &[PathBuf], since_ms: TimeMs, spots: &[Spot]) -> Vec<WritingAct> {
+    let is_behind = |entry: &Entry| {
+        let is_older = |spot: &Spot| match spot {
+            Spot::Turn(fence) => entry.record.fence < *fence,
+            Spot::Run(seq) => entry.seq <= *seq,
+        };
+        entry.record.time_ms <= since_ms && spots.iter().all(is_older)
+    };
     let Some((first, later)) = files.split_first() else { return Vec::new() };
     let mut entries: VecDeque<Entry> = VecDeque::new();
     let mut is_reached = false;
     for file in later.iter().rev() {
         for entry in read(file).into_iter().rev() {
-            is_reached |= entry.record.time_ms <= since_ms && can_start(&entry);
+            is_reached |= is_behind(&entry) && can_start(&entry);
             entries.push_front(entry);
         }
         if is_reached {
@@ -82,19 +90,21 @@ fn can_start(entry: &Entry) -> bool {
 
 fn acts(entries: &VecDeque<Entry>) -> Vec<WritingAct> {
     let mut before: Option<(u64, TimeMs)> = None;
+    let mut fence = Fence(0);
     let mut acts = Vec::new();
     for entry in entries {
         let (seq, at_ms) = (entry.seq, entry.record.time_ms);
         if let Some((last, from_ms)) = before.filter(|(last, _)| last + 1 < seq) {
-            acts.push(WritingAct { seq: last + 1, actor: None, from_ms, at_ms: from_ms, is_start: false });
+            acts.push(WritingAct { seq: last + 1, actor: None, from_ms, at_ms: from_ms, is_start: false, fence });
         }
+        fence = entry.record.fence;
         if can_start(entry) {
             // Keys the keeper took by itself were typed after whatever was recorded before them.
             let is_late = entry.record.changes.iter().any(|change| matches!(change, Change::Logged(_)));
             let earliest = before.map_or(0, |(_, time_ms)| time_ms).max(at_ms.saturating_sub(RECORD_LAG_MS));
             let from_ms = if is_late { earliest } else { at_ms };
             let is_start = entry.record.act == Act::Started;
-            acts.push(WritingAct { seq, actor: entry.record.by.actor().cloned(), from_ms, at_ms, is_start });
+            acts.push(WritingAct { seq, actor: entry.record.by.actor().cloned(), from_ms, at_ms, is_start, fence });
         }
         before = Some((seq, at_ms));
     }
@@ -106,7 +116,7 @@ mod tests {
     use super::*;
     use holdfast_authority::journal::Chain;
     use holdfast_authority::{Burst, By, Record};
-    use holdfast_types::{ActorId, Fence};
+    use holdfast_types::ActorId;
 
     fn typed() -> Act {
         Act::Typed(Burst { from: 0, to: 0, len: 1, keys: None })
@@ -150,15 +160,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let files = files(dir.path());
         let told = |since_ms| -> Vec<(u64, u64)> {
-            writing_acts(&files, since_ms).iter().map(|act| (act.seq, act.from_ms)).collect()
+            writing_acts(&files, since_ms, &[]).iter().map(|act| (act.seq, act.from_ms)).collect()
         };
         let (start, late) = ((1, 1_000), (6, 8_900));
         assert_eq!(told(0), [start, (2, 2_000), (4, 6_000), late]);
         assert_eq!(told(5_500), [start, (2, 2_000), (4, 6_000), late], "nobody wrote between 5,000 and 5,500");
         assert_eq!(told(7_000), [start, (4, 6_000), late]);
         assert_eq!(told(u64::MAX), [start, late]);
-        assert_eq!(writing_acts(&files, 0).len(), 4, "and no gap is seen where there is none");
-        assert!(writing_acts(&files, 0)[0].is_start);
+        assert_eq!(writing_acts(&files, 0, &[]).len(), 4, "and no gap is seen where there is none");
+        assert!(writing_acts(&files, 0, &[])[0].is_start);
+        let with = |spot| writing_acts(&files, u64::MAX, &[spot]).iter().map(|act| act.seq).collect::<Vec<_>>();
+        assert_eq!(with(Spot::Run(4)), [1, 4, 6], "the run's act is there however old it is");
+        assert_eq!(with(Spot::Turn(Fence(1))), [1, 2, 4, 6], "and all acts that a turn may have had");
+        assert_eq!(with(Spot::Turn(Fence(2))), [1, 6]);
     }
 
     #[test]
@@ -166,11 +180,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let files = files(dir.path());
         std::fs::write(&files[1], b"{}\n").unwrap();
-        let told: Vec<(u64, bool)> = writing_acts(&files, 0).iter().map(|act| (act.seq, act.actor.is_some())).collect();
+        let told: Vec<(u64, bool)> =
+            writing_acts(&files, 0, &[]).iter().map(|act| (act.seq, act.actor.is_some())).collect();
         assert_eq!(told, [(1, true), (2, true), (3, false), (6, true)]);
         std::fs::remove_file(&files[0]).unwrap();
-        assert_eq!(writing_acts(&files, 0).len(), 1);
-        assert_eq!(writing_acts(&[], 0), []);
+        assert_eq!(writing_acts(&files, 0, &[]).len(), 1);
+        assert_eq!(writing_acts(&[], 0, &[]), []);
     }
 
     #[test]

@@ -124,6 +124,8 @@ impl Session {
     async fn allow_typing(&self, by: &Caller, fence: Option<Fence>, piece: Piece<'_>) -> Result<Fence, Fault> {
         let bytes = piece.bytes;
         let hidden = piece.secret || self.probe().await?.is_none_or(hides);
+        // Nothing comes between the decision and the bytes.
+        let _in_order = self.placed_for(&by.actor).await;
         let at = self.state.borrow().ring.as_ref().map_or(0, holdfast_abi::ring::Ring::head);
         let keys = (!hidden).then(|| Keys(bytes.to_vec()));
         let burst = Burst { from: at, to: at, len: bytes.len() as u64, keys };
@@ -136,6 +138,7 @@ impl Session {
     /// Types what was decided about, under that decision's fence and in one piece.
     pub(super) async fn type_decided(&self, fence: Fence, bytes: &[u8]) -> Result<Option<Typed>, Fault> {
         let piece = Piece { stream: crate::random(), seq: 1, bytes, secret: false, force: false };
+        drop(self.placed(fence).await);
         self.type_once(fence, piece).await
     }
 

@@ -99,7 +99,10 @@ impl Session {
         }
         state.runs_saw_typing(&records);
         let recorded = state.journal.append(&records);
-        if state.authority.state().fence() != before {
+        let first = state.journal.last().map_or(0, |last| last.seq + 1).saturating_sub(records.len() as u64);
+        let is_new_turn = state.authority.state().fence() != before;
+        state.place.saw(&records, first, is_new_turn);
+        if is_new_turn {
             self.metrics.turn_changed(state.authority.state().turn().hold().map_or("freed", |hold| word(hold.how)));
         }
         drop(state);
@@ -151,6 +154,7 @@ impl Session {
 
     /// Tells the keeper under which fence who writes, and the clients whether it is they.
     pub(super) fn say_writer(&self) {
+        self.place_writer();
         let (fence, writer) = {
             let mut state = self.state.borrow_mut();
             let writer = state.writer();
@@ -327,8 +331,13 @@ impl Session {
 }
 
 impl State {
-    /// The client that writes now, if it is one: nobody writes into what is frozen.
+    /// The client that writes now, if it is one: nobody writes into what is frozen, or before the shell is in its cgroup.
     pub(crate) fn writer(&self) -> Option<u32> {
+        self.writes_next().filter(|_| !self.place.is_awaited())
+    }
+
+    /// The client that writes now, or once the shell was moved.
+    pub(super) fn writes_next(&self) -> Option<u32> {
         let state = self.authority.state();
         let operator = state.turn().hold().and_then(|hold| hold.operator);
         operator.filter(|_| state.frozen().is_none()).map(|operator| operator.0)

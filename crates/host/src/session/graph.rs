@@ -2,17 +2,19 @@
 
 use super::{Probed, Session};
 use crate::journal::writing_acts;
+use holdfast_observe::Turns;
 use holdfast_observe::graph::snapshot;
 use holdfast_observe::waiting::{self, TerminalFacts};
-use holdfast_types::graph::{Binding, Bound, Depth, Graph, Known, Port, bind, ports};
+use holdfast_types::graph::{Binding, Bound, Depth, Graph, Known, Port, Spot, bind, ports};
 use holdfast_types::{SessionId, SessionName};
 use holdfast_wire::graphs::{GraphAnswer, GraphParams, ModesView, PortView, TerminalView};
 use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// `ICANON` and `ECHO` of termios(3)'s `c_lflag`, the same on all machines that we run on.
 const ICANON: u32 = 0o2;
@@ -29,6 +31,7 @@ pub(crate) struct Tree {
     root: u32,
     /// The journal, the oldest file first.
     journal: Vec<PathBuf>,
+    turns: Arc<Turns>,
 }
 
 impl Tree {
@@ -36,8 +39,12 @@ impl Tree {
     fn read(&self, depth: Depth, terminal: Option<&TerminalFacts>) -> io::Result<(Graph, Vec<Binding>)> {
         let graph = snapshot(self.keeper, depth, terminal)?;
         let born = graph.processes.iter().filter(|process| process.pid != self.root).map(|process| process.started_ms);
-        let acts = writing_acts(&self.journal, born.min().unwrap_or(u64::MAX));
-        let bindings = bind(&graph, self.root, &acts);
+        let spots = self.turns.spots(self.keeper);
+        let found = graph.processes.iter().filter_map(|process| spots.as_ref()?.of(process));
+        let found: BTreeSet<Spot> = found.collect();
+        let found: Vec<Spot> = found.into_iter().collect();
+        let acts = writing_acts(&self.journal, born.min().unwrap_or(u64::MAX), &found);
+        let bindings = bind(&graph, self.root, &acts, spots.as_ref());
         Ok((graph, bindings))
     }
 
@@ -107,6 +114,7 @@ impl Session {
             keeper: state.keeper_pid,
             root: state.pid,
             journal: state.journal.files(),
+            turns: Arc::clone(&self.turns),
         })
     }
 

@@ -10,6 +10,7 @@ mod drive;
 mod env;
 mod graph;
 mod looks;
+mod place;
 mod ports;
 mod prompt;
 mod ran;
@@ -40,7 +41,7 @@ use holdfast_abi::protocol::Welcome;
 use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
 use holdfast_abi::start::Started;
 use holdfast_authority::{Authority, Input, Policy};
-use holdfast_observe::Freezer;
+use holdfast_observe::{Freezer, Turns};
 use holdfast_types::{Exit, Fence, SessionId, Size, TimeMs};
 use holdfast_wire::params::{Life, SessionView};
 use holdfast_wire::{Code, Fault};
@@ -92,6 +93,9 @@ pub struct Session {
     /// One run is entered at a time: from the look at the prompt to the last key.
     entering: tokio::sync::Mutex<()>,
     pub(crate) freezer: Arc<Freezer>,
+    turns: Arc<Turns>,
+    /// Bytes are handed to the keeper one after the other, behind the move of the shell that each waits for.
+    placing: tokio::sync::Mutex<()>,
     pub(crate) metrics: Arc<Metrics>,
     proofs: Rc<RefCell<Proofs>>,
     /// What its shell wrote of itself and nobody has read yet.
@@ -154,6 +158,7 @@ pub(crate) struct State {
     pub child: Option<Child>,
     pub timers: Timers,
     pub runs: Tracker,
+    pub place: place::Place,
     pub note: Option<String>,
 }
 
@@ -199,6 +204,8 @@ impl Session {
             stilling: tokio::sync::Mutex::new(()),
             entering: tokio::sync::Mutex::new(()),
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
+            turns: Arc::new(Turns::new(&spec.id.to_string())),
+            placing: tokio::sync::Mutex::new(()),
             metrics: Arc::clone(&shared.metrics),
             proofs: Rc::clone(&shared.proofs),
             unread: env::Unread::default(),
@@ -234,6 +241,7 @@ impl Session {
                 child: None,
                 timers: Timers::default(),
                 runs: Tracker::resume(kept),
+                place: place::Place::default(),
                 note,
                 spec,
             }),

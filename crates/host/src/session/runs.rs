@@ -89,6 +89,7 @@ impl Session {
                 let _ = replace(&self.shell_dir(), "next", b"");
             }
         }
+        self.run_left();
         if news || !changed.is_empty() {
             self.changed.notify_waiters();
         }

@@ -9,5 +9,6 @@ mod harness;
 mod pty;
 mod spared;
 mod terminal;
+mod turns;
 mod waiting;
 mod walking;

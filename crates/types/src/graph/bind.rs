@@ -6,6 +6,17 @@
 //! whoever has the turn by then: known by *lineage*. A daemon that lost its parent is its session's or its group's
 //! leader's, or else known by its birth.
 //!
+//! Where the host could give each turn a cgroup of its own, the kernel says it again: the session's shell is in the
+//! cgroup of whoever writes, and what it makes is born there and stays, whatever becomes of its parents. A child of the
+//! shell is bound by time, and known by *cgroup* where that says the same actor: a shell that is moved on in the middle of
+//! a line goes on with what the last writer told it. Where they differ, time counts. Only what is in a run's cgroup is the
+//! run's whoever wrote meanwhile, since the shell stays there until it says that the run is over. For a daemon that lost
+//! its parent and its leaders the cgroup decides alone, and birth only tells which of that turn's acts it was; none where
+//! it was born later. What is in no turn's cgroup was started before there was a second writer: it is the starter's.
+//!
+//! A shell inside the shell was not moved, so its jobs are known by time as ever, and what these make by lineage. A daemon
+//! that such a job left behind counts as the turn's in which the inner shell was started.
+//!
 //! By time is not by proof: a job that a shell starts by itself (`at`, a timer in its prompt) counts as the last writer's.
 
 use std::collections::HashMap;
@@ -13,7 +24,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Graph, ProcessId, ProcessNode, SocketId};
-use crate::{Actor, TimeMs};
+use crate::{Actor, Fence, TimeMs};
 
 /// A birth is known to a clock tick, and rounded down: what was born up to this much before an act may be its doing.
 pub const TICK_MS: u64 = 10;
@@ -35,18 +46,91 @@ pub struct WritingAct {
     pub at_ms: TimeMs,
     /// It started the session itself.
     pub is_start: bool,
+    /// Under which fence.
+    pub fence: Fence,
+}
+
+/// Whose a cgroup below the session's own is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Spot {
+    /// The turn's under this fence, and its holder's later ones until somebody else wrote.
+    Turn(Fence),
+    /// The run's: the number of its act.
+    Run(u64),
+}
+
+impl Spot {
+    /// By its name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Spot> {
+        let number = |digits: &str| digits.parse().ok().filter(|number: &u64| number.to_string() == digits);
+        match (name.strip_prefix('t'), name.strip_prefix('r')) {
+            (Some(digits), _) => number(digits).map(|number| Spot::Turn(Fence(number))),
+            (None, Some(digits)) => number(digits).map(Spot::Run),
+            (None, None) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Spot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Spot::Turn(fence) => write!(f, "t{}", fence.0),
+            Spot::Run(seq) => write!(f, "r{seq}"),
+        }
+    }
+}
+
+/// The cgroups of a session's turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spots {
+    /// The session's own cgroup, as the kernel names it.
+    pub path: String,
+    /// The cgroup that lies in: the keeper's.
+    pub home: String,
+    /// Until this act nobody but the session's starter wrote, and everything since has a cgroup; none: that is not known.
+    pub since: Option<u64>,
+}
+
+impl Spots {
+    /// The turn's or run's that a process is in.
+    #[must_use]
+    pub fn of(&self, process: &ProcessNode) -> Option<Spot> {
+        let below = process.cgroup.as_deref()?.strip_prefix(self.path.as_str())?.strip_prefix('/')?;
+        Spot::parse(below.split('/').next()?)
+    }
+
+    /// It is in no turn's cgroup, nor in one that somebody else made for it.
+    fn is_outside(&self, process: &ProcessNode) -> bool {
+        process.cgroup.as_ref().is_some_and(|path| *path == self.home || *path == self.path)
+    }
 }
 
 /// How a binding is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
+    /// By the cgroup it was born in, which is one turn's or one run's.
+    Cgroup,
     /// By who made it.
     Lineage,
     /// By when it was made.
     Time,
     /// It is not: the journal does not reach back so far, or has no name.
     Unknown,
+}
+
+impl Known {
+    /// Its word, as in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Known::Cgroup => "cgroup",
+            Known::Lineage => "lineage",
+            Known::Time => "time",
+            Known::Unknown => "unknown",
+        }
+    }
 }
 
 /// What is bound.
@@ -77,13 +161,28 @@ pub struct Binding {
     pub at_ms: Option<TimeMs>,
 }
 
+/// What was found of one process.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    act: Option<&'a WritingAct>,
+    /// Known without the act, too: by the turn.
+    actor: Option<&'a Actor>,
+    by: Known,
+}
+
+impl<'a> Found<'a> {
+    fn of(act: Option<&'a WritingAct>, by: Known) -> Found<'a> {
+        Found { act, actor: act.and_then(|act| act.actor.as_ref()), by }
+    }
+}
+
 /// Binds every process and every socket of a graph, in its order; `root` is the pid of the session's command, and the
-/// acts are in the journal's order.
+/// acts are in the journal's order. Without `spots` turns had no cgroups.
 #[must_use]
-pub fn bind(graph: &Graph, root: u32, acts: &[WritingAct]) -> Vec<Binding> {
+pub fn bind(graph: &Graph, root: u32, acts: &[WritingAct], spots: Option<&Spots>) -> Vec<Binding> {
     let by_pid: HashMap<u32, &ProcessNode> = graph.processes.iter().map(|process| (process.pid, process)).collect();
     let lineage = Lineage { root, by_pid };
-    let mut known: HashMap<ProcessId, (Option<&WritingAct>, Known)> = HashMap::new();
+    let mut known: HashMap<ProcessId, Found<'_>> = HashMap::new();
     for process in &graph.processes {
         let mut path = vec![process];
         // A graph that says of two processes that each is below the other ends with the second.
@@ -94,20 +193,23 @@ pub fn bind(graph: &Graph, root: u32, acts: &[WritingAct]) -> Vec<Binding> {
             path.push(maker);
         }
         while let Some(process) = path.pop() {
-            let inherited = lineage.maker(process).and_then(|maker| known.get(&maker.id));
+            let maker = lineage.maker(process);
+            let inherited = maker.and_then(|maker| Some((maker, known.get(&maker.id)?)));
             let found = match inherited {
-                Some((Some(act), _)) => (Some(*act), Known::Lineage),
-                Some((None, _)) => (None, Known::Unknown),
-                None => by_birth(process, root, acts),
+                Some((_, found)) if found.actor.is_none() => Found { by: Known::Unknown, ..*found },
+                Some((maker, found)) if found.by == Known::Cgroup && process.cgroup == maker.cgroup => *found,
+                Some((_, found)) => Found { by: Known::Lineage, ..*found },
+                None => by_itself(process, &lineage, acts, spots),
             };
             known.insert(process.id, found);
         }
     }
     let binding = |of: Bound, id: Option<ProcessId>| {
-        let (act, by) = id.and_then(|id| known.get(&id).copied()).unwrap_or((None, Known::Unknown));
-        let actor = act.and_then(|act| act.actor.clone());
-        let by = if actor.is_none() { Known::Unknown } else { by };
-        Binding { of, by, act: act.map(|act| act.seq), actor, at_ms: act.map(|act| act.at_ms) }
+        let nothing = Found::of(None, Known::Unknown);
+        let found = id.and_then(|id| known.get(&id).copied()).unwrap_or(nothing);
+        let by = if found.actor.is_none() { Known::Unknown } else { found.by };
+        let (act, at_ms) = (found.act.map(|act| act.seq), found.act.map(|act| act.at_ms));
+        Binding { of, by, act, actor: found.actor.cloned(), at_ms }
     };
     let processes = graph.processes.iter().map(|process| binding(Bound::Process(process.id), Some(process.id)));
     let oldest = |holders: &[ProcessId]| holders.iter().copied().min_by_key(|holder| (holder.start, holder.pid));
@@ -121,6 +223,12 @@ struct Lineage<'a> {
 }
 
 impl<'a> Lineage<'a> {
+    /// Its parent, if that is listed and no other process by now.
+    fn parent(&self, process: &ProcessNode) -> Option<&'a ProcessNode> {
+        let parent = process.parent?;
+        self.by_pid.get(&parent.pid).copied().filter(|found| found.id == parent)
+    }
+
     /// Whose act it shares; none: its birth tells.
     fn maker(&self, process: &ProcessNode) -> Option<&'a ProcessNode> {
         if process.pid == self.root {
@@ -129,7 +237,7 @@ impl<'a> Lineage<'a> {
         let listed = |pid: u32| self.by_pid.get(&pid).copied();
         // The command leads the kernel session of the session's terminal.
         let is_at_terminal = process.session == self.root;
-        match process.parent.and_then(|parent| listed(parent.pid).filter(|found| found.id == parent)) {
+        match self.parent(process) {
             Some(parent) => {
                 let is_job = is_at_terminal && process.group != parent.group;
                 Some(parent).filter(|_| parent.pid != self.root && !is_job)
@@ -147,204 +255,77 @@ impl<'a> Lineage<'a> {
     }
 }
 
-fn by_birth<'a>(process: &ProcessNode, root: u32, acts: &'a [WritingAct]) -> (Option<&'a WritingAct>, Known) {
+/// Whose a process is that shares nobody's act: by its cgroup, or by its birth.
+fn by_itself<'a>(
+    process: &ProcessNode,
+    lineage: &Lineage<'_>,
+    acts: &'a [WritingAct],
+    spots: Option<&Spots>,
+) -> Found<'a> {
+    let timed = by_birth(process, lineage.root, acts);
+    let Some(spots) = spots.filter(|_| process.pid != lineage.root) else { return timed };
+    let told = |spot| by_spot(spot, acts, process);
+    match (lineage.parent(process), spots.of(process)) {
+        // The shell's own child: a run's, or the last writer's.
+        (Some(parent), Some(spot @ Spot::Run(_))) if parent.pid == lineage.root => told(spot).unwrap_or(timed),
+        (Some(parent), Some(spot)) if parent.pid == lineage.root => {
+            let agrees = told(spot).is_some_and(|found| found.actor.is_some() && found.actor == timed.actor);
+            Found { by: if agrees { Known::Cgroup } else { timed.by }, ..timed }
+        }
+        // A job of a shell inside the shell; or a child of the shell, before turns had cgroups.
+        (Some(_), _) => timed,
+        (None, Some(spot)) => told(spot).unwrap_or(timed),
+        (None, None) if spots.is_outside(process) => outside(spots, acts, process).unwrap_or(timed),
+        (None, None) => timed,
+    }
+}
+
+/// By the cgroup alone; none where the journal does not tell whose that was.
+fn by_spot<'a>(spot: Spot, acts: &'a [WritingAct], process: &ProcessNode) -> Option<Found<'a>> {
+    let from = match spot {
+        Spot::Run(seq) => {
+            let run = acts.iter().find(|act| act.seq == seq)?;
+            return Some(Found::of(Some(run), Known::Cgroup));
+        }
+        Spot::Turn(fence) => acts.iter().position(|act| act.fence >= fence && !act.is_start)?,
+    };
+    let actor = acts[from].actor.as_ref()?;
+    let until = acts[from..].iter().position(|act| act.actor.as_ref() != Some(actor)).map(|count| from + count);
+    let turn = &acts[from..until.unwrap_or(acts.len())];
+    let found = one_of(turn, until.map(|next| &acts[next]), actor, process);
+    // Whenever it was born.
+    let only = turn.first().filter(|_| turn.len() == 1);
+    Some(Found { act: found.act.or(only), ..found })
+}
+
+/// By elimination: everything that somebody else started has a cgroup.
+fn outside<'a>(spots: &Spots, acts: &'a [WritingAct], process: &ProcessNode) -> Option<Found<'a>> {
+    let since = spots.since?;
+    let actor = acts.iter().find(|act| act.is_start)?.actor.as_ref()?;
+    let until = acts.partition_point(|act| act.seq <= since);
+    Some(one_of(&acts[..until], acts.get(until), actor, process))
+}
+
+/// Which of one actor's acts in a row it was: the last before its birth, unless the next one was before that, too.
+fn one_of<'a>(of: &'a [WritingAct], next: Option<&WritingAct>, actor: &'a Actor, process: &ProcessNode) -> Found<'a> {
+    let born = process.started_ms.saturating_add(TICK_MS);
+    let is_later = next.is_some_and(|next| next.from_ms <= born);
+    let act = of.iter().rev().find(|act| act.from_ms <= born).filter(|_| !is_later);
+    Found { act, actor: Some(actor), by: Known::Cgroup }
+}
+
+fn by_birth<'a>(process: &ProcessNode, root: u32, acts: &'a [WritingAct]) -> Found<'a> {
     if process.pid == root {
-        return (acts.iter().find(|act| act.is_start), Known::Lineage);
+        return Found::of(acts.iter().find(|act| act.is_start), Known::Lineage);
     }
     let born = process.started_ms.saturating_add(TICK_MS);
     match acts.iter().rev().find(|act| act.from_ms <= born) {
         // Nobody had written yet: whoever started the session started all of it.
-        Some(act) if act.is_start => (Some(act), Known::Lineage),
-        Some(act) => (Some(act), Known::Time),
-        None => (None, Known::Unknown),
+        Some(act) if act.is_start => Found::of(Some(act), Known::Lineage),
+        Some(act) => Found::of(Some(act), Known::Time),
+        None => Found::of(None, Known::Unknown),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ActorId;
-    use crate::graph::{Depth, SocketKind, SocketNode, SocketState};
-
-    const SHELL: u32 = 10;
-
-    fn actor(name: &str) -> Actor {
-        Actor { id: ActorId([name.len() as u8; 32]), handle: name.parse().unwrap() }
-    }
-
-    fn act(seq: u64, name: &str, at_ms: u64) -> WritingAct {
-        WritingAct { seq, actor: Some(actor(name)), from_ms: at_ms, at_ms, is_start: seq == 1 }
-    }
-
-    /// pid, parent (1 is the keeper), group, kernel session, born.
-    fn process((pid, parent, group, session, born): (u32, u32, u32, u32, u64)) -> ProcessNode {
-        ProcessNode {
-            id: ProcessId { pid, start: born },
-            pid,
-            parent: None,
-            parent_pid: parent,
-            group,
-            session,
-            foreground: None,
-            started_ms: born,
-            state: 'S',
-            comm: String::new(),
-            argv: Vec::new(),
-            argv_cut: false,
-            exe: None,
-            cwd: None,
-            cpu_ms: 0,
-            rss_bytes: 0,
-            threads: 1,
-            uid: None,
-            cgroup: None,
-            fds: Vec::new(),
-            more_fds: 0,
-            unknown: false,
-        }
-    }
-
-    fn graph(processes: &[(u32, u32, u32, u32, u64)]) -> Graph {
-        let mut processes: Vec<ProcessNode> = processes.iter().copied().map(process).collect();
-        let ids: HashMap<u32, ProcessId> = processes.iter().map(|process| (process.pid, process.id)).collect();
-        processes.iter_mut().for_each(|process| process.parent = ids.get(&process.parent_pid).copied());
-        Graph { at_ms: 0, depth: Depth::Sockets, processes, sockets: vec![], pipes: vec![], partial: false }
-    }
-
-    /// Who started each, and how that is known: `pid actor how`.
-    fn told(graph: &Graph, acts: &[WritingAct]) -> Vec<String> {
-        let line = |binding: Binding| {
-            let of = match binding.of {
-                Bound::Process(id) => id.pid.to_string(),
-                Bound::Socket(id) => id.to_string(),
-            };
-            let who = binding.actor.map_or("-".to_owned(), |actor| actor.to_string());
-            format!("{of} {who} {}", format!("{:?}", binding.by).to_lowercase())
-        };
-        bind(graph, SHELL, acts).into_iter().map(line).collect()
-    }
-
-    fn turns() -> Vec<WritingAct> {
-        vec![act(1, "human:ann", 1_000), act(4, "agent:bot", 5_000), act(9, "human:ann", 9_000)]
-    }
-
-    #[test]
-    fn what_a_shell_starts_is_the_last_writers() {
-        let graph = graph(&[
-            (SHELL, 1, 10, 10, 1_000),
-            (11, SHELL, 10, 10, 1_500),
-            (12, SHELL, 12, 10, 5_020),
-            (13, SHELL, 13, 10, 8_999 + TICK_MS),
-        ]);
-        assert_eq!(
-            told(&graph, &turns()),
-            ["10 human:ann lineage", "11 human:ann lineage", "12 agent:bot time", "13 human:ann time"]
-        );
-    }
-
-    #[test]
-    fn what_a_program_makes_later_is_its_own_starters() {
-        let graph = graph(&[
-            (SHELL, 1, 10, 10, 1_000),
-            (12, SHELL, 12, 10, 5_020),
-            (14, 12, 12, 10, 9_500),
-            (15, 14, 15, 15, 9_600),
-            (16, 15, 16, 15, 9_700),
-        ]);
-        let bot = |pid: u32| format!("{pid} agent:bot lineage");
-        assert_eq!(told(&graph, &turns())[2..], [bot(14), bot(15), bot(16)]);
-    }
-
-    #[test]
-    fn a_job_of_a_shell_inside_the_shell_is_its_writers() {
-        let graph = graph(&[
-            (SHELL, 1, 10, 10, 1_000),
-            (12, SHELL, 12, 10, 5_020),
-            (14, 12, 14, 10, 9_500),
-            (15, 14, 14, 10, 9_600),
-        ]);
-        assert_eq!(told(&graph, &turns())[2..], ["14 human:ann time", "15 human:ann lineage"]);
-    }
-
-    #[test]
-    fn a_daemon_without_a_parent_keeps_its_starter_and_its_children_too() {
-        let graph = graph(&[
-            (SHELL, 1, 10, 10, 1_000),
-            (20, 1, 20, 20, 5_030),
-            (21, 20, 20, 20, 9_900),
-            // Its maker is gone, the leader of its session is not.
-            (22, 1, 20, 20, 9_950),
-            // Neither is there.
-            (23, 1, 99, 99, 5_040),
-            // A leader that is younger is somebody else with the same pid.
-            (24, 1, 25, 25, 5_050),
-            (25, 1, 25, 25, 9_960),
-        ]);
-        assert_eq!(
-            told(&graph, &turns())[1..],
-            [
-                "20 agent:bot time",
-                "21 agent:bot lineage",
-                "22 agent:bot lineage",
-                "23 agent:bot time",
-                "24 agent:bot time",
-                "25 human:ann time",
-            ]
-        );
-    }
-
-    #[test]
-    fn keys_that_were_recorded_late_started_what_was_born_between() {
-        let late = WritingAct { from_ms: 7_000, ..act(5, "human:ann", 7_200) };
-        let acts = vec![act(1, "human:ann", 1_000), act(4, "agent:bot", 5_000), late];
-        let graph = graph(&[(SHELL, 1, 10, 10, 1_000), (11, SHELL, 11, 10, 7_005), (12, SHELL, 12, 10, 6_900)]);
-        assert_eq!(told(&graph, &acts)[1..], ["11 human:ann time", "12 agent:bot time"]);
-    }
-
-    #[test]
-    fn what_the_journal_does_not_tell_is_unknown() {
-        let graph = graph(&[(SHELL, 1, 10, 10, 1_000), (11, SHELL, 11, 10, 2_000), (12, 11, 11, 10, 6_000)]);
-        let kept = [act(4, "agent:bot", 5_000)];
-        assert_eq!(told(&graph, &kept), ["10 - unknown", "11 - unknown", "12 - unknown"]);
-        let nameless = [act(1, "human:ann", 1_000), WritingAct { actor: None, ..act(2, "agent:bot", 1_500) }];
-        assert_eq!(told(&graph, &nameless)[1..], ["11 - unknown", "12 - unknown"]);
-    }
-
-    #[test]
-    fn a_socket_is_its_oldest_holders() {
-        let mut graph = graph(&[(SHELL, 1, 10, 10, 1_000), (12, SHELL, 12, 10, 5_020), (13, SHELL, 13, 10, 9_500)]);
-        let holders = vec![graph.processes[2].id, graph.processes[1].id];
-        graph.sockets.push(SocketNode {
-            id: SocketId(7),
-            family: None,
-            kind: Some(SocketKind::Stream),
-            state: Some(SocketState::Listening),
-            protocol: None,
-            local: None,
-            remote: None,
-            path: None,
-            peer: None,
-            holders,
-            elsewhere: false,
-            unknown: false,
-        });
-        assert_eq!(told(&graph, &turns())[3], "s7 agent:bot time");
-        let text = serde_json::to_string(&bind(&graph, SHELL, &turns())[3]).unwrap();
-        assert!(text.starts_with(r#"{"of":"s7","by":"time","act":4,"actor":"#), "{text}");
-        assert_eq!(serde_json::from_str::<Binding>(&text).unwrap().of, Bound::Socket(SocketId(7)));
-    }
-
-    #[test]
-    fn a_graph_that_goes_round_in_circles_ends() {
-        let graph = graph(&[(11, 12, 11, 11, 5_500), (12, 11, 11, 11, 5_500)]);
-        assert_eq!(told(&graph, &turns()).len(), 2);
-    }
-
-    #[test]
-    fn a_long_chain_is_bound_in_one_pass() {
-        let mut all = vec![(SHELL, 1, 10, 10, 1_000), (11, SHELL, 11, 10, 5_500)];
-        all.extend((12..5_000).map(|pid| (pid, pid - 1, 11, 10, 9_500)));
-        let told = told(&graph(&all), &turns());
-        assert!(told[2..].iter().all(|line| line.ends_with("agent:bot lineage")), "{:?}", told.last());
-    }
-}
+mod tests;

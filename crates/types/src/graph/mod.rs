@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-pub use bind::{Binding, Bound, Known, RECORD_LAG_MS, TICK_MS, WritingAct, bind};
+pub use bind::{Binding, Bound, Known, RECORD_LAG_MS, Spot, Spots, TICK_MS, WritingAct, bind};
 pub use diff::{Exec, GraphDiff, diff};
 pub use id::{NoId, PipeId, ProcessId, SocketId, Target};
 

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{columns, command_line, now_ms, print, print_json, span, table, visible};
 use holdfast_types::TimeMs;
-use holdfast_types::graph::{Depth, ProcessNode, SocketKind};
+use holdfast_types::graph::{Depth, Known, ProcessNode, SocketKind};
 use holdfast_wire::graphs::{GraphAnswer, PortView, PortsParams};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams};
@@ -43,7 +43,8 @@ fn all(link: &mut Link<'_>) -> Result<Vec<GraphAnswer>, Failure> {
 }
 
 fn processes(graphs: &[GraphAnswer], now: TimeMs, width: Option<usize>) -> String {
-    let head = ["SESSION", "PID", "PARENT", "S", "CPU", "MEM", "AGE", "BY", "COMMAND"].map(str::to_owned).to_vec();
+    let head =
+        ["SESSION", "PID", "PARENT", "S", "CPU", "MEM", "AGE", "BY", "KNOWN", "COMMAND"].map(str::to_owned).to_vec();
     let mut rows = vec![head];
     for answer in graphs {
         let started = starters(&answer.bindings);
@@ -58,6 +59,7 @@ fn processes(graphs: &[GraphAnswer], now: TimeMs, width: Option<usize>) -> Strin
                 mebibytes(process.rss_bytes),
                 span(now.saturating_sub(process.started_ms)),
                 started.get(&process.id).map_or_else(|| "unknown".to_owned(), |binding| starter(binding)),
+                started.get(&process.id).map_or(Known::Unknown, |binding| binding.by).word().to_owned(),
                 command(process),
             ]);
         }
@@ -95,7 +97,7 @@ pub fn ports(here: &Here, args: &MaybeSessionArg) -> Result<u8, Failure> {
 }
 
 fn open(ports: &[PortView], now: TimeMs, width: Option<usize>) -> String {
-    let head = ["ADDRESS", "KIND", "SESSION", "PID", "SINCE", "BY", "COMMAND"].map(str::to_owned).to_vec();
+    let head = ["ADDRESS", "KIND", "SESSION", "PID", "SINCE", "BY", "KNOWN", "COMMAND"].map(str::to_owned).to_vec();
     let row = |view: &PortView| {
         vec![
             view.port.local.to_string(),
@@ -104,6 +106,7 @@ fn open(ports: &[PortView], now: TimeMs, width: Option<usize>) -> String {
             view.process.map_or_else(|| "-".to_owned(), |process| process.pid.to_string()),
             view.since_ms.map_or_else(|| "-".to_owned(), |since| span(now.saturating_sub(since))),
             view.actor.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string),
+            view.by.word().to_owned(),
             command_line(&view.argv),
         ]
     };

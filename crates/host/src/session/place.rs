@@ -1,0 +1,277 @@
+//! In whose cgroup the session's shell is: each turn and each run has one of its own, so that what it starts is known by it.
+//!
+//! The shell is moved before the first byte. A new fence takes effect at once, and the client that writes under it is named
+//! to the keeper behind the move; bytes that go through the host are decided about behind it, so that what is recorded is
+//! written. The kernel takes some milliseconds for a move, so that is done on another thread, and only where it says
+//! something new: not while one actor alone writes, nor for a turn in which nobody does. While a run is on whose end the
+//! shell tells, the shell stays in the run's cgroup whoever gets the turn; behind its end it goes to whoever writes next.
+//!
+//! Where there are no cgroups nothing waits, and processes are known by lineage and time. Of what the shell is in now the
+//! kernel tells a later host, and the journal whose that is.
+
+use super::{Session, State};
+use crate::journal::writing_acts;
+use holdfast_authority::{Act, Ask, Outcome, Record};
+use holdfast_observe::{Entered, Turns};
+use holdfast_types::graph::{Spot, WritingAct};
+use holdfast_types::{Actor, ActorId, Fence, Right};
+use holdfast_wire::runs::RunId;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::MutexGuard;
+
+/// How long a move is waited for. It takes tens of milliseconds at most; nobody's keys wait for a kernel that is stuck.
+const MOVE_WAIT: Duration = Duration::from_secs(1);
+
+/// Where the shell is, and what is known of where it belongs.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    at: At,
+    /// Somebody sees to it.
+    is_moving: bool,
+    /// The next writer waits for it.
+    is_awaited: bool,
+    /// It cannot be done here.
+    is_given_up: bool,
+    /// Who is about to take a free turn by writing.
+    expected: Option<ActorId>,
+    /// The record with which the present turn began.
+    turn_from: Option<u64>,
+    /// The act of the run that was asked for last.
+    asked: Option<u64>,
+    /// The run that is on, and its act.
+    run: Option<(RunId, u64)>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// Where an earlier host left it.
+    #[default]
+    Unknown,
+    /// Where its keeper is; nobody wrote but its starter.
+    Outside(ActorId),
+    Turn(ActorId),
+    Run(u64),
+}
+
+/// Where the shell belongs and is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wanted {
+    spot: Spot,
+    actor: ActorId,
+    /// The last record before its first act, where this host saw it.
+    since: Option<u64>,
+}
+
+impl Wanted {
+    /// Where the shell is once it was moved.
+    fn reached(self) -> At {
+        match self.spot {
+            Spot::Turn(_) => At::Turn(self.actor),
+            Spot::Run(seq) => At::Run(seq),
+        }
+    }
+
+    /// Whether an act was done before it.
+    fn is_behind(&self, act: &WritingAct) -> bool {
+        match self.spot {
+            Spot::Turn(fence) => act.is_start || act.fence < fence,
+            Spot::Run(seq) => act.seq < seq,
+        }
+    }
+}
+
+impl Place {
+    /// The next writer must not write yet.
+    pub fn is_awaited(&self) -> bool {
+        self.is_awaited
+    }
+
+    /// Records were written, numbered from `first` on.
+    pub fn saw(&mut self, records: &[Record], first: u64, is_new_turn: bool) {
+        if is_new_turn {
+            self.turn_from = Some(first);
+        }
+        for (seq, record) in (first..).zip(records).filter(|(_, record)| record.outcome == Outcome::Done) {
+            match (&record.act, record.by.actor()) {
+                (Act::Started, Some(actor)) => self.at = At::Outside(actor.id),
+                (Act::Asked(Ask::Run { .. }), _) => self.asked = Some(seq),
+                (_, _) => {}
+            }
+        }
+    }
+}
+
+impl State {
+    /// Where the shell belongs, if it is not there.
+    fn wanted(&mut self) -> Option<Wanted> {
+        if self.place.is_given_up || self.pid == 0 {
+            return None;
+        }
+        let hold = self.authority.state().turn().hold();
+        if let Some(run) = self.runs.current().filter(|run| !run.own) {
+            let tells_its_end = !run.token.is_empty();
+            if tells_its_end || hold.is_some_and(|hold| hold.by.id == run.actor.id) {
+                let seq = match self.place.run {
+                    Some((id, seq)) if id == run.id => seq,
+                    // One that an earlier host typed stays where it is.
+                    Some(_) | None => self.place.asked.take()?,
+                };
+                self.place.run = Some((run.id, seq));
+                let wanted = Wanted { spot: Spot::Run(seq), actor: run.actor.id, since: Some(seq.saturating_sub(1)) };
+                return Some(wanted).filter(|_| self.place.at != At::Run(seq));
+            }
+        }
+        let (writer, fence, since) = match hold {
+            Some(hold) => (hold.by.id, hold.fence, self.place.turn_from.map(|from| from.saturating_sub(1))),
+            // Whoever writes next does so under the next fence, or a later one if somebody is faster.
+            None => {
+                let next = Fence(self.authority.state().fence().0 + 1);
+                (self.place.expected?, next, self.journal.last().map(|last| last.seq))
+            }
+        };
+        match self.place.at {
+            At::Outside(actor) | At::Turn(actor) if actor == writer => None,
+            At::Unknown | At::Outside(_) | At::Turn(_) | At::Run(_) => {
+                Some(Wanted { spot: Spot::Turn(fence), actor: writer, since })
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Before a client is named to the keeper as the one that writes: nobody is, as long as the shell must be moved first.
+    pub(super) fn place_writer(&self) {
+        let mut state = self.state.borrow_mut();
+        if state.writes_next().is_some() && state.wanted().is_some() {
+            state.place.is_awaited = true;
+            drop(state);
+            self.start_move();
+        }
+    }
+
+    /// A run may be over: what the client that has the turn types next is no part of it.
+    pub(super) fn run_left(&self) {
+        if self.state.borrow().writes_next().is_some() {
+            self.start_move();
+        }
+    }
+
+    /// Before it is decided about bytes of this actor, who has the turn or will take it: waits until the shell is where it
+    /// belongs then. Who waited first decides first, while this is held. Whoever will be refused waits for nothing.
+    pub(super) async fn placed_for(&self, actor: &Actor) -> Option<MutexGuard<'_, ()>> {
+        let may_write = || {
+            let state = self.state.borrow();
+            let authority = state.authority.state();
+            authority.frozen().is_none() && authority.turn().hold().is_none_or(|hold| hold.by.id == actor.id)
+        };
+        if !may_write() || !self.rights(actor).has(Right::Type) {
+            return None;
+        }
+        let in_order = self.placing.lock().await;
+        self.state.borrow_mut().place.expected = Some(actor.id);
+        self.until_placed(may_write).await;
+        self.state.borrow_mut().place.expected = None;
+        Some(in_order)
+    }
+
+    /// Waits until the shell is where it belongs for what was decided under this fence.
+    pub(super) async fn placed(&self, fence: Fence) -> MutexGuard<'_, ()> {
+        let in_order = self.placing.lock().await;
+        self.until_placed(|| fence == self.fence()).await;
+        in_order
+    }
+
+    /// Moves the shell if that is due, and waits for it as long as the one who waits will not be refused anyway.
+    async fn until_placed(&self, is_sensible: impl Fn() -> bool) {
+        if is_sensible() {
+            self.start_move();
+            let is_over = || !self.state.borrow().place.is_moving || !is_sensible();
+            self.until(Some(MOVE_WAIT), || is_over().then_some(())).await;
+        }
+    }
+
+    fn start_move(&self) {
+        let Some(this) = self.this.upgrade() else { return };
+        let mut state = self.state.borrow_mut();
+        if state.place.is_moving || state.wanted().is_none() {
+            return;
+        }
+        state.place.is_moving = true;
+        drop(state);
+        tokio::task::spawn_local(async move {
+            this.move_shell().await;
+            let was_awaited = {
+                let place = &mut this.state.borrow_mut().place;
+                place.is_moving = false;
+                std::mem::take(&mut place.is_awaited)
+            };
+            if was_awaited && this.link().is_some() {
+                this.say_writer();
+                this.after_decision();
+            }
+            this.changed.notify_waiters();
+        });
+    }
+
+    async fn move_shell(&self) {
+        loop {
+            // A freeze moves it, too.
+            let _one_at_a_time = self.stilling.lock().await;
+            let mut state = self.state.borrow_mut();
+            let Some(wanted) = state.wanted() else { return };
+            let (at, keeper, shell) = (state.place.at, state.keeper_pid, state.pid);
+            let files = if at == At::Unknown { state.journal.files() } else { Vec::new() };
+            drop(state);
+            let turns = std::sync::Arc::clone(&self.turns);
+            let moving = tokio::task::spawn_blocking(move || move_to(&turns, (keeper, shell), wanted, at, &files));
+            let moved = tokio::time::timeout(MOVE_WAIT, moving).await;
+            let place = &mut self.state.borrow_mut().place;
+            match moved {
+                Ok(Ok(Ok(Some(at)))) => place.at = at,
+                // It has a cgroup of somebody else's, we have no right to it, or there is none.
+                Ok(Ok(Ok(None) | Err(_)) | Err(_)) => place.is_given_up = true,
+                // Late, perhaps: nobody waits for it, and it is looked at again before somebody else writes.
+                Err(_) => {
+                    place.at = At::Unknown;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Moves the shell, and says where it is; nowhere, where it cannot be moved. Blocks.
+fn move_to(
+    turns: &Turns,
+    (keeper, shell): (u32, u32),
+    wanted: Wanted,
+    at: At,
+    journal: &[PathBuf],
+) -> io::Result<Option<At>> {
+    let since = match at {
+        At::Outside(_) => wanted.since,
+        At::Turn(_) | At::Run(_) => None,
+        At::Unknown if turns.is_outside(keeper, shell) => match left_by_starter(journal, &wanted) {
+            Some((actor, _)) if matches!(wanted.spot, Spot::Turn(_)) && actor == wanted.actor => {
+                return Ok(Some(At::Outside(actor)));
+            }
+            left => left.map(|(_, since)| since),
+        },
+        At::Unknown => None,
+    };
+    Ok(match turns.enter(keeper, shell, wanted.spot, since)? {
+        Entered::Here | Entered::Moved => Some(wanted.reached()),
+        Entered::Elsewhere => None,
+    })
+}
+
+/// Who alone wrote until then, and the last act of it; none if there was somebody else, or the journal does not tell.
+fn left_by_starter(journal: &[PathBuf], wanted: &Wanted) -> Option<(ActorId, u64)> {
+    let acts = writing_acts(journal, 0, &[]);
+    let starter = acts.first().filter(|act| act.is_start)?.actor.as_ref()?.id;
+    let mut before = acts.iter().filter(|act| wanted.is_behind(act));
+    let last = before.clone().last()?.seq;
+    before.all(|act| act.actor.as_ref().is_some_and(|actor| actor.id == starter)).then_some((starter, last))
+}
