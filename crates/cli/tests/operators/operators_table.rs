@@ -10,6 +10,7 @@ use holdfast_client::Identity;
 use holdfast_types::graph::Depth;
 use holdfast_types::{Actor, Right, SessionId, Signature, Size};
 use holdfast_wire::attention::{Until, WatchParams};
+use holdfast_wire::env::EnvParams;
 use holdfast_wire::graphs::*;
 use holdfast_wire::params::*;
 use holdfast_wire::runs::*;
@@ -53,7 +54,7 @@ fn kind(call: &Call) -> Kind {
             Kind::Looks
         }
         Call::Journal(_) | Call::Turn(_) | Call::Grants(_) | Call::State(_) | Call::Watch(_) => Kind::Looks,
-        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) => Kind::Looks,
+        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) => Kind::Looks,
         Call::Update(_) | Call::Leave(_) => Kind::Own,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) | Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) => Kind::Writes,
@@ -77,6 +78,7 @@ fn params(call: &Call) -> Value {
         Call::List(params) => json(params),
         Call::Get(params) | Call::Turn(params) | Call::Grants(params) | Call::State(params) => json(params),
         Call::Watch(params) => json(params),
+        Call::Env(params) => json(params),
         Call::Graph(params) => json(params),
         Call::Ports(params) => json(params),
         Call::WatchGraph(params) => json(params),
@@ -118,6 +120,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let run = RunId::from_random_bits(1);
     let mut all = calls_at_a_terminal(&session, client, human);
     all.extend([
+        Call::Env(EnvParams { session: session.clone(), all: true }),
         Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
         Call::Resize(ResizeParams { session: session.clone(), size: other(), proof: None }),
         Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),
