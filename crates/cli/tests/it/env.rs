@@ -127,6 +127,25 @@ fn what_each_actor_changed_is_told_by_name_and_what_was_put_back_is_not() {
 }
 
 #[test]
+fn what_another_types_while_a_command_runs_is_not_its_change() {
+    for shell in SHELLS {
+        let home = with_shell(shell, &[]);
+        run_as(&home, TESTER, shell, "true");
+        let set = if shell == "fish" { "set -gx" } else { "export" };
+        let (first, second) = if shell == "fish" { ("A 1", "B 1") } else { ("A=1", "B=1") };
+        let wait = format!("echo be''gun; sh -c 'until test -e go; do sleep 0.01; done'; {set} {first}");
+        let sent = home.run_as(BOT, &["send", shell, "--enter", &wait]);
+        assert_eq!(sent.status, 0, "{sent}");
+        home.until_screen_shows(shell, "begun");
+        // The bot's command runs; a human goes before.
+        home.ok(&["seize", shell, "--reason", "a test"]);
+        home.ok(&["send", shell, "--enter", &format!("{set} {second}")]);
+        std::fs::write(home.join("go"), "").unwrap();
+        until_changed(&home, shell, &["variable A agent:bot time", "variable B human:tester time"]);
+    }
+}
+
+#[test]
 fn functions_and_options_are_told_as_the_journal_has_their_act() {
     let home = with_shell("bash", &[]);
     run_as(&home, TESTER, "bash", "f() { echo 1; }");
