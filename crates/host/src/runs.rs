@@ -101,7 +101,7 @@ struct Typed {
 /// The shell wrote what it is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Into which of its two files.
+    /// Into which of its files.
     pub file: u8,
     /// Where the prompt began that says so.
     pub prompt_at: Offset,

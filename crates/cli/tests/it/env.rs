@@ -180,17 +180,25 @@ fn a_value_is_in_no_file_of_the_session_and_in_no_answer() {
         until("the files to be empty", || files_with(&dir, "swordfish").is_empty());
         let all = home.ok(&["--json", "env", shell, "--all"]);
         assert!(all.contains("HANDED") && !all.contains("swordfish"), "{shell}: {all}");
-        // Nor when it ends in the middle.
-        run_as(
-            &home,
-            BOT,
-            shell,
-            if shell == "fish" { "set -gx KEPT 1(cat secret)" } else { "export KEPT=1$(cat secret)" },
-        );
-        home.ok(&["end", shell, "--grace", "0"]);
+        // Nor when it ends before its prompt, whatever it has written.
+        home.ok(&["send", shell, "--enter", "cat secret > $__holdfast/state.1; exit"]);
+        until("the end", || home.json(&["info", shell])["life"] == "ended");
         until("the files to be empty", || files_with(&dir, "swordfish").is_empty());
         until_changed(&home, shell, &["variable KEPT agent:bot run"]);
     }
+}
+
+#[test]
+fn a_state_that_a_killed_host_had_taken_is_read_by_the_next() {
+    let home = with_shell("bash", &[]);
+    run_as(&home, BOT, "bash", "true");
+    run_as(&home, BOT, "bash", "export LATE=1; __holdfast_dump $SHELLOPTS > ~/saved; unset LATE");
+    until_changed(&home, "bash", &[]);
+    let taken = dir_of(&home, "bash").join("shell/state.0.taken");
+    kill(home.host_pid());
+    std::fs::rename(home.join("saved"), &taken).unwrap();
+    until("it to be read", || home.json(&["ls"]).is_array() && !taken.exists());
+    until_changed(&home, "bash", &["variable LATE agent:bot run"]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Session {
         }
         {
             let mut waiting = self.unread.waiting.borrow_mut();
-            // Two files: what was told before of the same one was written over.
+            // What was told before of the same one was written over.
             waiting.retain(|old| written.iter().all(|new| new.file != old.file));
             waiting.extend(written);
         }
