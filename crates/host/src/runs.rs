@@ -134,8 +134,6 @@ pub struct Tracker {
     started_at: Option<Offset>,
     /// The state files that were written, the last time for each.
     written: Vec<Written>,
-    /// It wrote one.
-    has_written: bool,
 }
 
 impl Tracker {
@@ -195,11 +193,6 @@ impl Tracker {
     /// Which of its state files the shell has written since the last call, in that order.
     pub fn take_written(&mut self) -> Vec<Written> {
         std::mem::take(&mut self.written)
-    }
-
-    /// Whether the shell ever said what it is made of.
-    pub fn has_written(&self) -> bool {
-        self.has_written
     }
 
     /// So many more wait for a prompt.
@@ -308,7 +301,6 @@ impl Tracker {
             ShellMark::PromptStart { state, .. } => {
                 if let Some(file) = state {
                     let started_at = self.started_at.take().filter(|started| *started < at);
-                    self.has_written = true;
                     self.written.retain(|other| other.file != file);
                     self.written.push(Written { file, prompt_at: at, started_at, cwd: self.cwd.clone() });
                 }
