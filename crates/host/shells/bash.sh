@@ -25,8 +25,8 @@ esac
 # [0] the directory, [1] commands started since the last prompt, [2] a directory and [3] its address, [4] never set,
 # from [5] on the tokens of the commands started.
 __holdfast=("$1" 0 '' '')
-# [0] which of the two state files was written last, [1..3] what is put behind PS0, PS1 and PS2.
-__holdfast_own=(''
+# [0] which state file is next, [1..3] what is put behind PS0, PS1 and PS2.
+__holdfast_own=(2
     '${__holdfast:$((__holdfast[1]+=1,0)):0}\e]133;C;hf=${__holdfast[4+__holdfast[1]]:=$(<"$__holdfast/next")}\a'
     '\[${__holdfast[4+__holdfast[1]]+\e]133;D;$?;hf=${__holdfast[4+__holdfast[1]]}\a}\e]133;B;hf\a\]'
     '\[\e]133;A;hf;k=s\a\]')
@@ -47,7 +47,7 @@ __holdfast_prompt() {
 }
 
 __holdfast_tell() {
-    local IFS=' ' __holdfast_token='' __holdfast_literal='' __holdfast_state=''
+    local IFS=' ' __holdfast_token='' __holdfast_literal='' __holdfast_ended='' __holdfast_state=''
     if ! shopt -q promptvars; then
         # PS0 cannot count: every prompt counts as the end of something.
         __holdfast_literal=1 __holdfast[1]=1
@@ -58,14 +58,13 @@ __holdfast_tell() {
         printf '\e]133;D;%d;hf=%s\a' "$1" "$__holdfast_token" >/dev/tty
         if [[ $__holdfast_token ]]; then : >|"$__holdfast/next"; fi
         __holdfast=("$__holdfast" 0 "${__holdfast[2]}" "${__holdfast[3]}")
-        __holdfast_state=$((1 - ${__holdfast_own[0]:-0}))
-    elif [[ ! ${__holdfast_own[0]} ]]; then
-        # The first state is what everything later is compared with.
-        __holdfast_state=1
+        __holdfast_ended=1
     fi
-    if [[ $__holdfast_state ]]; then
+    # The first state is what everything later is compared with: it has a file of its own.
+    if [[ $__holdfast_ended || ${__holdfast_own[0]} == 2 ]]; then
+        __holdfast_state=${__holdfast_own[0]}
         __holdfast_dump "$2" >|"$__holdfast/state.$__holdfast_state"
-        __holdfast_own[0]=$__holdfast_state
+        __holdfast_own[0]=$((__holdfast_state == 0))
     fi
     if [[ $PWD != "${__holdfast[2]}" ]]; then __holdfast_address; fi
     printf '\e]7;file://%s\a\e]133;A;hf;last=%d;state=%s\a' \

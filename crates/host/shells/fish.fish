@@ -44,9 +44,9 @@ end
 # terminal to bracketed paste.
 function __holdfast_first --on-event fish_prompt
     builtin functions -e __holdfast_first
-    # The first state is what everything later is compared with.
-    __holdfast_dump >$__holdfast/state.1
-    set -g __holdfast_state 1
+    # The first state is what everything later is compared with: it has a file of its own.
+    __holdfast_dump >$__holdfast/state.2
+    set -g __holdfast_state 2
     function __holdfast_later --on-event fish_prompt
         __holdfast_prompt
     end

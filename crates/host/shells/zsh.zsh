@@ -4,7 +4,8 @@
 # user's own files, each from its own place. Redirected functions keep `set -x` off the screen.
 
 typeset -g +x __holdfast=$1 __holdfast_token= __holdfast_pwd= __holdfast_address=
-typeset -gi +x __holdfast_open=1 __holdfast_file=0
+# The first state is what everything later is compared with: it has a file of its own.
+typeset -gi +x __holdfast_open=1 __holdfast_file=2
 
 __holdfast_start() {
     __holdfast_prompt
@@ -50,7 +51,7 @@ __holdfast_prompt() {
         __holdfast_open=0
         __holdfast_state=$__holdfast_file
         __holdfast_dump >>$__holdfast/state.$__holdfast_state
-        (( __holdfast_file = 1 - __holdfast_file ))
+        (( __holdfast_file = __holdfast_file == 0 ))
     fi
     if [[ $PWD != $__holdfast_pwd ]]; then __holdfast_locate; fi
     print -rn -- $'\e]7;file://'$HOST$__holdfast_address$'\a\e]133;A;hf;last='$__holdfast_was';state='$__holdfast_state$'\a' >/dev/tty

@@ -120,7 +120,7 @@ struct Typed {
 /// The shell wrote what it is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Into which of its two files.
+    /// Into which of its files.
     pub file: u8,
     /// Where the prompt began that says so.
     pub prompt_at: Offset,
@@ -155,8 +155,6 @@ pub struct Tracker {
     started_at: Option<Offset>,
     /// The state files that were written, the last time for each.
     written: Vec<Written>,
-    /// It wrote one.
-    has_written: bool,
 }
 
 impl Tracker {
@@ -216,11 +214,6 @@ impl Tracker {
     /// Which of its state files the shell has written since the last call, in that order.
     pub fn take_written(&mut self) -> Vec<Written> {
         std::mem::take(&mut self.written)
-    }
-
-    /// Whether the shell ever said what it is made of.
-    pub fn has_written(&self) -> bool {
-        self.has_written
     }
 
     /// The shell wants the rest of a command, and does not say so.
@@ -342,7 +335,6 @@ impl Tracker {
             ShellMark::PromptStart { state, .. } => {
                 if let Some(file) = state {
                     let started_at = self.started_at.take().filter(|started| *started < at);
-                    self.has_written = true;
                     self.written.retain(|other| other.file != file);
                     self.written.push(Written { file, prompt_at: at, started_at, cwd: self.cwd.clone() });
                 }

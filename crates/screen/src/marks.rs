@@ -83,7 +83,7 @@ pub enum ShellMark<'a> {
     PromptStart {
         /// `$?` as the prompt sees it; after a line that did not parse, what the shell says of it.
         last: Option<i32>,
-        /// The file with the shell's state, if a command ended since the last prompt.
+        /// The file with the shell's state, if this is the first prompt or a command ended since the last.
         state: Option<u8>,
     },
     /// The shell wants the rest of a command: a quote or a block is open.
@@ -123,7 +123,7 @@ impl MarkKind {
             MarkKind::PromptStart(_) if parameter(parameters, "k") == Some("s") => ShellMark::Continuation,
             MarkKind::PromptStart(_) => ShellMark::PromptStart {
                 last: parameter(parameters, "last").and_then(|n| n.parse().ok()),
-                state: parameter(parameters, "state").and_then(|n| n.parse().ok()).filter(|n| *n < 2),
+                state: parameter(parameters, "state").and_then(|n| n.parse().ok()).filter(|n| *n < 3),
             },
             MarkKind::CommandStart(_) => ShellMark::PromptEnd,
             MarkKind::OutputStart(_) => ShellMark::CommandStart { token },

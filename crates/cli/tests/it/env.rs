@@ -127,6 +127,25 @@ fn what_each_actor_changed_is_told_by_name_and_what_was_put_back_is_not() {
 }
 
 #[test]
+fn what_another_types_while_a_command_runs_is_not_its_change() {
+    for shell in SHELLS {
+        let home = with_shell(shell, &[]);
+        run_as(&home, TESTER, shell, "true");
+        let set = if shell == "fish" { "set -gx" } else { "export" };
+        let (first, second) = if shell == "fish" { ("A 1", "B 1") } else { ("A=1", "B=1") };
+        let wait = format!("echo be''gun; sh -c 'until test -e go; do sleep 0.01; done'; {set} {first}");
+        let sent = home.run_as(BOT, &["send", shell, "--enter", &wait]);
+        assert_eq!(sent.status, 0, "{sent}");
+        home.until_screen_shows(shell, "begun");
+        // The bot's command runs; a human goes before.
+        home.ok(&["seize", shell, "--reason", "a test"]);
+        home.ok(&["send", shell, "--enter", &format!("{set} {second}")]);
+        std::fs::write(home.join("go"), "").unwrap();
+        until_changed(&home, shell, &["variable A agent:bot time", "variable B human:tester time"]);
+    }
+}
+
+#[test]
 fn functions_and_options_are_told_as_the_journal_has_their_act() {
     let home = with_shell("bash", &[]);
     run_as(&home, TESTER, "bash", "f() { echo 1; }");
@@ -161,17 +180,26 @@ fn a_value_is_in_no_file_of_the_session_and_in_no_answer() {
         until("the files to be empty", || files_with(&dir, "swordfish").is_empty());
         let all = home.ok(&["--json", "env", shell, "--all"]);
         assert!(all.contains("HANDED") && !all.contains("swordfish"), "{shell}: {all}");
-        // Nor when it ends in the middle.
-        run_as(
-            &home,
-            BOT,
-            shell,
-            if shell == "fish" { "set -gx KEPT 1(cat secret)" } else { "export KEPT=1$(cat secret)" },
-        );
-        home.ok(&["end", shell, "--grace", "0"]);
+        // Nor when it ends before its prompt, whatever it has written.
+        home.ok(&["send", shell, "--enter", "cat secret > $__holdfast/state.1; exit"]);
+        until("the end", || home.json(&["info", shell])["life"] == "ended");
         until("the files to be empty", || files_with(&dir, "swordfish").is_empty());
         until_changed(&home, shell, &["variable KEPT agent:bot run"]);
     }
+}
+
+#[test]
+fn a_state_that_a_killed_host_had_taken_is_read_by_the_next() {
+    let home = with_shell("bash", &[]);
+    run_as(&home, BOT, "bash", "true");
+    run_as(&home, BOT, "bash", "export LATE=1; __holdfast_dump $SHELLOPTS > ~/saved; unset LATE");
+    until_changed(&home, "bash", &[]);
+    let taken = dir_of(&home, "bash").join("shell/state.0.taken");
+    // One that stops has told all marks that are there: the next one looks for them all the same.
+    home.ok(&["host", "stop"]);
+    std::fs::rename(home.join("saved"), &taken).unwrap();
+    until("it to be read", || home.json(&["ls"]).is_array() && !taken.exists());
+    until_changed(&home, "bash", &["variable LATE agent:bot run"]);
 }
 
 #[test]

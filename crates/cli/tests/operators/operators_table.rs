@@ -54,7 +54,7 @@ fn kind(call: &Call) -> Kind {
             Kind::Looks
         }
         Call::Journal(_) | Call::Turn(_) | Call::Grants(_) | Call::State(_) | Call::Watch(_) => Kind::Looks,
-        Call::Env(_) | Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) => Kind::Looks,
+        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) => Kind::Looks,
         Call::Update(_) | Call::Leave(_) => Kind::Own,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) | Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) => Kind::Writes,
@@ -120,6 +120,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let run = RunId::from_random_bits(1);
     let mut all = calls_at_a_terminal(&session, client, human);
     all.extend([
+        Call::Env(EnvParams { session: session.clone(), all: true }),
         Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
         Call::Resize(ResizeParams { session: session.clone(), size: other(), proof: None }),
         Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),

@@ -5,7 +5,7 @@
 //! so that a flood is taken in large bites.
 
 use super::decide::event;
-use super::{Probed, Session, Typed};
+use super::{Probed, Session, Timers, Typed};
 use crate::clients::Client;
 use crate::link::{Link, LinkError};
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX, ToKeeper};
@@ -314,16 +314,18 @@ impl Session {
     fn tick(&self, link: &Link) -> io::Result<()> {
         let now = Instant::now();
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        let (drain, rearm, rest, rule, track) = {
-            let timers = &self.state.borrow().timers;
-            (due(timers.drain), due(timers.rearm), due(timers.rest), due(timers.rule), due(timers.track))
+        let (drain, rearm, rest, rule, track, shell) = {
+            let Timers { rearm, drain, rest, rule, track, shell } = self.state.borrow().timers;
+            (due(drain), due(rearm), due(rest), due(rule), due(track), due(shell))
         };
         if track {
             self.track(now);
         }
         if drain {
             self.drain_log(Some(link), false)?;
-            self.see_shell();
+        }
+        if drain || shell {
+            self.see_shell(now, drain);
         }
         if rule {
             let _ = self.decide(Input::Tick);
@@ -349,7 +351,7 @@ impl Session {
         let before = state.picture.seen();
         let quarter = (state.spec.ring_bytes / 4).min(BEHIND_BYTES_MAX);
         // A run's end is in the output.
-        let answering = !state.clients.someone_answers() || state.runs.is_followed() || state.awaits_shell();
+        let answering = !state.clients.someone_answers() || state.runs.is_followed();
         let unseen = head.saturating_sub(before);
         let mut more = false;
         if (answering && unseen > 0) || unseen >= quarter {

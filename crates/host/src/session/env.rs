@@ -4,10 +4,11 @@
 //! taken, off this thread and one at a time, what is new in it is bound to an act, and kept. The act is the run that has
 //! just ended, or else the last that wrote before the command started: that is known by time, not by proof.
 
-use super::{Session, State};
+use super::Session;
 use crate::journal::{self, wrote_before};
-use crate::runs::{Run, Written};
+use crate::runs::{Place, Run, Written};
 use crate::shells::kept::{self, Told};
+use holdfast_abi::ring::Ring;
 use holdfast_types::{Actor, TimeMs};
 use holdfast_wire::env::{Changed, EnvAnswer, EnvParams, Known};
 use holdfast_wire::params::Life;
@@ -18,10 +19,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::time::Instant;
 
-/// How long a shell that was just started is listened to for its first state: user's files are slow. After that it is seen
-/// whenever the screen is looked at.
-const FIRST_STATE_WAIT_MS: u64 = 30_000;
+/// A command that somebody typed at a terminal is looked for to be over after these pauses: most take no time.
+const PAUSES: [Duration; 4] =
+    [Duration::from_millis(100), Duration::from_millis(300), Duration::from_secs(1), Duration::from_secs(3)];
+/// And from then on: what its shell wrote lies there no longer.
+const SLOW: Duration = Duration::from_secs(10);
 /// How long an answer waits for what was told to be kept.
 const KEPT_WAIT: Duration = Duration::from_secs(2);
 /// A file that a host died over, and what the shell wrote since.
@@ -33,15 +37,8 @@ pub(super) struct Unread {
     waiting: RefCell<VecDeque<Written>>,
     /// Somebody is at it.
     busy: Cell<bool>,
-}
-
-impl State {
-    /// Whether its first state is still to come, with which all later ones are compared.
-    pub(super) fn awaits_shell(&self) -> bool {
-        self.spec.shell.is_some()
-            && !self.runs.has_written()
-            && crate::now_ms().saturating_sub(self.spec.created_ms) < FIRST_STATE_WAIT_MS
-    }
+    /// The next of [`PAUSES`].
+    step: Cell<usize>,
 }
 
 impl Session {
@@ -52,7 +49,7 @@ impl Session {
         }
         {
             let mut waiting = self.unread.waiting.borrow_mut();
-            // Two files: what was told before of the same one was written over.
+            // What was told before of the same one was written over.
             waiting.retain(|old| written.iter().all(|new| new.file != old.file));
             waiting.extend(written);
         }
@@ -66,15 +63,25 @@ impl Session {
         }
     }
 
-    /// Somebody typed at a terminal: where that answers for itself nobody else looks for prompts.
-    pub(super) fn see_shell(&self) {
+    /// Somebody typed at a terminal, or did a while ago: where that answers for itself nobody else looks for prompts.
+    pub(super) fn see_shell(&self, now: Instant, typed: bool) {
         let unseen = {
-            let state = self.state.borrow();
-            let head = state.ring.as_ref().map_or(0, holdfast_abi::ring::Ring::head);
-            state.spec.shell.is_some() && state.picture.seen() < head
+            let mut state = self.state.borrow_mut();
+            state.timers.shell = None;
+            if state.spec.shell.is_none() {
+                return;
+            }
+            state.picture.seen() < state.ring.as_ref().map_or(0, Ring::head)
         };
         if unseen {
             self.look();
+        }
+        let step = if typed { 0 } else { self.unread.step.get() };
+        let mut state = self.state.borrow_mut();
+        let is_over = matches!(state.runs.place(), Place::Prompt { .. } | Place::More);
+        if !is_over && state.clients.someone_answers() {
+            state.timers.shell = Some(now + PAUSES.get(step).copied().unwrap_or(SLOW));
+            self.unread.step.set(step + 1);
         }
     }
 

@@ -163,7 +163,7 @@ pub(crate) struct State {
 }
 
 /// When the driver has to do something by itself.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Timers {
     /// Tell the keeper to wake us again.
     pub rearm: Option<Instant>,
@@ -175,11 +175,13 @@ pub(crate) struct Timers {
     pub rule: Option<Instant>,
     /// Look at what it is doing.
     pub track: Option<Instant>,
+    /// Look whether its shell is at its prompt again.
+    pub shell: Option<Instant>,
 }
 
 impl Timers {
     pub fn next(&self) -> Option<Instant> {
-        [self.rearm, self.drain, self.rest, self.rule, self.track].into_iter().flatten().min()
+        [self.rearm, self.drain, self.rest, self.rule, self.track, self.shell].into_iter().flatten().min()
     }
 }
 

@@ -11,6 +11,7 @@ use super::state::{Category, parse_state};
 use crate::store::replace;
 use hmac::{Hmac, Mac};
 use holdfast_types::TimeMs;
+use holdfast_wire::env::{Changed, Known};
 use rustix::fs::{Mode, OFlags};
 use sha2::Sha256;
 use std::fs::File;
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use zeroize::Zeroizing;
 
+/// The file with the first state; the others are 0 and 1.
+const FIRST: u8 = 2;
 /// The ledger.
 const LEDGER: &str = "shell.jsonl";
 /// What hashes are made with.
@@ -103,6 +106,9 @@ pub struct Told {
 
 /// Takes one of the shell's state files and reads it. None: it is empty, or no state.
 pub fn take(dir: &Path, file: u8, cwd: Option<&str>) -> io::Result<Option<Told>> {
+    if file != FIRST {
+        keep_first(dir)?;
+    }
     let shell = dir.join("shell");
     let (name, taken) = (format!("state.{file}"), taken(&shell, file));
     // One that is there already was taken by a host that died over it.
@@ -135,6 +141,19 @@ pub fn take(dir: &Path, file: u8, cwd: Option<&str>) -> io::Result<Option<Told>>
     }
 }
 
+/// The first state, where nobody saw the prompt that told of it, before any other.
+fn keep_first(dir: &Path) -> io::Result<()> {
+    let first = take(dir, FIRST, None);
+    if let Ok(Some(told)) = first {
+        if told.ledger.since_ms().is_none() {
+            let at_ms = told.at_ms;
+            keep(dir, told, Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms })?;
+        }
+    }
+    forget(dir, FIRST);
+    Ok(())
+}
+
 /// Lets go of a state file that was taken, and with it of its values.
 pub fn forget(dir: &Path, file: u8) {
     let shell = dir.join("shell");
@@ -153,13 +172,13 @@ pub fn forget(dir: &Path, file: u8) {
 pub fn is_left(dir: &Path) -> bool {
     let shell = dir.join("shell");
     let has = |path: PathBuf| std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.len() > 0);
-    (0..2).any(|file| has(shell.join(format!("state.{file}"))) || has(taken(&shell, file)))
+    (0..=FIRST).any(|file| has(shell.join(format!("state.{file}"))) || has(taken(&shell, file)))
 }
 
 /// The shell is no more: what it wrote last goes too.
 pub fn clear(dir: &Path) {
     let shell = dir.join("shell");
-    for file in 0..2 {
+    for file in 0..=FIRST {
         let _ = std::fs::remove_file(shell.join(format!("state.{file}")));
         let _ = std::fs::remove_file(taken(&shell, file));
     }
@@ -170,7 +189,7 @@ fn taken(shell: &Path, file: u8) -> PathBuf {
 }
 
 /// Keeps what is new.
-pub fn keep(dir: &Path, told: Told, by: holdfast_wire::env::Changed) -> io::Result<()> {
+pub fn keep(dir: &Path, told: Told, by: Changed) -> io::Result<()> {
     let Told { news, mut ledger, check, .. } = told;
     let lines = news.into_lines(by, check);
     let is_first = ledger.since_ms().is_none();

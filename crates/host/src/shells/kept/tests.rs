@@ -1,5 +1,4 @@
 use super::*;
-use holdfast_wire::env::{Changed, Known};
 
 const STATE: &[u8] = b"holdfast 1 fish\nA secret-one\nB 2\n\x01\n\x01\n\x01end\n";
 
@@ -110,6 +109,20 @@ fn a_state_that_is_still_being_written_is_waited_for() {
     }
     shell.write_all(&STATE[20..]).unwrap();
     assert!(taking.join().unwrap());
+}
+
+#[test]
+fn the_first_state_is_what_the_others_are_compared_with_also_where_nobody_told_of_it() {
+    let dir = session(&STATE.to_vec().replacen(b"one", b"two"));
+    std::fs::write(dir.path().join("shell/state.2"), STATE).unwrap();
+    assert!(kept(dir.path(), Some("/")));
+    assert_eq!(changed(dir.path()), ["A"]);
+    assert!(!is_left(dir.path()));
+    // A second first one is a shell's that took the place of the first: it changes nothing by itself.
+    std::fs::write(dir.path().join("shell/state.2"), STATE).unwrap();
+    write(dir.path(), STATE);
+    assert!(kept(dir.path(), Some("/")));
+    assert_eq!(changed(dir.path()), [""; 0]);
 }
 
 #[test]
