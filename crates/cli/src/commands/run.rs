@@ -207,7 +207,8 @@ fn end_as(
     };
     match (run.state, run.exit_code) {
         (RunState::Starting | RunState::Running, _) => {
-            let hint = format!("wait for it: holdfast run wait {}", run.id);
+            let hint =
+                format!("wait for it: holdfast run wait {}; or see what it does: holdfast state {}", run.id, run.name);
             match told("timeout", format!("{} still runs in {}", run.id, run.name), STATUS_TIMEOUT) {
                 Err(failure) => Err(failure.hint(hint)),
                 status => status,

@@ -192,6 +192,15 @@ fn a_line_that_was_ended_or_thrown_away_keeps_no_run_out() {
 }
 
 #[test]
+fn a_watched_run_leaves_a_shell_that_tells_as_it_was() {
+    let home = with_shell("bash", "PS1='b> '");
+    home.ok(&["run", "bash", "--", "true"]);
+    let answer = run(&home, &["bash", "--detect", "prompt:^b> $", "--", "echo watched"]);
+    assert_eq!(answer["end"], "inferred", "{answer}");
+    assert_eq!(home.ok(&["run", "bash", "--", "echo told"]), "told\n");
+}
+
+#[test]
 fn a_refusal_says_what_the_session_does_instead() {
     let home = with_shell("bash", "");
     home.ok(&["send", "bash", "--enter", "read -s -p 'Password: ' secret"]);
@@ -199,6 +208,7 @@ fn a_refusal_says_what_the_session_does_instead() {
     let error = error_of(&home, &["bash", "--", "echo leaked"]);
     assert_eq!(error["code"], "shell_busy", "{error}");
     assert_eq!(error["details"]["state"]["state"], "waiting", "{error}");
+    assert!(error["message"].as_str().unwrap().ends_with("waits for input: Password:"), "{error}");
     assert!(!home.ok(&["screen", "bash"]).contains("leaked"));
     home.ok(&["send", "bash", "--enter", "x"]);
     home.ok(&["wait", "bash", "--for", "idle", "--timeout", "20"]);

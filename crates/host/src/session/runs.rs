@@ -41,7 +41,7 @@ pub(crate) enum Entered {
     /// It is on its way.
     Begun(RunId),
     /// Its key was used meanwhile.
-    Taken(index::Entry),
+    Taken(Box<index::Entry>),
 }
 
 impl State {
@@ -186,7 +186,7 @@ impl Session {
         if let Some(key) = &params.key
             && let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
         {
-            return Ok(Entered::Taken(entry));
+            return Ok(Entered::Taken(Box::new(entry)));
         }
         let way = match &params.detect {
             None => Way::Told(self.idle_prompt().await?),
@@ -211,7 +211,7 @@ impl Session {
             let created_ms = crate::now_ms();
             let entry = index::Entry { key, session, run, command, own: false, created_ms, ended: None };
             if let Some(first) = take_key(state_dir, entry).await? {
-                return Ok(Entered::Taken(first));
+                return Ok(Entered::Taken(Box::new(first)));
             }
         }
         let id = run.id;
