@@ -177,7 +177,7 @@ impl Registry {
                 shell.prepare(&session.shell_dir()).map_err(cannot)?;
             }
             if let Some(own) = run {
-                session.own_run(own.run).map_err(cannot)?;
+                session.record_run(own.run).map_err(cannot)?;
             }
             session.decide(Input::Started { by: actor.clone() })?;
             // Looked for each time: a tidy person may have emptied the directory.

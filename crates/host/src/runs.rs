@@ -287,7 +287,8 @@ impl Tracker {
     /// The shell said something.
     pub fn told(&mut self, at: Offset, mark: ShellMark<'_>, now: TimeMs) {
         self.news |= self.is_followed();
-        let state = self.current().map(|run| run.state);
+        // One that is watched, or a session's own, is told by no mark: they say what the shell does, as ever.
+        let state = self.current().filter(|run| !run.token.is_empty()).map(|run| run.state);
         match (state, mark) {
             (Some(RunState::Running), ShellMark::CommandStart { token: Some(token) }) => self.started_again(at, token),
             (Some(RunState::Running), ShellMark::CommandEnd { status, token: Some(token) }) => {

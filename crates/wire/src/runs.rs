@@ -4,7 +4,7 @@
 //! happen once: the same key and command give the same run again, whatever happened to the host in between.
 
 use crate::params::{Gap, NewParams};
-use holdfast_types::{Actor, IdError, Offset, Proof, SessionId, SessionName, TimeMs};
+use holdfast_types::{Actor, Offset, Proof, SessionId, SessionName, TimeMs};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -21,6 +21,11 @@ pub const OUTPUT_TAIL_BYTES: u64 = 12 * 1024;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RunId(SessionId);
+
+/// A text that is no [`RunId`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not the id of a run: {0:?} (`run_` and 26 characters, see `holdfast run ls`)")]
+pub struct RunIdError(String);
 
 impl RunId {
     /// An id from 128 bits that the caller drew from a good source.
@@ -43,11 +48,11 @@ impl fmt::Debug for RunId {
 }
 
 impl FromStr for RunId {
-    type Err = IdError;
+    type Err = RunIdError;
 
-    fn from_str(text: &str) -> Result<RunId, IdError> {
-        let digits = text.strip_prefix("run_").ok_or_else(|| IdError(text.chars().take(64).collect()))?;
-        format!("ses_{digits}").parse().map(RunId)
+    fn from_str(text: &str) -> Result<RunId, RunIdError> {
+        let session = text.strip_prefix("run_").and_then(|digits| format!("ses_{digits}").parse().ok());
+        session.map(RunId).ok_or_else(|| RunIdError(text.chars().take(64).collect()))
     }
 }
 
@@ -58,9 +63,9 @@ impl From<RunId> for String {
 }
 
 impl TryFrom<String> for RunId {
-    type Error = IdError;
+    type Error = RunIdError;
 
-    fn try_from(text: String) -> Result<RunId, IdError> {
+    fn try_from(text: String) -> Result<RunId, RunIdError> {
         text.parse()
     }
 }

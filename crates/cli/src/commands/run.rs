@@ -12,7 +12,7 @@ use holdfast_client::CallError;
 use holdfast_screen::PlainText;
 use holdfast_types::Right;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{Gap, SessionView};
+use holdfast_wire::params::{Gap, Nothing, SessionView};
 use holdfast_wire::runs::{
     RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunStartParams, RunState,
     RunView,
@@ -65,7 +65,7 @@ fn start(here: &Here, args: &RunStartArgs) -> Result<u8, Failure> {
     end_as(here, &mut link, &answer, &args.expect.expect, true)
 }
 
-/// Runs it in a session's shell. Without a key it is asked once: where the answer is lost, the run is looked for.
+/// Runs it in a session's shell. Without a key, where the answer is lost, the run is looked for before it is asked again.
 fn start_in(
     link: &mut Link<'_>,
     session: &SessionView,
@@ -92,22 +92,31 @@ fn start_in(
         return Ok(link.act::<op::RunStart>(session, &ask, params)?);
     }
     let before = list_of(link, Some(session.id.to_string()))?;
-    let proof = link.who()?.prove(session.id, &ask);
-    match link.once::<op::RunStart>(&params(Some(proof)), &[]) {
-        Ok((answer, _)) => Ok(answer),
-        Err(CallError::Broken(error)) => {
-            link.mend(error)?;
-            let me = link.who()?.actor().clone();
-            let is_new = |view: &RunView| view.actor == me && before.iter().all(|known| known.id != view.id);
-            let ours = list_of(link, Some(session.id.to_string()))?.into_iter().rfind(is_new);
-            let ours = ours.ok_or_else(|| {
-                Failure::new("broken", "the host went away, and nobody knows whether the command was run")
-                    .hint(format!("look before you run it again: holdfast screen {}", session.name))
-            })?;
-            wait(link, ours.id, until)
+    loop {
+        let host = host_of(link)?;
+        let proof = link.who()?.prove(session.id, &ask);
+        match link.once::<op::RunStart>(&params(Some(proof)), &[]) {
+            Ok((answer, _)) => return Ok(answer),
+            Err(CallError::Broken(error)) => link.mend(error)?,
+            Err(error) => return Err(Failure::from(error).of_session(&session.name)),
         }
-        Err(error) => Err(Failure::from(error).of_session(&session.name)),
+        let me = link.who()?.actor().clone();
+        let is_new = |view: &RunView| view.actor == me && before.iter().all(|known| known.id != view.id);
+        if let Some(ours) = list_of(link, Some(session.id.to_string()))?.into_iter().rfind(is_new) {
+            return wait(link, ours.id, until);
+        }
+        // A run is recorded before it is typed: the host that is gone has typed nothing, the one that is there may be about to.
+        if host_of(link)? == host {
+            return Err(Failure::new("broken", "the connection broke, and nobody knows whether the command was run")
+                .hint(format!("look before you run it again: holdfast screen {}", session.name)));
+        }
     }
+}
+
+/// Which host answers: its process, and since when.
+fn host_of(link: &mut Link<'_>) -> Result<(u32, u64), Failure> {
+    let status = link.call::<op::Status>(&Nothing {})?;
+    Ok((status.pid, status.started_ms))
 }
 
 /// Runs it in a session of its own.
@@ -207,7 +216,8 @@ fn end_as(
     };
     match (run.state, run.exit_code) {
         (RunState::Starting | RunState::Running, _) => {
-            let hint = format!("wait for it: holdfast run wait {}", run.id);
+            let hint =
+                format!("wait for it: holdfast run wait {}; or see what it does: holdfast state {}", run.id, run.name);
             match told("timeout", format!("{} still runs in {}", run.id, run.name), STATUS_TIMEOUT) {
                 Err(failure) => Err(failure.hint(hint)),
                 status => status,

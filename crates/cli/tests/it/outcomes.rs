@@ -135,6 +135,29 @@ fn a_key_says_how_its_run_ended_when_the_session_is_cleared() {
 }
 
 #[test]
+fn a_key_whose_run_was_never_recorded_still_runs_once() {
+    let home = with_shell("bash", "");
+    let session = home.json(&["info", "bash"])["id"].clone();
+    // A host took it and was killed before it wrote the run down.
+    let key: String = "k".bytes().map(|byte| format!("{byte:02x}")).collect();
+    let command = "echo x >> ran";
+    let run_id = format!("run_{}", "0".repeat(26));
+    let entry =
+        json!({ "key": "k", "session": session, "run": run_id, "command": command, "own": false, "created_ms": 5 });
+    std::fs::create_dir_all(home.join("runs")).unwrap();
+    std::fs::write(home.join(&format!("runs/{key}.json")), entry.to_string()).unwrap();
+    assert_eq!(error_of(&home, &["bash", "--key", "k", "--", "echo other"])["code"], "key_conflict");
+    let (first, again) =
+        (run(&home, &["bash", "--key", "k", "--", command]), run(&home, &["bash", "--key", "k", "--", command]));
+    assert_eq!((&first["exit_code"], &first["existing"]), (&0.into(), &false.into()), "{first}");
+    assert_eq!((&again["id"], &again["existing"]), (&first["id"], &true.into()), "{again}");
+    assert_eq!(std::fs::read_to_string(home.join("ran")).unwrap(), "x\n");
+    // With another session nobody can tell.
+    home.ok(&["new", "-d", "-n", "other", "--", "bash"]);
+    assert_eq!(error_of(&home, &["other", "--key", "k", "--", command])["code"], "key_conflict");
+}
+
+#[test]
 fn json_may_stand_anywhere() {
     let home = Home::new();
     let id = run(&home, &["--new", "--", "true"])["id"].as_str().unwrap().to_owned();
@@ -192,6 +215,41 @@ fn a_line_that_was_ended_or_thrown_away_keeps_no_run_out() {
 }
 
 #[test]
+fn what_no_shell_can_hold_is_refused_and_not_typed() {
+    use holdfast_wire::operations::op;
+    let home = with_shell("bash", "PS1='b> '");
+    home.ok(&["run", "bash", "--", "true"]);
+    let place = holdfast_types::Home::under(home.path());
+    let who = holdfast_client::Identity::load_or_make(&place, &crate::home::TESTER.parse().unwrap()).unwrap();
+    let mut host = holdfast_client::connect(&place, &who).unwrap();
+    for (command, detect) in [
+        ("echo a\0b".to_owned(), None),
+        ("echo a\0b".to_owned(), Some(holdfast_wire::runs::Detect::Quiet(100))),
+        ("x".repeat(1 << 21), None),
+        (" \n".to_owned(), None),
+    ] {
+        let key = Some("k".to_owned());
+        let session = Some("bash".to_owned());
+        let params = holdfast_wire::runs::RunStartParams { session, command, detect, key, ..Default::default() };
+        match host.call::<op::RunStart>(&params) {
+            Err(holdfast_client::CallError::Fault(fault)) => assert_eq!(fault.code, holdfast_wire::Code::BadRequest),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(home.ok(&["run", "bash", "--key", "k", "--", "echo the key is free"]), "the key is free\n");
+    assert!(!home.ok(&["screen", "bash"]).contains("echo a"));
+}
+
+#[test]
+fn a_watched_run_leaves_a_shell_that_tells_as_it_was() {
+    let home = with_shell("bash", "PS1='b> '");
+    home.ok(&["run", "bash", "--", "true"]);
+    let answer = run(&home, &["bash", "--detect", "prompt:^b> $", "--", "echo watched"]);
+    assert_eq!(answer["end"], "inferred", "{answer}");
+    assert_eq!(home.ok(&["run", "bash", "--", "echo told"]), "told\n");
+}
+
+#[test]
 fn a_refusal_says_what_the_session_does_instead() {
     let home = with_shell("bash", "");
     home.ok(&["send", "bash", "--enter", "read -s -p 'Password: ' secret"]);
@@ -199,6 +257,7 @@ fn a_refusal_says_what_the_session_does_instead() {
     let error = error_of(&home, &["bash", "--", "echo leaked"]);
     assert_eq!(error["code"], "shell_busy", "{error}");
     assert_eq!(error["details"]["state"]["state"], "waiting", "{error}");
+    assert!(error["message"].as_str().unwrap().ends_with("waits for input: Password:"), "{error}");
     assert!(!home.ok(&["screen", "bash"]).contains("leaked"));
     home.ok(&["send", "bash", "--enter", "x"]);
     home.ok(&["wait", "bash", "--for", "idle", "--timeout", "20"]);

@@ -21,7 +21,9 @@ impl Server {
             if key.is_empty() || key.len() > KEY_BYTES_MAX {
                 return Err(Fault::new(Code::BadRequest, format!("a key has 1 to {KEY_BYTES_MAX} bytes")));
             }
-            if let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))? {
+            if let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
+                && !self.was_never_typed(&entry, params)
+            {
                 return self.run_again(&entry, params, actor).await;
             }
         }
@@ -43,6 +45,12 @@ impl Server {
                 Err(Fault::new(Code::BadRequest, "a run has either a session or makes one of its own"))
             }
         }
+    }
+
+    /// A key stands for a run in this very session that nobody typed: it is looked at again where runs are entered.
+    fn was_never_typed(&self, entry: &index::Entry, params: &RunStartParams) -> bool {
+        let session = params.session.as_ref().and_then(|wanted| self.registry.find(wanted).ok());
+        session.is_some_and(|session| session.never_typed(entry))
     }
 
     /// Runs a command as a session of its own.

@@ -112,6 +112,16 @@ fn a_run_is_settled_with_the_prompt_behind_it() {
 }
 
 #[test]
+fn marks_say_what_the_shell_does_while_a_run_is_watched() {
+    let mut tracker = Tracker::default();
+    tracker.begin(Run { token: String::new(), ..run(1, 100) });
+    play(&mut tracker, "C D0 A0 B");
+    let watched = tracker.current().expect("no mark ends it");
+    assert_eq!((watched.state, watched.end), (Starting, None));
+    assert!(matches!(tracker.place(), Place::Prompt { .. }));
+}
+
+#[test]
 fn a_sessions_end_is_its_runs_end() {
     let cases = [
         ("C=", Exit::Code(6), false, Ended, Some(6), RunEnd::Exact),

@@ -140,9 +140,19 @@ impl Session {
     async fn shell_busy(&self, why: &str) -> Fault {
         let seen = self.see().await;
         let (name, view) = (self.name(), self.state_view(&seen));
+        let why = match &seen.now {
+            Now::Waiting { prompt, .. } if !prompt.is_empty() => format!("{why}, and waits for input: {prompt}"),
+            Now::Waiting { .. } => format!("{why}, and waits for input"),
+            _ => why.to_owned(),
+        };
         let run = self.state.borrow().runs.current().map(|run| run.id);
-        let mut fault = Fault::new(Code::ShellBusy, format!("{name} is not at an empty prompt: {why}"))
-            .hint(format!("wait for it: holdfast wait {name} --for idle; or look: holdfast attach {name}"));
+        let mut fault =
+            Fault::new(Code::ShellBusy, format!("{name} is not at an empty prompt: {why}")).hint(match run {
+                Some(run) => {
+                    format!("wait for it: holdfast run wait {run}; or interrupt it: holdfast run cancel {run}")
+                }
+                None => format!("wait for it: holdfast wait {name} --for idle; or look: holdfast attach {name}"),
+            });
         let mut details = serde_json::json!({ "why": why, "state": view });
         if let Some(run) = run {
             details["run"] = serde_json::json!(run);

@@ -3,7 +3,7 @@
 //! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
 use super::{Session, State, Typed};
-use crate::runs::{COMMAND_SHOWN_BYTES_MAX, Place, Run, index, kept};
+use crate::runs::{COMMAND_SHOWN_BYTES_MAX, Place, RUNS_MAX, Run, index, kept};
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
 use crate::store::replace;
@@ -41,7 +41,7 @@ pub(crate) enum Entered {
     /// It is on its way.
     Begun(RunId),
     /// Its key was used meanwhile.
-    Taken(index::Entry),
+    Taken(Box<index::Entry>),
 }
 
 impl State {
@@ -63,8 +63,8 @@ impl Session {
         self.dir.join("shell")
     }
 
-    /// The session's own command is a run.
-    pub(crate) fn own_run(&self, run: Run) -> std::io::Result<()> {
+    /// A run begins: on disk before anything of it is done.
+    pub(crate) fn record_run(&self, run: Run) -> std::io::Result<()> {
         self.state.borrow_mut().runs.begin(run);
         let changed = self.state.borrow_mut().runs.take_unsaved();
         kept::append(&self.dir, &changed)
@@ -184,7 +184,10 @@ impl Session {
         if let Some(key) = &params.key
             && let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
         {
-            return Ok(Entered::Taken(entry));
+            if !self.never_typed(&entry) || entry.command != recorded(&params.command) {
+                return Ok(Entered::Taken(Box::new(entry)));
+            }
+            index::give_back(state_dir, key);
         }
         let way = match &params.detect {
             None => Way::Told(self.idle_prompt().await?),
@@ -209,12 +212,25 @@ impl Session {
             let created_ms = crate::now_ms();
             let entry = index::Entry { key, session, run, command, own: false, created_ms, ended: None };
             if let Some(first) = take_key(state_dir, entry).await? {
-                return Ok(Entered::Taken(first));
+                return Ok(Entered::Taken(Box::new(first)));
             }
         }
         let id = run.id;
         self.type_run(run, &entry, fence, state_dir).await?;
         Ok(Entered::Begun(id))
+    }
+
+    /// A host went away between taking the key and recording the run, which comes before the first key is typed. Only for who
+    /// enters runs, or will look again when it does: this host may be between the two.
+    pub(crate) fn never_typed(&self, entry: &index::Entry) -> bool {
+        let state = self.state.borrow();
+        // Of a run that was forgotten for newer ones nothing is known.
+        let all = state.runs.runs().count() < RUNS_MAX;
+        entry.session == self.id
+            && !entry.own
+            && all
+            && state.life == Life::Running
+            && state.runs.get(entry.run).is_none()
     }
 
     /// Whether the authority will say no, as far as can be told without asking.
@@ -264,14 +280,15 @@ impl Session {
     ) -> Result<(), Fault> {
         let (id, key, told) = (run.id, run.key.clone(), !run.token.is_empty());
         let token = run.token.clone();
-        self.state.borrow_mut().runs.begin(run);
+        // What became of those before.
         self.save_runs();
-        let prepared = (|| {
+        let recorded = self.record_run(run);
+        let prepared = recorded.and_then(|()| {
             if let Some(text) = &entry.run {
                 replace(&self.shell_dir(), "run", text)?;
             }
             if told { replace(&self.shell_dir(), "next", format!("{token}\n").as_bytes()) } else { Ok(()) }
-        })();
+        });
         self.expect_marks(0);
         let typed = match prepared {
             Ok(()) => self.type_decided(fence, &entry.keys).await,
