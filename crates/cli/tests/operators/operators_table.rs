@@ -214,7 +214,6 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
         }),
         Call::State(one()),
         Call::Watch(WatchParams { session: Some(session.to_owned()), after: None, wait_ms: 0 }),
-        Call::Env(EnvParams { session: session.to_owned(), all: true }),
     ]
 }
 
