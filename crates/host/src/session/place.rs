@@ -219,13 +219,15 @@ impl Session {
         loop {
             // A freeze moves it, too.
             let _one_at_a_time = self.stilling.lock().await;
-            let mut state = self.state.borrow_mut();
-            let Some(wanted) = state.wanted() else { return };
-            let (at, keeper, shell) = (state.place.at, state.keeper_pid, state.pid);
-            let files = if at == At::Unknown { state.journal.files() } else { Vec::new() };
-            drop(state);
+            let (wanted, at, pids, files) = {
+                let mut state = self.state.borrow_mut();
+                let Some(wanted) = state.wanted() else { return };
+                let at = state.place.at;
+                let files = if at == At::Unknown { state.journal.files() } else { Vec::new() };
+                (wanted, at, (state.keeper_pid, state.pid), files)
+            };
             let turns = std::sync::Arc::clone(&self.turns);
-            let moving = tokio::task::spawn_blocking(move || move_to(&turns, (keeper, shell), wanted, at, &files));
+            let moving = tokio::task::spawn_blocking(move || move_to(&turns, pids, wanted, at, &files));
             let moved = tokio::time::timeout(MOVE_WAIT, moving).await;
             let place = &mut self.state.borrow_mut().place;
             match moved {
@@ -272,6 +274,6 @@ fn left_by_starter(journal: &[PathBuf], wanted: &Wanted) -> Option<(ActorId, u64
     let acts = writing_acts(journal, 0, &[]);
     let starter = acts.first().filter(|act| act.is_start)?.actor.as_ref()?.id;
     let mut before = acts.iter().filter(|act| wanted.is_behind(act));
-    let last = before.clone().last()?.seq;
+    let last = before.clone().next_back()?.seq;
     before.all(|act| act.actor.as_ref().is_some_and(|actor| actor.id == starter)).then_some((starter, last))
 }

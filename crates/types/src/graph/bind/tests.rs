@@ -14,7 +14,9 @@ fn act(seq: u64, name: &str, at_ms: u64) -> WritingAct {
 }
 
 /// pid, parent (1 is the keeper), group, kernel session, born.
-fn process((pid, parent, group, session, born): (u32, u32, u32, u32, u64)) -> ProcessNode {
+type Told = (u32, u32, u32, u32, u64);
+
+fn process((pid, parent, group, session, born): Told) -> ProcessNode {
     ProcessNode {
         id: ProcessId { pid, start: born },
         pid,
@@ -41,7 +43,7 @@ fn process((pid, parent, group, session, born): (u32, u32, u32, u32, u64)) -> Pr
     }
 }
 
-fn graph(processes: &[(u32, u32, u32, u32, u64)]) -> Graph {
+fn graph(processes: &[Told]) -> Graph {
     let mut processes: Vec<ProcessNode> = processes.iter().copied().map(process).collect();
     let ids: HashMap<u32, ProcessId> = processes.iter().map(|process| (process.pid, process.id)).collect();
     processes.iter_mut().for_each(|process| process.parent = ids.get(&process.parent_pid).copied());
@@ -192,7 +194,7 @@ fn a_long_chain_is_bound_in_one_pass() {
 const HOME: &str = "/user";
 
 /// The graph with each process in a cgroup: below the session's own, or the keeper's.
-fn placed(processes: &[((u32, u32, u32, u32, u64), &str)]) -> (Graph, Spots) {
+fn placed(processes: &[(Told, &str)]) -> (Graph, Spots) {
     let spots = Spots { path: format!("{HOME}/holdfast-a"), home: HOME.into(), since: Some(3) };
     let mut graph = graph(&processes.iter().map(|(process, _)| *process).collect::<Vec<_>>());
     for (process, (_, name)) in graph.processes.iter_mut().zip(processes) {
