@@ -284,6 +284,21 @@ fn a_job_of_a_shell_inside_the_shell_is_known_by_time() {
 }
 
 #[test]
+fn a_daemon_beside_a_shell_inside_the_shell_is_known_by_time_where_that_says_another() {
+    let daemon = ((21, 1, 21, 21, 9_500), "t4");
+    let told = |argv: &[&str], place| {
+        let (mut graph, spots) =
+            placed(&[((SHELL, 1, 10, 10, 1_000), "t9"), ((12, SHELL, 12, 10, 5_020), place), daemon]);
+        graph.processes[1].comm = "bash".into();
+        graph.processes[1].argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        told_with(&graph, &turns(), Some(&spots)).remove(2)
+    };
+    assert_eq!(told(&["-bash", "-i"], "t4"), "21 human:ann time");
+    assert_eq!(told(&["bash", "build.sh"], "t4"), "21 agent:bot cgroup");
+    assert_eq!(told(&["-bash"], "t9"), "21 agent:bot cgroup");
+}
+
+#[test]
 fn names_of_cgroups_come_back_and_others_are_none() {
     for spot in [Spot::Turn(Fence(0)), Spot::Turn(Fence(u64::MAX)), Spot::Run(17)] {
         assert_eq!(Spot::parse(&spot.to_string()), Some(spot));
