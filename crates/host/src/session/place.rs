@@ -232,13 +232,9 @@ impl Session {
             let place = &mut self.state.borrow_mut().place;
             match moved {
                 Ok(Ok(Ok(Some(at)))) => place.at = at,
-                // It has a cgroup of somebody else's, we have no right to it, or there is none.
-                Ok(Ok(Ok(None) | Err(_)) | Err(_)) => place.is_given_up = true,
-                // Late, perhaps: nobody waits for it, and it is looked at again before somebody else writes.
-                Err(_) => {
-                    place.at = At::Unknown;
-                    return;
-                }
+                // It has a cgroup of somebody else's, we have no right to it, there is none, or the kernel is stuck: nobody
+                // waits for it a second time.
+                Ok(Ok(Ok(None) | Err(_)) | Err(_)) | Err(_) => place.is_given_up = true,
             }
         }
     }
