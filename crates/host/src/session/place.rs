@@ -219,24 +219,22 @@ impl Session {
         loop {
             // A freeze moves it, too.
             let _one_at_a_time = self.stilling.lock().await;
-            let mut state = self.state.borrow_mut();
-            let Some(wanted) = state.wanted() else { return };
-            let (at, keeper, shell) = (state.place.at, state.keeper_pid, state.pid);
-            let files = if at == At::Unknown { state.journal.files() } else { Vec::new() };
-            drop(state);
+            let (wanted, at, pids, files) = {
+                let mut state = self.state.borrow_mut();
+                let Some(wanted) = state.wanted() else { return };
+                let at = state.place.at;
+                let files = if at == At::Unknown { state.journal.files() } else { Vec::new() };
+                (wanted, at, (state.keeper_pid, state.pid), files)
+            };
             let turns = std::sync::Arc::clone(&self.turns);
-            let moving = tokio::task::spawn_blocking(move || move_to(&turns, (keeper, shell), wanted, at, &files));
+            let moving = tokio::task::spawn_blocking(move || move_to(&turns, pids, wanted, at, &files));
             let moved = tokio::time::timeout(MOVE_WAIT, moving).await;
             let place = &mut self.state.borrow_mut().place;
             match moved {
                 Ok(Ok(Ok(Some(at)))) => place.at = at,
-                // It has a cgroup of somebody else's, we have no right to it, or there is none.
-                Ok(Ok(Ok(None) | Err(_)) | Err(_)) => place.is_given_up = true,
-                // Late, perhaps: nobody waits for it, and it is looked at again before somebody else writes.
-                Err(_) => {
-                    place.at = At::Unknown;
-                    return;
-                }
+                // It has a cgroup of somebody else's, we have no right to it, there is none, or the kernel is stuck: nobody
+                // waits for it a second time.
+                Ok(Ok(Ok(None) | Err(_)) | Err(_)) | Err(_) => place.is_given_up = true,
             }
         }
     }
@@ -272,6 +270,6 @@ fn left_by_starter(journal: &[PathBuf], wanted: &Wanted) -> Option<(ActorId, u64
     let acts = writing_acts(journal, 0, &[]);
     let starter = acts.first().filter(|act| act.is_start)?.actor.as_ref()?.id;
     let mut before = acts.iter().filter(|act| wanted.is_behind(act));
-    let last = before.clone().last()?.seq;
+    let last = before.clone().next_back()?.seq;
     before.all(|act| act.actor.as_ref().is_some_and(|actor| actor.id == starter)).then_some((starter, last))
 }

@@ -15,7 +15,8 @@
 //! it was born later. What is in no turn's cgroup was started before there was a second writer: it is the starter's.
 //!
 //! A shell inside the shell was not moved, so its jobs are known by time as ever, and what these make by lineage. A daemon
-//! that such a job left behind counts as the turn's in which the inner shell was started.
+//! that such a job left behind is in the cgroup of who started the inner shell: as long as one that reads commands is there,
+//! and time says another actor, time counts for daemons too. Once the inner shell is gone, nothing tells.
 //!
 //! By time is not by proof: a job that a shell starts by itself (`at`, a timer in its prompt) counts as the last writer's.
 
@@ -181,7 +182,8 @@ impl<'a> Found<'a> {
 #[must_use]
 pub fn bind(graph: &Graph, root: u32, acts: &[WritingAct], spots: Option<&Spots>) -> Vec<Binding> {
     let by_pid: HashMap<u32, &ProcessNode> = graph.processes.iter().map(|process| (process.pid, process)).collect();
-    let lineage = Lineage { root, by_pid };
+    let inner = graph.processes.iter().filter(|process| process.pid != root && reads_commands(process)).collect();
+    let lineage = Lineage { root, by_pid, inner };
     let mut known: HashMap<ProcessId, Found<'_>> = HashMap::new();
     for process in &graph.processes {
         let mut path = vec![process];
@@ -220,6 +222,15 @@ pub fn bind(graph: &Graph, root: u32, acts: &[WritingAct], spots: Option<&Spots>
 struct Lineage<'a> {
     root: u32,
     by_pid: HashMap<u32, &'a ProcessNode>,
+    /// Shells inside the shell.
+    inner: Vec<&'a ProcessNode>,
+}
+
+/// A shell with options at most: a script or a command would follow them.
+fn reads_commands(process: &ProcessNode) -> bool {
+    const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "busybox"];
+    let is_bare = |options: &[String]| options.iter().all(|word| word.starts_with('-'));
+    SHELLS.contains(&process.comm.as_str()) && process.argv.get(1..).is_some_and(is_bare)
 }
 
 impl<'a> Lineage<'a> {
@@ -274,9 +285,18 @@ fn by_itself<'a>(
         }
         // A job of a shell inside the shell; or a child of the shell, before turns had cgroups.
         (Some(_), _) => timed,
-        (None, Some(spot)) => told(spot).unwrap_or(timed),
-        (None, None) if spots.is_outside(process) => outside(spots, acts, process).unwrap_or(timed),
-        (None, None) => timed,
+        (None, spot) => {
+            let is_beside = |other: &&ProcessNode| match spot {
+                Some(spot) => spots.of(other) == Some(spot),
+                None => spots.is_outside(other),
+            };
+            let found = match spot {
+                Some(spot) => told(spot),
+                None => outside(spots, acts, process).filter(|_| spots.is_outside(process)),
+            };
+            let is_doubtful = |found: &Found<'_>| found.actor != timed.actor && lineage.inner.iter().any(is_beside);
+            found.filter(|found| !is_doubtful(found)).unwrap_or(timed)
+        }
     }
 }
 

@@ -14,7 +14,9 @@ fn act(seq: u64, name: &str, at_ms: u64) -> WritingAct {
 }
 
 /// pid, parent (1 is the keeper), group, kernel session, born.
-fn process((pid, parent, group, session, born): (u32, u32, u32, u32, u64)) -> ProcessNode {
+type Told = (u32, u32, u32, u32, u64);
+
+fn process((pid, parent, group, session, born): Told) -> ProcessNode {
     ProcessNode {
         id: ProcessId { pid, start: born },
         pid,
@@ -41,7 +43,7 @@ fn process((pid, parent, group, session, born): (u32, u32, u32, u32, u64)) -> Pr
     }
 }
 
-fn graph(processes: &[(u32, u32, u32, u32, u64)]) -> Graph {
+fn graph(processes: &[Told]) -> Graph {
     let mut processes: Vec<ProcessNode> = processes.iter().copied().map(process).collect();
     let ids: HashMap<u32, ProcessId> = processes.iter().map(|process| (process.pid, process.id)).collect();
     processes.iter_mut().for_each(|process| process.parent = ids.get(&process.parent_pid).copied());
@@ -192,7 +194,7 @@ fn a_long_chain_is_bound_in_one_pass() {
 const HOME: &str = "/user";
 
 /// The graph with each process in a cgroup: below the session's own, or the keeper's.
-fn placed(processes: &[((u32, u32, u32, u32, u64), &str)]) -> (Graph, Spots) {
+fn placed(processes: &[(Told, &str)]) -> (Graph, Spots) {
     let spots = Spots { path: format!("{HOME}/holdfast-a"), home: HOME.into(), since: Some(3) };
     let mut graph = graph(&processes.iter().map(|(process, _)| *process).collect::<Vec<_>>());
     for (process, (_, name)) in graph.processes.iter_mut().zip(processes) {
@@ -279,6 +281,21 @@ fn a_job_of_a_shell_inside_the_shell_is_known_by_time() {
         told_with(&graph, &turns(), Some(&spots))[1..],
         ["12 agent:bot cgroup", "14 human:ann time", "15 human:ann lineage"]
     );
+}
+
+#[test]
+fn a_daemon_beside_a_shell_inside_the_shell_is_known_by_time_where_that_says_another() {
+    let daemon = ((21, 1, 21, 21, 9_500), "t4");
+    let told = |argv: &[&str], place| {
+        let (mut graph, spots) =
+            placed(&[((SHELL, 1, 10, 10, 1_000), "t9"), ((12, SHELL, 12, 10, 5_020), place), daemon]);
+        graph.processes[1].comm = "bash".into();
+        graph.processes[1].argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        told_with(&graph, &turns(), Some(&spots)).remove(2)
+    };
+    assert_eq!(told(&["-bash", "-i"], "t4"), "21 human:ann time");
+    assert_eq!(told(&["bash", "build.sh"], "t4"), "21 agent:bot cgroup");
+    assert_eq!(told(&["-bash"], "t9"), "21 agent:bot cgroup");
 }
 
 #[test]
