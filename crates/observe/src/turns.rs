@@ -1,4 +1,4 @@
-//! A cgroup for each turn and each run: what the session's shell starts is born there, and no fork, `setsid` or empty
+//! A cgroup for each turn, and for a run in others' turns: what the session's shell starts is born there, and no fork, `setsid` or empty
 //! environment takes it out again.
 //!
 //! They lie in the session's own cgroup, the one it is frozen by. Only the shell is ever moved, and only where it is in a

@@ -1,4 +1,4 @@
-//! Each turn and each run has a cgroup: whose a process is, whatever became of its parents and whoever writes now.
+//! Each turn has a cgroup, and so has a run into which somebody else writes: whose a process is, whatever became of its parents and whoever writes now.
 //!
 //! As root, or with a cgroup delegated to us; where neither is, there is nothing to see.
 

@@ -1,10 +1,11 @@
-//! In whose cgroup the session's shell is: each turn and each run has one of its own, so that what it starts is known by it.
+//! In whose cgroup the session's shell is: each turn has one of its own, so that what it starts is known by it.
 //!
 //! The shell is moved before the first byte. A new fence takes effect at once, and the client that writes under it is named
 //! to the keeper behind the move; bytes that go through the host are decided about behind it, so that what is recorded is
 //! written. The kernel takes some milliseconds for a move, so that is done on another thread, and only where it says
-//! something new: not while one actor alone writes, nor for a turn in which nobody does. While a run is on whose end the
-//! shell tells, the shell stays in the run's cgroup whoever gets the turn; behind its end it goes to whoever writes next.
+//! something new: not while one actor alone writes, nor for a turn in which nobody does. A run is entered in its actor's turn,
+//! whose cgroup it shares. Where somebody else writes while it is on, and the shell tells its end, it gets one of its own first;
+//! behind its end the shell goes to whoever writes next.
 //!
 //! Where there are no cgroups nothing waits, and processes are known by lineage and time. Of what the shell is in now the
 //! kernel tells a later host, and the journal whose that is.
@@ -112,15 +113,23 @@ impl State {
         let hold = self.authority.state().turn().hold();
         if let Some(run) = self.runs.current().filter(|run| !run.own) {
             let tells_its_end = !run.token.is_empty();
-            if tells_its_end || hold.is_some_and(|hold| hold.by.id == run.actor.id) {
+            let is_holders = hold.is_some_and(|hold| hold.by.id == run.actor.id);
+            if tells_its_end || is_holders {
                 let seq = match self.place.run {
                     Some((id, seq)) if id == run.id => seq,
                     // One that an earlier host typed stays where it is.
                     Some(_) | None => self.place.asked.take()?,
                 };
                 self.place.run = Some((run.id, seq));
-                let wanted = Wanted { spot: Spot::Run(seq), actor: run.actor.id, since: Some(seq.saturating_sub(1)) };
-                return Some(wanted).filter(|_| self.place.at != At::Run(seq));
+                // The cgroup of its actor's turn will do until somebody else writes: a move takes longer than most runs.
+                let is_its_actors = matches!(self.place.at, At::Outside(by) | At::Turn(by) if by == run.actor.id);
+                if self.place.at == At::Run(seq) || (is_its_actors && (is_holders || hold.is_none())) {
+                    return None;
+                }
+                if !is_holders {
+                    let since = Some(seq.saturating_sub(1));
+                    return Some(Wanted { spot: Spot::Run(seq), actor: run.actor.id, since });
+                }
             }
         }
         let (writer, fence, since) = match hold {
