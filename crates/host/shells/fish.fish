@@ -12,6 +12,10 @@ set -g __holdfast_known
 set -g __holdfast_names
 set -g __holdfast_places
 set -g __holdfast_mine
+set -g __holdfast_defines
+# What a line has that may put a function in the place of another: these words, and later the user's own functions.
+set -g __holdfast_words '\\b(alias|functions?|source|eval|funced|funcsave|fish_config)\\b|(^|[\\s;&|(])\\.\\s'
+set -g __holdfast_own_words $__holdfast_words
 
 function __holdfast_begin --on-event fish_preexec
     set -g __holdfast_generation $status_generation
@@ -20,6 +24,8 @@ function __holdfast_begin --on-event fish_preexec
     if builtin test -n "$__holdfast_token"
         builtin echo -n >$__holdfast/next
     end
+    builtin string match -qr -- $__holdfast_words "$argv"
+    and set -g __holdfast_defines 1
     builtin printf '\e]133;C;hf=%s\a' "$__holdfast_token"
 end
 
@@ -81,9 +87,13 @@ function __holdfast_dump
     builtin printf '\1\n'
     abbr --show
     builtin printf '\1\n'
-    # Those fish brings along are many, and nobody's, until somebody puts one of his own in the place of one.
+    # Those fish brings along are many, and nobody's, until somebody puts one of their own in the place of one.
     set -l names (builtin functions -n)
-    set -l places (__holdfast_look)
+    set -l places $__holdfast_places
+    if builtin test -n "$__holdfast_defines"
+        set -g __holdfast_defines
+        set places (__holdfast_look)
+    end
     if builtin test "$names" != "$__holdfast_names" -o "$places" != "$__holdfast_places"
         set -g __holdfast_names $names
         set -g __holdfast_known
@@ -96,6 +106,11 @@ function __holdfast_dump
             end
         end
         set -g __holdfast_places (__holdfast_look)
+        set -g __holdfast_words $__holdfast_own_words
+        if builtin test -n "$__holdfast_mine"
+            set -a __holdfast_words (builtin string escape --style=regex -- $__holdfast_mine)
+            set -g __holdfast_words (builtin string join '|' -- $__holdfast_words)
+        end
     end
     if builtin test -n "$__holdfast_mine"
         builtin functions $__holdfast_mine

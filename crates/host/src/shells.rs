@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | `next` | host, before it types | the token of the next command; the shell repeats it in the marks C and D. It must exist: the shell empties it, and removes nothing |
 //! | `run` | host, before it types | a command that cannot be typed, see [`keys`] |
-//! | `state.2`, then `state.0` and `state.1` | shell, in turn | its state with values, the first one in a file of its own; the mark A says which. The host takes it away and keeps hashes ([`kept`], [`ledger`]) |
+//! | `state.2`, then `state.0` and `state.1` | shell, in turn | its state with values, the first one in a file of its own; the mark A says which. The host takes it away (`….taken` for a moment) and keeps hashes ([`kept`], [`ledger`]) |
 //!
 //! Knows nothing of sessions or screens: what the marks mean for a run is decided by who reads them.
 

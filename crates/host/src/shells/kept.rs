@@ -143,12 +143,11 @@ pub fn take(dir: &Path, file: u8, cwd: Option<&str>) -> io::Result<Option<Told>>
 
 /// The first state, where nobody saw the prompt that told of it, before any other.
 fn keep_first(dir: &Path) -> io::Result<()> {
-    let first = take(dir, FIRST, None);
-    if let Ok(Some(told)) = first {
-        if told.ledger.since_ms().is_none() {
-            let at_ms = told.at_ms;
-            keep(dir, told, Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms })?;
-        }
+    if let Ok(Some(told)) = take(dir, FIRST, None)
+        && told.ledger.since_ms().is_none()
+    {
+        let at_ms = told.at_ms;
+        keep(dir, told, Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms })?;
     }
     forget(dir, FIRST);
     Ok(())
