@@ -208,7 +208,7 @@ fn a_line_that_was_ended_or_thrown_away_keeps_no_run_out() {
         home.ok(&["send", shell, "--key", "C-c"]);
         until("C-c", || home.run(&["run", shell, "--", "true"]).status == 0);
         // What a command reads is typed while it runs.
-        home.ok(&["send", shell, "--enter", "sh -c 'echo ask; read x; echo got $x'"]);
+        home.ok(&["send", shell, "--enter", "sh -c 'printf \"a%s\\n\" sk; read x; echo got $x'"]);
         home.until_screen_shows(shell, "ask");
         home.ok(&["send", shell, "--enter", "it"]);
         home.until_screen_shows(shell, "got it");

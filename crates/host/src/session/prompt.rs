@@ -111,7 +111,9 @@ impl Session {
             self.until(Some(TAKEN_WAIT), || (!pending()).then_some(())).await;
             self.expect_marks(-1);
             self.look();
-            if !pending() {
+            let shell = self.state.borrow().pid;
+            let has_terminal = matches!(self.probe().await, Ok(Some(probed)) if probed.foreground == shell);
+            if !pending() || !has_terminal {
                 return;
             }
             self.interrupt();
