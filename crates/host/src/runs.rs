@@ -104,7 +104,7 @@ pub enum Place {
 pub enum Line {
     /// Empty for certain: nothing was typed, or a command started since.
     Empty,
-    /// What was typed last ended a line, and a prompt came since. Typed ahead it may still be on its way into that one.
+    /// What was typed last ended a line, and a prompt came since; or it threw the line away. It may still be on its way.
     Ended,
     /// Something may stand there.
     Unsure,
@@ -114,7 +114,29 @@ pub enum Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Typed {
     at: Offset,
-    ends_line: bool,
+    last: LastKey,
+}
+
+/// What the last key of something typed does to the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastKey {
+    /// It stands there, or nobody knows.
+    Other,
+    /// It ends the line.
+    Enter,
+    /// It throws the line away, at a prompt; an empty one without a word in fish.
+    Interrupt,
+}
+
+impl LastKey {
+    /// Of these keys.
+    pub fn of(keys: &[u8]) -> LastKey {
+        match keys.last() {
+            Some(b'\r' | b'\n') => LastKey::Enter,
+            Some(0x03) => LastKey::Interrupt,
+            Some(_) | None => LastKey::Other,
+        }
+    }
 }
 
 /// The shell wrote what it is made of.
@@ -263,25 +285,29 @@ impl Tracker {
     }
 
     /// Something other than a run was typed where the output stood at `at`.
-    pub fn typed(&mut self, at: Offset, ends_line: bool) {
+    pub fn typed(&mut self, at: Offset, last: LastKey) {
         if self.typed.is_none_or(|typed| typed.at <= at) {
-            self.typed = Some(Typed { at, ends_line });
+            self.typed = Some(Typed { at, last });
         }
     }
 
     /// Whether the shell's line is empty, as far as is known from what was typed.
     pub fn line(&self) -> Line {
-        let Some(Typed { at, ends_line }) = self.typed else { return Line::Empty };
-        if !ends_line {
-            return Line::Unsure;
+        let Some(Typed { at, last }) = self.typed else { return Line::Empty };
+        let started_since = self.command_at.is_some_and(|started| at < started);
+        let prompt_since = self.prompt_at.is_some_and(|prompt| at < prompt);
+        match last {
+            LastKey::Other => Line::Unsure,
+            LastKey::Enter | LastKey::Interrupt if started_since => Line::Empty,
+            LastKey::Enter if !prompt_since => Line::Unsure,
+            LastKey::Enter | LastKey::Interrupt => Line::Ended,
         }
-        if self.command_at.is_some_and(|started| at < started) {
-            Line::Empty
-        } else if self.prompt_at.is_some_and(|prompt| at < prompt) {
-            Line::Ended
-        } else {
-            Line::Unsure
-        }
+    }
+
+    /// An interrupt was typed last, and the shell has not answered with another prompt.
+    pub fn is_interrupted(&self) -> bool {
+        self.typed.is_some_and(|typed| typed.last == LastKey::Interrupt && Some(typed.at) >= self.prompt_at)
+            && self.line() == Line::Ended
     }
 
     /// The shell said something.

@@ -145,25 +145,30 @@ fn a_sessions_end_is_its_runs_end() {
 
 #[test]
 fn a_line_is_empty_when_what_was_typed_last_was_executed() {
+    use LastKey::{Enter, Interrupt, Other};
     use Line::{Empty, Ended, Unsure};
     // What was typed where, where a command started, and where a prompt came.
-    type Case<'a> = (&'a [(Offset, bool)], Option<Offset>, Option<Offset>, Line);
-    let cases: [Case<'_>; 9] = [
+    type Case<'a> = (&'a [(Offset, LastKey)], Option<Offset>, Option<Offset>, Line);
+    let cases: [Case<'_>; 12] = [
         (&[], None, None, Empty),
-        (&[(50, true)], None, None, Unsure),
-        (&[(50, true)], Some(60), None, Empty),
-        // Enter on an empty line, or a line that was thrown away.
-        (&[(50, true)], None, Some(60), Ended),
-        (&[(50, true)], Some(40), Some(60), Ended),
-        (&[(50, false)], None, Some(60), Unsure),
+        (&[(50, Enter)], None, None, Unsure),
+        (&[(50, Enter)], Some(60), None, Empty),
+        // Enter on an empty line, or into a program.
+        (&[(50, Enter)], None, Some(60), Ended),
+        (&[(50, Enter)], Some(40), Some(60), Ended),
+        (&[(50, Other)], None, Some(60), Unsure),
         // The beginning of the next line came with the last one.
-        (&[(50, false)], Some(60), None, Unsure),
-        (&[(50, true), (70, false)], Some(60), Some(65), Unsure),
-        (&[(50, true), (60, true)], Some(60), Some(55), Unsure),
+        (&[(50, Other)], Some(60), None, Unsure),
+        (&[(50, Enter), (70, Other)], Some(60), Some(65), Unsure),
+        (&[(50, Enter), (60, Enter)], Some(60), Some(55), Unsure),
+        // fish shows no other prompt where the line was empty.
+        (&[(50, Interrupt)], None, None, Ended),
+        (&[(50, Other), (50, Interrupt)], None, Some(60), Ended),
+        (&[(50, Interrupt), (55, Other)], None, None, Unsure),
     ];
     for (typed, started, prompt, line) in cases {
         let mut tracker = Tracker::default();
-        typed.iter().for_each(|(at, ends_line)| tracker.typed(*at, *ends_line));
+        typed.iter().for_each(|(at, last)| tracker.typed(*at, *last));
         started.into_iter().for_each(|at| tracker.told(at, ShellMark::CommandStart { token: None }, 0));
         prompt.into_iter().for_each(|at| tracker.told(at, ShellMark::PromptStart { last: None, state: None }, 0));
         assert_eq!(tracker.line(), line, "{typed:?} {started:?} {prompt:?}");

@@ -4,7 +4,7 @@
 //! has the terminal and reads keys one by one, and what was typed since. Whatever is in doubt is refused with the state.
 
 use super::{Session, State};
-use crate::runs::{Line, Place};
+use crate::runs::{LastKey, Line, Place};
 use crate::shells::Kind;
 use holdfast_authority::{Act, Burst, Outcome, Record};
 use holdfast_wire::attention::Now;
@@ -20,8 +20,11 @@ const PROMPT_WAIT: Duration = Duration::from_secs(2);
 const READS_EVERY: Duration = Duration::from_millis(2);
 /// A shell that reads shows what it read within this time.
 const TAKEN_WAIT: Duration = Duration::from_millis(50);
-/// The key that throws a line away.
-const INTERRUPT: u8 = 3;
+/// How long who seems to work may take to come to rest where nobody tells, and how often it is looked at.
+const REST_WAIT: Duration = Duration::from_millis(500);
+const REST_EVERY: Duration = Duration::from_millis(20);
+/// How often a shell is told again that it was interrupted.
+const HEAR_TRIES: u32 = 10;
 /// Linux's `ICANON`: the terminal edits lines, so no line editor reads.
 const ICANON: u32 = 0o2;
 
@@ -32,8 +35,7 @@ impl State {
             if let Act::Typed(Burst { to, keys, .. }) = &record.act {
                 let keys = keys.as_ref().map(|keys| keys.0.as_slice());
                 if !keys.is_some_and(is_answer) {
-                    self.runs
-                        .typed(*to, keys.is_some_and(|keys| matches!(keys.last(), Some(b'\r' | b'\n' | &INTERRUPT))));
+                    self.runs.typed(*to, keys.map_or(LastKey::Other, LastKey::of));
                 }
             }
         }
@@ -55,7 +57,11 @@ impl Session {
                 self.scan_marks(0);
             }
         }
+        self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
         self.look();
+        if kind != Kind::Fish {
+            self.hear_interrupt().await;
+        }
         let place = || self.state.borrow().runs.place();
         let patience = match place() {
             Place::Unknown if self.age_ms() < FIRST_PROMPT_WAIT.as_millis() as u64 => FIRST_PROMPT_WAIT,
@@ -83,6 +89,7 @@ impl Session {
         let shows_nothing = || self.text_between(at, self.heads().0).trim().is_empty();
         let empty = match line {
             Line::Empty => true,
+            Line::Ended if kind != Kind::Fish && self.state.borrow().runs.is_interrupted() => false,
             // A prompt on the right stands there too.
             Line::Ended => shows_nothing() || self.stays_quiet().await?,
             Line::Unsure => shows_nothing(),
@@ -91,6 +98,26 @@ impl Session {
             return Err(self.shell_busy("something is typed at the prompt").await);
         }
         Ok(kind)
+    }
+
+    /// Sees to it that an interrupt that was typed is over with. bash may notice one only at the next key, which it drops then.
+    async fn hear_interrupt(&self) {
+        let pending = || {
+            let runs = &self.state.borrow().runs;
+            matches!(runs.place(), Place::Prompt { .. }) && runs.is_interrupted()
+        };
+        for _ in 0..HEAR_TRIES {
+            self.expect_marks(1);
+            self.until(Some(TAKEN_WAIT), || (!pending()).then_some(())).await;
+            self.expect_marks(-1);
+            self.look();
+            let shell = self.state.borrow().pid;
+            let has_terminal = matches!(self.probe().await, Ok(Some(probed)) if probed.foreground == shell);
+            if !pending() || !has_terminal {
+                return;
+            }
+            self.interrupt();
+        }
     }
 
     /// Nothing comes out of the terminal for a moment, and nothing waits to be read: the shell has taken what was typed ahead,
@@ -124,7 +151,14 @@ impl Session {
         if self.state.borrow().runs.current().is_some() {
             return Err(self.shell_busy("a run is on").await);
         }
-        match self.see().await.now {
+        let until = Instant::now() + REST_WAIT;
+        let mut now = self.see().await.now;
+        while now == Now::Running && Instant::now() < until {
+            // It may be about to show its prompt.
+            tokio::time::sleep(REST_EVERY).await;
+            now = self.see().await.now;
+        }
+        match now {
             Now::Waiting { kind: holdfast_wire::attention::Kind::Password, .. } => {
                 Err(self.shell_busy("a password is asked for").await)
             }

@@ -3,7 +3,7 @@
 //! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
 use super::{Session, State, Typed};
-use crate::runs::{COMMAND_SHOWN_BYTES_MAX, Place, RUNS_MAX, Run, index, kept};
+use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, index, kept};
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
 use crate::store::replace;
@@ -102,7 +102,7 @@ impl Session {
             if state.spec.shell.is_some() && state.runs.place() == Place::Unknown {
                 let at = state.authority.state().wrote_at();
                 if at > 0 {
-                    state.runs.typed(at, true);
+                    state.runs.typed(at, LastKey::Enter);
                 }
             }
             state.runs.current().cloned()
@@ -386,7 +386,7 @@ impl Session {
         });
     }
 
-    fn interrupt(&self) {
+    pub(super) fn interrupt(&self) {
         if let Some(link) = self.link().filter(|_| self.view_life() == Life::Running) {
             // Where that fails the keeper's connection is taken up anew, and the run goes on until it is interrupted again.
             let _ = link.send(ToKeeper::Signal { fence: self.fence().0, target: 0, number: INTERRUPT });
