@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 /// Between two readings of the counts: a person does not notice it, and it is one in ten thousand of a processor's time.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Whatever the counts say, processes are looked at this often: one port that closes hides another that opens.
+/// Whatever the counts say, it is asked this often which sockets are open: one that closes hides another that opens.
 const SURE: Duration = Duration::from_secs(10);
 /// And where there are no counts.
 const BLIND_PAUSE: Duration = Duration::from_secs(1);
@@ -44,15 +44,13 @@ impl Seen {
     /// Whether other ports may be open than the last time. Blocks for a millisecond at most.
     fn moved(&mut self) -> bool {
         let now = Instant::now();
-        let is_due = now >= self.sure_at;
-        let is_moved = self.counts.as_mut().is_some_and(Network::moved) && {
-            let mark = ports_mark().ok();
-            mark.is_none() || std::mem::replace(&mut self.mark, mark) != mark
-        };
-        if is_due || is_moved {
-            self.sure_at = now + if self.counts.is_some() { SURE } else { BLIND_PAUSE };
+        let is_moved = self.counts.as_mut().is_some_and(Network::moved);
+        if !is_moved && now < self.sure_at {
+            return false;
         }
-        is_due || is_moved
+        self.sure_at = now + if self.counts.is_some() { SURE } else { BLIND_PAUSE };
+        let mark = ports_mark().ok();
+        mark.is_none() || std::mem::replace(&mut self.mark, mark) != mark
     }
 }
 
