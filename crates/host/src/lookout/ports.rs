@@ -21,6 +21,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const SURE: Duration = Duration::from_secs(10);
 /// And where there are no counts.
 const BLIND_PAUSE: Duration = Duration::from_secs(1);
+/// Sessions that are new are looked for this often; a port that opens in one is noticed before.
+const SESSIONS_PAUSE: Duration = Duration::from_millis(500);
 /// Looks take at most this part of the time.
 const COST_PART: u32 = 20;
 
@@ -58,21 +60,32 @@ impl Seen {
 async fn watch(registry: &Registry) {
     let mut seen =
         Seen { counts: Network::new(false).ok(), mark: ports_mark().ok(), sure_at: Instant::now() + BLIND_PAUSE };
+    let mut sessions_at = Instant::now();
     loop {
-        let mut watched = registry.all();
-        watched.retain(|session| session.is_live() && session.keeper_pid() != 0 && session.is_watched());
-        if watched.is_empty() && !registry.shared.attention.is_watched() {
-            return;
-        }
         let began = Instant::now();
-        if !seen.moved() {
-            // Those that are new, or that somebody begins to watch.
-            watched.retain(|session| !session.track.ports.is_known());
+        let is_moved = seen.moved();
+        if is_moved || began >= sessions_at {
+            let mut watched = registry.all();
+            watched.retain(|session| session.is_live() && session.keeper_pid() != 0 && session.is_watched());
+            if watched.is_empty() && !registry.shared.attention.is_watched() {
+                return;
+            }
+            if !is_moved {
+                // Those that are new, or that somebody begins to watch.
+                watched.retain(|session| !session.track.ports.is_known());
+            }
+            if !watched.is_empty() {
+                look(&watched).await;
+            }
+            sessions_at = Instant::now() + SESSIONS_PAUSE;
         }
-        if !watched.is_empty() {
-            look(&watched).await;
+        let pause = tokio::time::sleep(PAUSE.max(began.elapsed() * COST_PART));
+        let wanted = registry.shared.attention.watched.notified();
+        tokio::select! {
+            () = pause => {}
+            // Somebody begins to watch, or asks for more: what is new to it is told without delay.
+            () = wanted => sessions_at = Instant::now(),
         }
-        tokio::time::sleep(PAUSE.max(began.elapsed() * COST_PART)).await;
     }
 }
 
