@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use holdfast_types::TimeMs;
 use holdfast_wire::params::{Life, SessionView};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{isatty, tcgetwinsize};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
@@ -18,6 +19,23 @@ pub fn print(text: impl AsRef<[u8]>) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => Err(Failure::io("cannot write to standard output", error)),
     }
+}
+
+/// Ends the program as soon as nobody reads its standard output any more: what follows something for hours may have
+/// nothing to write, and would not notice.
+pub fn end_with_reader() {
+    std::thread::spawn(|| {
+        let out = std::io::stdout();
+        loop {
+            // Nothing is asked for but what is told in any case: that the other end is gone.
+            let mut watched = [PollFd::new(&out, PollFlags::empty())];
+            match poll(&mut watched, None) {
+                Ok(_) if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => std::process::exit(0),
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    });
 }
 
 /// One JSON document.

@@ -5,7 +5,7 @@ use super::state;
 use crate::args::WatchArgs;
 use crate::failure::Failure;
 use crate::here::Here;
-use crate::show::{command_line, print, say};
+use crate::show::{command_line, end_with_reader, print, say};
 use crate::tell::Teller;
 use holdfast_wire::attention::{Event, OpenPort, WatchParams, What};
 use holdfast_wire::operations::op;
@@ -22,6 +22,7 @@ pub fn watch(here: &Here, args: &WatchArgs) -> Result<u8, Failure> {
         Some(name) => Some(link.get(name)?.id.to_string()),
         None => None,
     };
+    end_with_reader();
     let clock = Teller::new(TimeZone::system());
     let mut after = None;
     loop {

@@ -132,6 +132,25 @@ fn one_session_is_watched_until_it_ends() {
     assert!(watch.child.wait().unwrap().success());
 }
 
+/// As in `holdfast watch work | head -1`: where nothing more happens, nothing more is written.
+#[test]
+fn what_is_followed_ends_when_nobody_reads_it() {
+    let home = Home::new();
+    home.session("work", "exec cat");
+    for args in [&["--json", "watch", "--all"][..], &["--json", "graph", "work", "--watch"]] {
+        let mut child = home.command(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with('{'), "{line}");
+        let mut status = None;
+        until("its end", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.unwrap().success());
+    }
+}
+
 #[test]
 fn who_may_not_observe_is_told_nothing() {
     let home = Home::new();

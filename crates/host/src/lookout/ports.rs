@@ -17,10 +17,12 @@ use tokio::time::Instant;
 
 /// Between two readings of the counts: a person does not notice it, and it is one in ten thousand of a processor's time.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Whatever the counts say, processes are looked at this often: one port that closes hides another that opens.
+/// Whatever the counts say, it is asked this often which sockets are open: one that closes hides another that opens.
 const SURE: Duration = Duration::from_secs(10);
 /// And where there are no counts.
 const BLIND_PAUSE: Duration = Duration::from_secs(1);
+/// Sessions that are new are looked for this often; a port that opens in one is noticed before.
+const SESSIONS_PAUSE: Duration = Duration::from_millis(500);
 /// Looks take at most this part of the time.
 const COST_PART: u32 = 20;
 
@@ -44,15 +46,13 @@ impl Seen {
     /// Whether other ports may be open than the last time. Blocks for a millisecond at most.
     fn moved(&mut self) -> bool {
         let now = Instant::now();
-        let is_due = now >= self.sure_at;
-        let is_moved = self.counts.as_mut().is_some_and(Network::moved) && {
-            let mark = ports_mark().ok();
-            mark.is_none() || std::mem::replace(&mut self.mark, mark) != mark
-        };
-        if is_due || is_moved {
-            self.sure_at = now + if self.counts.is_some() { SURE } else { BLIND_PAUSE };
+        let is_moved = self.counts.as_mut().is_some_and(Network::moved);
+        if !is_moved && now < self.sure_at {
+            return false;
         }
-        is_due || is_moved
+        self.sure_at = now + if self.counts.is_some() { SURE } else { BLIND_PAUSE };
+        let mark = ports_mark().ok();
+        mark.is_none() || std::mem::replace(&mut self.mark, mark) != mark
     }
 }
 
@@ -60,21 +60,32 @@ impl Seen {
 async fn watch(registry: &Registry) {
     let mut seen =
         Seen { counts: Network::new(false).ok(), mark: ports_mark().ok(), sure_at: Instant::now() + BLIND_PAUSE };
+    let mut sessions_at = Instant::now();
     loop {
-        let mut watched = registry.all();
-        watched.retain(|session| session.is_live() && session.keeper_pid() != 0 && session.is_watched());
-        if watched.is_empty() && !registry.shared.attention.is_watched() {
-            return;
-        }
         let began = Instant::now();
-        if !seen.moved() {
-            // Those that are new, or that somebody begins to watch.
-            watched.retain(|session| !session.track.ports.is_known());
+        let is_moved = seen.moved();
+        if is_moved || began >= sessions_at {
+            let mut watched = registry.all();
+            watched.retain(|session| session.is_live() && session.keeper_pid() != 0 && session.is_watched());
+            if watched.is_empty() && !registry.shared.attention.is_watched() {
+                return;
+            }
+            if !is_moved {
+                // Those that are new, or that somebody begins to watch.
+                watched.retain(|session| !session.track.ports.is_known());
+            }
+            if !watched.is_empty() {
+                look(&watched).await;
+            }
+            sessions_at = Instant::now() + SESSIONS_PAUSE;
         }
-        if !watched.is_empty() {
-            look(&watched).await;
+        let pause = tokio::time::sleep(PAUSE.max(began.elapsed() * COST_PART));
+        let wanted = registry.shared.attention.watched.notified();
+        tokio::select! {
+            () = pause => {}
+            // Somebody begins to watch, or asks for more: what is new to it is told without delay.
+            () = wanted => sessions_at = Instant::now(),
         }
-        tokio::time::sleep(PAUSE.max(began.elapsed() * COST_PART)).await;
     }
 }
 

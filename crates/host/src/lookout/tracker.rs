@@ -252,8 +252,9 @@ mod tests {
             assert!(tracker.step(&wanted)[&id].happened.is_empty());
         }
         assert_eq!(tracker.sessions[&id].pause, LOOK_MAX);
-        assert!(tracker.next_look().unwrap() > Instant::now() + LOOK_MAX / 2);
         // A socket somewhere, and it is looked at as soon as the last look's price allows.
+        let never = Instant::now() + Duration::from_secs(3600);
+        tracker.sessions.values_mut().for_each(|watched| watched.next_look = never);
         tracker.stir();
         assert!(tracker.next_look().unwrap() <= tracker.sessions[&id].earliest.max(Instant::now()));
         drop(keeper.stdin.take());

@@ -3,7 +3,7 @@
 use super::{COLUMNS_DEFAULT, get, text};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::show::{columns, command_line, on_terminal, print, say, styled};
+use crate::show::{columns, command_line, end_with_reader, on_terminal, print, say, styled};
 use crate::tell::Teller;
 use holdfast_client::{CallError, Incoming};
 use holdfast_types::graph::Depth;
@@ -36,6 +36,7 @@ fn question(session: &str, after: Option<u64>) -> WatchGraphParams {
 
 /// Events, one a line, until the session ends.
 fn list(here: &Here, link: &mut Link<'_>, session: &str) -> Result<u8, Failure> {
+    end_with_reader();
     let clock = Teller::new(TimeZone::system());
     let mut after = None;
     loop {
@@ -80,6 +81,7 @@ fn told(news: &GraphNews) -> String {
     let connection = |there: &ConnectionView| format!("{} -> {}", there.local, there.remote);
     match news {
         GraphNews::Fork { pid, parent } => format!("fork {pid} by {parent}"),
+        GraphNews::Exec { pid, argv } if argv.is_empty() => format!("exec {pid}"),
         GraphNews::Exec { pid, argv } => format!("exec {pid} {}", command_line(argv)),
         GraphNews::Exit { pid, signal: Some(signal), .. } => format!("exit {pid} by signal {signal}"),
         GraphNews::Exit { pid, code: Some(code), .. } => format!("exit {pid} with {code}"),

@@ -56,7 +56,11 @@ fn draw(here: &Here, answer: &GraphAnswer, file: &Path) -> Result<(), Failure> {
     if here.json {
         return print_json(&serde_json::json!({ "file": file }));
     }
-    say(&format!("{} processes are drawn in {}", answer.graph.processes.len(), file.display()));
+    let drawn = match answer.graph.processes.len() {
+        1 => "1 process is".to_owned(),
+        count => format!("{count} processes are"),
+    };
+    say(&format!("{drawn} drawn in {}", file.display()));
     Ok(())
 }
 
