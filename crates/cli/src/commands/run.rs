@@ -20,8 +20,9 @@ use holdfast_wire::runs::{
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
-/// How long a question waits at the host before it is asked again.
-const WAIT_MS: u64 = 60_000;
+/// How long a question waits at the host before it is asked again, and the host looks anew: should a word of the end ever be
+/// missed, it costs no more than this.
+const WAIT_MS: u64 = 20_000;
 /// How long an interrupted run may take to end before we say that it goes on.
 const CANCEL_WAIT_MS: u64 = 5_000;
 /// Columns of a command in a list.

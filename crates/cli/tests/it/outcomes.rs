@@ -34,7 +34,7 @@ fn error_of(home: &Home, args: &[&str]) -> Value {
 
 #[test]
 fn a_run_is_answered_when_it_ends_and_not_when_somebody_asks_again() {
-    // A question waits a minute at the host: a missed end would show as that.
+    // A question waits twenty seconds at the host: a missed end would show as that.
     const AT_ONCE: Duration = Duration::from_secs(15);
     let home = Home::new();
     std::fs::write(home.join(".zshrc"), "\n").unwrap();

@@ -320,8 +320,16 @@ impl Session {
     /// Waits until a run is over, and its directory known.
     pub(crate) async fn run_over(&self, id: RunId, wait_ms: u64) {
         let is_over = || self.run(id).is_none_or(|run| run.state.is_over());
+        let look = || {
+            // What is said of it holds for all output so far, whether a wake told of it or not.
+            if !is_over() {
+                self.look();
+            }
+        };
+        look();
         if wait_ms > 0 && !is_over() {
             self.until(Some(Duration::from_millis(wait_ms)), || is_over().then_some(())).await;
+            look();
         }
         if is_over() {
             let settled = || !self.state.borrow().runs.is_unsettled(id);
