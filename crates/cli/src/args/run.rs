@@ -38,7 +38,7 @@ pub struct RunStartArgs {
     /// Wait this many seconds, then say `running` with status 124; it goes on
     #[arg(long, value_name = "S")]
     pub timeout: Option<Seconds>,
-    /// Where the shell does not tell its end: quiet[:TIME] without output, or prompt:REGEX for the last line; its status is
+    /// Where the shell does not tell its end: quiet or quiet:TIME without output, or prompt:REGEX for the last line; its status is
     /// not known then, and after a crash of the host it is lost
     #[arg(long, value_name = "HOW", value_parser = detect, conflicts_with = "new")]
     pub detect: Option<Detect>,
