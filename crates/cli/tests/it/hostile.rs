@@ -92,11 +92,12 @@ fn control_characters_in_a_name_reach_no_terminal() {
     home.ok(&["new", "-d", "-n", "work", "--", "bash", "-c", script, EVIL, LISTENER]);
     home.ok(&["wait", "work", "--for", "waiting", "--timeout", "20"]);
     let out = |name: &str| std::fs::File::create(home.join(name)).unwrap();
-    let follow =
-        |args: &[&str], name: &str| home.command(args).stdout(out(name)).stderr(out("errors")).spawn().unwrap();
+    let follow = |args: &[&str], name: &str| {
+        home.command(args).stdout(out(name)).stderr(out(&format!("{name}.err"))).spawn().unwrap()
+    };
     let mut watches = [follow(&["graph", "work", "--watch"], "graph"), follow(&["watch", "work"], "watch")];
     let told = |name: &str| std::fs::read_to_string(home.join(name)).unwrap();
-    until("the watch", || told("watch").contains("waiting"));
+    until("both watches", || told("watch").contains("waiting") && told("graph.err").contains("watching"));
     home.ok(&["send", "work", "--enter", ""]);
     home.until_screen_shows("work", "ready");
     is_harmless("ps", &home.ok(&["ps", "work"]));

@@ -8,7 +8,7 @@ use crate::tell::Teller;
 use holdfast_client::{CallError, Incoming};
 use holdfast_types::graph::Depth;
 use holdfast_wire::Code;
-use holdfast_wire::graphs::{ConnectionView, GraphNews, WatchGraphAnswer, WatchGraphParams};
+use holdfast_wire::graphs::{ConnectionView, GraphNews, HowWatched, WatchGraphAnswer, WatchGraphParams};
 use holdfast_wire::operations::op;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -60,6 +60,11 @@ fn list(here: &Here, link: &mut Link<'_>, session: &str) -> Result<u8, Failure> 
             let how = serde_json::to_value(answer.how).unwrap_or_default();
             if here.json {
                 print(format!("{}\n", serde_json::json!({ "watching": how })))?;
+            } else {
+                say(match answer.how {
+                    HowWatched::Connector => "watching, as the kernel tells",
+                    HowWatched::Polling => "watching from time to time: processes with short lives are missed",
+                });
             }
         }
         if answer.end {
