@@ -22,10 +22,10 @@ impl Server {
         match &one {
             Some(session) => session.watch(anew),
             None => {
-                attention.watch_all();
                 for session in self.registry.all().iter().filter(|session| session.is_live()) {
                     session.watch(anew && session.rights(actor).has(Right::Observe));
                 }
+                attention.watch_all();
             }
         }
         let only = one.as_ref().map(|session| session.id);

@@ -4,6 +4,7 @@ use crate::operator::Operator;
 use crate::random::Random;
 use crate::world::{World, until};
 use holdfast_types::SessionId;
+use holdfast_wire::attention::{WatchParams, What};
 use holdfast_wire::operations::op;
 use holdfast_wire::turns::{GrantView, TurnParams, TurnView};
 
@@ -100,4 +101,17 @@ fn thirty_kills_of_the_host_change_nothing_that_was_answered() {
     root.seize(false).unwrap();
     let _ = root.thaw();
     until("the terminal to take input", || root.send(b"z").unwrap().written.then_some(()));
+}
+
+#[test]
+fn who_watched_under_an_earlier_host_is_told_what_is_now() {
+    let world = World::new();
+    let session = world.session("work", "echo ready; read x");
+    world.shows(session, "ready");
+    world.kill_host();
+    world.start_host();
+    // The number of an event that a host told long ago; nothing happens any more.
+    let params = WatchParams { session: Some(session.to_string()), after: Some(1), wait_ms: 20_000 };
+    let answer = world.root(session).link.call::<op::Watch>(&params).unwrap();
+    assert!(matches!(answer.events.first().map(|event| &event.what), Some(What::State { .. })), "{answer:?}");
 }

@@ -83,10 +83,14 @@ impl Session {
 
     /// Somebody watches: from the beginning if it is new to it.
     pub fn watch(&self, anew: bool) {
+        // Nobody looked until now: what happened meanwhile, perhaps under another host, is still to be told.
+        let begins = !self.is_tracked();
         self.track.watched_until.set(Some(Instant::now() + LEASE));
         if anew {
             *self.track.told.borrow_mut() = None;
             self.track.ports.forget();
+        }
+        if anew || begins {
             self.stirred();
         }
         self.attention.watched.notify_one();
