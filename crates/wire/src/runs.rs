@@ -149,6 +149,10 @@ pub struct RunStartParams {
     /// The same key runs once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The id it shall have, drawn at random: asked again with the same one after an answer was lost, in the same session, it
+    /// is not run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// What the shell is to execute; with `new` what it is called.
     pub command: String,
     /// Answer when it has ended, at the latest after this long.

@@ -8,11 +8,10 @@ use crate::here::{Here, Link};
 use crate::show::{command_line, cut, print, print_json, say, span, visible};
 use crate::values::Seconds;
 use holdfast_authority::{Ask, TurnNeed, recorded};
-use holdfast_client::CallError;
 use holdfast_screen::PlainText;
 use holdfast_types::Right;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{Gap, Nothing, SessionView};
+use holdfast_wire::params::{Gap, SessionView};
 use holdfast_wire::runs::{
     RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunStartParams, RunState,
     RunView,
@@ -66,7 +65,7 @@ fn start(here: &Here, args: &RunStartArgs) -> Result<u8, Failure> {
     end_as(here, &mut link, &answer, &args.expect.expect, true)
 }
 
-/// Runs it in a session's shell. Without a key, where the answer is lost, the run is looked for before it is asked again.
+/// Runs it in a session's shell, once: where the answer is lost, the same id is asked for again.
 fn start_in(
     link: &mut Link<'_>,
     session: &SessionView,
@@ -79,45 +78,22 @@ fn start_in(
     };
     let key = args.key.clone().unwrap_or_default();
     let ask = Ask::Run { key, command: recorded(&command).into_owned() };
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
+    let run = RunId::from_random_bits(u128::from_le_bytes(bits));
     let params = |proof| RunStartParams {
         session: Some(session.id.to_string()),
         new: None,
         keep: false,
         key: args.key.clone(),
+        run: Some(run),
         command: command.clone(),
         wait_ms: wait_ms(until),
         detect: args.detect.clone(),
         proof,
     };
-    if args.key.is_some() {
-        return Ok(link.act::<op::RunStart>(session, &ask, params)?);
-    }
-    let before = list_of(link, Some(session.id.to_string()))?;
-    loop {
-        let host = host_of(link)?;
-        let proof = link.who()?.prove(session.id, &ask);
-        match link.once::<op::RunStart>(&params(Some(proof)), &[]) {
-            Ok((answer, _)) => return Ok(answer),
-            Err(CallError::Broken(error)) => link.mend(error)?,
-            Err(error) => return Err(Failure::from(error).of_session(&session.name)),
-        }
-        let me = link.who()?.actor().clone();
-        let is_new = |view: &RunView| view.actor == me && before.iter().all(|known| known.id != view.id);
-        if let Some(ours) = list_of(link, Some(session.id.to_string()))?.into_iter().rfind(is_new) {
-            return wait(link, ours.id, until);
-        }
-        // A run is recorded before it is typed: the host that is gone has typed nothing, the one that is there may be about to.
-        if host_of(link)? == host {
-            return Err(Failure::new("broken", "the connection broke, and nobody knows whether the command was run")
-                .hint(format!("look before you run it again: holdfast screen {}", session.name)));
-        }
-    }
-}
-
-/// Which host answers: its process, and since when.
-fn host_of(link: &mut Link<'_>) -> Result<(u32, u64), Failure> {
-    let status = link.call::<op::Status>(&Nothing {})?;
-    Ok((status.pid, status.started_ms))
+    let answer = link.act::<op::RunStart>(session, &ask, params)?;
+    Ok(RunAnswer { existing: answer.existing && args.key.is_some(), ..answer })
 }
 
 /// Runs it in a session of its own.
@@ -135,6 +111,7 @@ fn start_new(
         new: Some(Box::new(new)),
         keep: args.keep,
         key: args.key.clone(),
+        run: None,
         wait_ms: wait_ms(until),
         detect: None,
         proof: None,

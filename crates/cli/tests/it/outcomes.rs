@@ -244,6 +244,42 @@ fn what_no_shell_can_hold_is_refused_and_not_typed() {
 }
 
 #[test]
+fn a_run_that_is_asked_for_again_after_a_lost_answer_runs_once() {
+    use holdfast_wire::operations::op;
+    use holdfast_wire::runs::{RunId, RunStartParams};
+    let home = with_shell("bash", "PS1='b> '");
+    home.ok(&["actor", "new", "agent:bot"]);
+    let place = holdfast_types::Home::under(home.path());
+    let link = |handle: &str| {
+        let who = holdfast_client::Identity::load_or_make(&place, &handle.parse().unwrap()).unwrap();
+        holdfast_client::connect(&place, &who).unwrap()
+    };
+    let params = RunStartParams {
+        session: Some("bash".into()),
+        run: Some(RunId::from_random_bits(7)),
+        command: "echo once".into(),
+        wait_ms: 20_000,
+        ..RunStartParams::default()
+    };
+    // The first two at once: the second waits for the first, and finds it.
+    let mut lost = link(crate::home::TESTER);
+    lost.ask::<op::RunStart>(&params, &[]).unwrap();
+    drop(lost);
+    let again = link(crate::home::TESTER).call::<op::RunStart>(&params).unwrap();
+    assert_eq!((Some(again.run.id), again.run.exit_code), (params.run, Some(0)));
+    kill(home.host_pid());
+    home.ok(&["ls"]);
+    let later = link(crate::home::TESTER).call::<op::RunStart>(&params).unwrap();
+    assert_eq!((later.existing, later.run.exit_code), (true, Some(0)));
+    assert_eq!(home.ok(&["logs", "bash", "--plain"]).matches("\nonce").count(), 1);
+    let others = link("agent:bot").call::<op::RunStart>(&params);
+    match others {
+        Err(holdfast_client::CallError::Fault(fault)) => assert_eq!(fault.code, holdfast_wire::Code::BadRequest),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_watched_run_leaves_a_shell_that_tells_as_it_was() {
     let home = with_shell("bash", "PS1='b> '");
     home.ok(&["run", "bash", "--", "true"]);

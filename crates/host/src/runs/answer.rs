@@ -30,6 +30,11 @@ impl Server {
         match (&params.session, &params.new) {
             (Some(session), None) => {
                 let session = self.registry.find_acting(session, actor)?;
+                if let Some(id) = params.run
+                    && self.is_there(id, &session, actor)?
+                {
+                    return self.run_answer(&session, id, params.wait_ms, true).await;
+                }
                 match session.enter(params, actor, state_dir).await? {
                     Entered::Begun(id) => {
                         if let Some(detect) = &params.detect {
@@ -37,12 +42,27 @@ impl Server {
                         }
                         self.run_answer(&session, id, params.wait_ms, false).await
                     }
+                    Entered::There(id) => self.run_answer(&session, id, params.wait_ms, true).await,
                     Entered::Taken(entry) => self.run_again(&entry, params, actor).await,
                 }
             }
             (None, Some(_)) => self.run_new(params, actor).await,
             (Some(_), Some(_)) | (None, None) => {
                 Err(Fault::new(Code::BadRequest, "a run has either a session or makes one of its own"))
+            }
+        }
+    }
+
+    /// Whether this actor entered a run of this id into the session already. Nobody else's id is taken.
+    fn is_there(&self, id: RunId, session: &Session, actor: &Actor) -> Result<bool, Fault> {
+        let found = self.registry.all().into_iter().find_map(|s| s.run(id).map(|run| (s.id, run)));
+        match found {
+            None => Ok(false),
+            Some((place, run)) if place == session.id && run.actor == *actor && !run.own => {
+                self.registry.find_for(&place.to_string(), actor, Right::Run).map(|_| true)
+            }
+            Some(_) => {
+                Err(Fault::new(Code::BadRequest, "this id is another run's").hint("draw another one, at random"))
             }
         }
     }

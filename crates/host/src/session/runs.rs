@@ -40,6 +40,8 @@ const INTERRUPT: u8 = 2;
 pub(crate) enum Entered {
     /// It is on its way.
     Begun(RunId),
+    /// It was, when its answer was lost.
+    There(RunId),
     /// Its key was used meanwhile.
     Taken(Box<index::Entry>),
 }
@@ -181,6 +183,9 @@ impl Session {
         }
         // One at a time: who comes second finds the first one running.
         let _alone = self.entering.lock().await;
+        if let Some(there) = params.run.filter(|id| self.run(*id).is_some()) {
+            return Ok(Entered::There(there));
+        }
         if let Some(key) = &params.key
             && let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
         {
@@ -418,7 +423,7 @@ pub(crate) fn begun(params: &RunStartParams, actor: &Actor, at: Offset) -> Run {
         cut -= 1;
     }
     Run {
-        id: RunId::from_random_bits(u128::from_le_bytes(crate::random_token())),
+        id: params.run.unwrap_or_else(|| RunId::from_random_bits(u128::from_le_bytes(crate::random_token()))),
         key: params.key.clone(),
         command: params.command[..cut].to_owned(),
         actor: actor.clone(),
