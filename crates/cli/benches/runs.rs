@@ -1,14 +1,16 @@
 //! What a run costs beside the shell's own round trip: `cargo bench -p holdfast --bench runs`.
 //!
-//! For bash, zsh and fish without files of the user's, three times of the command `true`, in turns: the bare shell on a bare
-//! terminal from Enter to its next prompt; `run.start` on an open connection, answered when the run has ended; and the whole
-//! program `holdfast run SESSION -- true`, its start included. What is above the bare shell is ours.
+//! For bash, zsh and fish with nothing but a prompt of the user's, times of the command `true`, in turns: the bare shell on a
+//! bare terminal from Enter to its next prompt; `run.start` on an open connection, answered when the run has ended; and the whole
+//! program `holdfast run SESSION -- true`, its start included. What is above the bare shell is ours. Then the same line typed
+//! into a session whose shell is not integrated and into one whose shell is, until the next prompt: the difference is what the
+//! integration costs at each prompt.
 
 use holdfast_authority::Ask;
 use holdfast_client::{Connection, Identity, connect};
 use holdfast_types::{Home, SessionId};
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{EndParams, NewParams};
+use holdfast_wire::params::{EndParams, NewParams, ReadParams, SendParams, SessionParams};
 use holdfast_wire::runs::RunStartParams;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::{File, OpenOptions};
@@ -40,15 +42,17 @@ fn measure(shell: &str) {
     let human = Identity::make(&home, &"human:ann".parse().expect("a handle"), None).expect("a key");
     let mut host = program(dir.path()).args(["host", "run"]).spawn().expect("the program");
     let mut link = connected(&home, &human);
-    let new = NewParams {
-        command: vec![shell.to_owned()],
-        cwd: "/".into(),
-        env: environment(dir.path()).map(|(name, value)| format!("{name}={value}")).to_vec(),
-        ..NewParams::default()
-    };
-    let session = link.call::<op::New>(&new).expect("a session").id;
+    for (file, text) in [(".bashrc", "PS1='@@ '"), (".zshrc", "PS1='@@ '"), (".config/fish/config.fish", FISH)] {
+        let file = dir.path().join(file);
+        std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+        std::fs::write(file, text).expect("a file");
+    }
+    let session = start(&mut link, shell, dir.path(), true);
+    let as_it_is = start(&mut link, shell, dir.path(), false);
     let mut bare = Bare::start(shell, dir.path());
     let (mut own, mut asked, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut typed, mut typed_as_it_is) = (Vec::new(), Vec::new());
+    let mut seq = 0;
     for _ in 0..WARM + ROUNDS {
         own.push(timed(|| bare.round_trip()));
         asked.push(timed(|| run(&mut link, &human, session)));
@@ -57,13 +61,78 @@ fn measure(shell: &str) {
                 program(dir.path()).args(["--as", "human:ann", "run", &session.to_string(), "--", "true"]).status();
             assert!(ran.expect("the program").success());
         }));
+        seq += 1;
+        typed.push(until_next_prompt(&mut link, session, seq));
+        typed_as_it_is.push(until_next_prompt(&mut link, as_it_is, seq));
     }
     show(&format!("{shell}, bare"), &mut own);
     show(&format!("{shell}, run.start on a connection"), &mut asked);
     show(&format!("{shell}, holdfast run"), &mut whole);
-    let _ = link.call::<op::End>(&EndParams { session: session.to_string(), grace_ms: 0, proof: None });
+    show(&format!("{shell}, typed, not integrated"), &mut typed_as_it_is);
+    show(&format!("{shell}, typed, integrated"), &mut typed);
+    for session in [session, as_it_is] {
+        let _ = link.call::<op::End>(&EndParams { session: session.to_string(), grace_ms: 0, proof: None });
+    }
     let _ = host.kill();
     let _ = host.wait();
+}
+
+/// Nothing that fish draws by itself.
+const FISH: &str = "function fish_prompt; printf '@@ '; end; function fish_right_prompt; end; set -U fish_greeting";
+
+fn start(link: &mut Connection, shell: &str, dir: &Path, integrate: bool) -> SessionId {
+    let new = NewParams {
+        command: vec![shell.to_owned()],
+        cwd: "/".into(),
+        env: environment(dir).map(|(name, value)| format!("{name}={value}")).to_vec(),
+        integrate: Some(integrate),
+        ..NewParams::default()
+    };
+    let session = link.call::<op::New>(&new).expect("a session").id;
+    let mut from = 0;
+    read_until_prompt(link, session, &mut from);
+    session
+}
+
+/// Microseconds from Enter to the next prompt, of a line that was typed before.
+fn until_next_prompt(link: &mut Connection, session: SessionId, seq: u64) -> u64 {
+    let mut from = link.call::<op::Get>(&SessionParams { session: session.to_string() }).expect("it is there").head;
+    let mut params = SendParams {
+        session: session.to_string(),
+        stream: 1,
+        seq: 2 * seq - 1,
+        client: None,
+        fence: None,
+        secret: false,
+        force: false,
+    };
+    link.call_with_bytes::<op::Send>(&params, b"true").expect("it is typed");
+    // Its echo: what comes then is the command's.
+    let mut echo = Vec::new();
+    while !echo.windows(4).any(|part| part == b"true") {
+        echo.extend(read(link, session, &mut from));
+    }
+    params.seq += 1;
+    timed(|| {
+        link.call_with_bytes::<op::Send>(&params, b"\r").expect("it is typed");
+        read_until_prompt(link, session, &mut from);
+    })
+}
+
+fn read(link: &mut Connection, session: SessionId, from: &mut u64) -> Vec<u8> {
+    let params = ReadParams { session: session.to_string(), from: Some(*from), max: None, wait_ms: 1_000 };
+    let (answer, bytes) = link.call_with_bytes::<op::Read>(&params, &[]).expect("it has output");
+    *from = answer.to;
+    bytes
+}
+
+fn read_until_prompt(link: &mut Connection, session: SessionId, from: &mut u64) {
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut seen = Vec::new();
+    while !seen.windows(PROMPT.len()).any(|part| part == PROMPT.as_bytes()) {
+        assert!(Instant::now() < until, "no prompt: {:?}", String::from_utf8_lossy(&seen));
+        seen.extend(read(link, session, from));
+    }
 }
 
 fn environment(dir: &Path) -> [(&'static str, String); 4] {
