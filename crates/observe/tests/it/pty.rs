@@ -20,6 +20,8 @@ pub struct Pty {
     master: fs::File,
     slave: OwnedFd,
     output: Arc<Mutex<Vec<u8>>>,
+    /// Nobody's settings; whatever programs leave there goes with the test.
+    _home: tempfile::TempDir,
 }
 
 impl Pty {
@@ -32,14 +34,15 @@ impl Pty {
         let slave = open(path.as_c_str(), OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
         tcsetwinsize(&slave, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let end = || Stdio::from(slave.try_clone().unwrap());
+        let home = tempfile::tempdir().unwrap();
         let mut command = Command::new("setsid");
         command.arg("--ctty").args(program).stdin(end()).stdout(end()).stderr(end());
         command
             .env("TERM", "xterm-256color")
             .env("PS1", "prompt> ")
-            .env("HOME", "/nonexistent")
+            .env("HOME", home.path())
             .env("LC_ALL", "C.UTF-8");
-        command.env_remove("ENV").env_remove("BASH_ENV").env("XDG_CONFIG_HOME", "/nonexistent");
+        command.env_remove("ENV").env_remove("BASH_ENV").env_remove("XDG_CONFIG_HOME");
         let shell = command.spawn().unwrap();
         let master = fs::File::from(master);
         let output = Arc::new(Mutex::new(Vec::new()));
@@ -51,7 +54,7 @@ impl Pty {
                 into.lock().unwrap().extend_from_slice(&buffer[..read]);
             }
         });
-        Pty { shell, master, slave, output }
+        Pty { shell, master, slave, output, _home: home }
     }
 
     /// An interactive bash without anybody's settings, at its prompt.
