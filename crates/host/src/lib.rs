@@ -12,6 +12,13 @@ macro_rules! report {
 }
 pub(crate) use report;
 
+/// Does what blocks where that holds nobody up.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> std::io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other).flatten()
+}
+
 mod actors;
 mod attention;
 mod clients;

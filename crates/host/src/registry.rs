@@ -209,6 +209,8 @@ impl Registry {
         if params.integrate == Some(false) {
             return None;
         }
+        // Most commands are none, and read no scripts.
+        shells::Kind::of(params.command.first()?)?;
         let scripts = shells::install(&self.shared.home.state).ok()?;
         let argv0 = params.argv0.as_deref();
         let shell = shells::integrate(&params.command, argv0, &mut start.env, &scripts, &session.shell_dir())?;

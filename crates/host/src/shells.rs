@@ -44,6 +44,18 @@ pub enum Kind {
     Fish,
 }
 
+impl Kind {
+    /// By the program's name.
+    pub fn of(program: &str) -> Option<Kind> {
+        match program.rsplit('/').next()? {
+            "bash" => Some(Kind::Bash),
+            "zsh" => Some(Kind::Zsh),
+            "fish" => Some(Kind::Fish),
+            _ => None,
+        }
+    }
+}
+
 /// How to start a shell so that it tells what it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integrated {
@@ -88,11 +100,10 @@ pub fn integrate(
     let (program, arguments) = command.split_first()?;
     let login = argv0.is_some_and(|name| name.starts_with('-'));
     let (scripts, dir) = (scripts.to_str()?, dir.to_str()?);
-    match program.rsplit('/').next()? {
-        "bash" => bash(program, arguments, login, env, scripts, dir),
-        "zsh" => zsh(program, arguments, env, scripts, dir),
-        "fish" => fish(program, arguments, scripts, dir),
-        _ => None,
+    match Kind::of(program)? {
+        Kind::Bash => bash(program, arguments, login, env, scripts, dir),
+        Kind::Zsh => zsh(program, arguments, env, scripts, dir),
+        Kind::Fish => fish(program, arguments, scripts, dir),
     }
 }
 

@@ -89,6 +89,14 @@ pub struct Changed {
     pub at_ms: TimeMs,
 }
 
+impl Changed {
+    /// Nobody knows by whom; the shell told it at that time.
+    #[must_use]
+    pub fn unknown(at_ms: TimeMs) -> Changed {
+        Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms }
+    }
+}
+
 /// How it is known who changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -198,11 +198,7 @@ fn words(pid: u32) -> Vec<String> {
     let mut bytes = Vec::new();
     // What was read before it went is something.
     let _ = file.take(WORDS_BYTES_MAX).read_to_end(&mut bytes);
-    let bytes = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
-    if bytes.is_empty() {
-        return Vec::new();
-    }
-    bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    holdfast_observe::graph::words(&bytes)
 }
 
 #[cfg(test)]

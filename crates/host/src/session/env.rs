@@ -6,6 +6,7 @@
 
 use super::Session;
 use crate::journal::{self, wrote_before};
+use crate::off_thread;
 use crate::runs::{Place, Run, Written};
 use crate::shells::kept::{self, Told};
 use holdfast_abi::ring::Ring;
@@ -180,10 +181,6 @@ impl Session {
     }
 }
 
-async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other).flatten()
-}
-
 /// Where the output stood when the command started that the shell tells of; where only its prompt is known, that.
 fn started(written: &Written) -> u64 {
     written.started_at.unwrap_or(written.prompt_at)
@@ -217,7 +214,7 @@ fn changed_by(written: &Written, run: Option<Run>, act: Option<journal::Wrote>, 
             let known = if act.actor.is_some() { Known::Time } else { Known::Unknown };
             Changed { known, act: Some(act.seq), run: None, key: None, actor: act.actor.clone(), at_ms }
         }
-        (None, None) => Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms },
+        (None, None) => Changed::unknown(at_ms),
     }
 }
 

@@ -450,8 +450,7 @@ pub(crate) fn begun(params: &RunStartParams, actor: &Actor, at: Offset) -> Run {
 /// Takes a key, off this thread: it is synced.
 pub(crate) async fn take_key(state_dir: &Path, entry: index::Entry) -> Result<Option<index::Entry>, Fault> {
     let dir = state_dir.to_owned();
-    let taken = tokio::task::spawn_blocking(move || index::take(&dir, &entry)).await;
-    taken.map_err(std::io::Error::other).flatten().map_err(|e| unkept(&e))
+    crate::off_thread(move || index::take(&dir, &entry)).await.map_err(|e| unkept(&e))
 }
 
 pub(crate) fn unkept(error: &std::io::Error) -> Fault {

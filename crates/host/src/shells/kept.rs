@@ -11,7 +11,7 @@ use super::state::{Category, parse_state};
 use crate::store::replace;
 use hmac::{Hmac, Mac};
 use holdfast_types::TimeMs;
-use holdfast_wire::env::{Changed, Known};
+use holdfast_wire::env::Changed;
 use rustix::fs::{Mode, OFlags};
 use sha2::Sha256;
 use std::fs::File;
@@ -87,6 +87,7 @@ fn make_key(dir: &Path) -> io::Result<Hasher> {
 pub fn load(dir: &Path) -> io::Result<Ledger> {
     let text = read_bounded(&dir.join(LEDGER), LEDGER_BYTES_MAX)?.unwrap_or_default();
     if text.is_empty() {
+        // Nothing was told: no key is made to read nothing with.
         return Ok(Ledger::default());
     }
     Ok(Ledger::read(&text, hasher(dir)?.check()))
@@ -147,7 +148,7 @@ fn keep_first(dir: &Path) -> io::Result<()> {
         && told.ledger.since_ms().is_none()
     {
         let at_ms = told.at_ms;
-        keep(dir, told, Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms })?;
+        keep(dir, told, Changed::unknown(at_ms))?;
     }
     forget(dir, FIRST);
     Ok(())

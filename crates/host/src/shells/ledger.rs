@@ -6,7 +6,7 @@
 
 use super::state::{Category, Change, State, diff};
 use holdfast_types::TimeMs;
-use holdfast_wire::env::{Changed, EnvEntry, Known};
+use holdfast_wire::env::{Changed, EnvEntry};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -93,8 +93,7 @@ impl News {
             lines.push(Line::Start { at_ms, check, cut, names: self.start });
         }
         if !self.unknown.is_empty() {
-            let by = Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms };
-            lines.push(Line::Changed { by, cut, names: names(self.unknown) });
+            lines.push(Line::Changed { by: Changed::unknown(at_ms), cut, names: names(self.unknown) });
         }
         if !self.changes.is_empty() || lines.is_empty() {
             lines.push(Line::Changed { by, cut, names: names(self.changes) });

@@ -12,5 +12,5 @@ mod read;
 mod sockets;
 
 pub use holdfast_types::graph::*;
-pub use read::snapshot;
+pub use read::{snapshot, words};
 pub(crate) use sockets::listening;

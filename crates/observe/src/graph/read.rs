@@ -125,12 +125,7 @@ impl Reader {
             Ok(bytes) => bytes,
         };
         let is_cut = bytes.len() > ARGV_BYTES_MAX;
-        let bytes = &bytes[..bytes.len().min(ARGV_BYTES_MAX)];
-        let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
-        if bytes.is_empty() {
-            return Ok((Vec::new(), is_cut));
-        }
-        Ok((bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect(), is_cut))
+        Ok((words(&bytes[..bytes.len().min(ARGV_BYTES_MAX)]), is_cut))
     }
 
     fn link(&mut self, dir: BorrowedFd<'_>, name: &str) -> Option<String> {
@@ -197,4 +192,13 @@ fn node(line: &[u8], clock: &Clock, foreground: Option<u32>) -> Option<ProcessNo
         more_fds: 0,
         unknown: false,
     })
+}
+
+/// The words of a command line, as `/proc/<pid>/cmdline` has them.
+pub fn words(cmdline: &[u8]) -> Vec<String> {
+    let cmdline = cmdline.strip_suffix(&[0]).unwrap_or(cmdline);
+    if cmdline.is_empty() {
+        return Vec::new();
+    }
+    cmdline.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }

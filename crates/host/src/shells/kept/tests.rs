@@ -3,7 +3,7 @@ use super::*;
 const STATE: &[u8] = b"holdfast 1 fish\nA secret-one\nB 2\n\x01\n\x01\n\x01end\n";
 
 fn nobody() -> Changed {
-    Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms: 5 }
+    Changed::unknown(5)
 }
 
 /// A session's directory whose shell has written this.

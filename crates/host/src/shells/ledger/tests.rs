@@ -1,4 +1,5 @@
 use super::*;
+use holdfast_wire::env::Known;
 
 /// A state of words like `PATH=1` (a variable), `a:ls=2` (an alias), and the names that were cut off (`…`).
 fn state(words: &str) -> State {
