@@ -11,6 +11,7 @@ use crate::params::*;
 use crate::runs::*;
 use crate::turns::*;
 use holdfast_types::Right;
+use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -51,6 +52,15 @@ macro_rules! operations {
 
         /// All rows, in the order of the reference.
         pub const OPERATIONS: &[Row] = &[ $( <op::$variant as Operation>::ROW, )* ];
+
+        /// Each row with the schemas of its parameters and its answer.
+        pub(crate) fn schemas(generator: &mut SchemaGenerator) -> Vec<(Row, Schema, Schema)> {
+            vec![ $( (
+                <op::$variant as Operation>::ROW,
+                generator.subschema_for::<$params>(),
+                generator.subschema_for::<$answer>(),
+            ), )* ]
+        }
 
         /// A request with its parameters read.
         #[derive(Debug, Clone)]
