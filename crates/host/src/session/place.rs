@@ -154,7 +154,9 @@ impl Session {
     pub(super) fn place_writer(&self) {
         let mut state = self.state.borrow_mut();
         if state.writes_next().is_some() && state.wanted().is_some() {
-            state.place.is_awaited = true;
+            // The holder of a turn that an earlier host gave writes already, and the shell was moved then: it is only looked
+            // at. Naming nobody meanwhile would take the answers from its terminal.
+            state.place.is_awaited = state.place.turn_from.is_some();
             drop(state);
             self.start_move();
         }

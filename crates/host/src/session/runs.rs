@@ -311,7 +311,10 @@ impl Session {
             Ok(Some(Typed::Refused(code))) => {
                 Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name())).hint("try again")
             }
-            Err(fault) if fault.code == Code::Busy => return Ok(()),
+            // It may have been typed: its marks tell, or have told when it ended the session.
+            Err(fault) if fault.code == Code::Busy || self.run(id).is_some_and(|run| run.state.is_over()) => {
+                return Ok(());
+            }
             Err(fault) => fault,
         };
         self.state.borrow_mut().runs.refuse(id, crate::now_ms());

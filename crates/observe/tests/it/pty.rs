@@ -37,11 +37,7 @@ impl Pty {
         let home = tempfile::tempdir().unwrap();
         let mut command = Command::new("setsid");
         command.arg("--ctty").args(program).stdin(end()).stdout(end()).stderr(end());
-        command
-            .env("TERM", "xterm-256color")
-            .env("PS1", "prompt> ")
-            .env("HOME", home.path())
-            .env("LC_ALL", "C.UTF-8");
+        command.env("TERM", "xterm-256color").env("PS1", "prompt> ").env("HOME", home.path()).env("LC_ALL", "C.UTF-8");
         command.env_remove("ENV").env_remove("BASH_ENV").env_remove("XDG_CONFIG_HOME");
         let shell = command.spawn().unwrap();
         let master = fs::File::from(master);
