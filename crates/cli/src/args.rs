@@ -123,6 +123,8 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page (read it with: holdfast man | man -l -)
     Man,
+    /// Print the protocol as a JSON Schema document, for clients in other languages
+    Schema,
 }
 
 #[derive(Debug, Default, clap::Args)]

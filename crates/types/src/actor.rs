@@ -1,6 +1,7 @@
 //! Who acts: an Ed25519 key with a handle and a class.
 
 use crate::hex::ActorId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +10,7 @@ use std::str::FromStr;
 const HANDLE_NAME_BYTES_MAX: usize = 32;
 
 /// What kind of actor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActorClass {
     /// A person.
@@ -36,7 +37,7 @@ impl ActorClass {
 }
 
 /// A class and a name: `human:ann`, `agent:claude`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Handle {
     class: ActorClass,
@@ -127,7 +128,7 @@ impl TryFrom<String> for Handle {
 
 /// Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be
 /// believed is the host's to say.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Actor {
     /// Its public key.
     pub id: ActorId,

@@ -1,5 +1,6 @@
 //! Fixed byte strings with a hexadecimal text form.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +30,7 @@ pub fn hex_bytes(text: &str) -> Option<Vec<u8>> {
 macro_rules! fixed {
     ($( #[doc = $doc:literal] $name:ident [$length:literal]; )*) => { $(
         #[doc = $doc]
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(into = "String", try_from = "String")]
         pub struct $name(pub [u8; $length]);
 
@@ -83,7 +84,7 @@ fixed! {
 }
 
 /// An actor's signature over one act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     /// Random, from the actor: the same act signed again is another one, and a copied one is found out.
     pub nonce: Nonce,

@@ -1,5 +1,6 @@
 //! Session identity: `ses_` and 26 characters, 128 random bits, never reused.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ const PREFIX: &str = "ses_";
 const DIGIT_COUNT: usize = 26;
 
 /// A session's identity for all time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct SessionId(u128);
 

@@ -22,6 +22,7 @@ pub use notice::Notice;
 pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError};
 pub use size::{COLS_MAX, COLS_MIN, ROWS_MAX, ROWS_MIN, Size, SizeError};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Absolute position of a byte in a session's output, counted from its first byte; never wraps, never reused.
@@ -31,12 +32,12 @@ pub type Offset = u64;
 pub type TimeMs = u64;
 
 /// A number that grows with each change of turn or incarnation; a write with an old fence is dropped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Fence(pub u64);
 
 /// How a session's command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// It returned this status.

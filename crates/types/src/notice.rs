@@ -1,10 +1,11 @@
 //! What operators are told of the turn and of their rights.
 
 use crate::{Handle, Rights};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What operators are told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Notice {
     /// The turn has another holder, or none.

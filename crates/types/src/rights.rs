@@ -3,6 +3,7 @@
 use crate::TimeMs;
 use crate::actor::ActorClass;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +14,7 @@ pub const FOREVER: TimeMs = TimeMs::MAX;
 macro_rules! rights {
     ($( #[doc = $doc:literal] $variant:ident = $word:literal; )*) => {
         /// One thing an actor may do in a session.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum Right { $( #[doc = $doc] $variant, )* }
 
@@ -51,7 +52,7 @@ impl fmt::Display for Right {
 }
 
 /// A set of rights; its text form is `observe,run`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Rights(u16);
 
@@ -199,7 +200,7 @@ impl Envelope {
 }
 
 /// What actors hold in a session before anything is granted or revoked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Defaults {
     /// The first grant, to whoever starts a session.

@@ -1,5 +1,6 @@
 //! The size of a terminal in cells.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +15,7 @@ pub const COLS_MAX: u16 = 1000;
 pub const ROWS_MAX: u16 = 1000;
 
 /// Columns by rows, always within the limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Size {
     cols: u16,

@@ -6,6 +6,7 @@
 pub use holdfast_types::doing::{Blind, Kind};
 use holdfast_types::graph::{Known, SocketId, SocketKind};
 use holdfast_types::{Exit, Handle, Offset, SessionId, SessionName, TimeMs};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -13,7 +14,7 @@ use std::net::SocketAddr;
 pub const PROMPT_CHARS_MAX: usize = 256;
 
 /// What a session is doing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Now {
     /// Its shell, or whatever it was started with, waits for a command.
@@ -69,7 +70,7 @@ impl Now {
 }
 
 /// What a session is doing, as clients see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateView {
     /// Which session.
     pub session: SessionId,
@@ -88,7 +89,7 @@ pub struct StateView {
 }
 
 /// Which events.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WatchParams {
     /// Name or id; none: every session the caller may observe.
@@ -103,7 +104,7 @@ pub struct WatchParams {
 }
 
 /// Events.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WatchAnswer {
     /// Oldest first.
     pub events: Vec<Event>,
@@ -115,7 +116,7 @@ pub struct WatchAnswer {
 }
 
 /// Something that happened in a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Its number.
     pub seq: u64,
@@ -131,7 +132,7 @@ pub struct Event {
 }
 
 /// What can happen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
     /// A session is new.
@@ -196,7 +197,7 @@ pub enum What {
 }
 
 /// A port that is open.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenPort {
     /// The socket.
     pub socket: SocketId,
@@ -222,7 +223,7 @@ pub struct OpenPort {
 }
 
 /// What to wait for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// The command's end.
@@ -237,7 +238,7 @@ pub enum Until {
 }
 
 /// Who takes connections.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Listener {
     /// Its process.
     pub pid: u32,
@@ -246,7 +247,7 @@ pub struct Listener {
 }
 
 /// Event `ring`: an attached terminal shall catch its person's attention.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RingEvent {
     /// The client's number.
     pub client: u32,

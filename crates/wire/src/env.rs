@@ -2,10 +2,11 @@
 
 use crate::runs::RunId;
 use holdfast_types::{Actor, SessionId, SessionName, TimeMs};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What kind of thing a name stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
     /// An exported variable.
@@ -21,7 +22,7 @@ pub enum Category {
 }
 
 /// Which session's shell, and how much of it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnvParams {
     /// Name or id.
@@ -32,7 +33,7 @@ pub struct EnvParams {
 }
 
 /// What a session's shell is made of, against what it started with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvAnswer {
     /// Whose.
     pub session: SessionId,
@@ -51,7 +52,7 @@ pub struct EnvAnswer {
 }
 
 /// One name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvEntry {
     /// Its kind.
     pub category: Category,
@@ -69,7 +70,7 @@ pub struct EnvEntry {
 }
 
 /// The act that changed something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Changed {
     /// How that is known.
     pub known: Known,
@@ -98,7 +99,7 @@ impl Changed {
 }
 
 /// How it is known who changed something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
     /// A run did it: the shell told when it was over.

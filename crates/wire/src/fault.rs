@@ -1,9 +1,10 @@
 //! Refusals and failures that cross the wire: a stable code, a sentence, and how to recover.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What went wrong, for programs. Codes are never renamed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// The message is not JSON-RPC, or its parameters do not fit the operation.
@@ -75,7 +76,7 @@ pub enum Code {
 }
 
 /// A refusal or failure as it is sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[error("{message}")]
 pub struct Fault {
     /// For programs.

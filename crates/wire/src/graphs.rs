@@ -3,11 +3,12 @@
 use holdfast_types::doing::Doing;
 use holdfast_types::graph::{Binding, Depth, Graph, Known, Port, ProcessId, SocketKind};
 use holdfast_types::{Actor, SessionId, SessionName, Size, TimeMs};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// Which session's graph, and how much of it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphParams {
     /// Name or id.
@@ -22,7 +23,7 @@ fn full() -> Depth {
 }
 
 /// A session's graph, its terminal, and whose act started what.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphAnswer {
     /// Whose.
     pub session: SessionId,
@@ -41,7 +42,7 @@ pub struct GraphAnswer {
 }
 
 /// A session's terminal. What only its keeper knows is not there where that does not answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TerminalView {
     /// Columns and rows.
     pub size: Size,
@@ -56,7 +57,7 @@ pub struct TerminalView {
 }
 
 /// A terminal's modes: termios(3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModesView {
     /// Input comes by lines (`ICANON`).
     pub canonical: bool,
@@ -73,7 +74,7 @@ pub struct ModesView {
 }
 
 /// Whose ports.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortsParams {
     /// Name or id; none: those of every live session one may observe.
@@ -82,7 +83,7 @@ pub struct PortsParams {
 }
 
 /// A port somebody listens at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortView {
     /// In which session.
     pub session: SessionId,
@@ -108,7 +109,7 @@ pub struct PortView {
 }
 
 /// What happens to a session's processes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WatchGraphParams {
     /// Name or id.
@@ -122,7 +123,7 @@ pub struct WatchGraphParams {
 }
 
 /// What happened since.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchGraphAnswer {
     /// Oldest first.
     pub events: Vec<GraphEvent>,
@@ -139,7 +140,7 @@ pub struct WatchGraphAnswer {
 }
 
 /// How events are come by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HowWatched {
     /// The kernel tells of forks, execs and exits as they happen; sockets are looked for from time to time.
@@ -149,7 +150,7 @@ pub enum HowWatched {
 }
 
 /// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphEvent {
     /// Its number; grows, over hosts too.
     pub seq: u64,
@@ -161,7 +162,7 @@ pub struct GraphEvent {
 }
 
 /// What can happen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum GraphNews {
     /// A process was made.
@@ -216,7 +217,7 @@ pub enum GraphNews {
 }
 
 /// A connection of the session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionView {
     /// `stream` is TCP, `dgram` is UDP.
     pub kind: SocketKind,

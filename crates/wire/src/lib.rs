@@ -7,6 +7,7 @@
 
 pub mod attention;
 pub mod env;
+pub mod events;
 pub mod fault;
 pub mod frame;
 pub mod graphs;
@@ -14,6 +15,7 @@ pub mod message;
 pub mod operations;
 pub mod params;
 pub mod runs;
+pub mod schema;
 pub mod turns;
 
 pub use fault::{Code, Fault};

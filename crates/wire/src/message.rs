@@ -2,6 +2,7 @@
 
 use crate::fault::{Code, Fault};
 use crate::frame::Frame;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -45,7 +46,7 @@ pub enum Body {
     },
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Raw {
     jsonrpc: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +61,7 @@ struct Raw {
     error: Option<RawError>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct RawError {
     code: i64,
     message: String,

@@ -11,6 +11,7 @@ use crate::params::*;
 use crate::runs::*;
 use crate::turns::*;
 use holdfast_types::Right;
+use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,8 +23,26 @@ pub struct Row {
     pub name: &'static str,
     /// The right it needs in the session it names; `None` where it concerns the host alone.
     pub right: Option<Right>,
+    /// How it is asked over HTTP, below `/v1`.
+    pub route: Route,
     /// One sentence.
     pub doc: &'static str,
+}
+
+/// An HTTP method and a path, whose `{names}` are fields of the parameters. The other fields are in the query of a `Get` or a
+/// `Delete`, and in the JSON body of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// Looks.
+    Get(&'static str),
+    /// Acts.
+    Post(&'static str),
+    /// Sets.
+    Put(&'static str),
+    /// Ends.
+    Delete(&'static str),
+    /// Not by itself: it concerns a connection, of which HTTP has the one at `/v1/connect`.
+    Connection,
 }
 
 /// An operation's types, for typed calls.
@@ -37,20 +56,29 @@ pub trait Operation {
 }
 
 macro_rules! operations {
-    ($( #[doc = $doc:literal] $variant:ident = $name:literal ($params:ty) -> $answer:ty, $right:expr; )*) => {
+    ($( #[doc = $doc:literal] $variant:ident = $name:literal ($params:ty) -> $answer:ty, $right:expr, $route:expr; )*) => {
         /// One type per operation, for typed calls.
         pub mod op {
             $( #[doc = $doc] #[derive(Debug, Clone, Copy)] pub struct $variant; )*
         }
 
         $( impl Operation for op::$variant {
-            const ROW: Row = Row { name: $name, right: $right, doc: $doc };
+            const ROW: Row = Row { name: $name, right: $right, route: $route, doc: $doc };
             type Params = $params;
             type Answer = $answer;
         } )*
 
         /// All rows, in the order of the reference.
         pub const OPERATIONS: &[Row] = &[ $( <op::$variant as Operation>::ROW, )* ];
+
+        /// Each row with the schemas of its parameters and its answer.
+        pub(crate) fn schemas(generator: &mut SchemaGenerator) -> Vec<(Row, Schema, Schema)> {
+            vec![ $( (
+                <op::$variant as Operation>::ROW,
+                generator.subschema_for::<$params>(),
+                generator.subschema_for::<$answer>(),
+            ), )* ]
+        }
 
         /// A request with its parameters read.
         #[derive(Debug, Clone)]
@@ -81,97 +109,97 @@ macro_rules! operations {
 
 operations! {
     #[doc = "Agree on a protocol version; the first message of every connection."]
-    Hello = "hello" (HelloParams) -> HelloAnswer, None;
+    Hello = "hello" (HelloParams) -> HelloAnswer, None, Route::Connection;
     #[doc = "Prove by whose key this connection speaks."]
-    Identify = "identify" (IdentifyParams) -> IdentifyAnswer, None;
+    Identify = "identify" (IdentifyParams) -> IdentifyAnswer, None, Route::Connection;
     #[doc = "Start a session."]
-    New = "session.new" (NewParams) -> SessionView, None;
+    New = "session.new" (NewParams) -> SessionView, None, Route::Post("/sessions");
     #[doc = "List sessions."]
-    List = "session.list" (ListParams) -> Vec<SessionView>, None;
+    List = "session.list" (ListParams) -> Vec<SessionView>, None, Route::Get("/sessions");
     #[doc = "Show one session."]
-    Get = "session.get" (SessionParams) -> SessionView, Some(Right::Observe);
+    Get = "session.get" (SessionParams) -> SessionView, Some(Right::Observe), Route::Get("/sessions/{session}");
     #[doc = "Attach a terminal: the answer's bytes bring it into the session's state at an offset."]
-    Attach = "session.attach" (AttachParams) -> AttachAnswer, Some(Right::Observe);
+    Attach = "session.attach" (AttachParams) -> AttachAnswer, Some(Right::Observe), Route::Connection;
     #[doc = "Paint again, with or without history, for a terminal that is attached."]
-    Paint = "session.paint" (PaintParams) -> Painted, Some(Right::Observe);
+    Paint = "session.paint" (PaintParams) -> Painted, Some(Right::Observe), Route::Connection;
     #[doc = "Tell what changed at an attached terminal: its size, whether it answers queries."]
-    Update = "session.update" (UpdateParams) -> UpdateAnswer, Some(Right::Observe);
+    Update = "session.update" (UpdateParams) -> UpdateAnswer, Some(Right::Observe), Route::Connection;
     #[doc = "Let go of a session one is attached to."]
-    Leave = "session.leave" (LeaveParams) -> Nothing, Some(Right::Observe);
+    Leave = "session.leave" (LeaveParams) -> Nothing, Some(Right::Observe), Route::Connection;
     #[doc = "The screen as text."]
-    Screen = "session.screen" (ScreenParams) -> ScreenAnswer, Some(Right::Observe);
+    Screen = "session.screen" (ScreenParams) -> ScreenAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/screen");
     #[doc = "Output bytes from an offset on; waits for some if asked to."]
-    Read = "session.read" (ReadParams) -> ReadAnswer, Some(Right::Observe);
+    Read = "session.read" (ReadParams) -> ReadAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/output");
     #[doc = "Type the message's bytes into the session; exactly once per stream and seq."]
-    Send = "session.send" (SendParams) -> SendAnswer, Some(Right::Type);
+    Send = "session.send" (SendParams) -> SendAnswer, Some(Right::Type), Route::Post("/sessions/{session}/input");
     #[doc = "What the session is doing: whether it works, waits for input, or is at its prompt."]
-    State = "session.state" (SessionParams) -> StateView, Some(Right::Observe);
+    State = "session.state" (SessionParams) -> StateView, Some(Right::Observe), Route::Get("/sessions/{session}/state");
     #[doc = "What happens in a session, or in all one may observe; waits for it if asked to."]
-    Watch = "session.watch" (WatchParams) -> WatchAnswer, Some(Right::Observe);
+    Watch = "session.watch" (WatchParams) -> WatchAnswer, Some(Right::Observe), Route::Get("/events");
     #[doc = "What the session's shell is made of, and who changed it: names and hashes, never values."]
-    Env = "session.env" (EnvParams) -> EnvAnswer, Some(Right::Observe);
+    Env = "session.env" (EnvParams) -> EnvAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/env");
     #[doc = "Wait until the session's command has ended, or something else has come."]
-    Wait = "session.wait" (WaitParams) -> WaitAnswer, Some(Right::Observe);
+    Wait = "session.wait" (WaitParams) -> WaitAnswer, Some(Right::Observe), Route::Post("/sessions/{session}/wait");
     #[doc = "Give the session's terminal another size."]
-    Resize = "session.resize" (ResizeParams) -> Nothing, Some(Right::Type);
+    Resize = "session.resize" (ResizeParams) -> Nothing, Some(Right::Type), Route::Put("/sessions/{session}/size");
     #[doc = "Send a signal into the session."]
-    Signal = "session.signal" (SignalParams) -> Nothing, Some(Right::Signal);
+    Signal = "session.signal" (SignalParams) -> Nothing, Some(Right::Signal), Route::Post("/sessions/{session}/signal");
     #[doc = "Give the session another name."]
-    Rename = "session.rename" (RenameParams) -> SessionView, Some(Right::Configure);
+    Rename = "session.rename" (RenameParams) -> SessionView, Some(Right::Configure), Route::Put("/sessions/{session}/name");
     #[doc = "Detach clients from a session; it goes on."]
-    Detach = "session.detach" (DetachParams) -> DetachAnswer, Some(Right::Configure);
+    Detach = "session.detach" (DetachParams) -> DetachAnswer, Some(Right::Configure), Route::Post("/sessions/{session}/detach");
     #[doc = "End a session's whole process tree: HUP, then KILL after the grace."]
-    End = "session.end" (EndParams) -> SessionView, Some(Right::End);
+    End = "session.end" (EndParams) -> SessionView, Some(Right::End), Route::Delete("/sessions/{session}");
     #[doc = "The session's journal, line by line as it was written."]
-    Journal = "session.journal" (JournalParams) -> JournalAnswer, Some(Right::Observe);
+    Journal = "session.journal" (JournalParams) -> JournalAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/journal");
     #[doc = "The session's processes, what they hold, and whose act started each."]
-    Graph = "graph.get" (GraphParams) -> GraphAnswer, Some(Right::Observe);
+    Graph = "graph.get" (GraphParams) -> GraphAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/graph");
     #[doc = "Who listens where, in one session or in all."]
-    Ports = "graph.ports" (PortsParams) -> Vec<PortView>, Some(Right::Observe);
+    Ports = "graph.ports" (PortsParams) -> Vec<PortView>, Some(Right::Observe), Route::Get("/ports");
     #[doc = "What happens to the session's processes; waits for something if asked to."]
-    WatchGraph = "graph.watch" (WatchGraphParams) -> WatchGraphAnswer, Some(Right::Observe);
+    WatchGraph = "graph.watch" (WatchGraphParams) -> WatchGraphAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/graph/events");
     #[doc = "Run a command in a session's shell, or in a session of its own; once per key."]
-    RunStart = "run.start" (RunStartParams) -> RunAnswer, Some(Right::Run);
+    RunStart = "run.start" (RunStartParams) -> RunAnswer, Some(Right::Run), Route::Post("/runs");
     #[doc = "A run and its output; waits for its end if asked to."]
-    RunGet = "run.get" (RunParams) -> RunAnswer, Some(Right::Observe);
+    RunGet = "run.get" (RunParams) -> RunAnswer, Some(Right::Observe), Route::Get("/runs/{run}");
     #[doc = "A run's output bytes, from an offset on."]
-    RunOutput = "run.output" (RunOutputParams) -> RunOutputAnswer, Some(Right::Observe);
+    RunOutput = "run.output" (RunOutputParams) -> RunOutputAnswer, Some(Right::Observe), Route::Get("/runs/{run}/output");
     #[doc = "The runs of a session, or of all one may observe."]
-    RunList = "run.list" (RunListParams) -> Vec<RunView>, Some(Right::Observe);
+    RunList = "run.list" (RunListParams) -> Vec<RunView>, Some(Right::Observe), Route::Get("/runs");
     #[doc = "Interrupt a run."]
-    RunCancel = "run.cancel" (RunCancelParams) -> RunAnswer, Some(Right::Run);
+    RunCancel = "run.cancel" (RunCancelParams) -> RunAnswer, Some(Right::Run), Route::Post("/runs/{run}/cancel");
     #[doc = "Who has the turn, and who waits for it."]
-    Turn = "turn.get" (SessionParams) -> TurnView, Some(Right::Observe);
+    Turn = "turn.get" (SessionParams) -> TurnView, Some(Right::Observe), Route::Get("/sessions/{session}/turn");
     #[doc = "Take the turn if it is free."]
-    Take = "turn.take" (TurnParams) -> TurnAnswer, Some(Right::Type);
+    Take = "turn.take" (TurnParams) -> TurnAnswer, Some(Right::Type), Route::Post("/sessions/{session}/turn/take");
     #[doc = "Ask for the turn: it comes when its holder lets go or is idle."]
-    Request = "turn.request" (TurnParams) -> TurnAnswer, Some(Right::Type);
+    Request = "turn.request" (TurnParams) -> TurnAnswer, Some(Right::Type), Route::Post("/sessions/{session}/turn/request");
     #[doc = "No longer wait for the turn."]
-    Withdraw = "turn.withdraw" (TurnParams) -> TurnAnswer, Some(Right::Observe);
+    Withdraw = "turn.withdraw" (TurnParams) -> TurnAnswer, Some(Right::Observe), Route::Post("/sessions/{session}/turn/withdraw");
     #[doc = "Hand the turn over."]
-    Give = "turn.give" (GiveParams) -> TurnAnswer, Some(Right::Observe);
+    Give = "turn.give" (GiveParams) -> TurnAnswer, Some(Right::Observe), Route::Post("/sessions/{session}/turn/give");
     #[doc = "Let go of the turn."]
-    Release = "turn.release" (TurnParams) -> TurnAnswer, Some(Right::Observe);
+    Release = "turn.release" (TurnParams) -> TurnAnswer, Some(Right::Observe), Route::Post("/sessions/{session}/turn/release");
     #[doc = "Take the turn whatever its holder does, and stop the tree if asked to."]
-    Seize = "turn.seize" (SeizeParams) -> SeizeAnswer, Some(Right::Seize);
+    Seize = "turn.seize" (SeizeParams) -> SeizeAnswer, Some(Right::Seize), Route::Post("/sessions/{session}/turn/seize");
     #[doc = "Let a frozen tree go on."]
-    Thaw = "turn.thaw" (TurnParams) -> TurnAnswer, Some(Right::Seize);
+    Thaw = "turn.thaw" (TurnParams) -> TurnAnswer, Some(Right::Seize), Route::Post("/sessions/{session}/turn/thaw");
     #[doc = "What was granted in a session."]
-    Grants = "grant.list" (SessionParams) -> GrantsAnswer, Some(Right::Observe);
+    Grants = "grant.list" (SessionParams) -> GrantsAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/grants");
     #[doc = "Pass rights on."]
-    Grant = "grant.add" (GrantParams) -> GrantView, Some(Right::Grant);
+    Grant = "grant.add" (GrantParams) -> GrantView, Some(Right::Grant), Route::Post("/sessions/{session}/grants");
     #[doc = "Take rights back, and what was passed on from them."]
-    Revoke = "grant.revoke" (RevokeParams) -> RevokeAnswer, Some(Right::Observe);
+    Revoke = "grant.revoke" (RevokeParams) -> RevokeAnswer, Some(Right::Observe), Route::Post("/sessions/{session}/grants/revoke");
     #[doc = "Actors the host knows."]
-    Actors = "actor.list" (Nothing) -> Vec<ActorView>, None;
+    Actors = "actor.list" (Nothing) -> Vec<ActorView>, None, Route::Get("/actors");
     #[doc = "Forget an actor: its key opens nothing any more."]
-    ActorRemove = "actor.remove" (ActorParams) -> Nothing, None;
+    ActorRemove = "actor.remove" (ActorParams) -> Nothing, None, Route::Delete("/actors/{handle}");
     #[doc = "The host's counters in the Prometheus text format."]
-    Metrics = "host.metrics" (Nothing) -> MetricsAnswer, None;
+    Metrics = "host.metrics" (Nothing) -> MetricsAnswer, None, Route::Get("/host/metrics");
     #[doc = "What the host is and how it does."]
-    Status = "host.status" (Nothing) -> HostStatus, None;
+    Status = "host.status" (Nothing) -> HostStatus, None, Route::Get("/host");
     #[doc = "Stop the host; sessions go on."]
-    Stop = "host.stop" (Nothing) -> Nothing, None;
+    Stop = "host.stop" (Nothing) -> Nothing, None, Route::Post("/host/stop");
 }
 
 #[cfg(test)]
@@ -183,6 +211,15 @@ mod tests {
         for (i, row) in OPERATIONS.iter().enumerate() {
             assert!(row.doc.ends_with('.'), "{}", row.name);
             assert!(OPERATIONS[..i].iter().all(|other| other.name != row.name), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn routes_are_unique() {
+        let routes: Vec<_> =
+            OPERATIONS.iter().map(|row| row.route).filter(|route| *route != Route::Connection).collect();
+        for (i, route) in routes.iter().enumerate() {
+            assert!(!routes[..i].contains(route), "{route:?}");
         }
     }
 

@@ -3,15 +3,16 @@
 use crate::attention::{Listener, StateView, Until};
 use crate::turns::TurnView;
 use holdfast_types::{Actor, Challenge, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Neither asks nor answers anything.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
 /// Versions the client speaks, and what it is.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HelloParams {
     /// Protocol versions, any order.
     pub versions: Vec<u32>,
@@ -21,7 +22,7 @@ pub struct HelloParams {
 }
 
 /// The version both will speak.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HelloAnswer {
     /// The newest both know.
     pub version: u32,
@@ -32,7 +33,7 @@ pub struct HelloAnswer {
 }
 
 /// What to start.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewParams {
     /// A name; the host picks one where none is given.
@@ -66,7 +67,7 @@ pub struct NewParams {
 }
 
 /// Which sessions.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListParams {
     /// Ended ones too.
@@ -75,7 +76,7 @@ pub struct ListParams {
 }
 
 /// One session by name, id, or the beginning of its id.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionParams {
     /// Name or id.
@@ -83,7 +84,7 @@ pub struct SessionParams {
 }
 
 /// Whether a session lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Life {
     /// Its command runs.
@@ -97,7 +98,7 @@ pub enum Life {
 }
 
 /// A session as clients see it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionView {
     /// Identity.
     pub id: SessionId,
@@ -142,7 +143,7 @@ pub struct SessionView {
 }
 
 /// An attached client.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientView {
     /// Its number in this session.
     pub id: u32,
@@ -162,7 +163,7 @@ pub struct ClientView {
 }
 
 /// A terminal that wants to be attached.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttachParams {
     /// Name or id.
@@ -187,7 +188,7 @@ pub struct AttachParams {
 }
 
 /// What a client that goes on without its host still has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resume {
     /// Its number in the session.
     pub client: u32,
@@ -198,7 +199,7 @@ pub struct Resume {
 }
 
 /// How the bytes of an answer describe the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     /// Escape sequences for a cleared terminal of the session's size.
@@ -208,7 +209,7 @@ pub enum Form {
 }
 
 /// What was painted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Painted {
     /// Output goes on from here.
     pub offset: Offset,
@@ -222,7 +223,7 @@ pub struct Painted {
 }
 
 /// Everything an attached terminal needs to go on by itself.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttachAnswer {
     /// The session.
     pub session: SessionView,
@@ -247,7 +248,7 @@ pub struct AttachAnswer {
 }
 
 /// Asks for the screen again.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaintParams {
     /// Name or id.
@@ -263,7 +264,7 @@ pub struct PaintParams {
 }
 
 /// What changed at an attached terminal.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateParams {
     /// Name or id.
@@ -282,14 +283,14 @@ pub struct UpdateParams {
 }
 
 /// What a terminal should know after its update.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateAnswer {
     /// The session's size now.
     pub size: Size,
 }
 
 /// From where on a terminal answers queries, or no longer does. What lies between the two offsets it never saw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answers {
     /// It does, or goes on to after a paint.
     pub on: bool,
@@ -300,7 +301,7 @@ pub struct Answers {
 }
 
 /// Which view of the screen.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScreenParams {
     /// Name or id.
@@ -314,7 +315,7 @@ pub struct ScreenParams {
 }
 
 /// The screen as text.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ScreenAnswer {
     /// Everything before this offset is in it.
     pub offset: Offset,
@@ -339,7 +340,7 @@ pub struct ScreenAnswer {
 }
 
 /// Output that is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     /// First offset lost.
     pub from: Offset,
@@ -348,7 +349,7 @@ pub struct Gap {
 }
 
 /// Which output.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadParams {
     /// Name or id.
@@ -365,7 +366,7 @@ pub struct ReadParams {
 }
 
 /// The answer's bytes are output; this says where they stand.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ReadAnswer {
     /// What was asked for and is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -381,7 +382,7 @@ pub struct ReadAnswer {
 }
 
 /// Where the message's bytes are typed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendParams {
     /// Name or id.
@@ -406,7 +407,7 @@ pub struct SendParams {
 }
 
 /// What became of the bytes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SendAnswer {
     /// Output offset at that moment.
     pub at: Offset,
@@ -417,7 +418,7 @@ pub struct SendAnswer {
 }
 
 /// How long to wait.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WaitParams {
     /// Name or id.
@@ -431,7 +432,7 @@ pub struct WaitParams {
 }
 
 /// What waiting gave.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WaitAnswer {
     /// How the command ended; none: it still runs.
     pub exit: Option<Exit>,
@@ -444,7 +445,7 @@ pub struct WaitAnswer {
 }
 
 /// Another size.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResizeParams {
     /// Name or id.
@@ -457,7 +458,7 @@ pub struct ResizeParams {
 }
 
 /// Another name.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RenameParams {
     /// Name or id.
@@ -470,7 +471,7 @@ pub struct RenameParams {
 }
 
 /// Whom to detach.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DetachParams {
     /// Name or id.
@@ -483,14 +484,14 @@ pub struct DetachParams {
 }
 
 /// Who was detached.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DetachAnswer {
     /// Their numbers.
     pub clients: Vec<u32>,
 }
 
 /// How to end.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EndParams {
     /// Name or id.
@@ -503,7 +504,7 @@ pub struct EndParams {
 }
 
 /// The host.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HostStatus {
     /// Its process.
     pub pid: u32,
@@ -524,7 +525,7 @@ pub struct HostStatus {
 }
 
 /// Event `detached`: the host tells a client to let go of its terminal.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DetachedEvent {
     /// The client's number.
     pub client: u32,
@@ -532,7 +533,7 @@ pub struct DetachedEvent {
 
 /// Event `answer`: this terminal shall answer the session's queries from an offset on. What it has already drawn beyond it,
 /// it leaves to the host: it reports where it really begins (`session.update`).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AnswerEvent {
     /// The client's number.
     pub client: u32,

@@ -5,6 +5,7 @@
 
 use crate::params::{Gap, NewParams};
 use holdfast_types::{Actor, Offset, Proof, SessionId, SessionName, TimeMs};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +19,7 @@ pub const OUTPUT_HEAD_BYTES: u64 = 4 * 1024;
 pub const OUTPUT_TAIL_BYTES: u64 = 12 * 1024;
 
 /// A run's identity for all time: `run_` and 26 characters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct RunId(SessionId);
 
@@ -71,7 +72,7 @@ impl TryFrom<String> for RunId {
 }
 
 /// Where a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// Typed; the shell has not said yet that it runs.
@@ -110,7 +111,7 @@ impl RunState {
 }
 
 /// How the end is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnd {
     /// The shell said so under the run's token, or the session's command was the run and ended.
@@ -124,7 +125,7 @@ pub enum RunEnd {
 }
 
 /// How the end is noticed in a shell that does not tell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Detect {
     /// No output for this long, in milliseconds.
@@ -134,7 +135,7 @@ pub enum Detect {
 }
 
 /// What to run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunStartParams {
     /// Name or id of the session whose shell runs it.
@@ -167,7 +168,7 @@ pub struct RunStartParams {
 }
 
 /// Which run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunParams {
     /// Its id.
@@ -178,7 +179,7 @@ pub struct RunParams {
 }
 
 /// Which part of a run's output.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunOutputParams {
     /// Its id.
@@ -192,7 +193,7 @@ pub struct RunOutputParams {
 }
 
 /// Which runs.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunListParams {
     /// Those of one session; none: of all one may observe.
@@ -201,7 +202,7 @@ pub struct RunListParams {
 }
 
 /// Which run to interrupt.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunCancelParams {
     /// Its id.
@@ -215,7 +216,7 @@ pub struct RunCancelParams {
 }
 
 /// A run as clients see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunView {
     /// Identity.
     pub id: RunId,
@@ -257,7 +258,7 @@ pub struct RunView {
 }
 
 /// A run, and what it printed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunAnswer {
     /// The run.
     #[serde(flatten)]
@@ -275,7 +276,7 @@ pub struct RunAnswer {
 }
 
 /// The answer's bytes are output; this says where they stand.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunOutputAnswer {
     /// What was asked for and is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]

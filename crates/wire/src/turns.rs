@@ -5,13 +5,14 @@
 
 pub use holdfast_types::Notice;
 use holdfast_types::{Actor, ActorId, Fence, Handle, Proof, Rights, Signature, TimeMs};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Longest reason or other free text in an act: a line or two, for people.
 pub const TEXT_BYTES_MAX: usize = 1024;
 
 /// Who speaks on this connection, proven.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdentifyParams {
     /// Key and handle.
@@ -21,7 +22,7 @@ pub struct IdentifyParams {
 }
 
 /// For whom the host takes the connection.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct IdentifyAnswer {
     /// Key and handle.
     pub actor: Actor,
@@ -30,7 +31,7 @@ pub struct IdentifyAnswer {
 }
 
 /// Who has the turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HolderView {
     /// Who.
     pub actor: Actor,
@@ -49,7 +50,7 @@ pub struct HolderView {
 }
 
 /// A frozen session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrozenView {
     /// By whom.
     pub by: Actor,
@@ -58,7 +59,7 @@ pub struct FrozenView {
 }
 
 /// Who may write now, and who waits.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnView {
     /// Who has it; none: it is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +75,7 @@ pub struct TurnView {
 }
 
 /// Something an actor does about the turn.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TurnParams {
     /// Name or id.
@@ -88,7 +89,7 @@ pub struct TurnParams {
 }
 
 /// What came of it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TurnAnswer {
     /// The caller has the turn, under this fence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +102,7 @@ pub struct TurnAnswer {
 }
 
 /// Hands the turn over.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GiveParams {
     /// Name or id.
@@ -117,7 +118,7 @@ pub struct GiveParams {
 }
 
 /// Takes the turn whatever its holder does.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeizeParams {
     /// Name or id.
@@ -136,7 +137,7 @@ pub struct SeizeParams {
 }
 
 /// What a seizure did.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SeizeAnswer {
     /// The fence under which the caller has the turn.
     pub fence: Fence,
@@ -150,7 +151,7 @@ pub struct SeizeAnswer {
 }
 
 /// A tree that was stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrozeView {
     /// `cgroup` or `signals`.
     pub how: String,
@@ -164,7 +165,7 @@ pub struct FrozeView {
 }
 
 /// Passes rights on.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrantParams {
     /// Name or id.
@@ -182,7 +183,7 @@ pub struct GrantParams {
 }
 
 /// A live grant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GrantView {
     /// Its number in the session.
     pub id: u32,
@@ -201,7 +202,7 @@ pub struct GrantView {
 }
 
 /// What was granted, and what classes hold by themselves.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GrantsAnswer {
     /// Live grants, oldest first.
     pub grants: Vec<GrantView>,
@@ -217,7 +218,7 @@ pub struct GrantsAnswer {
 }
 
 /// Takes rights back: one grant, or everything an actor holds.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevokeParams {
     /// Name or id.
@@ -234,14 +235,14 @@ pub struct RevokeParams {
 }
 
 /// What fell.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RevokeAnswer {
     /// The grants that are no more, what was passed on too.
     pub grants: Vec<u32>,
 }
 
 /// Sends a signal.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignalParams {
     /// Name or id.
@@ -257,7 +258,7 @@ pub struct SignalParams {
 }
 
 /// An operator that lets go by itself.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaveParams {
     /// Name or id.
@@ -267,7 +268,7 @@ pub struct LeaveParams {
 }
 
 /// Which part of a journal.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JournalParams {
     /// Name or id.
@@ -281,7 +282,7 @@ pub struct JournalParams {
 }
 
 /// The answer's bytes are whole lines of the journal, as they lie on disk; this says which.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct JournalAnswer {
     /// Number of the first record given; none given: the next to come.
     pub from: u64,
@@ -294,7 +295,7 @@ pub struct JournalAnswer {
 }
 
 /// An actor the host knows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActorView {
     /// Key and handle.
     pub actor: Actor,
@@ -304,7 +305,7 @@ pub struct ActorView {
 }
 
 /// An actor by its handle.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActorParams {
     /// Class and name.
@@ -312,14 +313,14 @@ pub struct ActorParams {
 }
 
 /// The host's counters.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsAnswer {
     /// In the Prometheus text format.
     pub text: String,
 }
 
 /// Event `writes`: whether an attached client is the one that writes now, and under which fence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WritesEvent {
     /// The client's number.
     pub client: u32,
@@ -330,7 +331,7 @@ pub struct WritesEvent {
 }
 
 /// Event `notice`: something an operator should be told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoticeEvent {
     /// The client's number.
     pub client: u32,

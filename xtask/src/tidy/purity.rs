@@ -15,8 +15,8 @@ struct Closed {
 }
 
 const CLOSED: &[Closed] = &[
-    Closed { dir: "types", pure: true, may: &["serde", "thiserror"] },
-    Closed { dir: "wire", pure: true, may: &["holdfast-types", "serde", "serde_json", "thiserror"] },
+    Closed { dir: "types", pure: true, may: &["schemars", "serde", "thiserror"] },
+    Closed { dir: "wire", pure: true, may: &["holdfast-types", "schemars", "serde", "serde_json", "thiserror"] },
     Closed {
         dir: "authority",
         pure: true,

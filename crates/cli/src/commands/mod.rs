@@ -75,6 +75,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         // These need no home.
         Some(Command::Completions(args)) => completions::completions(args.shell),
         Some(Command::Man) => man::man(),
+        Some(Command::Schema) => crate::show::print_json(&holdfast_wire::schema::document()).map(|()| 0),
     }
 }
 

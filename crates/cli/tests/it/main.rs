@@ -20,6 +20,7 @@ mod outcomes;
 mod output;
 mod runs;
 mod secrets;
+mod schema;
 mod sessions;
 mod states;
 mod turns;

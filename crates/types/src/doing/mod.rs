@@ -4,10 +4,11 @@
 
 mod choice;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is known about a session's terminal: the keeper's probe, and what its output said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TerminalFacts {
     /// The process group that has the terminal.
     pub foreground: u32,
@@ -28,7 +29,7 @@ pub struct TerminalFacts {
 }
 
 /// What somebody waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A line that shows while it is typed.
@@ -42,7 +43,7 @@ pub enum Kind {
 }
 
 /// Why nothing can be said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blind {
     /// No live process has the terminal.
@@ -61,7 +62,7 @@ pub enum Blind {
 }
 
 /// What a session is doing, and which process says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "doing", rename_all = "snake_case")]
 pub enum Doing {
     /// The shell waits for a command.

@@ -22,6 +22,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Graph, ProcessId, ProcessNode, SocketId};
@@ -108,7 +109,7 @@ impl Spots {
 }
 
 /// How a binding is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
     /// By the cgroup it was born in, which is one turn's or one run's.
@@ -135,7 +136,7 @@ impl Known {
 }
 
 /// What is bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Bound {
     /// A process.
@@ -145,7 +146,7 @@ pub enum Bound {
 }
 
 /// A process or socket, and the act that started it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Binding {
     /// What.
     pub of: Bound,

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Graph, Port, ProcessId, ProcessNode, SocketId, ports};
 
 /// What is in one snapshot and not in the other. What came and went in between is in neither.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphDiff {
     /// When the earlier one was taken.
     pub from_ms: u64,
@@ -33,7 +34,7 @@ pub struct GraphDiff {
 }
 
 /// A process that became another program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exec {
     /// Who.
     pub process: ProcessId,

@@ -12,6 +12,7 @@ mod id;
 
 use std::net::SocketAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use bind::{Binding, Bound, Known, RECORD_LAG_MS, Spot, Spots, TICK_MS, WritingAct, bind};
@@ -19,7 +20,7 @@ pub use diff::{Exec, GraphDiff, diff};
 pub use id::{NoId, PipeId, ProcessId, SocketId, Target};
 
 /// How much a snapshot reads; each includes the ones before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
     /// The processes: what `ps` shows.
@@ -31,7 +32,7 @@ pub enum Depth {
 }
 
 /// A session at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Graph {
     /// When it was taken, in milliseconds since the Unix epoch.
     pub at_ms: u64,
@@ -48,7 +49,7 @@ pub struct Graph {
 }
 
 /// One process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessNode {
     /// Who it is.
     pub id: ProcessId,
@@ -101,7 +102,7 @@ pub struct ProcessNode {
 }
 
 /// What a descriptor is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FdKind {
     /// A regular file.
@@ -125,7 +126,7 @@ pub enum FdKind {
 }
 
 /// One open descriptor of a process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FdNode {
     /// Its number.
     pub fd: u32,
@@ -158,7 +159,7 @@ pub struct FdNode {
 }
 
 /// A lock on a file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
     /// Which kind.
     pub kind: LockKind,
@@ -172,7 +173,7 @@ pub struct Lock {
 }
 
 /// Who made a lock, and what it belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LockKind {
     /// By flock(2).
@@ -186,7 +187,7 @@ pub enum LockKind {
 }
 
 /// A pipe and who of the session holds its ends. Others may hold it too.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipeNode {
     /// Which one.
     pub id: PipeId,
@@ -195,7 +196,7 @@ pub struct PipeNode {
 }
 
 /// One descriptor on a pipe.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipeEnd {
     /// Whose.
     pub process: ProcessId,
@@ -206,7 +207,7 @@ pub struct PipeEnd {
 }
 
 /// An end of a pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// What is written comes out here.
@@ -218,7 +219,7 @@ pub enum End {
 }
 
 /// A socket's address family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
     /// IPv4.
@@ -230,7 +231,7 @@ pub enum Family {
 }
 
 /// How a socket carries bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SocketKind {
     /// TCP, or a unix stream.
@@ -242,7 +243,7 @@ pub enum SocketKind {
 }
 
 /// Where a connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SocketState {
     /// Takes connections.
@@ -258,7 +259,7 @@ pub enum SocketState {
 }
 
 /// One socket and who of the session holds it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SocketNode {
     /// Which one.
     pub id: SocketId,
@@ -298,7 +299,7 @@ pub struct SocketNode {
 }
 
 /// A port that somebody takes connections or datagrams at.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Port {
     /// The socket.
     pub socket: SocketId,
