@@ -185,6 +185,10 @@ pub struct AttachParams {
     /// What this client still has, after its host went away.
     #[serde(default)]
     pub resume: Option<Resume>,
+    /// It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size,
+    /// and leaves terminal queries to the host. Whoever comes over a network does.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub remote: bool,
 }
 
 /// What a client that goes on without its host still has.
@@ -248,7 +252,7 @@ pub struct AttachAnswer {
 }
 
 /// Asks for the screen again.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaintParams {
     /// Name or id.
@@ -261,6 +265,9 @@ pub struct PaintParams {
     /// The client with this number answers the session's queries from the painted offset on, if nobody does yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<u32>,
+    /// Paint for a terminal of the session's size, whatever `size` is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub remote: bool,
 }
 
 /// What changed at an attached terminal.
@@ -522,6 +529,12 @@ pub struct HostStatus {
     pub ended: u32,
     /// Attached clients.
     pub clients: u32,
+    /// Where it listens for HTTP, as a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Why it does not, although it was told to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_error: Option<String>,
 }
 
 /// Event `detached`: the host tells a client to let go of its terminal.
