@@ -1,7 +1,7 @@
 //! The OpenAPI document, from the table's rows and the schemas of their types.
 
 use crate::bytes::{BASE64, TEXT};
-use crate::rest::{Endpoint, WATCHING, endpoints};
+use crate::rest::{Endpoint, WAIT_SECONDS_MAX, WATCHING, endpoints};
 use holdfast_wire::operations::{Bytes, Route};
 use serde_json::{Map, Value, json};
 
@@ -79,7 +79,7 @@ fn operation(schema: &Value, endpoint: &Endpoint) -> Value {
         parameters.extend(rest.map(|(field, of)| parameter(field, "query", required(field), of)));
     }
     if fields.contains_key("wait_ms") {
-        let seconds = json!({ "type": "number", "minimum": 0, "maximum": 1e8, "description": "Seconds to wait: another way to say `wait_ms`." });
+        let seconds = json!({ "type": "number", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "description": "Seconds to wait: said in place of `wait_ms`." });
         parameters.push(parameter("wait", "query", false, &seconds));
     }
     let mut said = json!({

@@ -25,6 +25,8 @@ const BODY_WAIT: Duration = Duration::from_secs(30);
 const OCTETS: &str = "application/octet-stream";
 /// Has the answer's fields where its body is raw bytes.
 const ANSWER_HEADER: &str = "holdfast-answer";
+/// Longest `wait`: eleven days.
+pub const WAIT_SECONDS_MAX: f64 = 1e6;
 /// Operations whose answers are events, which may be streamed.
 pub const WATCHING: [&str; 2] = ["session.watch", "graph.watch"];
 
@@ -141,15 +143,18 @@ async fn answer(
         let field = endpoint.renamed.filter(|(named, _)| *named == name).map_or(name, |(_, field)| field);
         put(&mut fields, field, endpoint.read(field, value)?)?;
     }
+    let mut wait = None;
     for (name, value) in form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes()) {
-        let (field, value) = match &*name {
+        match &*name {
             // Seconds are what people write.
-            "wait" if endpoint.fields.contains_key("wait_ms") => ("wait_ms", seconds(&value)?),
-            name => (name, endpoint.read(name, &value)?),
-        };
-        put(&mut fields, field, value)?;
+            "wait" if endpoint.fields.contains_key("wait_ms") => wait = Some(seconds(&value)?),
+            name => put(&mut fields, name, endpoint.read(name, &value)?)?,
+        }
     }
     let asked = read_body(endpoint, &head.method, &head.headers, body, &mut fields).await?;
+    if let Some(wait) = wait {
+        fields.insert("wait_ms".into(), wait);
+    }
     if endpoint.row.bytes == Bytes::Asked && !fields.contains_key("stream") && !fields.contains_key("seq") {
         // Whoever does not care to repeat a lost one needs no number of its own.
         put(&mut fields, "stream", random().into())?;
@@ -192,14 +197,16 @@ async fn read_body(
     fields: &mut Map<String, Value>,
 ) -> Result<Vec<u8>, Fault> {
     let bad = |what: &str| Fault::new(Code::BadRequest, what.to_owned());
+    let too_large = || Fault::new(Code::TooLarge, format!("a request has at most {REQUEST_BYTES_MAX} bytes"));
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > REQUEST_BYTES_MAX as u64) {
+        return Err(too_large());
+    }
     let read = tokio::time::timeout(BODY_WAIT, axum::body::to_bytes(body, REQUEST_BYTES_MAX)).await;
     let body = read.map_err(|_| bad("the body did not come"))?.map_err(|error| {
-        let is_long = std::error::Error::source(&error).is_some_and(|why| why.to_string().contains("limit"));
-        if is_long || error.to_string().contains("limit") {
-            Fault::new(Code::TooLarge, format!("a request has at most {REQUEST_BYTES_MAX} bytes"))
-        } else {
-            bad("the body broke off")
-        }
+        let is_long = std::iter::successors(std::error::Error::source(&error), |why| why.source())
+            .any(|why| why.is::<http_body_util::LengthLimitError>());
+        if is_long { too_large() } else { bad("the body broke off") }
     })?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -239,7 +246,7 @@ impl Endpoint {
 }
 
 fn seconds(text: &str) -> Result<Value, Fault> {
-    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..1e9).contains(seconds));
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=WAIT_SECONDS_MAX).contains(seconds));
     let seconds = seconds.ok_or_else(|| Fault::new(Code::BadRequest, "`wait` is a number of seconds"))?;
     Ok(Value::from((seconds * 1000.0) as u64))
 }

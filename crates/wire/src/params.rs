@@ -386,6 +386,10 @@ pub struct ReadAnswer {
     pub head: Offset,
     /// The session has ended and everything was given.
     pub end: bool,
+    /// The session's size when they were written: bytes behind a change of it are given by the next answer. Where none are given,
+    /// its size now; a change ends a wait.
+    #[serde(default)]
+    pub size: Size,
 }
 
 /// Where the message's bytes are typed.
@@ -503,7 +507,8 @@ pub struct DetachAnswer {
 pub struct EndParams {
     /// Name or id.
     pub session: String,
-    /// From HUP to KILL; a frozen session is killed at once.
+    /// From HUP to KILL, 5 seconds unless said; a frozen session is killed at once.
+    #[serde(default = "end_grace_ms")]
     pub grace_ms: u32,
     /// The actor's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -556,4 +561,9 @@ pub struct AnswerEvent {
 
 fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+/// Enough to save a file, short enough to wait for.
+fn end_grace_ms() -> u32 {
+    5_000
 }

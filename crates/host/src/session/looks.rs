@@ -350,6 +350,7 @@ impl Session {
             return Ok((first, bytes));
         }
         let from = first.to;
+        let size = self.state.borrow().size;
         self.watchers.set(self.watchers.get() + 1);
         self.state.borrow_mut().timers.rearm = Some(Instant::now());
         self.nudge.notify_one();
@@ -357,7 +358,7 @@ impl Session {
         self.until(Some(limit), || {
             let state = self.state.borrow();
             let grown = state.ring.as_ref().is_none_or(|ring| ring.head() > from);
-            grown.then_some(())
+            (grown || state.size != size).then_some(())
         })
         .await;
         self.watchers.set(self.watchers.get() - 1);
@@ -367,7 +368,8 @@ impl Session {
     }
 
     fn read_now(&self, from: Option<u64>, wanted: usize) -> Result<(ReadAnswer, Vec<u8>), Fault> {
-        let state = self.state.borrow();
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
         // Asked before the head is loaded: what an ended session has is final.
         let ended = state.ring.is_none();
         let ended_ring = match &state.ring {
@@ -382,14 +384,21 @@ impl Session {
             match ring.copy(position, &mut bytes) {
                 Copied::Bytes(count) => {
                     bytes.truncate(count);
-                    let to = position + count as u64;
+                    // Behind the bytes: the log has every size they were written under.
+                    state.sizes.take(ring, state.size);
+                    let (mut size, next) = state.sizes.at(position);
+                    let to = next.map_or(position + count as u64, |next| next.min(position + count as u64));
+                    bytes.truncate((to - position) as usize);
                     let head = ring.head();
+                    if bytes.is_empty() {
+                        size = state.size;
+                    }
                     let gap = (asked < position).then_some(Gap { from: asked, to: position });
                     if gap.is_some() {
                         self.metrics.output_gap();
                     }
                     let end = ended && to >= head;
-                    return Ok((ReadAnswer { gap, from: position, to, head, end }, bytes));
+                    return Ok((ReadAnswer { gap, from: position, to, head, end, size }, bytes));
                 }
                 Copied::Lapped { oldest } => position = oldest,
                 Copied::Ahead { newest } => {
