@@ -21,6 +21,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 
 mod actors;
 mod attention;
+mod birth;
 mod clients;
 mod history;
 mod http;
@@ -39,6 +40,7 @@ mod session;
 mod shells;
 mod spawn;
 mod store;
+pub mod user;
 mod watch;
 
 /// What decides, apart from what does: for the simulation in `sim`, no interface of this crate.
@@ -79,6 +81,8 @@ pub struct HostConfig {
     pub metrics_listen: Option<std::net::SocketAddr>,
     /// Whom to tell what.
     pub notify: Vec<notify::Rule>,
+    /// The shell of a session for which no command is given; none: the user's.
+    pub shell: Option<String>,
 }
 
 impl Default for HostConfig {
@@ -91,6 +95,7 @@ impl Default for HostConfig {
             defaults: holdfast_types::Defaults::default(),
             metrics_listen: None,
             notify: Vec::new(),
+            shell: None,
         }
     }
 }
@@ -188,6 +193,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
+    birth::keep_file_limit(limit.current);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -45,6 +45,8 @@ pub struct Server {
     pub stop: Notify,
     /// Who watches sessions' processes.
     lookout: Rc<Lookout>,
+    /// Keys of runs under which sessions are being made.
+    pub(crate) keys: crate::runs::index::Making,
     next_peer: Cell<u64>,
 }
 
@@ -76,6 +78,7 @@ impl Server {
             started_ms: crate::now_ms(),
             stop: Notify::new(),
             lookout: Rc::default(),
+            keys: Default::default(),
             next_peer: Cell::new(1),
         }
     }

@@ -4,7 +4,7 @@ use crate::expect::Expect;
 use crate::values::Seconds;
 use clap::{Subcommand, ValueHint};
 use holdfast_types::SessionName;
-use holdfast_wire::runs::{Detect, RunId};
+use holdfast_wire::runs::{Detect, RunRef};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -80,9 +80,9 @@ pub enum RunCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct RunArg {
-    /// The run's id
+    /// The run's id, or its key
     #[arg(value_name = "RUN")]
-    pub run: RunId,
+    pub run: RunRef,
 }
 
 #[derive(Debug, clap::Args)]

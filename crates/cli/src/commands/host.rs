@@ -41,6 +41,7 @@ fn run(here: &Here) -> Result<u8, Failure> {
         defaults: config.defaults,
         metrics_listen: config.metrics_listen,
         notify: config.notify,
+        shell: config.shell,
     };
     let yielded = "another host serves this home\n";
     // A daemon is nobody: it only wants to know whether one answers.

@@ -214,8 +214,8 @@ impl Session {
         let run = self.new_run(params, actor, entry.run.is_some(), way);
         if let Some(key) = run.key.clone() {
             let (session, run, command) = (self.id, run.id, recorded(&params.command).into_owned());
-            let created_ms = crate::now_ms();
-            let entry = index::Entry { key, session, run, command, own: false, created_ms, ended: None };
+            let (created_ms, actor) = (crate::now_ms(), Some(actor.clone()));
+            let entry = index::Entry { key, session, run, command, own: false, created_ms, actor, ended: None };
             if let Some(first) = take_key(state_dir, entry).await? {
                 return Ok(Entered::Taken(Box::new(first)));
             }
