@@ -149,8 +149,8 @@ fn cleaned(mut all: Vec<(String, String)>, user: Option<&User>, cwd: &str, shell
     // A forwarded agent is that of who was logged in, and passed on to nobody else.
     let forwarded = all.iter().any(|(key, _)| key == "SSH_CONNECTION");
     all.retain(|(key, value)| {
-        let of_an_agent = identity::marker([(key.as_str(), value.as_str())]).is_some();
-        !OUTER.contains(&key.as_str()) && !of_an_agent && !(forwarded && key == "SSH_AUTH_SOCK")
+        let of_a_login = OUTER.contains(&key.as_str()) || (forwarded && key == "SSH_AUTH_SOCK");
+        !of_a_login && identity::marker([(key.as_str(), value.as_str())]).is_none()
     });
     let missing = |key: &str| !all.iter().any(|(known, value)| known == key && !value.is_empty());
     let name = user.map(|user| user.name.as_str());

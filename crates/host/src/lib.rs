@@ -24,6 +24,7 @@ mod attention;
 mod birth;
 mod clients;
 mod history;
+mod hooks;
 mod http;
 mod journal;
 mod link;
@@ -148,6 +149,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     if !config.notify.is_empty() {
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
     }
+    tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
     let mut spare = room::Spare::keep();
     println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());

@@ -53,6 +53,7 @@ impl Registry {
                 metrics: Arc::new(Metrics::new()),
                 proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
+                hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             },
             sessions: RefCell::default(),
@@ -361,6 +362,8 @@ impl Registry {
             let keep_ms = if own_key { ended_keep_ms.max(runs_keep_ms) } else { ended_keep_ms };
             session.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms)
         };
+        // What is told of its runs' ends outlives a session.
+        self.shared.hooks.look(self, now_ms);
         for session in self.all().into_iter().filter(is_old) {
             for run in session.keyed_runs() {
                 // The key outlives the session: it still says how its run ended.

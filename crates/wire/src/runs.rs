@@ -179,6 +179,24 @@ pub enum Detect {
     Prompt(String),
 }
 
+/// Who is told when a run is over.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OnExit {
+    /// Where to: `http://` or `https://`.
+    pub url: String,
+    /// What it is signed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}
+
+impl fmt::Debug for OnExit {
+    /// Without the secret, and without what an address may carry of one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnExit")
+    }
+}
+
 /// What to run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -209,6 +227,9 @@ pub struct RunStartParams {
     /// How its end is noticed where the shell does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detect: Option<Detect>,
+    /// Who is told when it is over; where the run is there already, what was said at its start holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_exit: Option<OnExit>,
     /// The actor's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,

@@ -13,10 +13,11 @@ use holdfast_types::Right;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Gap, SessionView};
 use holdfast_wire::runs::{
-    RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunRef, RunStartParams,
-    RunState, RunView,
+    OnExit, RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunRef,
+    RunStartParams, RunState, RunView,
 };
 use serde::Serialize;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a question waits at the host before it is asked again, and the host looks anew: should a word of the end ever be
@@ -76,6 +77,7 @@ fn start_in(
         [text] => text.clone(),
         words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
     };
+    let on_exit = on_exit(args)?;
     let key = args.key.clone().unwrap_or_default();
     let ask = Ask::Run { key, command: recorded(&command).into_owned() };
     let mut bits = [0; 16];
@@ -90,10 +92,22 @@ fn start_in(
         command: command.clone(),
         wait_ms: wait_ms(until),
         detect: args.detect.clone(),
+        on_exit: on_exit.clone(),
         proof,
     };
     let answer = link.act::<op::RunStart>(session, &ask, params)?;
     Ok(RunAnswer { existing: answer.existing && args.key.is_some(), ..answer })
+}
+
+/// Who is told of its end.
+fn on_exit(args: &RunStartArgs) -> Result<Option<OnExit>, Failure> {
+    let Some(url) = args.on_exit.clone() else { return Ok(None) };
+    let line = |file: &PathBuf| match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text.lines().next().unwrap_or_default().to_owned()),
+        Err(error) => Err(Failure::io(format!("the secret in {} cannot be read", file.display()), error)),
+    };
+    let secret = args.on_exit_secret.as_ref().map(line).transpose()?;
+    Ok(Some(OnExit { url, secret }))
 }
 
 /// Runs it in a session of its own.
@@ -114,6 +128,7 @@ fn start_new(
         run: None,
         wait_ms: wait_ms(until),
         detect: None,
+        on_exit: on_exit(args)?,
         proof: None,
     };
     if args.key.is_some() {

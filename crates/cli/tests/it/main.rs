@@ -16,6 +16,7 @@ mod hostile;
 mod hosts;
 mod journal;
 mod notify;
+mod on_exit;
 mod outcomes;
 mod output;
 mod remote;

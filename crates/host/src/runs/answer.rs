@@ -2,17 +2,19 @@
 
 use super::{OwnRun, Run, index};
 use crate::birth::Birth;
+use crate::hooks::{self, Hook};
 use crate::registry;
 use crate::serve::Server;
 use crate::session::{Entered, Session, begun, take_key, unkept};
 use holdfast_authority::recorded;
-use holdfast_types::{Actor, Right};
+use holdfast_types::{Actor, Right, SessionId};
 use holdfast_wire::params::{Gap, NewParams};
 use holdfast_wire::runs::{
     KEY_BYTES_MAX, RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputAnswer, RunOutputParams,
     RunParams, RunRef, RunStartParams, RunState, RunView,
 };
 use holdfast_wire::{Code, Fault};
+use std::path::Path;
 use std::rc::Rc;
 
 impl Server {
@@ -26,6 +28,9 @@ impl Server {
             (Some(key), Some(_)) => Some(self.keys.take(key).await),
             (Some(_) | None, _) => None,
         };
+        if let Some(on_exit) = &params.on_exit {
+            hooks::check(on_exit)?;
+        }
         if let Some(key) = &params.key {
             check_key(key)?;
             if let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
@@ -98,6 +103,7 @@ impl Server {
         let cwd_before = Some(birth.cwd.clone());
         let run = Run { own: true, state: RunState::Running, cwd_before, ..begun(params, actor, 0) };
         let number = run.id;
+        let hook = params.on_exit.as_ref().map(|on_exit| Hook::of(on_exit, id, &run));
         let own = OwnRun { run, keep: params.keep };
         if let Some(key) = params.key.clone() {
             let command = recorded(&params.command).into_owned();
@@ -109,13 +115,24 @@ impl Server {
                 return self.run_again(&first, params, actor).await;
             }
         }
-        if let Err(fault) = self.registry.start_as(id, Some(own), birth, actor).await {
+        let hooks = &self.registry.shared.hooks;
+        let recorded = match &hook {
+            Some(hook) => hooks.record(hook).await,
+            None => Ok(()),
+        };
+        let started = match recorded {
+            Ok(()) => self.registry.start_as(id, Some(own), birth, actor).await,
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = started {
             // Nothing was started.
+            hooks.forget(number);
             if let Some(key) = &params.key {
                 index::give_back(state_dir, key);
             }
             return Err(fault);
         }
+        hook.into_iter().for_each(|hook| hooks.arm(hook));
         let session = self.registry.find(&id.to_string())?;
         // Whoever has the same key need not wait for its end.
         drop(alone);
@@ -285,6 +302,22 @@ fn called(params: &RunStartParams) -> Option<RunStartParams> {
         word => format!("'{}'", word.replace('\'', r"'\''")),
     });
     Some(RunStartParams { command: quoted.collect::<Vec<_>>().join(" "), ..params.clone() })
+}
+
+/// A run whose session is gone: what its key knows still.
+pub(crate) fn gone_view(state_dir: &Path, session: SessionId, run: &Run) -> RunView {
+    let known = run.key.as_deref().and_then(|key| index::find(state_dir, key).ok().flatten());
+    let entry = index::Entry {
+        key: run.key.clone().unwrap_or_default(),
+        session,
+        run: run.id,
+        command: run.command.clone(),
+        own: run.own,
+        created_ms: run.started_ms,
+        actor: Some(run.actor.clone()),
+        ended: known.filter(|entry| entry.run == run.id).and_then(|entry| entry.ended),
+    };
+    RunView { key: run.key.clone(), ..of_gone(&entry, &run.actor).run }
 }
 
 /// A key whose session is gone: how its run ended, for who ran it, or nothing at all. It is not run again.
