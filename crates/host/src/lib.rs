@@ -32,6 +32,7 @@ mod lookout;
 mod metrics;
 mod notify;
 mod picture;
+mod presence;
 mod proofs;
 mod registry;
 mod room;

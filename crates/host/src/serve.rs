@@ -5,6 +5,7 @@
 
 use crate::lookout::Lookout;
 use crate::metrics::Gauges;
+use crate::presence::Presence;
 use crate::registry::Registry;
 use crate::session::{Session, ports_of};
 use holdfast_authority::{Ask, proof};
@@ -47,6 +48,8 @@ pub struct Server {
     lookout: Rc<Lookout>,
     /// Keys of runs under which sessions are being made.
     pub(crate) keys: crate::runs::index::Making,
+    /// Who is connected, and what they wait for.
+    pub(crate) presence: Presence,
     next_peer: Cell<u64>,
 }
 
@@ -79,6 +82,7 @@ impl Server {
             stop: Notify::new(),
             lookout: Rc::default(),
             keys: Default::default(),
+            presence: Presence::default(),
             next_peer: Cell::new(1),
         }
     }
@@ -87,6 +91,7 @@ impl Server {
     pub async fn serve(self: Rc<Self>, stream: UnixStream) {
         let number = self.next_peer.get();
         self.next_peer.set(number + 1);
+        self.presence.came(number);
         let (reader, writer) = stream.into_split();
         let (out, answers) = unbounded_channel();
         let writing = tokio::task::spawn_local(write_all(writer, answers));
@@ -105,6 +110,7 @@ impl Server {
         {
             crate::report!("holdfast host: connection {number}: {error}");
         }
+        self.presence.left(number);
         for session in self.registry.all() {
             session.peer_gone(number);
         }
@@ -161,7 +167,10 @@ impl Server {
     /// Answers one question. Who asks is checked here for what only looks, and by the session's authority for every act.
     async fn answer(&self, call: Call, bytes: Vec<u8>, speaker: &Speaker) -> Result<(Value, Vec<u8>), Fault> {
         match call {
-            Call::Hello(params) => hello(&params, speaker.challenge).and_then(plain),
+            Call::Hello(params) => {
+                self.presence.said(speaker.number, &params.program);
+                hello(&params, speaker.challenge).and_then(plain)
+            }
             Call::Identify(params) => plain(self.identify(&params, speaker)?),
             Call::Status(_) => plain(self.status()),
             call => self.answer_known(call, bytes, speaker, speaker.actor()?).await,
@@ -177,6 +186,7 @@ impl Server {
         actor: Actor,
     ) -> Result<(Value, Vec<u8>), Fault> {
         let registry = &self.registry;
+        let _waits = self.note_wait(&call, speaker.number, &actor);
         let right = call.row().right;
         let find = |session: &str| registry.find_for(session, &actor, right.unwrap_or(Right::Observe));
         match call {
@@ -216,7 +226,7 @@ impl Server {
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
             Call::Actors(_) => {
                 self.must_be_known(&actor)?;
-                plain(self.actors())
+                plain(self.actors(&actor))
             }
             Call::ActorRemove(params) => {
                 self.remove_actor(&params, &actor)?;
@@ -311,6 +321,7 @@ impl Server {
     fn identify(&self, params: &IdentifyParams, speaker: &Speaker) -> Result<IdentifyAnswer, Fault> {
         let proven = self.prove(params, speaker);
         *speaker.actor.borrow_mut() = proven.clone();
+        self.presence.is(speaker.number, proven.as_ref().ok());
         let actor = proven?;
         let known = self.registry.shared.policy().vouches(&actor);
         Ok(IdentifyAnswer { actor, known })
@@ -354,7 +365,7 @@ impl Server {
         Err(Fault::new(Code::Denied, format!("this host does not know {actor}")))
     }
 
-    fn actors(&self) -> Vec<ActorView> {
+    fn actors(&self, asks: &Actor) -> Vec<ActorView> {
         let shared = &self.registry.shared;
         if shared.actors.borrow_mut().refresh() {
             self.registry.actors_changed();
@@ -366,7 +377,13 @@ impl Server {
             here.filter(is_its).map(|s| s.name()).collect()
         };
         let all = shared.actors.borrow().all();
-        all.into_iter().map(|actor| ActorView { sessions: attached(&actor), actor }).collect()
+        let view = |actor: Actor| ActorView {
+            sessions: attached(&actor),
+            doing: self.doing_of(&actor, asks),
+            connected: self.presence.connected(&actor),
+            actor,
+        };
+        all.into_iter().map(view).collect()
     }
 
     /// Forgets an actor. A human forgets anybody, everybody else only themselves.
