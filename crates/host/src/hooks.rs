@@ -90,9 +90,17 @@ pub fn check(on_exit: &OnExit) -> Result<(), Fault> {
 
 struct Pending {
     hook: Hook,
+    /// What is told is on disk too.
+    kept: bool,
     tries: usize,
     next_ms: TimeMs,
     posting: bool,
+}
+
+impl Pending {
+    fn new(hook: Hook) -> Pending {
+        Pending { kept: hook.told.is_some(), hook, tries: 0, next_ms: 0, posting: false }
+    }
 }
 
 /// All hooks whose receiver has not been told.
@@ -118,7 +126,7 @@ impl Hooks {
             let path = entry.path();
             match std::fs::read(&path).map(|json| serde_json::from_slice::<Hook>(&json)) {
                 Ok(Ok(hook)) if path == file_of(&dir, hook.run.id) => {
-                    pending.insert(hook.run.id, Pending { hook, tries: 0, next_ms: 0, posting: false });
+                    pending.insert(hook.run.id, Pending::new(hook));
                 }
                 // Half a file is of a run that did not start.
                 Ok(_) => {
@@ -137,12 +145,12 @@ impl Hooks {
                 .hint("start it without one, or when others are over"));
         }
         let (dir, hook) = (self.dir.clone(), hook.clone());
-        crate::off_thread(move || keep(&dir, &hook, true)).await.map_err(|e| crate::session::unkept(&e))
+        crate::off_thread(move || keep(&dir, &hook)).await.map_err(|e| crate::session::unkept(&e))
     }
 
     /// Its run is on record: its end will be told.
     pub fn arm(&self, hook: Hook) {
-        self.pending.borrow_mut().insert(hook.run.id, Pending { hook, tries: 0, next_ms: 0, posting: false });
+        self.pending.borrow_mut().insert(hook.run.id, Pending::new(hook));
         // It may be over already.
         self.stirred.notify_one();
     }
@@ -153,9 +161,13 @@ impl Hooks {
         let _ = std::fs::remove_file(file_of(&self.dir, run));
     }
 
-    /// Looks which runs are over, and keeps what is to be told of them: before a session is cleared too. Gives when to look
-    /// again.
-    pub fn look(&self, registry: &Registry, now: TimeMs) -> Option<TimeMs> {
+    /// Whether only this session knows what is to be told of one of its runs.
+    pub fn needs(&self, session: SessionId) -> bool {
+        self.pending.borrow().values().any(|one| one.hook.session == session && !one.kept)
+    }
+
+    /// Looks which runs are over, and settles what is told of them. Gives when to look again.
+    fn look(&self, registry: &Registry, now: TimeMs) -> Option<TimeMs> {
         let open: Vec<(RunId, SessionId)> = {
             let pending = self.pending.borrow();
             let open = pending.values().filter(|one| one.hook.told.is_none());
@@ -197,10 +209,22 @@ impl Hooks {
         let body = serde_json::json!({ "on": "run", "delivery": id, "at_ms": now, "run": view }).to_string();
         if let Some(one) = self.pending.borrow_mut().get_mut(&id) {
             one.hook.told = Some(Told { body, at_ms: now });
-            if let Err(error) = keep(&self.dir, &one.hook, false) {
-                // The run's own record says the same as long as its session is there.
-                crate::report!("holdfast host: {id}: what is told of it cannot be kept: {error}");
+        }
+    }
+
+    /// Puts what is told on disk, so that the next host tells the same, and the session can be cleared.
+    async fn keep_told(&self, hook: &Hook) {
+        let id = hook.run.id;
+        if self.pending.borrow().get(&id).is_none_or(|one| one.kept) {
+            return;
+        }
+        let (dir, hook) = (self.dir.clone(), hook.clone());
+        match crate::off_thread(move || keep(&dir, &hook)).await {
+            Ok(()) => {
+                self.pending.borrow_mut().get_mut(&id).into_iter().for_each(|one| one.kept = true);
             }
+            // The run's own record says it as long as its session is there.
+            Err(error) => crate::report!("holdfast host: {id}: what is told of it cannot be kept: {error}"),
         }
     }
 
@@ -209,7 +233,9 @@ impl Hooks {
         let mut due = Vec::new();
         let mut next = None::<TimeMs>;
         for one in self.pending.borrow_mut().values_mut().filter(|one| one.hook.told.is_some() && !one.posting) {
-            if one.next_ms <= now {
+            // A clock that was set back makes nobody wait for longer.
+            let longest_ms = PAUSES_MS[PAUSES_MS.len() - 1];
+            if one.next_ms <= now || one.next_ms > now.saturating_add(longest_ms) {
                 one.posting = true;
                 due.push(one.hook.clone());
             } else {
@@ -247,20 +273,20 @@ fn file_of(dir: &Path, run: RunId) -> PathBuf {
     dir.join(format!("{run}.json"))
 }
 
-/// Writes a hook whole; `for_good`: so that it survives even the machine's end.
-fn keep(dir: &Path, hook: &Hook, for_good: bool) -> io::Result<()> {
+/// Writes a hook whole, so that it survives even the machine's end.
+fn keep(dir: &Path, hook: &Hook) -> io::Result<()> {
     make_dir(dir)?;
     let beside = dir.join(format!("{}.new", hook.run.id));
     let mut file = std::fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
     let written = file
         .write_all(&serde_json::to_vec(hook)?)
-        .and_then(|()| if for_good { file.sync_all() } else { Ok(()) })
+        .and_then(|()| file.sync_all())
         .and_then(|()| std::fs::rename(&beside, file_of(dir, hook.run.id)));
     if written.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
     written?;
-    if for_good { std::fs::File::open(dir)?.sync_all() } else { Ok(()) }
+    std::fs::File::open(dir)?.sync_all()
 }
 
 /// Tells receivers for as long as the host runs.
@@ -274,6 +300,7 @@ pub async fn follow(server: Rc<Server>) {
         for hook in due {
             let (hooks, slots) = (Rc::clone(&hooks), Rc::clone(&slots));
             tokio::task::spawn_local(async move {
+                hooks.keep_told(&hook).await;
                 let slot = slots.acquire().await;
                 let Hook { url, secret, told, run, .. } = hook;
                 let body = told.map(|told| told.body).unwrap_or_default();

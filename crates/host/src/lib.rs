@@ -105,6 +105,9 @@ impl Default for HostConfig {
 /// How often sessions that ended long ago are looked for, at the least.
 const CLEAR_EVERY_MS: u64 = 60 * 60 * 1000;
 
+/// How long a host that was asked to stop waits for what it does on other threads: longer than a sync takes.
+const LEAVE_TIME: Duration = Duration::from_secs(2);
+
 /// How a host's run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
@@ -136,6 +139,8 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     tokio::task::LocalSet::new().block_on(&runtime, serve(home, config))?;
     drop(lock);
+    // What is being told to somebody who does not answer is told again by the next host.
+    runtime.shutdown_timeout(LEAVE_TIME);
     Ok(Ran::Stopped)
 }
 

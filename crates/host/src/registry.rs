@@ -360,10 +360,10 @@ impl Registry {
             // What a key stands for, and its output, are there as long as the key.
             let own_key = session.keyed_runs().iter().any(|run| run.own);
             let keep_ms = if own_key { ended_keep_ms.max(runs_keep_ms) } else { ended_keep_ms };
+            // And what is told of its runs' ends is kept elsewhere.
             session.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms)
+                && !self.shared.hooks.needs(session.id)
         };
-        // What is told of its runs' ends outlives a session.
-        self.shared.hooks.look(self, now_ms);
         for session in self.all().into_iter().filter(is_old) {
             for run in session.keyed_runs() {
                 // The key outlives the session: it still says how its run ended.

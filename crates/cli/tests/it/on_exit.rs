@@ -1,11 +1,12 @@
 //! `run --on-exit`: the end of a run reaches its receiver at least once, whatever happens to host and receiver.
 
-use crate::home::{Home, kill, until};
+use crate::home::{Home, holds_within, kill, until};
 use crate::notify::{posted, receive};
 use serde_json::Value;
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 /// A receiver, and its address.
 fn receiver() -> (TcpListener, String) {
@@ -46,7 +47,8 @@ fn answer(stream: &mut TcpStream, status: &str) {
 /// Files of those who are still to be told.
 fn kept(home: &Home) -> Vec<std::path::PathBuf> {
     let files = std::fs::read_dir(home.join("hooks")).into_iter().flatten().flatten();
-    files.map(|file| file.path()).collect()
+    // One that is written anew is there under its name all the same.
+    files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "json")).collect()
 }
 
 #[test]
@@ -178,4 +180,38 @@ fn who_is_told_is_settled_when_the_run_starts() {
     let (mut stream, _, _) = next(&listener);
     answer(&mut stream, "200 OK");
     until("the hook to be forgotten", || kept(&home).is_empty());
+}
+
+#[test]
+fn a_host_that_is_stopped_does_not_wait_for_a_receiver() {
+    let (listener, url) = receiver();
+    let home = with_shell();
+    let id = start(&home, &["work", "--on-exit", &url, "--", "true"]);
+    let (held, _, _) = next(&listener);
+    let host = home.host_pid();
+    home.ok(&["host", "stop"]);
+    let gone = || !std::path::Path::new(&format!("/proc/{host}")).exists();
+    // Shorter than an attempt may take.
+    assert!(holds_within(Duration::from_secs(6), gone));
+    home.ok(&["host", "start"]);
+    let (mut stream, again, _) = next(&listener);
+    answer(&mut stream, "200 OK");
+    assert_eq!(again, id);
+    drop(held);
+}
+
+#[test]
+fn a_session_is_not_cleared_before_what_is_told_of_it_is_kept() {
+    let (listener, url) = receiver();
+    let home = Home::new();
+    std::fs::write(home.join("config.toml"), "ended_keep = \"0s\"\n").unwrap();
+    let id = start(&home, &["--new", "--on-exit", &url, "--timeout", "0", "--", "sh", "-c", "exit 6"]);
+    let (first, _, told) = next(&listener);
+    until("the session to be cleared", || home.run(&["run", "status", &id]).err.contains("there is no run"));
+    kill(home.host_pid());
+    drop(first);
+    home.ok(&["host", "start"]);
+    let (mut stream, _, again) = next(&listener);
+    answer(&mut stream, "200 OK");
+    assert_eq!((&told["run"]["exit_code"], &told), (&6.into(), &again));
 }
