@@ -136,10 +136,10 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
             command: "rm".into(),
             ..RunStartParams::default()
         }),
-        Call::RunGet(RunParams { run, wait_ms: 0 }),
-        Call::RunOutput(RunOutputParams { run, from: None, max: None }),
+        Call::RunGet(RunParams { run: run.into(), wait_ms: 0 }),
+        Call::RunOutput(RunOutputParams { run: run.into(), from: None, max: None }),
         Call::RunList(RunListParams { session: Some(session.clone()) }),
-        Call::RunCancel(RunCancelParams { run, wait_ms: 0, proof: None }),
+        Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
         Call::Turn(one()),
         Call::Take(turn()),
         Call::Request(turn()),
@@ -180,7 +180,7 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
     vec![
         Call::Hello(HelloParams { versions: vec![1], program: String::new() }),
         Call::Identify(nobody),
-        Call::New(NewParams { command: vec!["/bin/true".into()], cwd: "/".into(), ..NewParams::default() }),
+        Call::New(NewParams { command: vec!["/bin/true".into()], cwd: Some("/".into()), ..NewParams::default() }),
         Call::List(ListParams { all: true }),
         Call::Get(one()),
         Call::Attach(AttachParams {

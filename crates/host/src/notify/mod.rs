@@ -7,6 +7,8 @@ mod deliver;
 mod hold;
 mod text;
 
+pub(crate) use deliver::{Posted, post_signed};
+
 use crate::registry::Registry;
 use crate::serve::Server;
 use hold::{Due, Hold};

@@ -104,6 +104,7 @@ pub struct Session {
     /// What it is doing, for whoever watches.
     pub(crate) track: track::Track,
     pub(crate) attention: Rc<crate::attention::Attention>,
+    hooks: Rc<crate::hooks::Hooks>,
     this: Weak<Session>,
 }
 
@@ -216,6 +217,7 @@ impl Session {
             unread: env::Unread::default(),
             track: track::Track::default(),
             attention: Rc::clone(&shared.attention),
+            hooks: Rc::clone(&shared.hooks),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -536,6 +538,8 @@ pub struct Shared {
     pub proofs: Rc<RefCell<Proofs>>,
     /// Syncs of journals that may be under way at once.
     pub syncs: Rc<Semaphore>,
+    /// Who is told of runs' ends.
+    pub hooks: Rc<crate::hooks::Hooks>,
     /// What happens, and who watches.
     pub attention: Rc<crate::attention::Attention>,
 }
