@@ -4,12 +4,14 @@ mod attention;
 mod authority;
 mod env;
 mod graph;
+mod questions;
 mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
+pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
@@ -75,6 +77,12 @@ pub enum Command {
     Watch(WatchArgs),
     /// Run a command in a session, and end as it did
     Run(RunArgs),
+    /// Ask the humans of a session something, and print the answer
+    Ask(AskArgs),
+    /// List what is asked, in one session or in all
+    Questions(QuestionsArgs),
+    /// Answer a question
+    Answer(AnswerArgs),
     /// Wait until a session's command has ended, and end as it did; or until something else has come
     Wait(WaitArgs),
     /// Give a session's terminal another size

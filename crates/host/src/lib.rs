@@ -31,6 +31,7 @@ mod metrics;
 mod notify;
 mod picture;
 mod proofs;
+mod questions;
 mod registry;
 mod room;
 mod runs;

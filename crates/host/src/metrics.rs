@@ -76,6 +76,8 @@ codes! {
     ShellBusy "shell_busy"
     KeyConflict "key_conflict"
     NoSuchRun "no_such_run"
+    NoSuchQuestion "no_such_question"
+    QuestionClosed "question_closed"
     Unrecorded "unrecorded"
     Internal "internal"
 }

@@ -69,6 +69,10 @@ pub enum Code {
     KeyConflict,
     /// There is no such run.
     NoSuchRun,
+    /// There is no such question.
+    NoSuchQuestion,
+    /// The question was answered, withdrawn, or is over.
+    QuestionClosed,
     /// What happens cannot be recorded, so it does not happen.
     Unrecorded,
     /// The host ran into something it did not expect.

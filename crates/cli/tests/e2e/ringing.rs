@@ -43,6 +43,19 @@ fn an_attached_terminal_rings_and_whoever_watches_sees_it_come_and_go() {
 }
 
 #[test]
+fn an_attached_terminal_shows_what_an_agent_asks_and_how_to_answer() {
+    let home = Home::new();
+    home.session("s", "exec cat");
+    let (terminal, mut client) = Terminal::attached(&home, "s", "120x24");
+    home.run(&["--as", "agent:bot", "ask", "-t", "s", "--timeout", "0", "--option", "yes", "Go\x1b[2J on?"]);
+    terminal.wait_text("agent:bot asks: Go^[[2J on? [yes] · holdfast answer que_");
+    terminal.types("still here\r");
+    terminal.wait_text("still here");
+    terminal.types(DETACH);
+    assert_eq!(client.wait(), 0);
+}
+
+#[test]
 fn who_has_the_turn_is_rung_for_when_somebody_asks_for_it() {
     let home = Home::new();
     std::fs::write(home.join("config.toml"), "[[notify]]\non = [\"turn_requested\", \"approval\"]\nring = true\n")

@@ -13,6 +13,7 @@ use holdfast_wire::attention::{Until, WatchParams};
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::graphs::*;
 use holdfast_wire::params::*;
+use holdfast_wire::questions::*;
 use holdfast_wire::runs::*;
 use holdfast_wire::turns::*;
 use holdfast_wire::{Call, Code, Fault, OPERATIONS};
@@ -37,7 +38,7 @@ enum Kind {
     Mine,
     /// Writes into the session's terminal or tree: needs the turn.
     Writes,
-    /// About a run, which is not there.
+    /// About a run or a question, which is not there.
     Run,
     /// Takes the turn if it can.
     Takes,
@@ -61,6 +62,9 @@ fn kind(call: &Call) -> Kind {
         Call::RunStart(_) => Kind::Writes,
         Call::RunList(_) => Kind::Looks,
         Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) => Kind::Run,
+        // Who may look may ask.
+        Call::QuestionAsk(_) | Call::QuestionList(_) => Kind::Looks,
+        Call::QuestionGet(_) | Call::QuestionAnswer(_) | Call::QuestionWithdraw(_) => Kind::Run,
         Call::Take(_) => Kind::Takes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
         Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) => Kind::Changes,
@@ -101,6 +105,11 @@ fn params(call: &Call) -> Value {
         Call::RunOutput(params) => json(params),
         Call::RunList(params) => json(params),
         Call::RunCancel(params) => json(params),
+        Call::QuestionAsk(params) => json(params),
+        Call::QuestionGet(params) => json(params),
+        Call::QuestionList(params) => json(params),
+        Call::QuestionAnswer(params) => json(params),
+        Call::QuestionWithdraw(params) => json(params),
         Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
         Call::Release(params) | Call::Thaw(params) => json(params),
         Call::Give(params) => json(params),
@@ -140,6 +149,9 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::RunOutput(RunOutputParams { run, from: None, max: None }),
         Call::RunList(RunListParams { session: Some(session.clone()) }),
         Call::RunCancel(RunCancelParams { run, wait_ms: 0, proof: None }),
+    ]);
+    all.extend(calls_about_questions(&session));
+    all.extend([
         Call::Turn(one()),
         Call::Take(turn()),
         Call::Request(turn()),
@@ -172,6 +184,18 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let names: Vec<_> = all.iter().map(|call| call.row().name).collect();
     assert_eq!(names, OPERATIONS.iter().map(|row| row.name).collect::<Vec<_>>(), "every operation is tried");
     all
+}
+
+fn calls_about_questions(session: &str) -> Vec<Call> {
+    let question = QuestionId::from_random_bits(1);
+    let (session, text) = (session.to_owned(), "why?".to_owned());
+    vec![
+        Call::QuestionAsk(QuestionAskParams { session: session.clone(), text, ..QuestionAskParams::default() }),
+        Call::QuestionGet(QuestionParams { question, wait_ms: 0 }),
+        Call::QuestionList(QuestionListParams { session: Some(session), all: true }),
+        Call::QuestionAnswer(QuestionAnswerParams { question, text: Some("so".into()), option: None, proof: None }),
+        Call::QuestionWithdraw(QuestionWithdrawParams { question }),
+    ]
 }
 
 fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
@@ -327,7 +351,7 @@ fn a_key_the_host_does_not_know_finds_no_session_and_starts_and_stops_nothing() 
                 assert!(call.row().name != "session.list" || answer == json!([]), "{answer}");
             }
             (Kind::Known, Err(Code::Denied)) => {}
-            (Kind::Run, Err(Code::NoSuchRun)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
             (_, Err(Code::NotFound)) if call.row().right.is_some() => {}
             (_, other) => panic!("{}: {other:?}", call.row().name),
         }
@@ -365,7 +389,7 @@ fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
         match (kind(call), result.map_err(|fault| fault.code)) {
             (Kind::Looks, Ok(_)) => {}
             (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
-            (Kind::Run, Err(Code::NoSuchRun)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
             (Kind::Mine, Ok(_)) if name == "turn.withdraw" => {}
             (Kind::Mine, Err(Code::NotHolder | Code::Denied)) => {}
             (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}

@@ -35,6 +35,8 @@ pub enum On {
     Approval,
     /// Somebody asks for the turn.
     TurnRequested,
+    /// Somebody asks the humans something.
+    Question,
 }
 
 impl On {
@@ -45,6 +47,7 @@ impl On {
             On::Exit => "exit",
             On::Approval => "approval",
             On::TurnRequested => "turn_requested",
+            On::Question => "question",
         }
     }
 }
