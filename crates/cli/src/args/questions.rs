@@ -41,15 +41,18 @@ pub struct QuestionsArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "holdfast answer <QUESTION> <TEXT>...\n       holdfast answer <QUESTION> --option <N>")]
+#[command(
+    override_usage = "holdfast answer <QUESTION> <TEXT>...\n       holdfast answer <QUESTION> --option <N>\n       holdfast answer [QUESTION]"
+)]
 pub struct AnswerArgs {
-    /// The question's id, or its beginning
+    /// The question's id, or its beginning. Without a text or an option it is shown, and the answer read from the terminal; the
+    /// only open one can be left out then
     #[arg(value_name = "QUESTION")]
-    pub question: String,
+    pub question: Option<String>,
     /// The option of this number, from 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "text")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "text", requires = "question")]
     pub option: Option<u32>,
     /// The answer, joined by spaces; where there are options, one of them
-    #[arg(value_name = "TEXT", required_unless_present = "option")]
+    #[arg(value_name = "TEXT")]
     pub text: Vec<String>,
 }

@@ -3,7 +3,7 @@
 use crate::args::{AnswerArgs, AskArgs, QuestionsArgs};
 use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
 use crate::here::{Here, Link};
-use crate::show::{cut, now_ms, print, print_json, say, span, visible};
+use crate::show::{cut, now_ms, on_terminal, print, print_json, say, span, visible};
 use crate::values::Seconds;
 use holdfast_authority::{Ask, TurnNeed};
 use holdfast_types::Right;
@@ -152,9 +152,7 @@ fn listed(question: &QuestionView) -> String {
     let age = span(now_ms().saturating_sub(question.asked_ms));
     let asks = cut(&visible(&question.text), TEXT_COLUMNS);
     let mut text = format!("{id}  {:<9} {age:>4}  {name}  {by} asks: {asks}\n", state.word());
-    for (n, option) in question.options.iter().enumerate() {
-        text.push_str(&format!("  {}: {}\n", n + 1, visible(option)));
-    }
+    text.push_str(&options_of(question));
     if let Some(answer) = &question.answer {
         text.push_str(&format!("  {} answered: {}\n", answer.by, cut(&visible(&answer.text), TEXT_COLUMNS)));
     }
@@ -164,10 +162,15 @@ fn listed(question: &QuestionView) -> String {
 /// `holdfast answer`.
 pub fn answer(here: &Here, args: &AnswerArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
-    let question = find(&mut link, &args.question)?;
-    let typed = args.text.join(" ");
-    let typed = args.option.is_none().then_some(typed.as_str());
-    let (text, _) = chosen(&question.options, typed, args.option.map(|n| n - 1))?;
+    let question = match &args.question {
+        Some(question) => find(&mut link, question)?,
+        None => only_open(&mut link)?,
+    };
+    let (text, _) = match args.option {
+        Some(number) => chosen(&question.options, None, Some(number - 1))?,
+        None if !args.text.is_empty() => chosen(&question.options, Some(&args.text.join(" ")), None)?,
+        None => read_answer(here, &question)?,
+    };
     let session = link.get(&question.session.to_string())?;
     let act = Ask::Operation {
         name: "question.answer".into(),
@@ -194,6 +197,46 @@ pub fn answer(here: &Here, args: &AnswerArgs) -> Result<u8, Failure> {
         print(format!("answered {} in {}: {}\n", view.by, view.name, visible(&text)))?;
     }
     Ok(0)
+}
+
+/// The only open question. It is shown before it is answered: it may be another one than the person has in mind.
+fn only_open(link: &mut Link<'_>) -> Result<QuestionView, Failure> {
+    let mut open = link.call::<op::QuestionList>(&QuestionListParams::default())?;
+    match (open.pop(), open.len() + 1) {
+        (None, _) => Err(Failure::new("no_such_question", "no question is open")),
+        (Some(one), 1) => Ok(one),
+        (Some(_), count) => Err(Failure::new("ambiguous", format!("{count} questions are open"))
+            .hint("say which: holdfast answer QUESTION; see `holdfast questions`")),
+    }
+}
+
+/// Shows a question whole, and reads the answer from the terminal.
+fn read_answer(here: &Here, question: &QuestionView) -> Result<(String, Option<u32>), Failure> {
+    if here.json || !on_terminal() {
+        return Err(Failure::new("usage", "what is the answer?")
+            .hint("give it: holdfast answer QUESTION TEXT, or --option N")
+            .status(STATUS_USAGE));
+    }
+    let mut text = format!("{} asks in {}:\n", question.by, question.name);
+    for line in question.text.lines() {
+        text.push_str(&format!("  {}\n", visible(line)));
+    }
+    text.push_str(&options_of(question));
+    print(format!("{text}answer: "))?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|e| Failure::io("cannot read from the terminal", e))?;
+    let typed = line.trim();
+    // A number is an option's, unless an option is called so.
+    let number = typed.parse::<u32>().ok().and_then(|n| n.checked_sub(1));
+    match number.filter(|_| !question.options.is_empty() && !question.options.iter().any(|one| one == typed)) {
+        Some(number) => Ok(chosen(&question.options, None, Some(number))?),
+        None => Ok(chosen(&question.options, Some(typed), None)?),
+    }
+}
+
+fn options_of(question: &QuestionView) -> String {
+    let line = |(n, option): (usize, &String)| format!("  {}: {}\n", n + 1, visible(option));
+    question.options.iter().enumerate().map(line).collect()
 }
 
 fn get(link: &mut Link<'_>, question: QuestionId) -> Result<QuestionView, Failure> {

@@ -53,6 +53,37 @@ fn an_attached_terminal_shows_what_an_agent_asks_and_how_to_answer() {
     terminal.wait_text("still here");
     terminal.types(DETACH);
     assert_eq!(client.wait(), 0);
+    let (terminal, mut client) = Terminal::attached(&home, "s", "120x24");
+    terminal.wait_text("a question waits for an answer · holdfast answer");
+    terminal.types(DETACH);
+    assert_eq!(client.wait(), 0);
+}
+
+#[test]
+fn a_question_is_shown_whole_at_a_terminal_before_it_is_answered() {
+    let home = Home::new();
+    home.session("s", "exec cat");
+    let asks = |text: &str| {
+        home.run(&["--as", "agent:bot", "ask", "-t", "s", "--timeout", "0", "--option", "a", "--option", "b", text])
+    };
+    asks("Which\x1b[2J\none?");
+    let terminal = Terminal::new("120x24");
+    let mut client = terminal.run(&home, &["answer"]);
+    terminal.wait_text("agent:bot asks in s:");
+    terminal.wait_text("Which\\u{1b}[2J");
+    terminal.wait_text("2: b");
+    terminal.types("2\r");
+    assert_eq!(client.wait(), 0);
+    terminal.wait_text("answered agent:bot in s: b");
+    let settled = home.json(&["questions", "--all"]);
+    assert_eq!((&settled[0]["answer"]["text"], &settled[0]["answer"]["option"]), (&"b".into(), &1.into()));
+    let mut client = terminal.run(&home, &["answer"]);
+    assert_eq!(client.wait(), 1, "there is none");
+    asks("one?");
+    asks("two?");
+    let mut client = terminal.run(&home, &["answer"]);
+    assert_eq!(client.wait(), 1, "which of the two?");
+    terminal.wait_text("2 questions are open");
 }
 
 #[test]

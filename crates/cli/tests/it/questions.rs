@@ -79,7 +79,7 @@ fn an_agent_asks_and_gets_what_a_human_answers() {
     assert_eq!((&all[0]["answer"]["by"]["handle"], &all[0]["answer"]["option"]), (&json!(ANN), &json!(1)));
     // Signed, with what was asked.
     let journal = home.ok(&["journal", "work"]);
-    assert!(journal.contains(&format!("did question.answer: {id}: not yet (asked: Deploy now?)")), "{journal}");
+    assert!(journal.contains(&format!("human:ann     answered {id}: not yet (asked: Deploy now?)")), "{journal}");
     home.ok(&["journal", "work", "--verify"]);
 }
 
@@ -132,6 +132,8 @@ fn who_waited_long_enough_is_told_how_to_go_on() {
     );
     assert_eq!((ran.status, ran.out.as_str(), ran.err), (124, "", expected));
     assert_eq!(home.run_as(BOT, &["ask", "--wait", &id, "--timeout", "0"]).status, 124);
+    let blind = home.run(&["answer"]);
+    assert!(blind.status == 2 && blind.err.contains("holdfast answer QUESTION TEXT"), "{blind}");
     let nowhere = home.run_as(BOT, &["ask", "Anybody?"]);
     assert!(nowhere.status == 2 && nowhere.err.contains("holdfast ask -t NAME"), "{nowhere}");
 }

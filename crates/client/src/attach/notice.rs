@@ -124,6 +124,15 @@ fn question_asked(question: &str, by: &Handle, text: &str, options: &[String]) -
     format!(" {by} asks: {}{options} · holdfast answer {id} ", short(text))
 }
 
+/// What to show who comes while questions are open.
+pub fn questions_wait(count: u32) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(" a question waits for an answer · holdfast answer ".into()),
+        count => Some(format!(" {count} questions wait for an answer · holdfast questions ")),
+    }
+}
+
 /// What to show when keys were refused.
 pub fn refused_keys(fault: &Fault, chord: char) -> String {
     let by = fault.details.as_ref().and_then(|details| details.get("by")?.get("handle")?.as_str());
