@@ -234,6 +234,15 @@ pub fn chosen(options: &[String], text: Option<&str>, option: Option<u32>) -> Re
     }
 }
 
+/// The answer that a person means by what was typed: an option's number, from 1, unless one is called so; else the text.
+pub fn meant(options: &[String], typed: &str) -> Result<(String, Option<u32>), Fault> {
+    let number = typed.parse::<u32>().ok().and_then(|n| n.checked_sub(1));
+    match number.filter(|_| !options.is_empty() && !options.iter().any(|one| one == typed)) {
+        Some(number) => chosen(options, None, Some(number)),
+        None => chosen(options, Some(typed), None),
+    }
+}
+
 /// What is signed and recorded of an answer: which question, the answer, and what it answers.
 #[must_use]
 pub fn detail(question: QuestionId, answer: &str, asked: &str) -> String {
@@ -269,6 +278,11 @@ mod tests {
         for (options, text, option) in wrong {
             assert_eq!(chosen(options, text, option).unwrap_err().code, Code::BadRequest, "{text:?} {option:?}");
         }
+        assert_eq!(meant(&options, "2").unwrap(), ("no".into(), Some(1)));
+        assert_eq!(meant(&options, "yes").unwrap(), ("yes".into(), Some(0)));
+        assert_eq!(meant(&["2".into(), "1".into()], "1").unwrap(), ("1".into(), Some(1)), "its name comes first");
+        assert_eq!(meant(&[], "3").unwrap(), ("3".into(), None));
+        assert!(meant(&options, "0").is_err() && meant(&options, "3").is_err());
         assert_eq!(chosen(&options, Some("x"), None).unwrap_err().hint, "it is one of: yes, no");
     }
 }

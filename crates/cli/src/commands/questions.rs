@@ -11,7 +11,7 @@ use holdfast_wire::Code;
 use holdfast_wire::operations::op;
 use holdfast_wire::questions::{
     QuestionAnswerParams, QuestionAskParams, QuestionId, QuestionListParams, QuestionParams, QuestionState,
-    QuestionView, QuestionWithdrawParams, chosen, detail,
+    QuestionView, QuestionWithdrawParams, chosen, detail, meant,
 };
 use rustix::termios::isatty;
 use std::time::{Duration, Instant};
@@ -225,13 +225,7 @@ fn read_answer(here: &Here, question: &QuestionView) -> Result<(String, Option<u
     print(format!("{text}answer: "))?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).map_err(|e| Failure::io("cannot read from the terminal", e))?;
-    let typed = line.trim();
-    // A number is an option's, unless an option is called so.
-    let number = typed.parse::<u32>().ok().and_then(|n| n.checked_sub(1));
-    match number.filter(|_| !question.options.is_empty() && !question.options.iter().any(|one| one == typed)) {
-        Some(number) => Ok(chosen(&question.options, None, Some(number))?),
-        None => Ok(chosen(&question.options, Some(typed), None)?),
-    }
+    Ok(meant(&question.options, line.trim())?)
 }
 
 fn options_of(question: &QuestionView) -> String {

@@ -48,13 +48,22 @@ fn an_attached_terminal_shows_what_an_agent_asks_and_how_to_answer() {
     home.session("s", "exec cat");
     let (terminal, mut client) = Terminal::attached(&home, "s", "120x24");
     home.run(&["--as", "agent:bot", "ask", "-t", "s", "--timeout", "0", "--option", "yes", "Go\x1b[2J on?"]);
-    terminal.wait_text("agent:bot asks: Go^[[2J on? [yes] · holdfast answer que_");
+    terminal.wait_text("agent:bot asks: Go^[[2J on? [yes] · Ctrl-\\ a answers (que_");
     terminal.types("still here\r");
     terminal.wait_text("still here");
     terminal.types(DETACH);
     assert_eq!(client.wait(), 0);
     let (terminal, mut client) = Terminal::attached(&home, "s", "120x24");
-    terminal.wait_text("a question waits for an answer · holdfast answer");
+    terminal.wait_text("a question waits for an answer · Ctrl-\\ a answers");
+    terminal.types("\x1ca");
+    terminal.wait_text("agent:bot asks: Go^[[2J on? [1: yes] _");
+    terminal.types("1\r");
+    terminal.wait_text("answered agent:bot: yes");
+    let settled = home.json(&["questions", "--all"]);
+    assert_eq!((&settled[0]["answer"]["text"], &settled[0]["answer"]["by"]["handle"]), (&"yes".into(), &TESTER.into()));
+    terminal.types("\x1ca");
+    terminal.wait_text("no question is open");
+    home.ok(&["journal", "s", "--verify"]);
     terminal.types(DETACH);
     assert_eq!(client.wait(), 0);
 }

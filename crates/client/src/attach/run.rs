@@ -165,7 +165,9 @@ impl<'a> Attached<'a> {
         attached.turns.known.saw(&answer.session.turn, &options.who.actor().handle);
         attached.first_paint(&answer.painted, &bytes)?;
         attached.tell_keeper(|position| ToKeeper::Follow { position, flags: FOLLOW_HOLDS })?;
-        notice::questions_wait(answer.session.asks).into_iter().for_each(|text| attached.say(text));
+        notice::questions_wait(answer.session.asks, attached.chord_sign())
+            .into_iter()
+            .for_each(|text| attached.say(text));
         Ok(Begun::Attached(Box::new(attached)))
     }
 
