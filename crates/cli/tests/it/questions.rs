@@ -251,6 +251,36 @@ fn asked_again_under_the_same_id_it_is_asked_once() {
 }
 
 #[test]
+fn who_waits_for_ever_is_answered() {
+    let home = settled();
+    let mut bot = connection(&home);
+    let asker = std::thread::spawn(move || {
+        let (session, text, for_ever) = ("work".into(), "ever?".into(), u64::MAX);
+        let params =
+            QuestionAskParams { wait_ms: for_ever, expires_ms: Some(for_ever), session, text, ..Default::default() };
+        bot.call::<op::QuestionAsk>(&params).unwrap()
+    });
+    let id = open_one(&home)["id"].as_str().unwrap().to_owned();
+    home.ok(&["answer", &id, "yes"]);
+    assert_eq!(asker.join().unwrap().answer.unwrap().text, "yes");
+}
+
+#[test]
+fn what_runs_in_a_session_asks_there_and_cannot_answer() {
+    let home = settled();
+    let program = env!("CARGO_BIN_EXE_holdfast");
+    home.session("inner", &format!("{program} ask 'In here?'; exec cat"));
+    let question = open_one(&home);
+    assert_eq!(question["name"], "inner");
+    assert!(question["by"]["handle"].as_str().unwrap().starts_with("agent:"), "{question}");
+    let id = question["id"].as_str().unwrap();
+    home.session("other", &format!("{program} answer {id} yes; exec cat"));
+    home.until_screen_shows("other", "denied: type, by rule humans_answer");
+    home.ok(&["answer", id, "so it is"]);
+    home.until_screen_shows("inner", "so it is");
+}
+
+#[test]
 fn who_may_not_look_learns_of_no_question() {
     let home = settled();
     let id = asked(&home, "secret?");
