@@ -35,6 +35,7 @@ mod notify;
 mod picture;
 mod presence;
 mod proofs;
+mod questions;
 mod registry;
 mod room;
 mod runs;

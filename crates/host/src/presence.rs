@@ -111,6 +111,7 @@ impl Server {
             }
             Call::Read(params) if params.wait_ms > 0 => (&params.session, "reads the output".into()),
             Call::Watch(params) if params.wait_ms > 0 => (params.session.as_ref()?, "watches".into()),
+            Call::QuestionAsk(params) if params.wait_ms > 0 => (&params.session, "waits for an answer".into()),
             Call::RunGet(RunParams { run, wait_ms }) if *wait_ms > 0 => return self.waits_for_run(run, actor),
             _ => return None,
         };

@@ -154,6 +154,9 @@ impl Server {
             Call::RunGet(params) => plain(self.run_get(&params, &actor).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor)?),
             Call::RunList(params) => plain(self.run_list(&params, &actor)?),
+            Call::QuestionAsk(params) => plain(self.question_ask(&params, &actor).await?),
+            Call::QuestionGet(params) => plain(self.question_get(&params, &actor).await?),
+            Call::QuestionList(params) => plain(self.question_list(&params, &actor)?),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
@@ -210,6 +213,8 @@ impl Server {
             }
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
+            Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
+            Call::QuestionWithdraw(params) => plain(self.question_withdraw(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
             Call::Release(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Release, actor).await?),

@@ -142,6 +142,9 @@ pub struct SessionView {
     pub clients: Vec<ClientView>,
     /// Who may write.
     pub turn: TurnView,
+    /// How many questions wait for an answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub asks: u32,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -562,6 +565,10 @@ pub struct AnswerEvent {
     pub client: u32,
     /// Queries before this offset are the host's.
     pub from: Offset,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -36,7 +36,7 @@ fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: b
     let row = |session: &SessionView| {
         vec![
             visible(session.name.as_str()),
-            state(session),
+            if session.asks > 0 { format!("{}, asks", state(session)) } else { state(session) },
             session.size.to_string(),
             session.clients.len().to_string(),
             holder(session),
@@ -174,6 +174,7 @@ mod tests {
             title: "a\x1b]title".into(),
             clients: vec![],
             turn: TurnView::default(),
+            asks: 0,
             note: None,
         }
     }

@@ -21,6 +21,7 @@ mod notify;
 mod on_exit;
 mod outcomes;
 mod output;
+mod questions;
 mod remote;
 mod runs;
 mod schema;

@@ -37,6 +37,8 @@ pub enum On {
     Approval,
     /// Somebody asks for the turn.
     TurnRequested,
+    /// Somebody asks the humans something.
+    Question,
 }
 
 impl On {
@@ -47,6 +49,7 @@ impl On {
             On::Exit => "exit",
             On::Approval => "approval",
             On::TurnRequested => "turn_requested",
+            On::Question => "question",
         }
     }
 }
