@@ -24,6 +24,8 @@ const READ_BYTES = 128 * 1024;
 const TYPE_BYTES = 32 * 1024;
 /** The size of the session is looked at this often while there is output, for hosts that do not tell. */
 const SIZE_EVERY_MS = 1_000;
+/** A keeper is reached within some milliseconds. */
+const UNREACHED_MS = 20;
 /** How long a host may take to hear that we leave. */
 const LEAVE_WAIT_MS = 1_000;
 
@@ -276,14 +278,17 @@ export class Attachment extends Emitter<AttachEvents> {
         continue;
       }
       await this.pass(read.bytes);
-      if (end) return this.ended();
+      const over = end ? await this.ended() : undefined;
+      if (over) return over;
       if (read.bytes.length > 0) this.lookAtSize();
     }
   }
 
-  private async ended(): Promise<AttachEvents["detached"]> {
+  /** How it ended; nothing where it lives, and a new host has not reached its keeper yet. */
+  private async ended(): Promise<AttachEvents["detached"] | undefined> {
     const view = (await this.ask("session.get", { session: this.session })).result as SessionView;
     this.view = view;
+    if (view.life === "running") return pause(UNREACHED_MS, this.closing.signal).then(() => undefined);
     return { why: "ended", ...(view.exit ? { exit: view.exit } : {}) };
   }
 

@@ -4,6 +4,7 @@ import { HoldfastError } from "./errors.js";
 import { NO_BYTES } from "./frame.js";
 import { Link, RETRY, type Retry } from "./link.js";
 import { Session, type OpenOptions, newParams } from "./session.js";
+import type { Question } from "./question.js";
 import { Run, WAIT_MS } from "./run.js";
 import type { Dialer } from "./transport.js";
 import type { GivesBytes, NewParams, Operations, SendsBytes, SessionEvent } from "./types.js";
@@ -45,7 +46,7 @@ export type WatchEvent = SessionEvent | { event: "lost"; lost: number };
 
 /**
  * What may be asked again when an answer was lost: it only looks, or is done once by its own number (`session.send` by stream and
- * seq, `run.start` by the run's id). Everything else fails with `disconnected`, and its caller looks what became of it.
+ * seq, `run.start` and `question.ask` by the id they draw). Everything else fails with `disconnected`, and its caller looks what became of it.
  */
 const REPEATABLE = new Set<string>([
   "hello",
@@ -77,6 +78,7 @@ const REPEATABLE = new Set<string>([
 
 function mayRepeat(method: string, params: unknown): boolean {
   if (method === "run.start") return typeof (params as { run?: unknown }).run === "string";
+  if (method === "question.ask") return typeof (params as { question?: unknown }).question === "string";
   return REPEATABLE.has(method);
 }
 
@@ -160,9 +162,16 @@ export class Client {
     return this.call("host.status", {}, options);
   }
 
-  /** Questions that wait for an answer. */
-  questions(params: object = {}, options: CallOptions = {}): Promise<unknown> {
-    return this.raw("question.list", params, options);
+  /** Questions that wait for an answer, in all sessions one may observe or in one; those that are over too if asked to. */
+  async questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<Question[]> {
+    const { signal, ...params } = options;
+    return (await this.raw("question.list", params, signal ? { signal } : {})) as Question[];
+  }
+
+  /** Answers a question, by a text or by the number of an option. Only a human can. */
+  async answer(question: string, answer: string | number, options: CallOptions = {}): Promise<Question> {
+    const params = typeof answer === "string" ? { question, text: answer } : { question, option: answer };
+    return (await this.raw("question.answer", params, options)) as Question;
   }
 
   /** Connects now, and says what the host said of itself. Every call does so by itself. */

@@ -150,8 +150,10 @@ export function readMessage(json: Uint8Array): Message {
   if (message === null || typeof message !== "object" || message.jsonrpc !== "2.0") {
     throw new HoldfastError("protocol", 'not a JSON-RPC message: jsonrpc must be "2.0"');
   }
-  if (message.id === undefined && message.method === undefined) {
-    throw new HoldfastError("protocol", "neither a request, an answer nor an event");
-  }
+  const { id, method, result, error } = message;
+  const isId = typeof id === "number" && Number.isInteger(id) && id >= 0;
+  const isRequest = typeof method === "string" && (id === undefined || isId) && result === undefined && !error;
+  const isAnswer = method === undefined && isId && !(result !== undefined && result !== null && error);
+  if (!isRequest && !isAnswer) throw new HoldfastError("protocol", "neither a request, an answer nor an event");
   return message;
 }

@@ -3,8 +3,18 @@
 /** Digits of an id: base 32 without the letters people misread. */
 const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** The id of a run that is about to be asked for: `run_` and 26 characters, 128 random bits. */
+/** The id of a run that is about to be asked for. */
 export function newRunId(): string {
+  return newId("run_");
+}
+
+/** The id of a question that is about to be asked. */
+export function newQuestionId(): string {
+  return newId("que_");
+}
+
+/** A prefix and 26 characters, 128 random bits. */
+function newId(prefix: string): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   let bits = 0n;
   for (const byte of bytes) bits = (bits << 8n) | BigInt(byte);
@@ -13,7 +23,7 @@ export function newRunId(): string {
     digits = DIGITS[Number(bits & 31n)] + digits;
     bits >>= 5n;
   }
-  return `run_${digits}`;
+  return prefix + digits;
 }
 
 /** A stream's number: as many random bits as JSON readers can count to. */

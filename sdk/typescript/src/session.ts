@@ -1,19 +1,22 @@
 // One session: what people and programs do with it.
 
 import { Attachment, type AttachOptions } from "./attach.js";
-import type { CallOptions, Client, WatchEvent } from "./client.js";
+import type { Answer, CallOptions, Client, WatchEvent } from "./client.js";
 import { HoldfastError } from "./errors.js";
 import { newRunId } from "./ids.js";
 import { hasTwoForms, keyText } from "./keys.js";
 import { chunks, gather, type Chunk } from "./output.js";
 import { PlainText } from "./plain.js";
+import { askHumans, type AskOptions, type Question } from "./question.js";
 import { deadlineOf, remaining, Run, WAIT_MS, type WaitOptions } from "./run.js";
+import { pause } from "./signals.js";
 import { Turn } from "./turn.js";
 import { Typist, type TypeOptions } from "./typist.js";
 import type {
   Detect,
   GraphParams,
   NewParams,
+  ReadParams,
   RunAnswer,
   RunStartParams,
   ScreenAnswer,
@@ -60,6 +63,9 @@ export interface Came {
 }
 
 const encoder = new TextEncoder();
+
+/** A keeper is reached within some milliseconds. */
+const UNREACHED_MS = 20;
 
 /** The state a word of `session.wait` stands for, and the other way round. */
 const UNTIL: Partial<Record<StateView["state"], "idle" | "waiting" | "exit">> = {
@@ -151,12 +157,21 @@ export class Session {
       start,
       async (from) => {
         const params = { session: this.id, wait_ms, ...(from === undefined ? {} : { from }), ...(max === undefined ? {} : { max }) };
-        const answer = await this.client.call("session.read", params, signal ? { signal } : {});
+        const answer = await this.readOnce(params, signal);
         head = Math.min(head, answer.head);
         return answer;
       },
       (piece) => piece.end || (!follow && piece.to >= head),
     );
+  }
+
+  /** Reads once. A host that has not reached the session's keeper yet takes it for ended: that is asked about, and waited for. */
+  private async readOnce(params: ReadParams, signal?: AbortSignal): Promise<Answer<"session.read">> {
+    const call = signal ? { signal } : {};
+    const answer = await this.client.call("session.read", params, call);
+    if (!answer.end || (await this.get(call)).life !== "running") return answer;
+    await pause(UNREACHED_MS, signal);
+    return { ...answer, end: false };
   }
 
   /** The output that is kept, from an offset on, as it is now. */
@@ -226,7 +241,7 @@ export class Session {
         at ??= screen.offset;
       }
       const wait_ms = Math.ceil(remaining(deadline, said({ text: pattern })));
-      const piece = await this.client.call("session.read", { session: this.id, from: at ?? 0, wait_ms }, call);
+      const piece = await this.readOnce({ session: this.id, from: at ?? 0, wait_ms }, signal);
       if (piece.gap) plain.cut();
       at = piece.to;
       const text = fits(plain.push(piece.bytes));
@@ -266,9 +281,9 @@ export class Session {
     return this.client.runs({ ...options, session: this.id });
   }
 
-  /** Asks a person something, in this session. */
-  ask(question: string, params: object = {}, options: CallOptions = {}): Promise<unknown> {
-    return this.client.raw("question.ask", { session: this.id, question, ...params }, options);
+  /** Asks its humans something, and waits until one has answered, or the question is over otherwise. */
+  ask(text: string, options: AskOptions = {}): Promise<Question> {
+    return askHumans(this.client, this.id, text, options);
   }
 
   /** Sends a signal by its number: to the foreground group, or to another target. */
@@ -314,7 +329,11 @@ export function newParams(defaults: Partial<NewParams>, wanted: Omit<OpenOptions
   const params: Partial<NewParams> = { ...defaults, ...rest };
   if (argv) params.command = argv;
   if (Array.isArray(env)) params.env = env;
-  else if (env) {
+  else if (env && !defaults.env) {
+    const added = Object.entries(env).flatMap(([key, value]) => (value === null ? [] : [`${key}=${value}`]));
+    // The host lays them over its own.
+    Object.assign(params, { env_add: added });
+  } else if (env) {
     const variables = new Map((defaults.env ?? []).map((pair) => [pair.split("=", 1)[0] ?? "", pair]));
     for (const [key, value] of Object.entries(env)) {
       if (value === null) variables.delete(key);

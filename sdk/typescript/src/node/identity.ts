@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { HoldfastError } from "../errors.js";
 import { pause } from "../signals.js";
 import type { Prover } from "../transport.js";
-import type { Actor } from "../types.js";
+import type { Actor, Proof } from "../types.js";
 import type { Home } from "./home.js";
 
 /** What stands before 32 secret bytes in a PKCS #8 file of an Ed25519 key (RFC 8410). */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
-const HANDLE = /^(human|agent|service|device):([a-z0-9][a-z0-9._-]*)$/;
+const HANDLE = /^(human|agent|service|device):([a-z0-9._-]{1,32})$/;
 
 function field(bytes: Uint8Array): Buffer {
   const length = Buffer.alloc(4);
@@ -33,6 +33,13 @@ export function challengeBytes(challenge: string, binding: string, actor: Actor)
   ]);
 }
 
+/** Its time first: a host remembers those of the last minutes, and takes no older ones. */
+function newNonce(): Uint8Array {
+  const nonce = randomBytes(16);
+  nonce.writeUIntBE(Date.now(), 0, 6);
+  return nonce;
+}
+
 export class Identity implements Prover {
   readonly actor: Actor;
   private readonly key: KeyObject;
@@ -46,6 +53,13 @@ export class Identity implements Prover {
   identify(challenge: string) {
     const signature = sign(null, challengeBytes(challenge, "unix", this.actor), this.key).toString("hex");
     return { actor: this.actor, signature };
+  }
+
+  /** Signs an act in a session: the `ask` as compact JSON, as spec/protocol.md spells it. It goes along as `proof`. */
+  prove(session: string, ask: string, nonce: Uint8Array = newNonce()): Proof {
+    const fields = [Buffer.from(session), nonce, Buffer.from(ask)].map(field);
+    const signature = sign(null, Buffer.concat([Buffer.from("holdfast act v1\0"), ...fields]), this.key);
+    return { nonce: Buffer.from(nonce).toString("hex"), signature: signature.toString("hex") };
   }
 
   /** The actor whose key a file has; none where there is no such file. */
