@@ -85,6 +85,8 @@ export class Attachment extends Emitter<AttachEvents> {
   client: number | undefined;
   /** It writes now. */
   writes = false;
+  /** This terminal answers the session's queries now: what it answers is typed, as keys are. */
+  answers = false;
   /** The newest fence it knows. */
   fence = 0;
   /** The session's size. */
@@ -116,8 +118,6 @@ export class Attachment extends Emitter<AttachEvents> {
   private early: [string, unknown][] | undefined;
   private isExpelled = false;
   private history = false;
-  /** This terminal answers queries. */
-  private answers = false;
   /** It shall from this offset on. */
   private answersFrom: number | undefined;
   private filter: QueryFilter | undefined = new QueryFilter();
@@ -250,7 +250,8 @@ export class Attachment extends Emitter<AttachEvents> {
 
   /** The connection is over; it is attached no more. */
   private lose(): void {
-    this.connection?.close();
+    // While we let go, what says so is still on its way.
+    if (!this.closing.signal.aborted) this.connection?.close();
     this.connection = undefined;
     this.attached.resolve();
     this.attached = deferred();

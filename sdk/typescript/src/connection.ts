@@ -94,6 +94,7 @@ export class Connection {
     const json = encoder.encode(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
+      this.transport?.hold?.(true);
       try {
         this.transport?.send(json, bytes);
       } catch (error) {
@@ -126,6 +127,7 @@ export class Connection {
     const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
     if (message.id === undefined || !waiting) return;
     this.waiting.delete(message.id);
+    if (this.waiting.size === 0) this.transport?.hold?.(false);
     if (message.error) {
       const fault = message.error.data;
       waiting.reject(fault ? HoldfastError.from(fault) : new HoldfastError("internal", message.error.message ?? ""));

@@ -14,6 +14,8 @@ export interface Transport {
   send(json: Uint8Array, bytes: Uint8Array): void;
   /** Ends it. */
   close(): void;
+  /** Whether somebody waits for an answer: a process that waits for none may end by itself. */
+  hold?(isWaiting: boolean): void;
 }
 
 /** Who proves itself on a connection, where the carrier does not say who speaks. */

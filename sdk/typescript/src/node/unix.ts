@@ -79,6 +79,7 @@ function carry(socket: Socket, receiver: Receiver): Transport {
   return {
     send: (json, bytes) => void socket.write(encodeStreamFrame({ json, bytes })),
     close: () => void socket.destroy(),
+    hold: (isWaiting) => void (isWaiting ? socket.ref() : socket.unref()),
   };
 }
 
