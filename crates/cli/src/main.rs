@@ -13,6 +13,7 @@ mod help;
 mod here;
 mod journal_args;
 mod keys;
+mod listen;
 mod notify;
 mod show;
 mod signals;

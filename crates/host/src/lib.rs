@@ -22,6 +22,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 mod actors;
 mod attention;
 mod clients;
+mod connection;
 mod history;
 mod http;
 mod journal;
@@ -39,6 +40,8 @@ mod session;
 mod shells;
 mod spawn;
 mod store;
+mod surface;
+mod tokens;
 mod watch;
 
 /// What decides, apart from what does: for the simulation in `sim`, no interface of this crate.
@@ -50,6 +53,7 @@ pub mod parts {
     pub use crate::session::{Typing, read_bursts};
 }
 
+pub use holdfast_http::{Listen, Tls};
 pub use notify::{Deliver, On, Rule};
 
 use holdfast_abi::address::Address;
@@ -77,6 +81,8 @@ pub struct HostConfig {
     pub defaults: holdfast_types::Defaults,
     /// Where the counters are served over HTTP; none: at the socket alone.
     pub metrics_listen: Option<std::net::SocketAddr>,
+    /// Where the whole host is served over HTTP; none: at the socket alone.
+    pub http: Option<holdfast_http::Listen>,
     /// Whom to tell what.
     pub notify: Vec<notify::Rule>,
 }
@@ -90,6 +96,7 @@ impl Default for HostConfig {
             runs_keep_ms: 7 * 24 * 60 * 60 * 1000,
             defaults: holdfast_types::Defaults::default(),
             metrics_listen: None,
+            http: None,
             notify: Vec::new(),
         }
     }
@@ -139,6 +146,9 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     let listener = bind(&home.host_socket())?;
     if let Some(address) = config.metrics_listen {
         tokio::task::spawn_local(http::serve(address, Rc::clone(&server)));
+    }
+    if let Some(listen) = &config.http {
+        surface::open(listen, &server).await;
     }
     if !config.notify.is_empty() {
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));

@@ -76,6 +76,10 @@ codes! {
     ShellBusy "shell_busy"
     KeyConflict "key_conflict"
     NoSuchRun "no_such_run"
+    NoSuchToken "no_such_token"
+    TooFast "too_fast"
+    TooLarge "too_large"
+    Stopping "stopping"
     Unrecorded "unrecorded"
     Internal "internal"
 }

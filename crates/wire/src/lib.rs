@@ -16,6 +16,7 @@ pub mod operations;
 pub mod params;
 pub mod runs;
 pub mod schema;
+pub mod tokens;
 pub mod turns;
 
 pub use fault::{Code, Fault};

@@ -185,6 +185,10 @@ pub struct AttachParams {
     /// What this client still has, after its host went away.
     #[serde(default)]
     pub resume: Option<Resume>,
+    /// It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size,
+    /// and leaves terminal queries to the host. Whoever comes over a network does.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub remote: bool,
 }
 
 /// What a client that goes on without its host still has.
@@ -248,7 +252,7 @@ pub struct AttachAnswer {
 }
 
 /// Asks for the screen again.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaintParams {
     /// Name or id.
@@ -261,6 +265,9 @@ pub struct PaintParams {
     /// The client with this number answers the session's queries from the painted offset on, if nobody does yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<u32>,
+    /// Paint for a terminal of the session's size, whatever `size` is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub remote: bool,
 }
 
 /// What changed at an attached terminal.
@@ -379,6 +386,10 @@ pub struct ReadAnswer {
     pub head: Offset,
     /// The session has ended and everything was given.
     pub end: bool,
+    /// The session's size when they were written: bytes behind a change of it are given by the next answer. Where none are given,
+    /// its size now; a change ends a wait.
+    #[serde(default)]
+    pub size: Size,
 }
 
 /// Where the message's bytes are typed.
@@ -496,7 +507,8 @@ pub struct DetachAnswer {
 pub struct EndParams {
     /// Name or id.
     pub session: String,
-    /// From HUP to KILL; a frozen session is killed at once.
+    /// From HUP to KILL, 5 seconds unless said; a frozen session is killed at once.
+    #[serde(default = "end_grace_ms")]
     pub grace_ms: u32,
     /// The actor's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -522,6 +534,12 @@ pub struct HostStatus {
     pub ended: u32,
     /// Attached clients.
     pub clients: u32,
+    /// Where it listens for HTTP, as a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Why it does not, although it was told to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_error: Option<String>,
 }
 
 /// Event `detached`: the host tells a client to let go of its terminal.
@@ -543,4 +561,9 @@ pub struct AnswerEvent {
 
 fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+/// Enough to save a file, short enough to wait for.
+fn end_grace_ms() -> u32 {
+    5_000
 }

@@ -21,6 +21,7 @@ pub const OUTPUT_TAIL_BYTES: u64 = 12 * 1024;
 /// A run's identity for all time: `run_` and 26 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(extend("pattern" = "^run_[0-7][0-9a-hjkmnp-tv-z]{25}$"))]
 pub struct RunId(SessionId);
 
 /// A text that is no [`RunId`].

@@ -29,14 +29,31 @@ pub fn short(id: ActorId) -> String {
     id.to_string().chars().take(KEY_DIGITS).collect()
 }
 
-fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
-    let handle = &args.of.handle;
+/// Whatever a process says of itself: what is no human by the rule makes none.
+fn may_make(handle: &Handle) -> Result<(), Failure> {
     let itself = who::unsaid().handle;
-    // Whatever it says of itself: what is no human by the rule makes none.
     if handle.class() == ActorClass::Human && itself.class() != ActorClass::Human {
         let message = format!("{handle} is a human's to make, and this process is taken for {itself}");
         return Err(Failure::new("denied", message));
     }
+    Ok(())
+}
+
+/// Makes an actor where it is not there yet.
+pub fn make_if_missing(here: &Here, handle: &Handle) -> Result<(), Failure> {
+    match Identity::load(&here.home, handle) {
+        Err(KeyError::Missing(_)) => {
+            may_make(handle)?;
+            Identity::load_or_make(&here.home, handle)?;
+            Ok(())
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
+    let handle = &args.of.handle;
+    may_make(handle)?;
     let file = args.key.as_deref().map(std::path::absolute).transpose();
     let file = file.map_err(|e| Failure::io("the key file's path cannot be found", e))?;
     let identity = Identity::make(&here.home, handle, file.as_deref()).map_err(|error| taken(handle, error))?;

@@ -21,6 +21,7 @@ mod secret;
 mod send;
 mod state;
 mod steer;
+mod token;
 mod turn;
 mod wait;
 mod watch;
@@ -69,6 +70,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Grants(args)) => grants::grants(&here()?, &args),
         Some(Command::Whoami) => whoami::whoami(&here()?),
         Some(Command::Actor(command)) => actor::actor(&here()?, &command),
+        Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
         Some(Command::Doctor) => doctor::doctor(&here()?),

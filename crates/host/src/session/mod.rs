@@ -15,6 +15,7 @@ mod ports;
 mod prompt;
 mod ran;
 mod runs;
+mod sizes;
 mod track;
 mod turns;
 mod typing;
@@ -133,6 +134,8 @@ pub(crate) struct State {
     pub ring: Option<Ring>,
     pub picture: Picture,
     pub size: Size,
+    /// The sizes it had lately.
+    pub sizes: sizes::Sizes,
     /// The size the keeper was asked for last: what it will have.
     pub asked_size: Size,
     pub authority: Authority,
@@ -223,6 +226,7 @@ impl Session {
             state: RefCell::new(State {
                 picture: Picture::new(&dir, spec.size, shared.config.history_lines),
                 size: spec.size,
+                sizes: sizes::Sizes::new(spec.size),
                 asked_size: spec.size,
                 life,
                 ring: None,
