@@ -7,7 +7,7 @@ import { Session, type OpenOptions, newParams } from "./session.js";
 import type { Question } from "./question.js";
 import { Run, WAIT_MS } from "./run.js";
 import type { Dialer } from "./transport.js";
-import type { GivesBytes, NewParams, Operations, SendsBytes, SessionEvent } from "./types.js";
+import { GIVES_BYTES, type GivesBytes, type NewParams, type Operations, type SendsBytes, type SessionEvent } from "./types.js";
 
 /** The name of an operation. */
 export type OperationName = keyof Operations;
@@ -199,7 +199,7 @@ export async function ask(
   const { bytes = NO_BYTES, signal } = options;
   const answered = await link.call(operation, params, { bytes, signal, repeat: mayRepeat(operation, params) });
   const { result } = answered;
-  if (GIVES_BYTES.has(operation)) {
+  if ((GIVES_BYTES as readonly string[]).includes(operation)) {
     if (result === null || typeof result !== "object") {
       throw new HoldfastError("protocol", `the answer of ${operation} is no object`);
     }
@@ -207,11 +207,3 @@ export async function ask(
   }
   return result;
 }
-
-const GIVES_BYTES = new Set<string>([
-  "session.attach",
-  "session.paint",
-  "session.read",
-  "session.journal",
-  "run.output",
-] satisfies GivesBytes[]);

@@ -81,6 +81,11 @@ export interface AttachParams {
   pid?: number;
   /** It will not write. */
   read_only?: boolean;
+  /**
+   * It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size,
+   * and leaves terminal queries to the host. Whoever comes over a network does.
+   */
+  remote?: boolean;
   /** What this client still has, after its host went away. */
   resume?: Resume | null;
   /** Name or id. */
@@ -244,6 +249,14 @@ export type Code =
   | "key_conflict"
   /** There is no such run. */
   | "no_such_run"
+  /** There is no such token. */
+  | "no_such_token"
+  /** More requests than are taken in this time. */
+  | "too_fast"
+  /** A request larger than is taken. */
+  | "too_large"
+  /** The host is going away; its sessions go on. */
+  | "stopping"
   /** What happens cannot be recorded, so it does not happen. */
   | "unrecorded"
   /** The host ran into something it did not expect. */
@@ -367,8 +380,8 @@ export type End =
 
 /** How to end. */
 export interface EndParams {
-  /** From HUP to KILL; a frozen session is killed at once. */
-  grace_ms: number;
+  /** From HUP to KILL, 5 seconds unless said; a frozen session is killed at once. */
+  grace_ms?: number;
   /** The actor's signature. */
   proof?: Proof | null;
   /** Name or id. */
@@ -901,6 +914,10 @@ export interface HostStatus {
   clients: number;
   /** Ended ones still shown. */
   ended: number;
+  /** Where it listens for HTTP, as a URL. */
+  http?: string | null;
+  /** Why it does not, although it was told to. */
+  http_error?: string | null;
   /** Its process. */
   pid: number;
   /** Live sessions. */
@@ -1156,6 +1173,8 @@ export interface PaintParams {
   answers?: number | null;
   /** History too. */
   history?: boolean;
+  /** Paint for a terminal of the session's size, whatever `size` is. */
+  remote?: boolean;
   /** Name or id. */
   session: string;
   /** The terminal's size; decides the form. */
@@ -1298,6 +1317,11 @@ export interface ReadAnswer {
   gap?: Gap | null;
   /** Offset of the next byte to come. */
   head: number;
+  /**
+   * The session's size when they were written: bytes behind a change of it are given by the next answer. Where none are given,
+   * its size now; a change ends a wait.
+   */
+  size?: Size;
   /** Offset behind the last byte given: ask from here next. */
   to: number;
 }
@@ -1850,6 +1874,50 @@ export interface TerminalView {
   size: Size;
 }
 
+/** A new token. */
+export interface TokenNewAnswer {
+  /** Its text: it is not shown again. */
+  text: string;
+  /** What it is. */
+  token: TokenView;
+}
+
+/** What the token shall be. */
+export interface TokenNewParams {
+  /** Who shows it. A handle nobody has yet becomes an actor that is known by its tokens alone. */
+  actor: Handle;
+  /** The most it may do; none: whatever the actor may. */
+  can?: Rights | null;
+  /** How long it is good, in milliseconds; none: 30 days. */
+  for_ms?: number | null;
+  /** What it is for, in the maker's words. */
+  note?: string;
+}
+
+/** Which token. */
+export interface TokenParams {
+  /** Its id. */
+  token: string;
+}
+
+/** A token as it is listed. */
+export interface TokenView {
+  /** Who shows it. */
+  actor: Handle;
+  /** Who made it. */
+  by: Handle;
+  /** The most it may do; none: whatever the actor may. */
+  can?: Rights | null;
+  /** When. */
+  created_ms: number;
+  /** Identity: no secret. */
+  id: string;
+  /** What it is for. */
+  note?: string;
+  /** When it ends. */
+  until_ms: number;
+}
+
 /** What came of it. */
 export interface TurnAnswer {
   /** The caller waits behind so many. */
@@ -2067,6 +2135,12 @@ export interface Operations {
   "session.wait": { params: WaitParams; answer: WaitAnswer };
   /** What happens in a session, or in all one may observe; waits for it if asked to. */
   "session.watch": { params: WatchParams; answer: WatchAnswer };
+  /** Tokens that are good now: one's own, or all where a human asks. */
+  "token.list": { params: Nothing; answer: TokenView[] };
+  /** Make a token: who shows it over HTTP is that actor, with no more than these rights. */
+  "token.new": { params: TokenNewParams; answer: TokenNewAnswer };
+  /** Make a token worthless, at once. */
+  "token.revoke": { params: TokenParams; answer: TokenView };
   /** Who has the turn, and who waits for it. */
   "turn.get": { params: SessionParams; answer: TurnView };
   /** Hand the turn over. */
@@ -2103,7 +2177,16 @@ export interface HostEvents {
 export type SendsBytes = "session.send";
 
 /** Operations that answer with bytes beside their answer. */
-export type GivesBytes = "session.attach" | "session.paint" | "session.read" | "session.journal" | "run.output";
+export type GivesBytes = (typeof GIVES_BYTES)[number];
+
+/** The same, to look at. */
+export const GIVES_BYTES = [
+  "run.output",
+  "session.attach",
+  "session.journal",
+  "session.paint",
+  "session.read",
+] as const;
 
 /** The names of all operations. */
 export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
@@ -2145,6 +2228,9 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.update",
   "session.wait",
   "session.watch",
+  "token.list",
+  "token.new",
+  "token.revoke",
   "turn.get",
   "turn.give",
   "turn.release",
