@@ -9,7 +9,7 @@ import { expect, it } from "vitest";
 function reached(file: string, seen = new Set<string>()): Set<string> {
   if (seen.has(file)) return seen;
   seen.add(file);
-  for (const [, from = ""] of readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?"([^"]+)"/g)) {
+  for (const [, from = ""] of readFileSync(file, "utf8").matchAll(/(?:from\s+|import\s*\(?)"([^"]+)"/g)) {
     if (from.startsWith(".")) reached(resolve(dirname(file), from.replace(/\.js$/, ".ts")), seen);
     else seen.add(from);
   }
