@@ -5,6 +5,7 @@ mod authority;
 mod env;
 mod graph;
 mod network;
+mod questions;
 mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
@@ -12,6 +13,7 @@ pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs};
+pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
@@ -77,6 +79,12 @@ pub enum Command {
     Watch(WatchArgs),
     /// Run a command in a session, and end as it did
     Run(RunArgs),
+    /// Ask the humans of a session something, and print the answer
+    Ask(AskArgs),
+    /// List what is asked, in one session or in all
+    Questions(QuestionsArgs),
+    /// Answer a question
+    Answer(AnswerArgs),
     /// Wait until a session's command has ended, and end as it did; or until something else has come
     Wait(WaitArgs),
     /// Give a session's terminal another size

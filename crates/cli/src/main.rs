@@ -18,7 +18,6 @@ mod notify;
 mod show;
 mod signals;
 mod tell;
-mod user;
 mod values;
 mod when;
 mod who;

@@ -33,7 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// One connection: where events for it go, and who speaks there.
 #[derive(Debug)]
 pub(crate) struct Speaker {
-    number: u64,
+    pub number: u64,
     out: UnboundedSender<Message>,
     pub challenge: Challenge,
     /// Proven; or why it was not.
@@ -114,6 +114,10 @@ impl Server {
     fn speaker(&self, token: Option<String>) -> (Rc<Speaker>, UnboundedReceiver<Message>) {
         let number = self.next_peer.get();
         self.next_peer.set(number + 1);
+        self.presence.came(number);
+        if let Some((actor, _)) = token.as_ref().and_then(|token| self.token_holder(token).ok()) {
+            self.presence.is(number, Some(&actor));
+        }
         let (out, answers) = unbounded_channel();
         let mut challenge = [0; 32];
         getrandom::fill(&mut challenge).expect("the kernel gives random bytes");
@@ -131,6 +135,7 @@ impl Server {
     }
 
     fn over(&self, speaker: Rc<Speaker>) {
+        self.presence.left(speaker.number);
         for session in self.registry.all() {
             session.peer_gone(speaker.number);
         }

@@ -21,9 +21,11 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 
 mod actors;
 mod attention;
+mod birth;
 mod clients;
 mod connection;
 mod history;
+mod hooks;
 mod http;
 mod journal;
 mod link;
@@ -31,7 +33,9 @@ mod lookout;
 mod metrics;
 mod notify;
 mod picture;
+mod presence;
 mod proofs;
+mod questions;
 mod registry;
 mod room;
 mod runs;
@@ -42,6 +46,7 @@ mod spawn;
 mod store;
 mod surface;
 mod tokens;
+pub mod user;
 mod watch;
 
 /// What decides, apart from what does: for the simulation in `sim`, no interface of this crate.
@@ -85,6 +90,8 @@ pub struct HostConfig {
     pub http: Option<holdfast_http::Listen>,
     /// Whom to tell what.
     pub notify: Vec<notify::Rule>,
+    /// The shell of a session for which no command is given; none: the user's.
+    pub shell: Option<String>,
 }
 
 impl Default for HostConfig {
@@ -98,12 +105,16 @@ impl Default for HostConfig {
             metrics_listen: None,
             http: None,
             notify: Vec::new(),
+            shell: None,
         }
     }
 }
 
 /// How often sessions that ended long ago are looked for, at the least.
 const CLEAR_EVERY_MS: u64 = 60 * 60 * 1000;
+
+/// How long a host that was asked to stop waits for what it does on other threads: longer than a sync takes.
+const LEAVE_TIME: Duration = Duration::from_secs(2);
 
 /// How a host's run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +147,8 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     tokio::task::LocalSet::new().block_on(&runtime, serve(home, config))?;
     drop(lock);
+    // What is being told to somebody who does not answer is told again by the next host.
+    runtime.shutdown_timeout(LEAVE_TIME);
     Ok(Ran::Stopped)
 }
 
@@ -153,6 +166,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     if !config.notify.is_empty() {
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
     }
+    tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
     let mut spare = room::Spare::keep();
     println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());
@@ -198,6 +212,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
+    birth::keep_file_limit(limit.current);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
 }

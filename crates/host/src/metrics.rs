@@ -80,6 +80,8 @@ codes! {
     TooFast "too_fast"
     TooLarge "too_large"
     Stopping "stopping"
+    NoSuchQuestion "no_such_question"
+    QuestionClosed "question_closed"
     Unrecorded "unrecorded"
     Internal "internal"
 }

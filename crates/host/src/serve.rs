@@ -3,6 +3,7 @@
 use crate::connection::Speaker;
 use crate::lookout::Lookout;
 use crate::metrics::Gauges;
+use crate::presence::Presence;
 use crate::registry::Registry;
 use crate::session::{Peer, Session, ports_of};
 use crate::tokens::{self, Tokens};
@@ -36,6 +37,10 @@ pub struct Server {
     tokens: RefCell<Tokens>,
     /// Where HTTP listens; or why it does not.
     pub(crate) http: RefCell<Option<Result<String, String>>>,
+    /// Keys of runs under which sessions are being made.
+    pub(crate) keys: crate::runs::index::Making,
+    /// Who is connected, and what they wait for.
+    pub(crate) presence: Presence,
     pub(crate) next_peer: Cell<u64>,
 }
 
@@ -53,6 +58,8 @@ impl Server {
             started_ms: crate::now_ms(),
             stop: Notify::new(),
             lookout: Rc::default(),
+            keys: Default::default(),
+            presence: Presence::default(),
             next_peer: Cell::new(1),
         }
     }
@@ -60,7 +67,10 @@ impl Server {
     /// Answers one question. Who asks is checked here for what only looks, and by the session's authority for every act.
     pub(crate) async fn answer(&self, call: Call, bytes: Vec<u8>, speaker: &Speaker) -> Answer {
         match (call, &speaker.token) {
-            (Call::Hello(params), _) => hello(&params, speaker.challenge).and_then(plain),
+            (Call::Hello(params), _) => {
+                self.presence.said(speaker.number, &params.program);
+                hello(&params, speaker.challenge).and_then(plain)
+            }
             (Call::Identify(params), None) => plain(self.identify(&params, speaker)?),
             (Call::Identify(_), Some(_)) => {
                 Err(Fault::new(Code::BadRequest, "who speaks here is known by the token of this connection"))
@@ -89,7 +99,7 @@ impl Server {
     }
 
     /// Who shows a token, and the most it may do, now.
-    fn token_holder(&self, token: &str) -> Result<(Actor, Rights), Fault> {
+    pub(crate) fn token_holder(&self, token: &str) -> Result<(Actor, Rights), Fault> {
         let (actor, can) = self.tokens.borrow().good(token, crate::now_ms())?;
         if self.registry.shared.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle) {
             return Ok((actor, can));
@@ -105,6 +115,8 @@ impl Server {
     /// What concerns the host, and what only looks at a session.
     async fn answer_known(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, actor: Actor) -> Answer {
         let registry = &self.registry;
+        // A request by itself is no connection: it counts as number 0.
+        let _waits = self.note_wait(&call, peer.as_ref().map_or(0, |(number, _)| *number), &actor);
         let right = call.row().right;
         let find = |session: &str| registry.find_for(session, &actor, right.unwrap_or(Right::Observe));
         match call {
@@ -142,6 +154,9 @@ impl Server {
             Call::RunGet(params) => plain(self.run_get(&params, &actor).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor)?),
             Call::RunList(params) => plain(self.run_list(&params, &actor)?),
+            Call::QuestionAsk(params) => plain(self.question_ask(&params, &actor).await?),
+            Call::QuestionGet(params) => plain(self.question_get(&params, &actor).await?),
+            Call::QuestionList(params) => plain(self.question_list(&params, &actor)?),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
@@ -150,7 +165,7 @@ impl Server {
             Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor)?),
             Call::Actors(_) => {
                 self.must_be_known(&actor)?;
-                plain(self.actors())
+                plain(self.actors(&actor))
             }
             Call::ActorRemove(params) => {
                 self.remove_actor(&params, &actor)?;
@@ -198,6 +213,8 @@ impl Server {
             }
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
+            Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
+            Call::QuestionWithdraw(params) => plain(self.question_withdraw(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
             Call::Release(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Release, actor).await?),
@@ -285,6 +302,7 @@ impl Server {
     fn identify(&self, params: &IdentifyParams, speaker: &Speaker) -> Result<IdentifyAnswer, Fault> {
         let proven = self.prove(params, speaker);
         *speaker.actor.borrow_mut() = proven.clone();
+        self.presence.is(speaker.number, proven.as_ref().ok());
         let actor = proven?;
         let known = self.registry.shared.policy().vouches(&actor);
         Ok(IdentifyAnswer { actor, known })
@@ -328,7 +346,7 @@ impl Server {
         Err(Fault::new(Code::Denied, format!("this host does not know {actor}")))
     }
 
-    fn actors(&self) -> Vec<ActorView> {
+    fn actors(&self, asks: &Actor) -> Vec<ActorView> {
         let shared = &self.registry.shared;
         if shared.actors.borrow_mut().refresh() {
             self.registry.actors_changed();
@@ -340,7 +358,13 @@ impl Server {
             here.filter(is_its).map(|s| s.name()).collect()
         };
         let all = shared.actors.borrow().all();
-        all.into_iter().map(|actor| ActorView { sessions: attached(&actor), actor }).collect()
+        let view = |actor: Actor| ActorView {
+            sessions: attached(&actor),
+            doing: self.doing_of(&actor, asks),
+            connected: self.presence.connected(&actor),
+            actor,
+        };
+        all.into_iter().map(view).collect()
     }
 
     /// Forgets an actor. A human forgets anybody, everybody else only themselves.

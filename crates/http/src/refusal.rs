@@ -43,6 +43,7 @@ fn status(code: Code) -> StatusCode {
         | Code::NoSuchActor
         | Code::NoSuchGrant
         | Code::NoSuchRun
+        | Code::NoSuchQuestion
         | Code::NoSuchToken => StatusCode::NOT_FOUND,
         Code::Ambiguous
         | Code::NameTaken
@@ -56,6 +57,7 @@ fn status(code: Code) -> StatusCode {
         | Code::ShellBusy
         | Code::KeyConflict
         | Code::Busy
+        | Code::QuestionClosed
         | Code::UnknownKeeper
         | Code::Damaged => StatusCode::CONFLICT,
         Code::Ended => StatusCode::GONE,

@@ -77,6 +77,10 @@ pub enum Code {
     TooLarge,
     /// The host is going away; its sessions go on.
     Stopping,
+    /// There is no such question.
+    NoSuchQuestion,
+    /// The question was answered, withdrawn, or is over.
+    QuestionClosed,
     /// What happens cannot be recorded, so it does not happen.
     Unrecorded,
     /// The host ran into something it did not expect.

@@ -14,6 +14,7 @@ pub mod graphs;
 pub mod message;
 pub mod operations;
 pub mod params;
+pub mod questions;
 pub mod runs;
 pub mod schema;
 pub mod tokens;

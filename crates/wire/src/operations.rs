@@ -8,6 +8,7 @@ use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::graphs::*;
 use crate::params::*;
+use crate::questions::*;
 use crate::runs::*;
 use crate::tokens::*;
 use crate::turns::*;
@@ -219,6 +220,16 @@ operations! {
     RunList = "run.list" (RunListParams) -> Vec<RunView>, Some(Right::Observe), Route::Get("/runs");
     #[doc = "Interrupt a run."]
     RunCancel = "run.cancel" (RunCancelParams) -> RunAnswer, Some(Right::Run), Route::Post("/runs/{run}/cancel");
+    #[doc = "Ask the humans of a session something; waits for the answer if asked to."]
+    QuestionAsk = "question.ask" (QuestionAskParams) -> QuestionView, Some(Right::Observe), Route::Post("/questions");
+    #[doc = "A question and its answer; waits for it if asked to."]
+    QuestionGet = "question.get" (QuestionParams) -> QuestionView, Some(Right::Observe), Route::Get("/questions/{question}");
+    #[doc = "The questions of a session, or of all one may observe."]
+    QuestionList = "question.list" (QuestionListParams) -> Vec<QuestionView>, Some(Right::Observe), Route::Get("/questions");
+    #[doc = "Answer a question; only a human does."]
+    QuestionAnswer = "question.answer" (QuestionAnswerParams) -> QuestionView, Some(Right::Type), Route::Post("/questions/{question}/answer");
+    #[doc = "Take a question back: its asker, or a human."]
+    QuestionWithdraw = "question.withdraw" (QuestionWithdrawParams) -> QuestionView, Some(Right::Observe), Route::Delete("/questions/{question}");
     #[doc = "Who has the turn, and who waits for it."]
     Turn = "turn.get" (SessionParams) -> TurnView, Some(Right::Observe), Route::Get("/sessions/{session}/turn");
     #[doc = "Take the turn if it is free."]

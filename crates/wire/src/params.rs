@@ -39,16 +39,21 @@ pub struct NewParams {
     /// A name; the host picks one where none is given.
     #[serde(default)]
     pub name: Option<SessionName>,
-    /// Command and arguments.
+    /// Command and arguments; left out: the shell of the host's user, or with a run that shell with the run's text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// `argv[0]` where it differs from the command (a login shell).
     #[serde(default)]
     pub argv0: Option<String>,
-    /// Where it starts.
-    pub cwd: String,
-    /// Its whole environment, `K=V` each.
-    #[serde(default)]
-    pub env: Vec<String>,
+    /// Where it starts, from the root on; left out: the home directory of the host's user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Its whole environment, `K=V` each; left out: the host's, without what belongs to who started the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<Vec<String>>,
+    /// Variables laid over that environment, `K=V` each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_add: Vec<String>,
     /// Columns and rows.
     #[serde(default)]
     pub size: Size,
@@ -137,6 +142,9 @@ pub struct SessionView {
     pub clients: Vec<ClientView>,
     /// Who may write.
     pub turn: TurnView,
+    /// How many questions wait for an answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub asks: u32,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -557,6 +565,10 @@ pub struct AnswerEvent {
     pub client: u32,
     /// Queries before this offset are the host's.
     pub from: Offset,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -3,13 +3,13 @@
 use crate::args::{ActorCommand, ActorNewArgs};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::show::{columns, print, print_json, table};
+use crate::show::{columns, now_ms, print, print_json, span, table, visible};
 use crate::who;
 use holdfast_client::{Identity, KeyError};
 use holdfast_types::{Actor, ActorClass, ActorId, Handle};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Nothing, SessionParams, SessionView};
-use holdfast_wire::turns::{ActorParams, ActorView};
+use holdfast_wire::turns::{ActorParams, ActorView, Doing};
 use serde_json::json;
 
 /// Digits of a key that tell it from the others of a home.
@@ -90,10 +90,17 @@ fn list(here: &Here) -> Result<u8, Failure> {
         print_json(&actors)?;
         return Ok(0);
     }
-    let head = ["ACTOR", "KEY", "ATTACHED TO"].map(str::to_owned).to_vec();
+    let now = now_ms();
+    let head = ["ACTOR", "KEY", "ATTACHED TO", "DOING"].map(str::to_owned).to_vec();
     let row = |view: &ActorView| {
         let sessions = if view.sessions.is_empty() { "-".into() } else { view.sessions.join(", ") };
-        vec![view.actor.handle.to_string(), short(view.actor.id), sessions]
+        let doing = |one: &Doing| {
+            let since = span(now.saturating_sub(one.since_ms));
+            format!("{} in {} for {since}", visible(&one.text), one.name)
+        };
+        let doing: Vec<String> = view.doing.iter().map(doing).collect();
+        let doing = if doing.is_empty() { "-".into() } else { doing.join(", ") };
+        vec![view.actor.handle.to_string(), short(view.actor.id), sessions, doing]
     };
     let rows: Vec<_> = std::iter::once(head).chain(actors.iter().map(row)).collect();
     print(table(&rows, columns()).into_iter().map(|line| line + "\n").collect::<String>())?;

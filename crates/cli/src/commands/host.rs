@@ -43,6 +43,7 @@ fn run(here: &Here) -> Result<u8, Failure> {
         metrics_listen: config.metrics_listen,
         http: listen::load(&here.home)?,
         notify: config.notify,
+        shell: config.shell,
     };
     let yielded = "another host serves this home\n";
     // A daemon is nobody: it only wants to know whether one answers.

@@ -15,6 +15,7 @@ mod list;
 mod logs;
 mod man;
 mod new;
+mod questions;
 mod run;
 mod screen;
 mod secret;
@@ -52,6 +53,9 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::State(args)) => state::state(&here()?, &args.session),
         Some(Command::Env(args)) => env::env(&here()?, &args),
         Some(Command::Watch(args)) => watch::watch(&here()?, &args),
+        Some(Command::Ask(args)) => questions::ask(&here()?, &args),
+        Some(Command::Questions(args)) => questions::questions(&here()?, &args),
+        Some(Command::Answer(args)) => questions::answer(&here()?, &args),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
