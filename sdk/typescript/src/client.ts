@@ -4,10 +4,17 @@ import { HoldfastError } from "./errors.js";
 import { NO_BYTES } from "./frame.js";
 import { Link, RETRY, type Retry } from "./link.js";
 import { Session, type OpenOptions, newParams } from "./session.js";
-import type { Question } from "./question.js";
 import { Run, WAIT_MS } from "./run.js";
 import type { Dialer } from "./transport.js";
-import { GIVES_BYTES, type GivesBytes, type NewParams, type Operations, type SendsBytes, type SessionEvent } from "./types.js";
+import {
+  GIVES_BYTES,
+  type GivesBytes,
+  type NewParams,
+  type Operations,
+  type QuestionView,
+  type SendsBytes,
+  type SessionEvent,
+} from "./types.js";
 
 /** The name of an operation. */
 export type OperationName = keyof Operations;
@@ -122,7 +129,7 @@ export class Client {
     return new Session(this, await this.call("session.new", params, signal ? { signal } : {}));
   }
 
-  /** A run by its id. */
+  /** A run by its id, or by its key. */
   async run(run: string, options: CallOptions = {}): Promise<Run> {
     return new Run(this, await this.call("run.get", { run }, options));
   }
@@ -163,15 +170,15 @@ export class Client {
   }
 
   /** Questions that wait for an answer, in all sessions one may observe or in one; those that are over too if asked to. */
-  async questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<Question[]> {
+  questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<QuestionView[]> {
     const { signal, ...params } = options;
-    return (await this.raw("question.list", params, signal ? { signal } : {})) as Question[];
+    return this.call("question.list", params, signal ? { signal } : {});
   }
 
   /** Answers a question, by a text or by the number of an option. Only a human can. */
-  async answer(question: string, answer: string | number, options: CallOptions = {}): Promise<Question> {
+  answer(question: string, answer: string | number, options: CallOptions = {}): Promise<QuestionView> {
     const params = typeof answer === "string" ? { question, text: answer } : { question, option: answer };
-    return (await this.raw("question.answer", params, options)) as Question;
+    return this.call("question.answer", params, options);
   }
 
   /** Connects now, and says what the host said of itself. Every call does so by itself. */

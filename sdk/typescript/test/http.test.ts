@@ -25,7 +25,9 @@ async function listening(): Promise<Listening> {
 
 it("a token is an actor: what it starts and types over HTTP is that actor's", async () => {
   const { home, remote } = await listening();
-  const session = await remote.open({ name: "far", command: ["cat"], cwd: home.dir, env: ["PATH=/usr/bin:/bin", `HOME=${home.dir}`] });
+  // What it does not say the host fills in.
+  const session = await remote.open({ name: "far", command: 'echo "$FROM"; exec cat', env: { FROM: "afar" } });
+  await session.waitFor({ text: "afar" });
   await session.send("over there\r");
   await session.waitFor({ text: /^over there$/m });
   expect((await session.turn.get()).holder?.actor.handle).toBe("agent:node");
