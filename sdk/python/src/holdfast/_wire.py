@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import subprocess
 import time
@@ -17,7 +18,7 @@ import websockets.exceptions
 from websockets.typing import Subprotocol
 
 from . import frames
-from ._fault import Fault, Unreachable
+from ._fault import Fault, HoldfastError, Unreachable
 from .errors import BY_CODE
 from .frames import Message
 from .home import Home, program
@@ -285,15 +286,20 @@ class WebSocketDialer:
             status = error.response.status_code
             if status in (502, 503, 504):
                 raise NoHost(f"the host at {self.url} answers {status}") from None
-            body = bytes(error.response.body or b"")[:300].decode(errors="replace")
-            told = f"the host at {self.url} refused the connection with status {status}"
-            hint = "give a valid token: `holdfast token new` prints one" if status in (401, 403) else body
-            if status in (401, 403):
-                raise BY_CODE["unidentified"](told, hint=hint, code="unidentified") from None
-            raise Unreachable(told, hint=hint) from None
+            raise _refused(self.url, status, bytes(error.response.body or b"")) from None
         except (OSError, EOFError, websockets.exceptions.WebSocketException) as error:
             raise NoHost(f"no host answers at {self.url}: {error}") from None
         return await _hello(WebSocketWire(socket), None, self.on_event)
+
+
+def _refused(url: str, status: int, body: bytes) -> HoldfastError:
+    """What a host said in place of opening a WebSocket."""
+    try:
+        told = json.loads(body)
+        return fault_of({"data": {**told, "code": told["code"]}})
+    except (ValueError, TypeError, KeyError):
+        hint = "is it a Holdfast host's address?"
+        return Unreachable(f"{url} refuses the connection with status {status}", hint=hint)
 
 
 Dialer = UnixDialer | WebSocketDialer
