@@ -4,12 +4,16 @@ mod attention;
 mod authority;
 mod env;
 mod graph;
+mod network;
+mod questions;
 mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
+pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs};
+pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
@@ -75,6 +79,12 @@ pub enum Command {
     Watch(WatchArgs),
     /// Run a command in a session, and end as it did
     Run(RunArgs),
+    /// Ask the humans of a session something, and print the answer
+    Ask(AskArgs),
+    /// List what is asked, in one session or in all
+    Questions(QuestionsArgs),
+    /// Answer a question
+    Answer(AnswerArgs),
     /// Wait until a session's command has ended, and end as it did; or until something else has come
     Wait(WaitArgs),
     /// Give a session's terminal another size
@@ -114,6 +124,9 @@ pub enum Command {
     /// The actors this home knows
     #[command(subcommand, arg_required_else_help = false)]
     Actor(ActorCommand),
+    /// What programs show over HTTP: an actor, the most it may do, and an end
+    #[command(subcommand, arg_required_else_help = false)]
+    Token(TokenCommand),
     /// The daemon that connects clients and sessions
     #[command(subcommand, arg_required_else_help = false)]
     Host(HostCommand),
@@ -284,12 +297,12 @@ pub struct EndArgs {
     pub grace: Option<Seconds>,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub enum HostCommand {
     /// Serve in the foreground
     Run,
     /// Start the host in the background where it does not run
-    Start,
+    Start(ListenArgs),
     /// Stop the host; sessions go on
     Stop,
     /// Stop the host and start it again; sessions go on

@@ -62,6 +62,11 @@ impl Here {
         Ok(&self.me()?.identity)
     }
 
+    /// Who was said to act, by the command line or the environment.
+    pub fn said(&self) -> Result<Option<Said>, Failure> {
+        who::said(self.said.as_ref())
+    }
+
     /// Who acts, if its key is there already.
     pub fn who_if_there(&self) -> Option<Identity> {
         who::existing(&self.home, self.said.as_ref())
@@ -95,7 +100,7 @@ impl Here {
     }
 
     /// Sees to it that there is a place for keys and sessions.
-    fn make_state(&self) -> Result<(), Failure> {
+    pub fn make_state(&self) -> Result<(), Failure> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)

@@ -70,6 +70,15 @@ async def test_a_session_is_used_over_a_websocket(served: Served) -> None:
             await client.session("other")
 
 
+async def test_what_is_not_said_the_host_fills_in(served: Served) -> None:
+    async with aio.connect(served.url, token=served.token) as client:
+        session = await client.open("bare", env={"COLOUR": "green"})
+        assert session.view.cwd == str(served.home.path)
+        answer = await session.run("echo $COLOUR", timeout=PATIENCE_S)
+        assert answer.output == "green\n"
+        assert (await client.run("echo $((6 * 7))", timeout=PATIENCE_S)).output == "42\n"
+
+
 async def test_a_wrong_token_is_refused_at_once(served: Served) -> None:
     with pytest.raises(errors.Unidentified) as refused:
         await aio.connect(served.url, token="nonsense")

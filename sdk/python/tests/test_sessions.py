@@ -80,6 +80,11 @@ async def test_a_run_of_its_own_session_gives_every_byte(client: aio.Client) -> 
     assert (output.data, output.gaps) == (expected, [])
 
 
+async def test_a_text_is_run_by_a_shell_and_a_list_as_it_is(client: aio.Client) -> None:
+    assert (await client.run("echo $((6 * 7)) | cat", timeout=PATIENCE_S)).output == "42\n"
+    assert (await client.run(["echo", "$((6 * 7))"], timeout=PATIENCE_S)).output == "$((6 * 7))\n"
+
+
 async def test_output_that_is_gone_is_told_as_a_gap(client: aio.Client) -> None:
     made = await client.call.session_new(
         command=["python3", "-c", COUNT.format(n=100_000)], cwd="/", env=["PATH=/usr/bin:/bin"], ring_bytes=65536
@@ -219,3 +224,21 @@ async def test_every_operation_has_a_method_that_asks_for_it(client: aio.Client)
     assert unknown.value.code == "unknown_operation"
     with pytest.raises(errors.BadRequest):
         await client.ask("session.list", {"al": True})
+
+
+async def test_a_human_is_asked_and_answers(client: aio.Client, home: TestHome) -> None:
+    session = await client.open("deploy", "sleep 1000")
+    asking = asyncio.create_task(session.ask("Deploy?", options=["yes", "no"], timeout=PATIENCE_S))
+    async with aio.connect(actor="human:ann") as human:
+        while not (open_ones := await human.call.question_list()):
+            await human.call.session_watch(session=session.id, after=0, wait_ms=50)
+        assert [(question.text, question.by.handle) for question in open_ones] == [("Deploy?", "agent:python")]
+        with pytest.raises(errors.Denied):
+            await client.call.question_answer(question=open_ones[0].id, option=0)
+        await human.call.question_answer(question=open_ones[0].id, option=1)
+    question = await asyncio.wait_for(asking, PATIENCE_S)
+    assert question.state == "answered" and question.answer is not None
+    assert (question.answer.text, question.answer.by.handle) == ("no", "human:ann")
+    with pytest.raises(aio.TimedOut) as nobody:
+        await session.ask("Again?", timeout=0.05)
+    assert nobody.value.details.state == "open"

@@ -1,8 +1,9 @@
 //! `holdfast host`: the daemon by hand. It comes and goes without a session noticing.
 
-use crate::args::HostCommand;
+use crate::args::{HostCommand, ListenArgs};
 use crate::failure::Failure;
 use crate::here::Here;
+use crate::listen;
 use crate::show::{fields, moment, now_ms, print, print_json};
 use crate::who;
 use holdfast_client::{CallError, ConnectError, Connection, Identity, connect};
@@ -22,7 +23,7 @@ const STOP_MS_MAX: u64 = 10_000;
 pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
     match command {
         HostCommand::Run => run(here),
-        HostCommand::Start => start(here),
+        HostCommand::Start(args) => start(here, &args),
         HostCommand::Stop => stop(here),
         HostCommand::Restart => restart(here),
         HostCommand::Status => status(here),
@@ -40,7 +41,9 @@ fn run(here: &Here) -> Result<u8, Failure> {
         runs_keep_ms: config.runs_keep_ms.unwrap_or(default.runs_keep_ms),
         defaults: config.defaults,
         metrics_listen: config.metrics_listen,
+        http: listen::load(&here.home)?,
         notify: config.notify,
+        shell: config.shell,
     };
     let yielded = "another host serves this home\n";
     // A daemon is nobody: it only wants to know whether one answers.
@@ -90,15 +93,29 @@ fn keep_descriptors_to_ourselves() {
     }
 }
 
-fn start(here: &Here) -> Result<u8, Failure> {
+fn start(here: &Here, args: &ListenArgs) -> Result<u8, Failure> {
+    here.make_state()?;
+    let changed = listen::keep(&here.home, args)?;
     let (status, was) = match running(here)? {
-        Some((_, status)) => (status, "runs already"),
-        None => (bring_up(here)?, "started"),
+        Some((_, status)) if changed || status.http_error.is_some() => {
+            bring_down(here)?;
+            (bring_up(here)?, format!("restarted; {}", went_on(status.running)))
+        }
+        Some((_, status)) => (status, "runs already".into()),
+        None => (bring_up(here)?, "started".into()),
     };
     if here.json {
         print_json(&status)?;
     } else {
         print(format!("host {was}, process {}\n", status.pid))?;
+    }
+    match (&status.http, &status.http_error) {
+        (_, Some(error)) => {
+            return Err(Failure::new("cannot_listen", format!("the host does not listen for HTTP: {error}"))
+                .hint("give another address: holdfast host start --http ADDR"));
+        }
+        (Some(url), None) if !here.json => print(format!("listens at {url}\n"))?,
+        _ => {}
     }
     Ok(0)
 }
@@ -154,6 +171,7 @@ fn status(here: &Here) -> Result<u8, Failure> {
         ("sessions", format!("{} running, {} ended", status.running, status.ended)),
         ("clients", status.clients.to_string()),
         ("socket", status.socket),
+        ("http", status.http_error.or(status.http).unwrap_or_else(|| "no".into())),
         ("state", status.state),
     ]))?;
     Ok(0)

@@ -15,12 +15,14 @@ mod list;
 mod logs;
 mod man;
 mod new;
+mod questions;
 mod run;
 mod screen;
 mod secret;
 mod send;
 mod state;
 mod steer;
+mod token;
 mod turn;
 mod wait;
 mod watch;
@@ -51,6 +53,9 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::State(args)) => state::state(&here()?, &args.session),
         Some(Command::Env(args)) => env::env(&here()?, &args),
         Some(Command::Watch(args)) => watch::watch(&here()?, &args),
+        Some(Command::Ask(args)) => questions::ask(&here()?, &args),
+        Some(Command::Questions(args)) => questions::questions(&here()?, &args),
+        Some(Command::Answer(args)) => questions::answer(&here()?, &args),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
@@ -69,6 +74,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Grants(args)) => grants::grants(&here()?, &args),
         Some(Command::Whoami) => whoami::whoami(&here()?),
         Some(Command::Actor(command)) => actor::actor(&here()?, &command),
+        Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
         Some(Command::Doctor) => doctor::doctor(&here()?),

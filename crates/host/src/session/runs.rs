@@ -3,6 +3,7 @@
 //! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
 use super::{Session, State, Typed};
+use crate::hooks::Hook;
 use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, index, kept};
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
@@ -91,6 +92,9 @@ impl Session {
                 let _ = replace(&self.shell_dir(), "next", b"");
             }
         }
+        if changed.iter().any(|run| run.state.is_over()) {
+            self.hooks.stirred.notify_one();
+        }
         self.run_left();
         if news || !changed.is_empty() {
             self.changed.notify_waiters();
@@ -161,6 +165,11 @@ impl Session {
         self.nudge.notify_one();
     }
 
+    /// Everything is known of a run that is over, its directory too.
+    pub(crate) fn is_settled(&self, id: RunId) -> bool {
+        !self.state.borrow().runs.is_unsettled(id)
+    }
+
     /// A run as it is now.
     pub(crate) fn run(&self, id: RunId) -> Option<Run> {
         self.state.borrow().runs.get(id).cloned()
@@ -214,15 +223,36 @@ impl Session {
         let run = self.new_run(params, actor, entry.run.is_some(), way);
         if let Some(key) = run.key.clone() {
             let (session, run, command) = (self.id, run.id, recorded(&params.command).into_owned());
-            let created_ms = crate::now_ms();
-            let entry = index::Entry { key, session, run, command, own: false, created_ms, ended: None };
+            let (created_ms, actor) = (crate::now_ms(), Some(actor.clone()));
+            let entry = index::Entry { key, session, run, command, own: false, created_ms, actor, ended: None };
             if let Some(first) = take_key(state_dir, entry).await? {
                 return Ok(Entered::Taken(Box::new(first)));
             }
         }
         let id = run.id;
-        self.type_run(run, &entry, fence, state_dir).await?;
-        Ok(Entered::Begun(id))
+        let hook = params.on_exit.as_ref().map(|on_exit| Hook::of(on_exit, self.id, &run));
+        let recorded = match &hook {
+            Some(hook) => self.hooks.record(hook).await,
+            None => Ok(()),
+        };
+        let key = run.key.clone();
+        let typed = match recorded {
+            Ok(()) => self.type_run(run, &entry, fence, state_dir).await,
+            Err(fault) => {
+                key.iter().for_each(|key| index::give_back(state_dir, key));
+                Err(fault)
+            }
+        };
+        match (typed, hook) {
+            (Ok(()), hook) => {
+                hook.into_iter().for_each(|hook| self.hooks.arm(hook));
+                Ok(Entered::Begun(id))
+            }
+            (Err(fault), _) => {
+                self.hooks.forget(id);
+                Err(fault)
+            }
+        }
     }
 
     /// A host went away between taking the key and recording the run, which comes before the first key is typed. Only for who

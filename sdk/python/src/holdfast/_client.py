@@ -19,7 +19,7 @@ from .calls import AsyncCalls
 from .errors import NameTaken, NotFound
 from .home import Home
 from .identity import DEFAULT_ACTOR, Identity
-from .types import Event, HostStatus, RunAnswer, SessionView, WatchAnswer
+from .types import Event, HostStatus, QuestionView, RunAnswer, SessionView, WatchAnswer
 
 OUTER = ("HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", "HOLDFAST_ACTOR", "HOLDFAST_TOKEN", "HOLDFAST_URL")
 """Variables that belong to the caller alone: what runs inside a session is somebody else."""
@@ -93,7 +93,8 @@ class Client:
         env: Mapping[str, str] | None = None,
         size: str | None = None,
     ) -> Session:
-        """The live session of this name; a new one where there is none. Without a command it is a shell.
+        """The live session of this name; a new one where there is none. Without a command it is a shell; a text is
+        split into words.
 
         `env` is laid over our own environment where the host is on this machine.
         """
@@ -156,8 +157,13 @@ class Client:
         env: Mapping[str, str] | None = None,
         keep: bool = False,
     ) -> Run:
-        """Starts a command in a session made for it. The same `key` runs once."""
-        new = self._new(name, command, cwd, env, None)
+        """Starts a command in a session made for it: a text by the shell of the host's user, a list as it is.
+
+        The same `key` runs once.
+        """
+        new = self._new(name, None if isinstance(command, str) else command, cwd, env, None)
+        if isinstance(command, str):
+            new.pop("command")
         called = command if isinstance(command, str) else shlex.join(command)
         params = {"new": new, "command": called, "key": key, "run": draw_id("run"), "wait_ms": 0, "keep": keep or None}
         answer, _ = await self._ask("run.start", params, b"", RunAnswer)
@@ -202,7 +208,7 @@ class Client:
         options: list[str] | None = None,
         timeout: float | None = None,
         expires: float | None = None,
-    ) -> Any:
+    ) -> QuestionView:
         """Asks the humans of a session, and waits for the answer: the question as it stands then.
 
         Raises `TimedOut` where nobody answered in time; the question stays open then, unless `expires` seconds are over.
@@ -215,12 +221,14 @@ class Client:
             "expires_ms": None if expires is None else int(expires * 1000),
             "wait_ms": 0,
         }
-        view, _ = await self._ask("question.ask", params)
+        view: QuestionView
+        view, _ = await self._ask("question.ask", params, b"", QuestionView)
         deadline = Deadline(timeout)
-        while view.get("state") == "open":
+        while view.state == "open":
             if deadline.is_over:
                 raise TimedOut("nobody has answered yet", hint="the question is still open", details=view)
-            view, _ = await self._ask("question.get", {"question": view["id"], "wait_ms": deadline.left_ms()})
+            again = {"question": view.id, "wait_ms": deadline.left_ms()}
+            view, _ = await self._ask("question.get", again, b"", QuestionView)
         return view
 
 

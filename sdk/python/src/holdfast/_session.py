@@ -23,6 +23,7 @@ from .types import (
     Listener,
     Painted,
     PortView,
+    QuestionView,
     ReadAnswer,
     RunAnswer,
     RunOutputAnswer,
@@ -382,7 +383,7 @@ class Session:
 
     async def ask(
         self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
-    ) -> Any:
+    ) -> QuestionView:
         """Asks the humans of the session, and waits for the answer."""
         return await self.client.ask_human(text, session=self, options=options, timeout=timeout, expires=expires)
 

@@ -26,6 +26,7 @@ from .types import (
     HostStatus,
     Listener,
     PortView,
+    QuestionView,
     RunAnswer,
     SeizeAnswer,
     SendAnswer,
@@ -191,7 +192,7 @@ class Client:
         options: list[str] | None = None,
         timeout: float | None = None,
         expires: float | None = None,
-    ) -> Any:
+    ) -> QuestionView:
         """Asks the humans of a session, and waits for the answer: the question as it stands then."""
         of = session.id if isinstance(session, Session) else session
         inner = self._inner.ask_human(text, session=of, options=options, timeout=timeout, expires=expires)
@@ -318,7 +319,7 @@ class Session:
 
     def ask(
         self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
-    ) -> Any:
+    ) -> QuestionView:
         """Asks the humans of the session, and waits for the answer."""
         return self._portal.run(self._inner.ask(text, options=options, timeout=timeout, expires=expires))
 

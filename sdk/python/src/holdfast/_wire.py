@@ -284,7 +284,7 @@ class WebSocketDialer:
             )
         except websockets.exceptions.InvalidStatus as error:
             status = error.response.status_code
-            if status in (502, 503, 504):
+            if status in (429, 502, 503, 504):
                 raise NoHost(f"the host at {self.url} answers {status}") from None
             raise _refused(self.url, status, bytes(error.response.body or b"")) from None
         except (OSError, EOFError, websockets.exceptions.WebSocketException) as error:

@@ -111,14 +111,49 @@ class AsyncCalls:
         found, _ = await self._ask("host.stop", params, b"", Nothing)
         return found
 
-    async def run_cancel(self, *, run: RunId, proof: Proof | None = None, wait_ms: int | None = None) -> RunAnswer:
+    async def question_answer(self, *, question: QuestionId, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
+        """Answer a question; only a human does."""
+        params = _given({"question": question, "option": option, "proof": proof, "text": text})
+        found: QuestionView
+        found, _ = await self._ask("question.answer", params, b"", QuestionView)
+        return found
+
+    async def question_ask(self, *, session: str, text: str, expires_ms: int | None = None, options: list[str] | None = None, question: QuestionId | None = None, wait_ms: int | None = None) -> QuestionView:
+        """Ask the humans of a session something; waits for the answer if asked to."""
+        params = _given({"session": session, "text": text, "expires_ms": expires_ms, "options": options, "question": question, "wait_ms": wait_ms})
+        found: QuestionView
+        found, _ = await self._ask("question.ask", params, b"", QuestionView)
+        return found
+
+    async def question_get(self, *, question: QuestionId, wait_ms: int | None = None) -> QuestionView:
+        """A question and its answer; waits for it if asked to."""
+        params = _given({"question": question, "wait_ms": wait_ms})
+        found: QuestionView
+        found, _ = await self._ask("question.get", params, b"", QuestionView)
+        return found
+
+    async def question_list(self, *, all: bool | None = None, session: str | None = None) -> list[QuestionView]:
+        """The questions of a session, or of all one may observe."""
+        params = _given({"all": all, "session": session})
+        found: list[QuestionView]
+        found, _ = await self._ask("question.list", params, b"", list[QuestionView])
+        return found
+
+    async def question_withdraw(self, *, question: QuestionId) -> QuestionView:
+        """Take a question back: its asker, or a human."""
+        params = _given({"question": question})
+        found: QuestionView
+        found, _ = await self._ask("question.withdraw", params, b"", QuestionView)
+        return found
+
+    async def run_cancel(self, *, run: RunRef, proof: Proof | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Interrupt a run."""
         params = _given({"run": run, "proof": proof, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = await self._ask("run.cancel", params, b"", RunAnswer)
         return found
 
-    async def run_get(self, *, run: RunId, wait_ms: int | None = None) -> RunAnswer:
+    async def run_get(self, *, run: RunRef, wait_ms: int | None = None) -> RunAnswer:
         """A run and its output; waits for its end if asked to."""
         params = _given({"run": run, "wait_ms": wait_ms})
         found: RunAnswer
@@ -132,23 +167,23 @@ class AsyncCalls:
         found, _ = await self._ask("run.list", params, b"", list[RunView])
         return found
 
-    async def run_output(self, *, run: RunId, from_: int | None = None, max: int | None = None) -> tuple[RunOutputAnswer, bytes]:
+    async def run_output(self, *, run: RunRef, from_: int | None = None, max: int | None = None) -> tuple[RunOutputAnswer, bytes]:
         """A run's output bytes, from an offset on."""
         params = _given({"run": run, "from": from_, "max": max})
         found: RunOutputAnswer
         found, more = await self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    async def run_start(self, *, command: str, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, wait_ms: int | None = None) -> RunAnswer:
+    async def run_start(self, *, command: str | None = None, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell, or in a session of its own; once per key."""
-        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "proof": proof, "run": run, "session": session, "wait_ms": wait_ms})
+        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
 
-    async def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, resume: Resume | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
+    async def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal: the answer's bytes bring it into the session's state at an offset."""
-        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "resume": resume, "tty": tty})
+        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "tty": tty})
         found: AttachAnswer
         found, more = await self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
@@ -160,9 +195,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.detach", params, b"", DetachAnswer)
         return found
 
-    async def session_end(self, *, grace_ms: int, session: str, proof: Proof | None = None) -> SessionView:
+    async def session_end(self, *, session: str, grace_ms: int | None = None, proof: Proof | None = None) -> SessionView:
         """End a session's whole process tree: HUP, then KILL after the grace."""
-        params = _given({"grace_ms": grace_ms, "session": session, "proof": proof})
+        params = _given({"session": session, "grace_ms": grace_ms, "proof": proof})
         found: SessionView
         found, _ = await self._ask("session.end", params, b"", SessionView)
         return found
@@ -202,16 +237,16 @@ class AsyncCalls:
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    async def session_new(self, *, command: list[str], cwd: str, argv0: str | None = None, env: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None) -> SessionView:
+    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"command": command, "cwd": cwd, "argv0": argv0, "env": env, "integrate": integrate, "name": name, "nofile": nofile, "ring_bytes": ring_bytes, "size": size, "umask": umask})
+        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "ring_bytes": ring_bytes, "size": size, "umask": umask})
         found: SessionView
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
 
-    async def session_paint(self, *, session: str, size: Size, answers: int | None = None, history: bool | None = None) -> tuple[Painted, bytes]:
+    async def session_paint(self, *, session: str, size: Size, answers: int | None = None, history: bool | None = None, remote: bool | None = None) -> tuple[Painted, bytes]:
         """Paint again, with or without history, for a terminal that is attached."""
-        params = _given({"session": session, "size": size, "answers": answers, "history": history})
+        params = _given({"session": session, "size": size, "answers": answers, "history": history, "remote": remote})
         found: Painted
         found, more = await self._ask("session.paint", params, b"", Painted)
         return found, more
@@ -284,6 +319,27 @@ class AsyncCalls:
         params = _given({"after": after, "session": session, "wait_ms": wait_ms})
         found: WatchAnswer
         found, _ = await self._ask("session.watch", params, b"", WatchAnswer)
+        return found
+
+    async def token_list(self) -> list[TokenView]:
+        """Tokens that are good now: one's own, or all where a human asks."""
+        params = _given({})
+        found: list[TokenView]
+        found, _ = await self._ask("token.list", params, b"", list[TokenView])
+        return found
+
+    async def token_new(self, *, actor: Handle, can: Rights | None = None, for_ms: int | None = None, note: str | None = None) -> TokenNewAnswer:
+        """Make a token: who shows it over HTTP is that actor, with no more than these rights."""
+        params = _given({"actor": actor, "can": can, "for_ms": for_ms, "note": note})
+        found: TokenNewAnswer
+        found, _ = await self._ask("token.new", params, b"", TokenNewAnswer)
+        return found
+
+    async def token_revoke(self, *, token: str) -> TokenView:
+        """Make a token worthless, at once."""
+        params = _given({"token": token})
+        found: TokenView
+        found, _ = await self._ask("token.revoke", params, b"", TokenView)
         return found
 
     async def turn_get(self, *, session: str) -> TurnView:
@@ -426,14 +482,49 @@ class Calls:
         found, _ = self._ask("host.stop", params, b"", Nothing)
         return found
 
-    def run_cancel(self, *, run: RunId, proof: Proof | None = None, wait_ms: int | None = None) -> RunAnswer:
+    def question_answer(self, *, question: QuestionId, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
+        """Answer a question; only a human does."""
+        params = _given({"question": question, "option": option, "proof": proof, "text": text})
+        found: QuestionView
+        found, _ = self._ask("question.answer", params, b"", QuestionView)
+        return found
+
+    def question_ask(self, *, session: str, text: str, expires_ms: int | None = None, options: list[str] | None = None, question: QuestionId | None = None, wait_ms: int | None = None) -> QuestionView:
+        """Ask the humans of a session something; waits for the answer if asked to."""
+        params = _given({"session": session, "text": text, "expires_ms": expires_ms, "options": options, "question": question, "wait_ms": wait_ms})
+        found: QuestionView
+        found, _ = self._ask("question.ask", params, b"", QuestionView)
+        return found
+
+    def question_get(self, *, question: QuestionId, wait_ms: int | None = None) -> QuestionView:
+        """A question and its answer; waits for it if asked to."""
+        params = _given({"question": question, "wait_ms": wait_ms})
+        found: QuestionView
+        found, _ = self._ask("question.get", params, b"", QuestionView)
+        return found
+
+    def question_list(self, *, all: bool | None = None, session: str | None = None) -> list[QuestionView]:
+        """The questions of a session, or of all one may observe."""
+        params = _given({"all": all, "session": session})
+        found: list[QuestionView]
+        found, _ = self._ask("question.list", params, b"", list[QuestionView])
+        return found
+
+    def question_withdraw(self, *, question: QuestionId) -> QuestionView:
+        """Take a question back: its asker, or a human."""
+        params = _given({"question": question})
+        found: QuestionView
+        found, _ = self._ask("question.withdraw", params, b"", QuestionView)
+        return found
+
+    def run_cancel(self, *, run: RunRef, proof: Proof | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Interrupt a run."""
         params = _given({"run": run, "proof": proof, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = self._ask("run.cancel", params, b"", RunAnswer)
         return found
 
-    def run_get(self, *, run: RunId, wait_ms: int | None = None) -> RunAnswer:
+    def run_get(self, *, run: RunRef, wait_ms: int | None = None) -> RunAnswer:
         """A run and its output; waits for its end if asked to."""
         params = _given({"run": run, "wait_ms": wait_ms})
         found: RunAnswer
@@ -447,23 +538,23 @@ class Calls:
         found, _ = self._ask("run.list", params, b"", list[RunView])
         return found
 
-    def run_output(self, *, run: RunId, from_: int | None = None, max: int | None = None) -> tuple[RunOutputAnswer, bytes]:
+    def run_output(self, *, run: RunRef, from_: int | None = None, max: int | None = None) -> tuple[RunOutputAnswer, bytes]:
         """A run's output bytes, from an offset on."""
         params = _given({"run": run, "from": from_, "max": max})
         found: RunOutputAnswer
         found, more = self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    def run_start(self, *, command: str, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, wait_ms: int | None = None) -> RunAnswer:
+    def run_start(self, *, command: str | None = None, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell, or in a session of its own; once per key."""
-        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "proof": proof, "run": run, "session": session, "wait_ms": wait_ms})
+        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found
 
-    def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, resume: Resume | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
+    def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal: the answer's bytes bring it into the session's state at an offset."""
-        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "resume": resume, "tty": tty})
+        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "tty": tty})
         found: AttachAnswer
         found, more = self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
@@ -475,9 +566,9 @@ class Calls:
         found, _ = self._ask("session.detach", params, b"", DetachAnswer)
         return found
 
-    def session_end(self, *, grace_ms: int, session: str, proof: Proof | None = None) -> SessionView:
+    def session_end(self, *, session: str, grace_ms: int | None = None, proof: Proof | None = None) -> SessionView:
         """End a session's whole process tree: HUP, then KILL after the grace."""
-        params = _given({"grace_ms": grace_ms, "session": session, "proof": proof})
+        params = _given({"session": session, "grace_ms": grace_ms, "proof": proof})
         found: SessionView
         found, _ = self._ask("session.end", params, b"", SessionView)
         return found
@@ -517,16 +608,16 @@ class Calls:
         found, _ = self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    def session_new(self, *, command: list[str], cwd: str, argv0: str | None = None, env: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None) -> SessionView:
+    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"command": command, "cwd": cwd, "argv0": argv0, "env": env, "integrate": integrate, "name": name, "nofile": nofile, "ring_bytes": ring_bytes, "size": size, "umask": umask})
+        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "ring_bytes": ring_bytes, "size": size, "umask": umask})
         found: SessionView
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found
 
-    def session_paint(self, *, session: str, size: Size, answers: int | None = None, history: bool | None = None) -> tuple[Painted, bytes]:
+    def session_paint(self, *, session: str, size: Size, answers: int | None = None, history: bool | None = None, remote: bool | None = None) -> tuple[Painted, bytes]:
         """Paint again, with or without history, for a terminal that is attached."""
-        params = _given({"session": session, "size": size, "answers": answers, "history": history})
+        params = _given({"session": session, "size": size, "answers": answers, "history": history, "remote": remote})
         found: Painted
         found, more = self._ask("session.paint", params, b"", Painted)
         return found, more
@@ -599,6 +690,27 @@ class Calls:
         params = _given({"after": after, "session": session, "wait_ms": wait_ms})
         found: WatchAnswer
         found, _ = self._ask("session.watch", params, b"", WatchAnswer)
+        return found
+
+    def token_list(self) -> list[TokenView]:
+        """Tokens that are good now: one's own, or all where a human asks."""
+        params = _given({})
+        found: list[TokenView]
+        found, _ = self._ask("token.list", params, b"", list[TokenView])
+        return found
+
+    def token_new(self, *, actor: Handle, can: Rights | None = None, for_ms: int | None = None, note: str | None = None) -> TokenNewAnswer:
+        """Make a token: who shows it over HTTP is that actor, with no more than these rights."""
+        params = _given({"actor": actor, "can": can, "for_ms": for_ms, "note": note})
+        found: TokenNewAnswer
+        found, _ = self._ask("token.new", params, b"", TokenNewAnswer)
+        return found
+
+    def token_revoke(self, *, token: str) -> TokenView:
+        """Make a token worthless, at once."""
+        params = _given({"token": token})
+        found: TokenView
+        found, _ = self._ask("token.revoke", params, b"", TokenView)
         return found
 
     def turn_get(self, *, session: str) -> TurnView:

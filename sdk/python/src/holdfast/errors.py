@@ -130,6 +130,30 @@ class NoSuchRun(Fault):
     """There is no such run."""
 
 
+class NoSuchToken(Fault):
+    """There is no such token."""
+
+
+class TooFast(Fault):
+    """More requests than are taken in this time."""
+
+
+class TooLarge(Fault):
+    """A request larger than is taken."""
+
+
+class Stopping(Fault):
+    """The host is going away; its sessions go on."""
+
+
+class NoSuchQuestion(Fault):
+    """There is no such question."""
+
+
+class QuestionClosed(Fault):
+    """The question was answered, withdrawn, or is over."""
+
+
 class Unrecorded(Fault):
     """What happens cannot be recorded, so it does not happen."""
 
@@ -170,6 +194,12 @@ BY_CODE: dict[str, type[Fault]] = {
     "shell_busy": ShellBusy,
     "key_conflict": KeyConflict,
     "no_such_run": NoSuchRun,
+    "no_such_token": NoSuchToken,
+    "too_fast": TooFast,
+    "too_large": TooLarge,
+    "stopping": Stopping,
+    "no_such_question": NoSuchQuestion,
+    "question_closed": QuestionClosed,
     "unrecorded": Unrecorded,
     "internal": Internal,
 }
@@ -197,13 +227,19 @@ __all__ = [
     "NameTaken",
     "NoSuchActor",
     "NoSuchGrant",
+    "NoSuchQuestion",
     "NoSuchRun",
+    "NoSuchToken",
     "NotAttached",
     "NotFound",
     "NotFrozen",
     "NotHolder",
+    "QuestionClosed",
     "ShellBusy",
+    "Stopping",
     "TimedOut",
+    "TooFast",
+    "TooLarge",
     "TooLong",
     "TooMany",
     "TooWide",

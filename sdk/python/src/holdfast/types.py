@@ -36,6 +36,10 @@ class ActorView(Model):
     """An actor the host knows."""
     actor: Actor
     """Key and handle."""
+    connected: list[Connected] = Field(default_factory=list)
+    """Its connections to the host."""
+    doing: list[Doing2] = Field(default_factory=list)
+    """Its runs that are on and what its open requests wait for, in sessions the caller may observe; oldest first."""
     sessions: list[str] = Field(default_factory=list)
     """Sessions it is attached to now."""
 
@@ -94,6 +98,8 @@ class AttachParams(Model):
     """The client's process."""
     read_only: bool = False
     """It will not write."""
+    remote: bool = False
+    """It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size, and leaves terminal queries to the host. Whoever comes over a network does."""
     resume: Resume | None = None
     """What this client still has, after its host went away."""
     tty: str = ''
@@ -172,8 +178,16 @@ class ClientView(Model):
     """Who; none until a client that outlived the last host has reported back."""
 
 
-Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "unrecorded", "internal"]
-"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session answers to that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The command, its directory or the session's files could not be had; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Somebody else has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or nobody can know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `unrecorded`: What happens cannot be recorded, so it does not happen; `internal`: The host ran into something it did not expect."""
+Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "unrecorded", "internal"]
+"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session answers to that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The command, its directory or the session's files could not be had; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Somebody else has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or nobody can know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `too_fast`: More requests than are taken in this time; `too_large`: A request larger than is taken; `stopping`: The host is going away; its sessions go on; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: What happens cannot be recorded, so it does not happen; `internal`: The host ran into something it did not expect."""
+
+
+class Connected(Model):
+    """A connection of an actor's."""
+    program: str
+    """The program and its version, as it says itself; may be empty."""
+    since_ms: int
+    """Since when."""
 
 
 class Defaults(Model):
@@ -248,16 +262,28 @@ class Doing(Model):
     """Why."""
 
 
+class Doing2(Model):
+    """What an actor is doing in a session."""
+    name: SessionName
+    """Its name."""
+    session: SessionId
+    """Which session."""
+    since_ms: int
+    """Since when."""
+    text: str
+    """For people: `run: make`, `waits for port 80`."""
+
+
 End: TypeAlias = Literal["read", "write", "both"]
 """An end of a pipe. `read`: What is written comes out here; `write`: What is written goes in here; `both`: A named pipe that was opened for both."""
 
 
 class EndParams(Model):
     """How to end."""
-    grace_ms: int
-    """From HUP to KILL; a frozen session is killed at once."""
     session: str
     """Name or id."""
+    grace_ms: int = 5000
+    """From HUP to KILL, 5 seconds unless said; a frozen session is killed at once."""
     proof: Proof | None = None
     """The actor's signature."""
 
@@ -310,10 +336,10 @@ class Event(Model):
     """Its number."""
     session: SessionId
     """Where."""
-    event: Literal["started", "state", "exit", "turn", "turn_requested", "listen", "not_listening", "attached", "detached"] | str
+    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "listen", "not_listening", "attached", "detached"] | str
     """Which: the other fields follow from it."""
     by: Handle | None = None
-    """Who started it. / By whom. / Who. / Whose act started it, where that is known. / Whose."""
+    """Who started it. / By whom. / Who. / Who withdrew it. / Whose act started it, where that is known. / Whose."""
     pid: int | None = None
     """The process that says so. / The oldest process that holds it."""
     since_ms: int | None = None
@@ -326,10 +352,18 @@ class Event(Model):
     """How."""
     why: Blind | str | None = None
     """Why."""
-    state: Literal["idle_prompt", "running", "waiting", "full_screen", "blocked_elsewhere", "stopped", "frozen", "ended", "unknown"] | str | None = None
-    """Which: the other fields follow from it."""
+    state: QuestionState | str | None = None
+    """Which: the other fields follow from it. / `withdrawn` or `expired`."""
     holder: Handle | None = None
     """Who."""
+    options: list[str] | None = None
+    """What can be answered; none: any text."""
+    question: QuestionId | None = None
+    """The question."""
+    text: str | None = None
+    """What; of a long question the beginning. / What; of a long answer the beginning."""
+    option: int | None = None
+    """Which option that is, from 0."""
     act: int | None = None
     """The act's number in the session's journal."""
     address: str | None = None
@@ -616,6 +650,10 @@ class HostStatus(Model):
     """Where its sessions lie."""
     version: str
     """Its version."""
+    http: str | None = None
+    """Where it listens for HTTP, as a URL."""
+    http_error: str | None = None
+    """Why it does not, although it was told to."""
 
 
 HowWatched: TypeAlias = Literal["connector", "polling"]
@@ -734,14 +772,16 @@ class ModesView(Model):
 
 class NewParams(Model):
     """What to start."""
-    command: list[str]
-    """Command and arguments."""
-    cwd: str
-    """Where it starts."""
     argv0: str | None = None
     """`argv[0]` where it differs from the command (a login shell)."""
-    env: list[str] = Field(default_factory=list)
-    """Its whole environment, `K=V` each."""
+    command: list[str] = Field(default_factory=list)
+    """Command and arguments; left out: the shell of the host's user, or with a run that shell with the run's text."""
+    cwd: str | None = None
+    """Where it starts, from the root on; left out: the home directory of the host's user."""
+    env: list[str] | None = None
+    """Its whole environment, `K=V` each; left out: the host's, without what belongs to who started the host."""
+    env_add: list[str] = Field(default_factory=list)
+    """Variables laid over that environment, `K=V` each."""
     integrate: bool | None = None
     """A shell is started so that it tells what it does; unless said otherwise it is."""
     name: SessionName | None = None
@@ -770,7 +810,7 @@ Rights: TypeAlias = str
 
 class Notice(Model):
     """What operators are told."""
-    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "rights"] | str
+    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "rights"] | str
     """Which: the other fields follow from it."""
     holder: Handle | None = None
     """Who."""
@@ -780,6 +820,12 @@ class Notice(Model):
     """From whom."""
     reason: str | None = None
     """Why."""
+    options: list[str] | None = None
+    """What can be answered; none: any text."""
+    question: str | None = None
+    """The question's id."""
+    text: str | None = None
+    """What; of a long question the beginning."""
     rights: Rights | None = None
     """What it may do."""
 
@@ -792,6 +838,14 @@ class NoticeEvent(Model):
     """What."""
 
 
+class OnExit(Model):
+    """Who is told when a run is over."""
+    url: str
+    """Where to: `http://` or `https://`."""
+    secret: str | None = None
+    """What it is signed with."""
+
+
 class PaintParams(Model):
     """Asks for the screen again."""
     session: str
@@ -802,6 +856,8 @@ class PaintParams(Model):
     """The client with this number answers the session's queries from the painted offset on, if nobody does yet."""
     history: bool = False
     """History too."""
+    remote: bool = False
+    """Paint for a terminal of the session's size, whatever `size` is."""
 
 
 class Painted(Model):
@@ -928,6 +984,102 @@ class Proof(Model):
     """Over the act's content, as the authority spells it."""
 
 
+class QuestionAnswer(Model):
+    """An answer."""
+    at_ms: int
+    """When."""
+    by: Actor
+    """Who answered."""
+    text: str
+    """What was answered."""
+    option: int | None = None
+    """Which option that is, from 0."""
+
+
+class QuestionAnswerParams(Model):
+    """What to answer."""
+    question: QuestionId
+    """The question's id."""
+    option: int | None = None
+    """In place of a text: the number of an option, from 0."""
+    proof: Proof | None = None
+    """The actor's signature."""
+    text: str | None = None
+    """The answer; where there are options, one of them."""
+
+
+class QuestionAskParams(Model):
+    """What to ask."""
+    session: str
+    """Name or id of the session it is about, whose humans are asked."""
+    text: str
+    """The question."""
+    expires_ms: int | None = None
+    """After this long nobody can answer it any more; none: it is open as long as its session lives."""
+    options: list[str] = Field(default_factory=list)
+    """What can be answered; none: any text."""
+    question: QuestionId | None = None
+    """The id it shall have, drawn at random: asked again with the same one after an answer was lost, it is not asked twice."""
+    wait_ms: int = 0
+    """Answer when it is no longer open, at the latest after this long."""
+
+
+QuestionId: TypeAlias = str
+"""A question's identity for all time: `que_` and 26 characters."""
+
+
+class QuestionListParams(Model):
+    """Which questions."""
+    all: bool = False
+    """Those that are no longer open too, as far as they are remembered."""
+    session: str | None = None
+    """Those of one session; none: of all one may observe."""
+
+
+class QuestionParams(Model):
+    """Which question."""
+    question: QuestionId
+    """Its id."""
+    wait_ms: int = 0
+    """Answer when it is no longer open, at the latest after this long."""
+
+
+QuestionState: TypeAlias = Literal["open", "answered", "withdrawn", "expired"]
+"""Where a question stands. `open`: It waits for an answer; `answered`: A human has answered; `withdrawn`: Its asker, or a human, took it back; `expired`: Its time is over, or its session is."""
+
+
+class QuestionView(Model):
+    """A question as clients see it."""
+    asked_ms: int
+    """When it was asked."""
+    by: Actor
+    """Who asks."""
+    id: QuestionId
+    """Identity."""
+    name: SessionName
+    """That session's name."""
+    options: list[str]
+    """What can be answered; none: any text."""
+    session: SessionId
+    """Its session."""
+    state: QuestionState | str
+    """Where it stands."""
+    text: str
+    """The question, as it was written: what shows it makes it harmless first."""
+    answer: QuestionAnswer | None = None
+    """The answer."""
+    expires_at_ms: int | None = None
+    """When nobody can answer it any more."""
+    withdrawn_by: Actor | None = None
+    """Who took it back."""
+
+
+class QuestionWithdrawParams(Model):
+    """Which question to take back."""
+    question: QuestionId
+    """Its id."""
+
+
 class ReadAnswer(Model):
     """The answer's bytes are output; this says where they stand."""
     end: bool
@@ -940,6 +1092,8 @@ class ReadAnswer(Model):
     """Offset behind the last byte given: ask from here next."""
     gap: Gap | None = None
     """What was asked for and is gone."""
+    size: Size = '80x24'
+    """The session's size when they were written: bytes behind a change of it are given by the next answer. Where none are given, its size now; a change ends a wait."""
 
 
 class ReadParams(Model):
@@ -1045,7 +1199,7 @@ class RunAnswer(Model):
     ended_ms: int | None = None
     """When it ended, as the host noticed."""
     existing: bool = False
-    """It was there before: the key was used."""
+    """It was there before, and nothing was started: the key, or the id, was used."""
     exit_code: int | None = None
     """Its status, where it is known."""
     key: str | None = None
@@ -1058,8 +1212,8 @@ class RunAnswer(Model):
 
 class RunCancelParams(Model):
     """Which run to interrupt."""
-    run: RunId
-    """Its id."""
+    run: RunRef
+    """Its id, or its key."""
     proof: Proof | None = None
     """The actor's signature."""
     wait_ms: int = 0
@@ -1094,8 +1248,8 @@ class RunOutputAnswer(Model):
 
 class RunOutputParams(Model):
     """Which part of a run's output."""
-    run: RunId
-    """Its id."""
+    run: RunRef
+    """Its id, or its key."""
     from_: int | None = Field(None, alias="from")
     """First offset wanted; none: the run's first."""
     max: int | None = None
@@ -1104,16 +1258,20 @@ class RunOutputParams(Model):
 
 class RunParams(Model):
     """Which run."""
-    run: RunId
-    """Its id."""
+    run: RunRef
+    """Its id, or its key."""
     wait_ms: int = 0
     """Answer when it has ended, at the latest after this long."""
 
 
+RunRef: TypeAlias = str
+"""Which run is meant: its id, or the key it was started under. What reads as an id is one."""
+
+
 class RunStartParams(Model):
     """What to run."""
-    command: str
-    """What the shell is to execute; with `new` what it is called."""
+    command: str = ''
+    """What the shell is to execute; with a command in `new` what it is called, and may be left out."""
     detect: Detect | None = None
     """How its end is noticed where the shell does not tell."""
     keep: bool = False
@@ -1121,7 +1279,9 @@ class RunStartParams(Model):
     key: str | None = None
     """The same key runs once."""
     new: NewParams | None = None
-    """In place of a session: the one that is made for it, with the command as it is."""
+    """In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the host's user executes the text in `command`."""
+    on_exit: OnExit | None = None
+    """Who is told when it is over; where the run is there already, what was said at its start holds."""
     proof: Proof | None = None
     """The actor's signature."""
     run: RunId | None = None
@@ -1304,6 +1464,8 @@ class SessionView(Model):
     """The terminal's size."""
     turn: TurnView
     """Who may write."""
+    asks: int = 0
+    """How many questions wait for an answer."""
     ended_ms: int | None = None
     """When it ended."""
     exit: Exit | None = None
@@ -1410,6 +1572,50 @@ class TerminalView(Model):
     """The process group that has the terminal."""
     modes: ModesView | None = None
     """Its modes."""
+
+
+class TokenNewAnswer(Model):
+    """A new token."""
+    text: str
+    """Its text: it is not shown again."""
+    token: TokenView
+    """What it is."""
+
+
+class TokenNewParams(Model):
+    """What the token shall be."""
+    actor: Handle
+    """Who shows it. A handle nobody has yet becomes an actor that is known by its tokens alone."""
+    can: Rights | None = None
+    """The most it may do; none: whatever the actor may."""
+    for_ms: int | None = None
+    """How long it is good, in milliseconds; none: 30 days."""
+    note: str = ""
+    """What it is for, in the maker's words."""
+
+
+class TokenParams(Model):
+    """Which token."""
+    token: str
+    """Its id."""
+
+
+class TokenView(Model):
+    """A token as it is listed."""
+    actor: Handle
+    """Who shows it."""
+    by: Handle
+    """Who made it."""
+    created_ms: int
+    """When."""
+    id: str
+    """Identity: no secret."""
+    until_ms: int
+    """When it ends."""
+    can: Rights | None = None
+    """The most it may do; none: whatever the actor may."""
+    note: str = ""
+    """What it is for."""
 
 
 class TurnAnswer(Model):
