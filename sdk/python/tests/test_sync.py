@@ -70,6 +70,8 @@ def test_a_session_is_used_without_async(home: TestHome) -> None:
 def test_an_iterator_that_is_dropped_leaves_nothing_behind(home: TestHome) -> None:
     with holdfast.connect() as client:
         session = client.open("talk", "cat")
+        left = session.output(0)
+        assert isinstance(next(left)[1] if session.send("zero\r") else b"", bytes)
         session.send("one\r")
         for _, piece in session.output(0):
             assert isinstance(piece, bytes)

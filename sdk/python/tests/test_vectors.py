@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast import errors, frames, types
-from holdfast._link import read
+from holdfast._link import SAFE, is_safe, read
 from holdfast._wire import fault_of
 from holdfast.identity import Identity, act_bytes, recorded
 
@@ -57,6 +59,19 @@ def test_what_a_frame_says_fits_our_types(vector: dict[str, Any]) -> None:
         read_back = read(model, message["params"])
         assert read_back.model_dump(mode="json", by_alias=True, exclude_unset=True) == message["params"]
         assert not read_back.model_extra
+
+
+def test_what_may_be_asked_twice_is_in_the_table() -> None:
+    assert set(SCHEMA["operations"]) >= SAFE
+    # What starts, types, ends or hands over is not, unless it carries an id of its own.
+    assert not SAFE & {"session.new", "session.send", "session.end", "session.signal", "run.start", "turn.give"}
+    assert is_safe("run.start", {"run": "run_1"}) and not is_safe("run.start", {"command": "x"})
+
+
+def test_what_is_generated_is_fresh() -> None:
+    generate = SPEC.parent / "sdk/python/generate.py"
+    done = subprocess.run([sys.executable, generate, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_every_code_has_a_class_and_a_vector() -> None:

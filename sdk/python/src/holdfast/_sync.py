@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import contextlib
 import os
 import re
 import threading
@@ -80,11 +79,20 @@ class Portal:
                     return
                 yield cast(T, item)
         finally:
-            with contextlib.suppress(RuntimeError):
+            if not self._loop.is_closed():
                 self.run(close())
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Ends the thread, and what still waits there."""
+
+        async def settle() -> None:
+            rest = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in rest:
+                task.cancel()
+            await asyncio.gather(*rest, return_exceptions=True)
+            await self._loop.shutdown_asyncgens()
+
+        self.run(settle())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
