@@ -13,10 +13,10 @@ pub use graph::{GraphArgs, MaybeSessionArg};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
-use crate::keys::Key;
 use crate::values::{Bytes, Seconds};
 use crate::who::Said;
 use clap::{ArgGroup, Parser, Subcommand, ValueHint};
+use holdfast_screen::keys::Key;
 use holdfast_types::{SessionName, Size};
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -12,7 +12,6 @@ mod failure;
 mod help;
 mod here;
 mod journal_args;
-mod keys;
 mod notify;
 mod show;
 mod signals;
