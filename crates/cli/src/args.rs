@@ -4,12 +4,14 @@ mod attention;
 mod authority;
 mod env;
 mod graph;
+mod mcp;
 mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
+pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
@@ -111,6 +113,10 @@ pub enum Command {
     Grants(SessionArg),
     /// Say which actor this is, and why
     Whoami,
+    /// Serve sessions to agents by the Model Context Protocol, on standard input and output
+    Mcp(McpArgs),
+    /// Print what an agent should know to use Holdfast well
+    Skill,
     /// The actors this home knows
     #[command(subcommand, arg_required_else_help = false)]
     Actor(ActorCommand),

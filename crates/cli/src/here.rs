@@ -62,6 +62,11 @@ impl Here {
         Ok(&self.me()?.identity)
     }
 
+    /// Who was said to act on the command line.
+    pub fn said(&self) -> Option<&Said> {
+        self.said.as_ref()
+    }
+
     /// Who acts, if its key is there already.
     pub fn who_if_there(&self) -> Option<Identity> {
         who::existing(&self.home, self.said.as_ref())

@@ -15,6 +15,7 @@ mod home;
 mod hostile;
 mod hosts;
 mod journal;
+mod mcp;
 mod notify;
 mod outcomes;
 mod output;
