@@ -22,7 +22,7 @@ pub async fn open(listen: &Listen, server: &Rc<Server>) {
     *server.http.borrow_mut() = Some(Ok(format!("{scheme}://{address}")));
     let (handle, asked) = Handle::new();
     tokio::task::spawn_local(follow(Rc::clone(server), asked));
-    tokio::spawn(holdfast_http::serve(bound, handle, Default::default()));
+    tokio::spawn(holdfast_http::serve(bound, handle));
 }
 
 /// Answers until nobody can ask any more.

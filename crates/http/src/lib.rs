@@ -14,6 +14,7 @@ mod refusal;
 mod rest;
 mod socket;
 mod stream;
+mod tools;
 
 pub use listen::{Listen, Tls, bind, serve};
 

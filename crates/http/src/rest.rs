@@ -3,7 +3,7 @@
 use crate::guard::Names;
 use crate::listen::Http;
 use crate::refusal::Refused;
-use crate::{bytes, login, openapi, pages, socket, stream};
+use crate::{bytes, login, openapi, pages, socket, stream, tools};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};
@@ -83,8 +83,8 @@ fn reading(schema: &Value, of: &Value) -> Reading {
 }
 
 /// All routes.
-pub fn router(http: Arc<Http>, extra: Router) -> Router {
-    let names = http.names.clone();
+pub fn router(http: Arc<Http>) -> Router {
+    let (names, tools) = (http.names.clone(), tools::routes(&http));
     let mut router = Router::new().route("/v1/openapi.json", get(document)).route("/v1/connect", get(socket::connect));
     for endpoint in endpoints() {
         let endpoint = Arc::new(endpoint);
@@ -115,7 +115,7 @@ pub fn router(http: Arc<Http>, extra: Router) -> Router {
             (StatusCode::METHOD_NOT_ALLOWED, axum::Json(fault))
         })
         .with_state(http)
-        .merge(extra)
+        .merge(tools)
         .layer(middleware::from_fn_with_state(names, before))
 }
 

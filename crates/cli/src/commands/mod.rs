@@ -14,12 +14,14 @@ mod journal;
 mod list;
 mod logs;
 mod man;
+mod mcp;
 mod new;
 mod questions;
 mod run;
 mod screen;
 mod secret;
 mod send;
+mod skill;
 mod state;
 mod steer;
 mod token;
@@ -80,7 +82,9 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
         Some(Command::Doctor) => doctor::doctor(&here()?),
+        Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),
         // These need no home.
+        Some(Command::Skill) => skill::skill(),
         Some(Command::Completions(args)) => completions::completions(args.shell),
         Some(Command::Man) => man::man(),
         Some(Command::Schema) => crate::show::print_json(&holdfast_wire::schema::document()).map(|()| 0),

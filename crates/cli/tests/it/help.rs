@@ -54,6 +54,8 @@ fn every_command_explains_itself() {
         "doctor",
         "completions",
         "man",
+        "mcp",
+        "skill",
     ] {
         assert!(top.contains(&format!("\n  {command} ")), "{command} is in the list");
         insta::assert_snapshot!(format!("help_{command}"), home.ok(&[command, "--help"]));
@@ -64,6 +66,7 @@ fn every_command_explains_itself() {
     for command in ["new", "ls", "revoke"] {
         insta::assert_snapshot!(format!("help_token_{command}"), home.ok(&["token", command, "--help"]));
     }
+    insta::assert_snapshot!("help_mcp_install", home.ok(&["mcp", "install", "--help"]));
     for command in ["new", "ls", "remove"] {
         insta::assert_snapshot!(format!("help_actor_{command}"), home.ok(&["actor", command, "--help"]));
     }
