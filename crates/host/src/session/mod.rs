@@ -491,6 +491,7 @@ impl Session {
             crate::spawn::reap(child);
         }
         drop(state);
+        self.end_runs();
         self.save_runs();
         self.shell_ended();
         self.sync_soon();
