@@ -200,7 +200,7 @@ export class Attachment extends Emitter<AttachEvents> {
       } catch (error) {
         this.lose();
         if (signal.aborted) end = { why: this.isExpelled ? "detached" : "closed" };
-        else if (!isBroken(error)) end = { why: isEnd(error) ? "ended" : "refused", error };
+        else if (!isPassing(error)) end = { why: isEnd(error) ? "ended" : "refused", error };
         else {
           if (this.client !== undefined) this.emit("state", { state: "reconnecting", error });
           await pause(backoff.delay(), signal).catch(() => {});
@@ -398,6 +398,11 @@ function deferred(): Deferred {
   let resolve!: () => void;
   const promise = new Promise<void>((done) => (resolve = done));
   return { promise, resolve };
+}
+
+/** The host is away, or is there and has not reached the session's keeper yet. */
+function isPassing(error: unknown): boolean {
+  return isBroken(error) || (error instanceof HoldfastError && error.code === "busy");
 }
 
 function isEnd(error: unknown): boolean {

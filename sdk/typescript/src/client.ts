@@ -89,14 +89,22 @@ function mayRepeat(method: string, params: unknown): boolean {
   return REPEATABLE.has(method);
 }
 
+/** Whether the host is asked to wait before it answers. */
+function waits(params: { wait_ms?: number; timeout_ms?: number | null }): boolean {
+  return (params.wait_ms ?? 0) > 0 || params.timeout_ms !== undefined;
+}
+
 export class Client {
   /** The way to the host. */
   readonly link: Link;
+  /** Another one, for what waits: a connection has a bound of open questions, and nobody's keys shall wait behind that. */
+  private readonly waiting: Link;
   /** What a session starts with where nothing is said; a local client gives its directory and environment. */
   defaults: () => Partial<NewParams> = () => ({});
 
   constructor(dialer: Dialer, options: ClientOptions = {}) {
     this.link = new Link(dialer, options.name ?? "@holdfast/client", { ...RETRY, ...options.retry });
+    this.waiting = this.link.fork();
   }
 
   /** Asks for an operation. */
@@ -107,7 +115,7 @@ export class Client {
 
   /** Asks for an operation by its name, also one that this client's types do not know. */
   async raw(operation: string, params: object, options: CallOptions & { bytes?: Uint8Array } = {}): Promise<unknown> {
-    return ask(this.link, operation, params, options);
+    return ask(waits(params) ? this.waiting : this.link, operation, params, options);
   }
 
   /** The sessions one may observe; ended ones too if asked to. */
@@ -189,6 +197,7 @@ export class Client {
   /** Lets go of the connection. Sessions go on; what is under way here fails. */
   close(): void {
     this.link.close();
+    this.waiting.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1126,6 +1126,24 @@ export type LockKind =
   /** A lease, or what else the kernel lists. */
   | "other";
 
+/** A code by which a browser comes by a token of the asker's. */
+export interface LoginAnswer {
+  /** It serves once, at `/v1/login`. */
+  code: string;
+  /** And not after this. */
+  until_ms: number;
+}
+
+/** Who asks. */
+export interface MeAnswer {
+  /** Who. */
+  actor: Actor;
+  /** The host knows this actor. */
+  known: boolean;
+  /** The token that says so, where one does. */
+  token?: TokenView | null;
+}
+
 /** The host's counters. */
 export interface MetricsAnswer {
   /** In the Prometheus text format. */
@@ -2257,6 +2275,8 @@ export interface WritesEvent {
 export interface Operations {
   /** Actors the host knows. */
   "actor.list": { params: Nothing; answer: ActorView[] };
+  /** Who asks, and by which token. */
+  "actor.me": { params: Nothing; answer: MeAnswer };
   /** Forget an actor: its key opens nothing any more. */
   "actor.remove": { params: ActorParams; answer: Nothing };
   /** Pass rights on. */
@@ -2281,6 +2301,8 @@ export interface Operations {
   "host.stop": { params: Nothing; answer: Nothing };
   /** Prove by whose key this connection speaks. */
   "identify": { params: IdentifyParams; answer: IdentifyAnswer };
+  /** Make a code by which a browser logs in as who asks, once. */
+  "login.new": { params: Nothing; answer: LoginAnswer };
   /** Answer a question; only a human does. */
   "question.answer": { params: QuestionAnswerParams; answer: QuestionView };
   /** Ask the humans of a session something; waits for the answer if asked to. */
@@ -2397,6 +2419,7 @@ export const GIVES_BYTES = [
 /** The names of all operations. */
 export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "actor.list",
+  "actor.me",
   "actor.remove",
   "grant.add",
   "grant.list",
@@ -2409,6 +2432,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "host.status",
   "host.stop",
   "identify",
+  "login.new",
   "question.answer",
   "question.ask",
   "question.get",

@@ -3,7 +3,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { expect, expectTypeOf, it } from "vitest";
 import { gather, HoldfastError, type SessionView } from "../src/node.js";
-import { Home, until } from "./home.js";
+import { Home, PATIENCE_MS, until } from "./home.js";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
@@ -187,6 +187,17 @@ it("a session tells what happens in it", async () => {
   expect(seen[0]).toBe("first state");
   expect(seen).toEqual(expect.arrayContaining(["second started", "second exit"]));
   await first.end({ graceMs: 0 });
+});
+
+it("a session that many wait for answers who does not wait", async () => {
+  const client = await Home.make().client();
+  const session = await client.open({ command: ["cat"] });
+  const waiting = Array.from({ length: 80 }, () => session.waitFor("exit"));
+  // More than a connection may have open at the host.
+  const signal = AbortSignal.timeout(PATIENCE_MS / 2);
+  expect((await client.status({ signal })).running).toBe(1);
+  await session.send("\x04", { signal });
+  expect((await Promise.all(waiting)).every(({ exit }) => exit !== undefined)).toBe(true);
 });
 
 it("a session asks its humans, and only they answer", async () => {
