@@ -29,7 +29,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// Directories whose JavaScript packages the tests use; each has a package-lock.json.
-pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm"];
+pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm", "tests/mcp"];
 
 /// Makes the tests runnable and runs them.
 pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
@@ -46,6 +46,9 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
         doc.arg("--").args(filters);
     }
     let doc_tests = status(&mut doc)?;
+    if filters.is_empty() && tests.success() {
+        crate::mcp::run(root)?;
+    }
     Ok(exit_code(if tests.success() { doc_tests } else { tests }))
 }
 
@@ -86,7 +89,7 @@ fn is_root() -> bool {
 }
 
 /// Installs one directory's npm packages unless they are as new as its lock file.
-fn npm(dir: &Path, shown: &str) -> Result<()> {
+pub fn npm(dir: &Path, shown: &str) -> Result<()> {
     let changed = |file: &str| std::fs::metadata(dir.join(file)).and_then(|meta| meta.modified()).ok();
     if npm_is_fresh(changed("package-lock.json"), changed("node_modules/.package-lock.json")) {
         return Ok(());

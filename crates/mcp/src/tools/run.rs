@@ -52,7 +52,8 @@ pub struct RunOut {
     pub session: String,
     /// `starting`, `running`: it is on. `ended`, `cancelled`: it is over. `lost`: nobody knows what became of it.
     pub state: String,
-    /// Its status, where it is known.
+    /// Its status, where it is over and known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// How the end is known: `exact`, `inferred`, `not_started` (the shell did not take it for a command), `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
