@@ -341,3 +341,17 @@ fn the_skill_is_short_and_names_every_tool() {
         assert!(is_named || ["sessions", "turn", "interrupt"].contains(&&*tool.name), "{}", tool.name);
     }
 }
+
+#[test]
+fn the_document_lists_the_tools_that_are_served() {
+    let document = include_str!("../../../../docs/mcp.md");
+    let rows: Vec<String> = holdfast_mcp::listing()
+        .iter()
+        .map(|tool| {
+            let looks = tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true);
+            let title = tool.title.as_deref().unwrap_or_default();
+            format!("| `{}` | {} | {title} |", tool.name, if looks { "no" } else { "yes" })
+        })
+        .collect();
+    assert!(document.contains(&rows.join("\n")), "docs/mcp.md should have:\n{}", rows.join("\n"));
+}
