@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// What a client is told a tool does to the world.
 pub(crate) struct Hints {
@@ -97,6 +97,12 @@ tools! {
     ask_human::AskHuman,
     graph::Graph,
     graph::Ports,
+}
+
+/// The same, made once.
+pub(crate) fn served() -> &'static [Tool] {
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(listing);
+    &TOOLS
 }
 
 /// A graph as the tool `graph` answers it, as JSON.
