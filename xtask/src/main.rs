@@ -6,6 +6,8 @@ mod bench;
 mod ci;
 mod fuzz;
 mod mcp;
+#[allow(dead_code)] // called by `test` once that knows where the program is
+mod python;
 mod step;
 mod test;
 mod tidy;

@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use crate::step::{cargo, must, program, say, shown, works};
 use crate::test::npm;
@@ -40,13 +41,11 @@ pub fn run(root: &Path) -> Result<ExitCode> {
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
     let dir = root.join(DIR);
     let python = python(root, &dir)?;
-    let server = server(root, holdfast)?;
     let world = World::new(holdfast)?;
-    let (_serving, url) = world.serve(&server)?;
-
-    must(world.run(&python).arg(dir.join("python_client.py")).arg(holdfast).arg(&url))?;
+    must(world.run(&python).arg(dir.join("python_client.py")).arg(holdfast).args([&world.url, &world.token]))?;
     let node = dir.join("node_modules/.bin/node");
     inspect(&world, &node, &dir)?;
+    let (_proxy, url) = world.with_token(&node, &dir)?;
     for scenario in SCENARIOS {
         let mut suite = world.run(&node);
         suite.arg(dir.join("node_modules/.bin/conformance"));
@@ -99,24 +98,24 @@ fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
-/// The example that serves the tools over HTTP.
-fn server(root: &Path, holdfast: &Path) -> Result<PathBuf> {
-    must(cargo(root).args(["build", "--package", "holdfast-mcp", "--example", "http"]))?;
-    Ok(holdfast.with_file_name("examples").join("http"))
-}
-
-/// A home that ends with its sessions and its host.
+/// A home with a host that listens for HTTP; it ends with its sessions and its host.
 struct World {
     home: PathBuf,
     holdfast: PathBuf,
+    /// Where the tools are served, and what opens that.
+    url: String,
+    token: String,
 }
 
 impl World {
     fn new(holdfast: &Path) -> Result<World> {
         let home = std::env::temp_dir().join(format!("hfmcp{}", std::process::id()));
         fs::create_dir(&home).with_context(|| format!("cannot make {}", home.display()))?;
-        let world = World { home, holdfast: holdfast.to_owned() };
-        must(world.run(holdfast).args(["host", "start"]))?;
+        let mut world = World { home, holdfast: holdfast.to_owned(), url: String::new(), token: String::new() };
+        let host = world.answer(&["--json", "host", "start", "--http", "127.0.0.1:0"])?;
+        world.url = format!("{}/mcp", word(&host, "http")?.trim_end_matches('/'));
+        let token = world.answer(&["--json", "--as", "agent:remote", "token", "new"])?;
+        world.token = word(&token, "text")?;
         Ok(world)
     }
 
@@ -128,19 +127,31 @@ impl World {
         command
     }
 
-    /// Serves over HTTP until what is given back is dropped.
-    fn serve(&self, server: &Path) -> Result<(Serving, String)> {
-        let mut serving = self.run(server);
-        let mut child = serving.arg("0").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot serve")?;
+    /// What our own program answers.
+    fn answer(&self, args: &[&str]) -> Result<Value> {
+        let mut command = self.run(&self.holdfast);
+        let output = command.args(args).stdin(Stdio::null()).output().context("cannot run holdfast")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(&text)
+            .with_context(|| format!("{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// The same address for a client that cannot show a token, until what is given back is dropped.
+    fn with_token(&self, node: &Path, dir: &Path) -> Result<(Serving, String)> {
+        let mut proxy = self.run(node);
+        proxy.arg(dir.join("with_token.mjs")).args([&self.url, &self.token]);
+        let mut child = proxy.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot run node")?;
         let out = child.stdout.take();
-        let serving = Serving(child);
+        let proxy = Serving(child);
         let mut url = String::new();
         BufReader::new(out.context("no output")?).read_line(&mut url)?;
-        if url.trim().is_empty() {
-            bail!("the server over HTTP said nothing");
-        }
-        Ok((serving, url.trim().to_owned()))
+        ensure!(!url.trim().is_empty(), "the proxy said nothing");
+        Ok((proxy, url.trim().to_owned()))
     }
+}
+
+fn word(answer: &Value, field: &str) -> Result<String> {
+    answer[field].as_str().map(str::to_owned).with_context(|| format!("no {field} in {answer}"))
 }
 
 impl Drop for World {
@@ -152,7 +163,7 @@ impl Drop for World {
     }
 }
 
-/// A server that ends when nobody needs it any more.
+/// A program that ends when nobody needs it any more.
 struct Serving(Child);
 
 impl Drop for Serving {

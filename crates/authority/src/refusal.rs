@@ -20,6 +20,10 @@ pub enum Rule {
     OwnGrants,
     /// A frozen session is thawed by who froze it, or by a human.
     Freezer,
+    /// A question is answered by humans only.
+    HumansAnswer,
+    /// A question is withdrawn by who asked it, or by a human.
+    Asker,
 }
 
 impl Rule {
@@ -31,6 +35,8 @@ impl Rule {
             Rule::HumansFirst => "humans_first",
             Rule::OwnGrants => "own_grants",
             Rule::Freezer => "freezer",
+            Rule::HumansAnswer => "humans_answer",
+            Rule::Asker => "asker",
         }
     }
 }
@@ -153,7 +159,8 @@ mod tests {
     #[test]
     fn codes_travel_as_they_are_named_and_no_text_tells_how_to_get_past() {
         let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
-        let denied = [Rule::Envelope, Rule::HumansFirst, Rule::OwnGrants, Rule::Freezer];
+        let denied =
+            [Rule::Envelope, Rule::HumansFirst, Rule::OwnGrants, Rule::Freezer, Rule::HumansAnswer, Rule::Asker];
         let mut all = vec![
             Refusal::TurnHeld { by: by.clone() },
             Refusal::FenceStale { newest: Fence(3) },

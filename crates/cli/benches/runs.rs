@@ -83,8 +83,8 @@ const FISH: &str = "function fish_prompt; printf '@@ '; end; function fish_right
 fn start(link: &mut Connection, shell: &str, dir: &Path, integrate: bool) -> SessionId {
     let new = NewParams {
         command: vec![shell.to_owned()],
-        cwd: "/".into(),
-        env: environment(dir).map(|(name, value)| format!("{name}={value}")).to_vec(),
+        cwd: Some("/".into()),
+        env: Some(environment(dir).map(|(name, value)| format!("{name}={value}")).to_vec()),
         integrate: Some(integrate),
         ..NewParams::default()
     };

@@ -68,7 +68,12 @@ fn link(world: &World, who: &Identity) -> Connection {
 
 fn start(human: &mut Connection, script: &str) -> SessionId {
     let command = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-    let params = NewParams { command, cwd: "/".into(), env: vec!["PATH=/usr/bin:/bin".into()], ..NewParams::default() };
+    let params = NewParams {
+        command,
+        cwd: Some("/".into()),
+        env: Some(vec!["PATH=/usr/bin:/bin".into()]),
+        ..NewParams::default()
+    };
     human.call::<op::New>(&params).expect("a session").id
 }
 

@@ -5,6 +5,8 @@ mod authority;
 mod env;
 mod graph;
 mod mcp;
+mod network;
+mod questions;
 mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
@@ -12,6 +14,8 @@ pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
+pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs, WebArgs};
+pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
@@ -77,6 +81,12 @@ pub enum Command {
     Watch(WatchArgs),
     /// Run a command in a session, and end as it did
     Run(RunArgs),
+    /// Ask the humans of a session something, and print the answer
+    Ask(AskArgs),
+    /// List what is asked, in one session or in all
+    Questions(QuestionsArgs),
+    /// Answer a question
+    Answer(AnswerArgs),
     /// Wait until a session's command has ended, and end as it did; or until something else has come
     Wait(WaitArgs),
     /// Give a session's terminal another size
@@ -120,6 +130,11 @@ pub enum Command {
     /// The actors this home knows
     #[command(subcommand, arg_required_else_help = false)]
     Actor(ActorCommand),
+    /// Open this host's page in a browser, logged in as you
+    Web(WebArgs),
+    /// What programs show over HTTP: an actor, the most it may do, and an end
+    #[command(subcommand, arg_required_else_help = false)]
+    Token(TokenCommand),
     /// The daemon that connects clients and sessions
     #[command(subcommand, arg_required_else_help = false)]
     Host(HostCommand),
@@ -290,12 +305,12 @@ pub struct EndArgs {
     pub grace: Option<Seconds>,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub enum HostCommand {
     /// Serve in the foreground
     Run,
     /// Start the host in the background where it does not run
-    Start,
+    Start(ListenArgs),
     /// Stop the host; sessions go on
     Stop,
     /// Stop the host and start it again; sessions go on

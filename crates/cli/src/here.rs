@@ -100,7 +100,7 @@ impl Here {
     }
 
     /// Sees to it that there is a place for keys and sessions.
-    fn make_state(&self) -> Result<(), Failure> {
+    pub fn make_state(&self) -> Result<(), Failure> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)

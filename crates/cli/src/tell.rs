@@ -131,6 +131,7 @@ impl Teller {
             Ask::Rename { name } => format!("renamed the session to {name}"),
             Ask::Detach { operators } => format!("detached {}", self.clients(operators)),
             Ask::End { grace_ms } => format!("ended the session (HUP, KILL after {})", span(u64::from(*grace_ms))),
+            Ask::Operation { name, detail, .. } if name == "question.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
         }

@@ -5,9 +5,9 @@
 
 use crate::failure::Failure;
 use crate::show::say;
-use crate::user;
 use holdfast_authority::identity::{self, Because, Evidence};
 use holdfast_client::{Identity, KeyError};
+use holdfast_host::user;
 use holdfast_types::{ActorClass, Handle, HandleError, Home};
 use rustix::process::getuid;
 use rustix::termios::isatty;

@@ -3,8 +3,8 @@
 //! A `.pub` file is believed if its name is its handle's and nobody but its owner, who is this user or root, could have
 //! written it. While it lies there the host knows the actor; everybody else is unknown, whatever they call themselves.
 
-use holdfast_types::{Actor, ActorId, Handle, Home};
-use serde::Deserialize;
+use holdfast_types::{Actor, ActorId, Handle, Home, TimeMs};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,10 +17,12 @@ const FILE_BYTES_MAX: u64 = 4096;
 const ACTORS_MAX: usize = 10_000;
 
 /// A `.pub` file, as far as the host cares.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct PublicKey {
     handle: Handle,
     id: ActorId,
+    #[serde(default)]
+    created_ms: TimeMs,
 }
 
 /// Why a file is not believed.
@@ -110,6 +112,22 @@ impl Actors {
             self.vouched.iter().map(|(id, handle)| Actor { id: *id, handle: handle.clone() }).collect();
         all.sort_by(|a, b| a.handle.cmp(&b.handle));
         all
+    }
+
+    /// Makes an actor that nobody has the key of: it is known by its tokens alone.
+    pub fn make(&mut self, handle: &Handle) -> io::Result<Actor> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).expect("the kernel gives random bytes");
+        let id = holdfast_authority::proof::actor_id(&secret);
+        crate::store::make_dir(&self.home.actors())?;
+        let path = self.home.actor_public(handle);
+        let name = path.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?;
+        let public = PublicKey { handle: handle.clone(), id, created_ms: crate::now_ms() };
+        let mut text = serde_json::to_vec(&public).expect("texts and numbers always serialise");
+        text.push(b'\n');
+        crate::store::replace(&self.home.actors(), name, &text)?;
+        self.vouched.insert(id, handle.clone());
+        Ok(Actor { id, handle: handle.clone() })
     }
 
     /// Forgets an actor for good: its public key goes, and its secret one if that lies here. False: there was none.

@@ -33,6 +33,8 @@ pub struct Client {
     pub size: Option<Size>,
     /// It cannot write.
     pub read_only: bool,
+    /// It shows the session as it is: it neither sizes it nor answers its queries.
+    pub remote: bool,
     /// Since when.
     pub since_ms: TimeMs,
     /// What it shows the keeper.
@@ -152,7 +154,7 @@ impl Clients {
 
     /// Whether this client may set the size without having typed: it writes, and nobody else does.
     pub fn is_only_writer(&self, id: u32) -> bool {
-        self.all.iter().all(|c| (c.id == id) != c.read_only)
+        self.all.iter().all(|c| (c.id == id) != (c.read_only || c.remote))
     }
 
     /// Whether a change of this client's size is the session's.
@@ -162,7 +164,7 @@ impl Clients {
 
     /// The size the session should take from this client, which writes now; none where it was taken already.
     pub fn wants_size(&self, id: u32) -> Option<Size> {
-        let size = self.all.iter().find(|c| c.id == id && !c.read_only)?.size?;
+        let size = self.all.iter().find(|c| c.id == id && !c.read_only && !c.remote)?.size?;
         (self.sized != Some((id, size))).then_some(size)
     }
 
@@ -198,7 +200,8 @@ impl Clients {
         if self.answerer.is_some() {
             return None;
         }
-        self.all.iter().find(|c| Some(c.id) == writer && !c.read_only && c.size == Some(size) && c.peer.is_some())
+        let could = |c: &&Client| !c.read_only && !c.remote && c.size == Some(size) && c.peer.is_some();
+        self.all.iter().filter(could).find(|c| Some(c.id) == writer)
     }
 
     /// Whether some attached terminal answers queries, or may: a client that outlived the last host and has not
@@ -296,6 +299,7 @@ mod tests {
                 tty: String::new(),
                 size: size.parse().ok(),
                 read_only: *read_only,
+                remote: false,
                 since_ms: 0,
                 token: [id as u8; 16],
                 connection: Some(id),

@@ -21,8 +21,11 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 
 mod actors;
 mod attention;
+mod birth;
 mod clients;
+mod connection;
 mod history;
+mod hooks;
 mod http;
 mod journal;
 mod link;
@@ -30,7 +33,9 @@ mod lookout;
 mod metrics;
 mod notify;
 mod picture;
+mod presence;
 mod proofs;
+mod questions;
 mod registry;
 mod room;
 mod runs;
@@ -39,6 +44,9 @@ mod session;
 mod shells;
 mod spawn;
 mod store;
+mod surface;
+mod tokens;
+pub mod user;
 mod watch;
 
 /// What decides, apart from what does: for the simulation in `sim`, no interface of this crate.
@@ -50,6 +58,7 @@ pub mod parts {
     pub use crate::session::{Typing, read_bursts};
 }
 
+pub use holdfast_http::{Listen, Tls};
 pub use notify::{Deliver, On, Rule};
 
 use holdfast_abi::address::Address;
@@ -77,8 +86,12 @@ pub struct HostConfig {
     pub defaults: holdfast_types::Defaults,
     /// Where the counters are served over HTTP; none: at the socket alone.
     pub metrics_listen: Option<std::net::SocketAddr>,
+    /// Where the whole host is served over HTTP; none: at the socket alone.
+    pub http: Option<holdfast_http::Listen>,
     /// Whom to tell what.
     pub notify: Vec<notify::Rule>,
+    /// The shell of a session for which no command is given; none: the user's.
+    pub shell: Option<String>,
 }
 
 impl Default for HostConfig {
@@ -90,13 +103,18 @@ impl Default for HostConfig {
             runs_keep_ms: 7 * 24 * 60 * 60 * 1000,
             defaults: holdfast_types::Defaults::default(),
             metrics_listen: None,
+            http: None,
             notify: Vec::new(),
+            shell: None,
         }
     }
 }
 
 /// How often sessions that ended long ago are looked for, at the least.
 const CLEAR_EVERY_MS: u64 = 60 * 60 * 1000;
+
+/// How long a host that was asked to stop waits for what it does on other threads: longer than a sync takes.
+const LEAVE_TIME: Duration = Duration::from_secs(2);
 
 /// How a host's run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +147,8 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     tokio::task::LocalSet::new().block_on(&runtime, serve(home, config))?;
     drop(lock);
+    // What is being told to somebody who does not answer is told again by the next host.
+    runtime.shutdown_timeout(LEAVE_TIME);
     Ok(Ran::Stopped)
 }
 
@@ -140,9 +160,13 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     if let Some(address) = config.metrics_listen {
         tokio::task::spawn_local(http::serve(address, Rc::clone(&server)));
     }
+    if let Some(listen) = &config.http {
+        surface::open(listen, &server).await;
+    }
     if !config.notify.is_empty() {
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
     }
+    tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
     let mut spare = room::Spare::keep();
     println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());
@@ -188,6 +212,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
+    birth::keep_file_limit(limit.current);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
 }

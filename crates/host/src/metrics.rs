@@ -76,6 +76,12 @@ codes! {
     ShellBusy "shell_busy"
     KeyConflict "key_conflict"
     NoSuchRun "no_such_run"
+    NoSuchToken "no_such_token"
+    TooFast "too_fast"
+    TooLarge "too_large"
+    Stopping "stopping"
+    NoSuchQuestion "no_such_question"
+    QuestionClosed "question_closed"
     Unrecorded "unrecorded"
     Internal "internal"
 }

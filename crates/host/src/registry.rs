@@ -3,6 +3,7 @@
 use crate::HostConfig;
 use crate::actors::Actors;
 use crate::attention::Attention;
+use crate::birth::Birth;
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
 use crate::runs::OwnRun;
@@ -52,6 +53,7 @@ impl Registry {
                 metrics: Arc::new(Metrics::new()),
                 proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
+                hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             },
             sessions: RefCell::default(),
@@ -111,7 +113,8 @@ impl Registry {
 
     /// Starts a session.
     pub async fn start(&self, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
-        self.start_as(new_id(), None, params, actor).await
+        let birth = Birth::of(params, None, &self.shared.config)?;
+        self.start_as(new_id(), None, birth, actor).await
     }
 
     /// Starts a session with this id; its command may be a run.
@@ -119,18 +122,15 @@ impl Registry {
         &self,
         id: SessionId,
         run: Option<OwnRun>,
-        params: NewParams,
+        birth: Birth,
         actor: &Actor,
     ) -> Result<SessionView, Fault> {
-        if params.command.is_empty() {
-            return Err(Fault::new(Code::BadRequest, "there is no command to run"));
-        }
         crate::room::must_be(crate::room::START_ROOM).map_err(|error| {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and `holdfast host restart`: sessions go on")
         })?;
-        let name = self.reserve(params.name.clone(), &params.command)?;
-        let started = self.start_named((id, name.clone()), run, params, actor).await;
+        let name = self.reserve(birth.name.clone(), &birth.command)?;
+        let started = self.start_named((id, name.clone()), run, birth, actor).await;
         self.starting.borrow_mut().retain(|other| *other != name);
         started
     }
@@ -139,10 +139,10 @@ impl Registry {
         &self,
         (id, name): (SessionId, SessionName),
         run: Option<OwnRun>,
-        params: NewParams,
+        birth: Birth,
         actor: &Actor,
     ) -> Result<SessionView, Fault> {
-        let ring_bytes = params.ring_bytes.unwrap_or(self.shared.config.ring_bytes);
+        let ring_bytes = birth.ring_bytes.unwrap_or(self.shared.config.ring_bytes);
         if ring_bytes > RING_BYTES_MAX {
             return Err(Fault::new(Code::BadRequest, format!("a ring of {ring_bytes} bytes is over {RING_BYTES_MAX}")));
         }
@@ -151,9 +151,9 @@ impl Registry {
         let mut spec = Spec {
             id,
             name,
-            command: params.command.clone(),
-            cwd: params.cwd.clone(),
-            size: params.size,
+            command: birth.command.clone(),
+            cwd: birth.cwd.clone(),
+            size: birth.size,
             ring_bytes,
             secret: holdfast_types::hex_text(&secret),
             created_ms: crate::now_ms(),
@@ -163,8 +163,8 @@ impl Registry {
             ended_ms: None,
         };
         let session = Session::new(spec.clone(), &self.shared, Origin::New);
-        let mut start = self.orders(&session, &spec, &params, secret);
-        let shell = self.integrate(&session, &mut start, &params);
+        let mut start = self.orders(&session, &spec, &birth, secret);
+        let shell = self.integrate(&session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
         session.state.borrow_mut().spec.shell = spec.shell;
         let cannot = |error: io::Error| {
@@ -205,23 +205,23 @@ impl Registry {
     }
 
     /// How a shell is started so that it tells what it does. Whatever is in the way of that, it starts.
-    fn integrate(&self, session: &Session, start: &mut Start, params: &NewParams) -> Option<Integrated> {
-        if params.integrate == Some(false) {
+    fn integrate(&self, session: &Session, start: &mut Start, birth: &Birth) -> Option<Integrated> {
+        if birth.integrate == Some(false) {
             return None;
         }
         // Most commands are none, and read no scripts.
-        shells::Kind::of(params.command.first()?)?;
+        shells::Kind::of(birth.command.first()?)?;
         let scripts = shells::install(&self.shared.home.state).ok()?;
-        let argv0 = params.argv0.as_deref();
-        let shell = shells::integrate(&params.command, argv0, &mut start.env, &scripts, &session.shell_dir())?;
+        let argv0 = birth.argv0.as_deref();
+        let shell = shells::integrate(&birth.command, argv0, &mut start.env, &scripts, &session.shell_dir())?;
         start.argv = shell.argv.iter().map(|argument| argument.clone().into_bytes()).collect();
         Some(shell)
     }
 
     /// What the keeper is told.
-    fn orders(&self, session: &Session, spec: &Spec, params: &NewParams, secret: [u8; 16]) -> Start {
+    fn orders(&self, session: &Session, spec: &Spec, birth: &Birth, secret: [u8; 16]) -> Start {
         use std::os::unix::ffi::OsStrExt;
-        let mut env: Vec<Vec<u8>> = params.env.iter().map(|pair| pair.clone().into_bytes()).collect();
+        let mut env: Vec<Vec<u8>> = birth.env.iter().map(|pair| pair.clone().into_bytes()).collect();
         let mut set = |key: &str, value: &[u8]| {
             let start = format!("{key}=").into_bytes();
             env.retain(|pair| !pair.starts_with(&start));
@@ -233,7 +233,7 @@ impl Registry {
         set("HOLDFAST_SESSION_NAME", spec.name.as_str().as_bytes());
         set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
         // The link follows whoever attaches last; it starts with the agent of whoever started the session.
-        let agent = params.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK="));
+        let agent = birth.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK="));
         if let Some(agent) = agent.filter(|path| !path.is_empty())
             && std::os::unix::fs::symlink(agent, &session.agent_link).is_ok()
         {
@@ -245,11 +245,11 @@ impl Registry {
             socket_path: session.socket.as_os_str().as_bytes().to_vec(),
             ring_bytes: spec.ring_bytes,
             size: (spec.size.cols(), spec.size.rows()),
-            umask: params.umask.unwrap_or(0o022),
-            nofile: params.nofile.unwrap_or(0),
-            cwd: params.cwd.clone().into_bytes(),
-            argv: params.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
-            argv0: params.argv0.clone().unwrap_or_default().into_bytes(),
+            umask: birth.umask,
+            nofile: birth.nofile,
+            cwd: birth.cwd.clone().into_bytes(),
+            argv: birth.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
+            argv0: birth.argv0.clone().unwrap_or_default().into_bytes(),
             env,
         }
     }
@@ -360,7 +360,9 @@ impl Registry {
             // What a key stands for, and its output, are there as long as the key.
             let own_key = session.keyed_runs().iter().any(|run| run.own);
             let keep_ms = if own_key { ended_keep_ms.max(runs_keep_ms) } else { ended_keep_ms };
+            // And what is told of its runs' ends is kept elsewhere.
             session.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms)
+                && !self.shared.hooks.needs(session.id)
         };
         for session in self.all().into_iter().filter(is_old) {
             for run in session.keyed_runs() {
@@ -394,6 +396,7 @@ pub fn new_id() -> SessionId {
 /// Takes up a session from its files: connects to its keeper, or records that it is gone.
 async fn take_up(session: Rc<Session>) {
     if !session.is_live() {
+        session.end_runs();
         return;
     }
     match session::connect(&session).await {

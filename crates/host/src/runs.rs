@@ -9,6 +9,7 @@
 //! Knows nothing of terminals, files or clocks.
 
 mod answer;
+pub(crate) use answer::gone_view;
 pub mod index;
 pub mod kept;
 

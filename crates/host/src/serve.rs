@@ -1,38 +1,27 @@
-//! Clients' connections: requests in, answers and events out.
-//!
-//! A connection has a task of its own, and each request one too, so that a question that waits holds nobody up. What a
-//! client has not read is bounded by how many questions it may have open.
+//! Questions and their answers, whatever they came by.
 
+use crate::connection::Speaker;
 use crate::lookout::Lookout;
 use crate::metrics::Gauges;
+use crate::presence::Presence;
 use crate::registry::Registry;
-use crate::session::{Session, ports_of};
+use crate::session::{Peer, Session, ports_of};
+use crate::tokens::{self, Codes, Tokens};
 use holdfast_authority::{Ask, proof};
-use holdfast_types::{Actor, Challenge, Right, TimeMs};
-use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
+use holdfast_types::{Actor, ActorClass, Challenge, Right, Rights, TimeMs};
 use holdfast_wire::graphs::{PortView, PortsParams};
 use holdfast_wire::message::VERSIONS;
 use holdfast_wire::params::{
     DetachAnswer, HelloAnswer, HelloParams, HostStatus, Life, Nothing, RenameParams, SessionView,
 };
+use holdfast_wire::tokens::{MeAnswer, TokenNewAnswer, TokenNewParams, TokenView};
 use holdfast_wire::turns::{ActorParams, ActorView, IdentifyAnswer, IdentifyParams, MetricsAnswer};
-use holdfast_wire::{Body, Call, Code, Fault, Message};
+use holdfast_wire::{Call, Code, Fault};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{Notify, Semaphore};
-
-/// Questions a connection may have open: enough to end a thousand sessions at once without waiting in line for long.
-const OPEN_REQUESTS_MAX: usize = 64;
-
-/// Read at once: a whole request in most cases.
-const RECEIVE_BYTES: usize = 4096;
+use tokio::sync::Notify;
 
 /// What connections share.
 #[derive(Debug)]
@@ -45,135 +34,106 @@ pub struct Server {
     pub stop: Notify,
     /// Who watches sessions' processes.
     lookout: Rc<Lookout>,
-    next_peer: Cell<u64>,
+    tokens: RefCell<Tokens>,
+    codes: RefCell<Codes>,
+    /// Where HTTP listens; or why it does not.
+    pub(crate) http: RefCell<Option<Result<String, String>>>,
+    /// Keys of runs under which sessions are being made.
+    pub(crate) keys: crate::runs::index::Making,
+    /// Who is connected, and what they wait for.
+    pub(crate) presence: Presence,
+    pub(crate) next_peer: Cell<u64>,
 }
 
-/// One connection: where events for it go, and who speaks there.
-#[derive(Debug)]
-struct Speaker {
-    number: u64,
-    out: UnboundedSender<Message>,
-    challenge: Challenge,
-    /// Proven; or why it was not.
-    actor: RefCell<Result<Actor, Fault>>,
-}
-
-impl Speaker {
-    fn actor(&self) -> Result<Actor, Fault> {
-        self.actor.borrow().clone()
-    }
-
-    fn peer(&self) -> crate::session::Peer {
-        (self.number, self.out.clone())
-    }
-}
+/// An answer and the bytes that belong to it; or why there is none.
+pub(crate) type Answer = Result<(Value, Vec<u8>), Fault>;
 
 impl Server {
     /// A server over these sessions.
     pub fn new(registry: Registry) -> Server {
+        let tokens = RefCell::new(Tokens::load(&registry.shared.home.state));
         Server {
             registry,
+            tokens,
+            codes: RefCell::default(),
+            http: RefCell::default(),
             started_ms: crate::now_ms(),
             stop: Notify::new(),
             lookout: Rc::default(),
+            keys: Default::default(),
+            presence: Presence::default(),
             next_peer: Cell::new(1),
         }
     }
 
-    /// Serves one connection until its end.
-    pub async fn serve(self: Rc<Self>, stream: UnixStream) {
-        let number = self.next_peer.get();
-        self.next_peer.set(number + 1);
-        let (reader, writer) = stream.into_split();
-        let (out, answers) = unbounded_channel();
-        let writing = tokio::task::spawn_local(write_all(writer, answers));
-        let mut challenge = [0; 32];
-        getrandom::fill(&mut challenge).expect("the kernel gives random bytes");
-        let nobody = Fault::new(Code::Unidentified, "this connection has not said who speaks")
-            .hint("prove it with `identify` first, by a key the host knows");
-        let speaker = Rc::new(Speaker {
-            number,
-            out: out.clone(),
-            challenge: Challenge(challenge),
-            actor: RefCell::new(Err(nobody)),
-        });
-        if let Err(error) = self.clone().read_all(reader, &speaker).await
-            && error.kind() == io::ErrorKind::InvalidData
-        {
-            crate::report!("holdfast host: connection {number}: {error}");
-        }
-        for session in self.registry.all() {
-            session.peer_gone(number);
-        }
-        drop((out, speaker));
-        let _ = writing.await;
-    }
-
-    async fn read_all(
-        self: Rc<Self>,
-        mut reader: tokio::net::unix::OwnedReadHalf,
-        speaker: &Rc<Speaker>,
-    ) -> io::Result<()> {
-        let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
-        let mut received = Vec::with_capacity(RECEIVE_BYTES);
-        loop {
-            let decoded = Frame::decode(&received, REQUEST_BYTES_MAX);
-            let (message, taken) = match decoded {
-                Ok(Some((frame, taken))) => (Message::decode(frame), taken),
-                Ok(None) => {
-                    received.reserve(RECEIVE_BYTES);
-                    if reader.read_buf(&mut received).await? == 0 {
-                        return Ok(());
-                    }
-                    continue;
-                }
-                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
-            };
-            received.drain(..taken);
-            if received.is_empty() {
-                // A large request must not keep its buffer for the connection's whole life.
-                received = Vec::new();
-            }
-            let message = message.map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))?;
-            let Body::Request { id, method, params } = message.body else { continue };
-            let permit = Arc::clone(&open).acquire_owned().await.map_err(io::Error::other)?;
-            let (server, speaker) = (Rc::clone(&self), Rc::clone(speaker));
-            tokio::task::spawn_local(async move {
-                let asker = Rc::clone(&speaker);
-                // A task of its own: whoever runs into a fault of ours is told, instead of waiting for ever.
-                let answering = tokio::task::spawn_local(async move {
-                    server.answer(Call::decode(&method, params)?, message.bytes, &asker).await
-                });
-                let (result, bytes) = match answering.await {
-                    Ok(Ok((value, bytes))) => (Ok(value), bytes),
-                    Ok(Err(fault)) => (Err(fault), Vec::new()),
-                    Err(_) => (Err(Fault::new(Code::Internal, "the host ran into a fault of its own")), Vec::new()),
-                };
-                let _ = speaker.out.send(Message { body: Body::Answer { id, result }, bytes });
-                drop(permit);
-            });
-        }
-    }
-
     /// Answers one question. Who asks is checked here for what only looks, and by the session's authority for every act.
-    async fn answer(&self, call: Call, bytes: Vec<u8>, speaker: &Speaker) -> Result<(Value, Vec<u8>), Fault> {
-        match call {
-            Call::Hello(params) => hello(&params, speaker.challenge).and_then(plain),
-            Call::Identify(params) => plain(self.identify(&params, speaker)?),
-            Call::Status(_) => plain(self.status()),
-            call => self.answer_known(call, bytes, speaker, speaker.actor()?).await,
+    pub(crate) async fn answer(&self, call: Call, bytes: Vec<u8>, speaker: &Speaker) -> Answer {
+        match (call, &speaker.token) {
+            (Call::Hello(params), _) => {
+                self.presence.said(speaker.number, &params.program);
+                hello(&params, speaker.challenge).and_then(plain)
+            }
+            (Call::Identify(params), None) => plain(self.identify(&params, speaker)?),
+            (Call::Identify(_), Some(_)) => {
+                Err(Fault::new(Code::BadRequest, "who speaks here is known by the token of this connection"))
+            }
+            (Call::Status(_), None) => plain(self.status()),
+            (call, None) => self.answer_known(call, bytes, Some(speaker.peer()), speaker.actor()?).await,
+            (call, Some(token)) => self.answer_token(token, call, bytes, Some(speaker.peer())).await,
         }
+    }
+
+    /// Answers one question of who shows a token. It is judged anew each time.
+    pub(crate) async fn answer_token(&self, token: &str, call: Call, bytes: Vec<u8>, peer: Option<Peer>) -> Answer {
+        let (actor, can) = self.token_holder(token)?;
+        tokens::allows(can, &call)?;
+        let call = match call {
+            Call::Status(_) => return plain(self.status()),
+            Call::Me(_) => {
+                let token = self.tokens.borrow().view(token).ok();
+                return plain(MeAnswer { actor, known: true, token });
+            }
+            // What is said over a network goes through the host; whoever may not type watches.
+            Call::Attach(mut params) => {
+                params.remote = true;
+                params.read_only |= !can.has(Right::Type);
+                Call::Attach(params)
+            }
+            call => call,
+        };
+        self.answer_known(call, bytes, peer, actor).await
+    }
+
+    /// Who shows a token, and the most it may do, now.
+    pub(crate) fn token_holder(&self, token: &str) -> Result<(Actor, Rights), Fault> {
+        let (actor, can) = self.tokens.borrow().good(token, crate::now_ms())?;
+        if self.registry.shared.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle) {
+            return Ok((actor, can));
+        }
+        Err(Fault::new(Code::Unidentified, format!("this host knows no {} any more", actor.handle)))
+    }
+
+    /// A browser's token, for a code that was made for it.
+    pub(crate) fn log_in(&self, code: &str) -> Result<String, Fault> {
+        let now = crate::now_ms();
+        let handle = self.codes.borrow_mut().take(code, now)?;
+        let actor = self.registry.shared.actors.borrow().by_handle(&handle);
+        let actor =
+            actor.ok_or_else(|| Fault::new(Code::NoSuchActor, format!("this host knows no {handle} any more")))?;
+        let params = TokenNewParams { actor: handle.clone(), can: None, for_ms: None, note: "a browser".into() };
+        self.tokens.borrow_mut().add(&params, &actor, &handle, now).map(|(text, _)| text)
+    }
+
+    /// The id of the token with this text.
+    pub(crate) fn token_of(&self, text: &str) -> Result<String, Fault> {
+        self.tokens.borrow().find(text, crate::now_ms())
     }
 
     /// What concerns the host, and what only looks at a session.
-    async fn answer_known(
-        &self,
-        call: Call,
-        bytes: Vec<u8>,
-        speaker: &Speaker,
-        actor: Actor,
-    ) -> Result<(Value, Vec<u8>), Fault> {
+    async fn answer_known(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, actor: Actor) -> Answer {
         let registry = &self.registry;
+        // A request by itself is no connection: it counts as number 0.
+        let _waits = self.note_wait(&call, peer.as_ref().map_or(0, |(number, _)| *number), &actor);
         let right = call.row().right;
         let find = |session: &str| registry.find_for(session, &actor, right.unwrap_or(Right::Observe));
         match call {
@@ -188,7 +148,10 @@ impl Server {
                 plain(shown.map(|s| s.view()).collect::<Vec<_>>())
             }
             Call::Get(params) => plain(find(&params.session)?.view_with_title()),
-            Call::Attach(params) => with(find(&params.session)?.attach(&params, &actor, speaker.peer()).await?),
+            Call::Attach(params) => {
+                let peer = peer.ok_or_else(|| Fault::new(Code::BadRequest, "one attaches by a connection"))?;
+                with(find(&params.session)?.attach(&params, &actor, peer).await?)
+            }
             Call::Paint(params) => with(find(&params.session)?.paint_for(&params, &actor)),
             Call::Update(params) => plain(find(&params.session)?.update(&params, &actor).await?),
             Call::Leave(params) => {
@@ -208,12 +171,26 @@ impl Server {
             Call::RunGet(params) => plain(self.run_get(&params, &actor).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor)?),
             Call::RunList(params) => plain(self.run_list(&params, &actor)?),
+            Call::QuestionAsk(params) => plain(self.question_ask(&params, &actor).await?),
+            Call::QuestionGet(params) => plain(self.question_get(&params, &actor).await?),
+            Call::QuestionList(params) => plain(self.question_list(&params, &actor)?),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
+            Call::LoginNew(_) => {
+                self.must_be_known(&actor)?;
+                plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms()))
+            }
+            Call::Me(_) => {
+                let known = self.registry.shared.policy().vouches(&actor);
+                plain(MeAnswer { actor, known, token: None })
+            }
+            Call::TokenNew(params) => plain(self.token_new(&params, &actor)?),
+            Call::TokenList(_) => plain(self.token_list(&actor)?),
+            Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor)?),
             Call::Actors(_) => {
                 self.must_be_known(&actor)?;
-                plain(self.actors())
+                plain(self.actors(&actor))
             }
             Call::ActorRemove(params) => {
                 self.remove_actor(&params, &actor)?;
@@ -237,7 +214,7 @@ impl Server {
     }
 
     /// What acts on a session: whether it may is the session's authority's to say.
-    async fn answer_act(&self, call: Call, bytes: &[u8], actor: &Actor) -> Result<(Value, Vec<u8>), Fault> {
+    async fn answer_act(&self, call: Call, bytes: &[u8], actor: &Actor) -> Answer {
         let find = |session: &str| self.registry.find_acting(session, actor);
         match call {
             Call::Send(params) => plain(find(&params.session)?.send(&params, bytes, actor).await?),
@@ -261,6 +238,8 @@ impl Server {
             }
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
+            Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
+            Call::QuestionWithdraw(params) => plain(self.question_withdraw(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
             Call::Release(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Release, actor).await?),
@@ -304,10 +283,51 @@ impl Server {
         ports_of(trees).await
     }
 
+    /// Makes a token. A human makes one for anybody, everybody else for themselves.
+    fn token_new(&self, params: &TokenNewParams, by: &Actor) -> Result<TokenNewAnswer, Fault> {
+        self.must_be_known(by)?;
+        let shared = &self.registry.shared;
+        if params.actor != by.handle && !shared.policy().is_human(by) {
+            return Err(Fault::new(Code::Denied, format!("{by} makes no token for {}", params.actor))
+                .hint("a human makes tokens for others"));
+        }
+        if params.actor != by.handle && params.actor.class() == ActorClass::Human {
+            return Err(Fault::new(Code::Denied, "a person makes their own tokens"));
+        }
+        shared.actors.borrow_mut().refresh();
+        let known = shared.actors.borrow().by_handle(&params.actor);
+        let actor = match known {
+            Some(actor) => actor,
+            None => shared.actors.borrow_mut().make(&params.actor).map_err(|error| {
+                Fault::new(Code::Unrecorded, format!("{} cannot be made known: {error}", params.actor))
+            })?,
+        };
+        self.registry.actors_changed();
+        let (text, token) = self.tokens.borrow_mut().add(params, &actor, &by.handle, crate::now_ms())?;
+        Ok(TokenNewAnswer { text, token })
+    }
+
+    fn token_list(&self, actor: &Actor) -> Result<Vec<TokenView>, Fault> {
+        self.must_be_known(actor)?;
+        let is_human = self.registry.shared.policy().is_human(actor);
+        let all = self.tokens.borrow().all(crate::now_ms()).into_iter();
+        Ok(all.filter(|token| is_human || token.actor == actor.handle || token.by == actor.handle).collect())
+    }
+
+    fn token_revoke(&self, token: &str, by: &Actor) -> Result<TokenView, Fault> {
+        self.must_be_known(by)?;
+        let known = self.tokens.borrow().view(token)?;
+        if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
+            return Err(Fault::new(Code::Denied, "only a human revokes somebody else's token"));
+        }
+        self.tokens.borrow_mut().revoke(token)
+    }
+
     /// Takes a connection for who it proves to be.
     fn identify(&self, params: &IdentifyParams, speaker: &Speaker) -> Result<IdentifyAnswer, Fault> {
         let proven = self.prove(params, speaker);
         *speaker.actor.borrow_mut() = proven.clone();
+        self.presence.is(speaker.number, proven.as_ref().ok());
         let actor = proven?;
         let known = self.registry.shared.policy().vouches(&actor);
         Ok(IdentifyAnswer { actor, known })
@@ -351,7 +371,7 @@ impl Server {
         Err(Fault::new(Code::Denied, format!("this host does not know {actor}")))
     }
 
-    fn actors(&self) -> Vec<ActorView> {
+    fn actors(&self, asks: &Actor) -> Vec<ActorView> {
         let shared = &self.registry.shared;
         if shared.actors.borrow_mut().refresh() {
             self.registry.actors_changed();
@@ -363,7 +383,13 @@ impl Server {
             here.filter(is_its).map(|s| s.name()).collect()
         };
         let all = shared.actors.borrow().all();
-        all.into_iter().map(|actor| ActorView { sessions: attached(&actor), actor }).collect()
+        let view = |actor: Actor| ActorView {
+            sessions: attached(&actor),
+            doing: self.doing_of(&actor, asks),
+            connected: self.presence.connected(&actor),
+            actor,
+        };
+        all.into_iter().map(view).collect()
     }
 
     /// Forgets an actor. A human forgets anybody, everybody else only themselves.
@@ -412,6 +438,8 @@ impl Server {
             running,
             ended: all.len() as u32 - running,
             clients: all.iter().map(|s| s.client_count()).sum(),
+            http: self.http.borrow().clone().and_then(Result::ok),
+            http_error: self.http.borrow().clone().and_then(Result::err),
         }
     }
 }
@@ -420,11 +448,11 @@ fn json(answer: impl Serialize) -> Value {
     serde_json::to_value(answer).expect("answers are texts, numbers and lists")
 }
 
-fn with((answer, bytes): (impl Serialize, Vec<u8>)) -> Result<(Value, Vec<u8>), Fault> {
+fn with((answer, bytes): (impl Serialize, Vec<u8>)) -> Answer {
     Ok((json(answer), bytes))
 }
 
-fn plain(answer: impl Serialize) -> Result<(Value, Vec<u8>), Fault> {
+fn plain(answer: impl Serialize) -> Answer {
     Ok((json(answer), Vec::new()))
 }
 
@@ -434,18 +462,4 @@ fn hello(params: &HelloParams, challenge: Challenge) -> Result<HelloAnswer, Faul
             .hint("host and client are of different versions: `holdfast host restart` starts the installed one; sessions go on")
     })?;
     Ok(HelloAnswer { version, program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(), challenge })
-}
-
-async fn write_all(mut writer: tokio::net::unix::OwnedWriteHalf, mut answers: UnboundedReceiver<Message>) {
-    let mut out = Vec::new();
-    while let Some(message) = answers.recv().await {
-        out.clear();
-        message.encode(&mut out);
-        if writer.write_all(&out).await.is_err() {
-            return;
-        }
-        if out.capacity() > 64 * 1024 {
-            out = Vec::new();
-        }
-    }
 }

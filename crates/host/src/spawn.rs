@@ -94,6 +94,11 @@ pub fn reap(mut child: Child) {
 fn refusal(started: &Started, start: &Start) -> Option<Fault> {
     let why = io::Error::from_raw_os_error(started.errno);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // For programs: which of the two it was.
+    let about = |mut fault: Fault, what: &str, value: &str| {
+        fault.details = Some(serde_json::json!({ what: value }));
+        fault
+    };
     let fault = match started.stage {
         Stage::Running => return None,
         Stage::Block => Fault::new(Code::CannotStart, "the keeper did not understand its orders")
@@ -104,12 +109,17 @@ fn refusal(started: &Started, start: &Start) -> Option<Fault> {
             .hint("see /proc/sys/kernel/pty/max and `holdfast doctor`"),
         Stage::Socket => Fault::new(Code::CannotStart, format!("the keeper's socket could not be made: {why}"))
             .hint("see `holdfast doctor` for the runtime directory"),
-        Stage::Directory => Fault::new(Code::CannotStart, format!("cannot start in {}: {why}", text(&start.cwd)))
-            .hint("give one that exists with --cwd DIR"),
+        Stage::Directory => {
+            let cwd = text(&start.cwd);
+            let fault = Fault::new(Code::CannotStart, format!("cannot start in {cwd}: {why}"))
+                .hint("give one that exists with --cwd DIR");
+            about(fault, "cwd", &cwd)
+        }
         Stage::Command => {
             let command = start.argv.first().map(|c| text(c)).unwrap_or_default();
-            Fault::new(Code::CannotStart, format!("cannot run {command}: {why}"))
-                .hint("the command is looked up in your PATH; what follows `--` is run as it is, without a shell")
+            let fault = Fault::new(Code::CannotStart, format!("cannot run {command}: {why}"))
+                .hint("the command is looked up in your PATH; what follows `--` is run as it is, without a shell");
+            about(fault, "command", &command)
         }
     };
     Some(fault)

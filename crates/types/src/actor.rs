@@ -39,6 +39,7 @@ impl ActorClass {
 /// A class and a name: `human:ann`, `agent:claude`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(extend("pattern" = "^(human|agent|service|device):[a-z0-9._-]{1,32}$"))]
 pub struct Handle {
     class: ActorClass,
     name: String,

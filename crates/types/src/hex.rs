@@ -32,6 +32,7 @@ macro_rules! fixed {
         #[doc = $doc]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(into = "String", try_from = "String")]
+        #[schemars(extend("pattern" = concat!("^([0-9a-f]{2}){", $length, "}$")))]
         pub struct $name(pub [u8; $length]);
 
         impl fmt::Display for $name {

@@ -13,6 +13,7 @@ const DIGIT_COUNT: usize = 26;
 /// A session's identity for all time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(extend("pattern" = "^ses_[0-7][0-9a-hjkmnp-tv-z]{25}$"))]
 pub struct SessionId(u128);
 
 /// Why a text is not a session id.

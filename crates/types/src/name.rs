@@ -11,6 +11,7 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// A name of one to 64 letters, digits, dots, underscores and hyphens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(extend("pattern" = "^[A-Za-z0-9._][A-Za-z0-9._-]{0,63}$"))]
 pub struct SessionName(String);
 
 /// Why a text cannot name a session.

@@ -37,6 +37,17 @@ pub enum Notice {
         /// By whom.
         by: Handle,
     },
+    /// Somebody asks the humans something.
+    Asked {
+        /// The question's id.
+        question: String,
+        /// Who.
+        by: Handle,
+        /// What; of a long question the beginning.
+        text: String,
+        /// What can be answered; none: any text.
+        options: Vec<String>,
+    },
     /// The operator's rights are now these.
     Rights {
         /// What it may do.

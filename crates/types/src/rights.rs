@@ -54,6 +54,7 @@ impl fmt::Display for Right {
 /// A set of rights; its text form is `observe,run`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(extend("pattern" = "^(((observe|type|run|signal|seize|grant|approve|checkpoint|fork|end|configure)(,(observe|type|run|signal|seize|grant|approve|checkpoint|fork|end|configure))*)|)$"))]
 pub struct Rights(u16);
 
 /// A word that is no right.

@@ -17,6 +17,7 @@ pub const ROWS_MAX: u16 = 1000;
 /// Columns by rows, always within the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(extend("pattern" = "^[0-9]{1,4}x[0-9]{1,4}$"))]
 pub struct Size {
     cols: u16,
     rows: u16,

@@ -3,6 +3,7 @@
 //! A state is what the operating system shows at one moment; nothing is remembered but since when it was seen so. Events are
 //! numbered by the host, and their numbers grow across hosts: a reader asks for what came behind the last it has.
 
+use crate::questions::{QuestionId, QuestionState};
 pub use holdfast_types::doing::{Blind, Kind};
 use holdfast_types::graph::{Known, SocketId, SocketKind};
 use holdfast_types::{Exit, Handle, Offset, SessionId, SessionName, TimeMs};
@@ -166,6 +167,40 @@ pub enum What {
     TurnRequested {
         /// Who.
         by: Handle,
+    },
+    /// Somebody asks the humans something.
+    Asked {
+        /// The question.
+        question: QuestionId,
+        /// Who.
+        by: Handle,
+        /// What; of a long question the beginning.
+        text: String,
+        /// What can be answered; none: any text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
+    },
+    /// A human has answered.
+    Answered {
+        /// The question.
+        question: QuestionId,
+        /// Who.
+        by: Handle,
+        /// What; of a long answer the beginning.
+        text: String,
+        /// Which option that is, from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option: Option<u32>,
+    },
+    /// A question is over without an answer.
+    QuestionClosed {
+        /// The question.
+        question: QuestionId,
+        /// `withdrawn` or `expired`.
+        state: QuestionState,
+        /// Who withdrew it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Handle>,
     },
     /// Something takes connections, or datagrams, at a port.
     Listen {

@@ -69,6 +69,18 @@ pub enum Code {
     KeyConflict,
     /// There is no such run.
     NoSuchRun,
+    /// There is no such token.
+    NoSuchToken,
+    /// More requests than are taken in this time.
+    TooFast,
+    /// A request larger than is taken.
+    TooLarge,
+    /// The host is going away; its sessions go on.
+    Stopping,
+    /// There is no such question.
+    NoSuchQuestion,
+    /// The question was answered, withdrawn, or is over.
+    QuestionClosed,
     /// What happens cannot be recorded, so it does not happen.
     Unrecorded,
     /// The host ran into something it did not expect.

@@ -72,16 +72,21 @@ impl<'a> Frame<'a> {
             Some(_) | None => {}
         }
         let Some(content) = rest.get(..length) else { return Ok(None) };
-        let (kind, payload) = content.split_first().ok_or(FrameError::Malformed)?;
-        let frame = if *kind == KIND_JSON {
-            Frame { json: payload, bytes: &[] }
-        } else {
-            let (count, payload) = payload.split_first_chunk::<4>().ok_or(FrameError::Malformed)?;
-            let count = u32::from_le_bytes(*count) as usize;
-            let (json, bytes) = payload.split_at_checked(count).ok_or(FrameError::Malformed)?;
-            Frame { json, bytes }
-        };
-        Ok(Some((frame, 4 + length)))
+        Ok(Some((Frame::decode_content(content)?, 4 + length)))
+    }
+
+    /// A frame without its length, as carriers have it that keep message boundaries.
+    pub fn decode_content(content: &'a [u8]) -> Result<Frame<'a>, FrameError> {
+        match content.split_first().ok_or(FrameError::Malformed)? {
+            (&KIND_JSON, json) => Ok(Frame { json, bytes: &[] }),
+            (&KIND_JSON_BYTES, payload) => {
+                let (count, payload) = payload.split_first_chunk::<4>().ok_or(FrameError::Malformed)?;
+                let count = u32::from_le_bytes(*count) as usize;
+                let (json, bytes) = payload.split_at_checked(count).ok_or(FrameError::Malformed)?;
+                Ok(Frame { json, bytes })
+            }
+            (&kind, _) => Err(FrameError::Unknown(kind)),
+        }
     }
 }
 

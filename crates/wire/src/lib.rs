@@ -14,8 +14,10 @@ pub mod graphs;
 pub mod message;
 pub mod operations;
 pub mod params;
+pub mod questions;
 pub mod runs;
 pub mod schema;
+pub mod tokens;
 pub mod turns;
 
 pub use fault::{Code, Fault};

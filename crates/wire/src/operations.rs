@@ -8,7 +8,9 @@ use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::graphs::*;
 use crate::params::*;
+use crate::questions::*;
 use crate::runs::*;
+use crate::tokens::*;
 use crate::turns::*;
 use holdfast_types::Right;
 use schemars::{Schema, SchemaGenerator};
@@ -25,6 +27,8 @@ pub struct Row {
     pub right: Option<Right>,
     /// How it is asked over HTTP, below `/v1`.
     pub route: Route,
+    /// Whether raw bytes go with it.
+    pub bytes: Bytes,
     /// One sentence.
     pub doc: &'static str,
 }
@@ -45,6 +49,43 @@ pub enum Route {
     Connection,
 }
 
+impl Route {
+    /// Its path, if it has one.
+    #[must_use]
+    pub fn path(self) -> Option<&'static str> {
+        match self {
+            Route::Get(path) | Route::Post(path) | Route::Put(path) | Route::Delete(path) => Some(path),
+            Route::Connection => None,
+        }
+    }
+}
+
+/// A route beside a row's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Also {
+    /// The row's name.
+    pub name: &'static str,
+    /// The route.
+    pub route: Route,
+    /// Which field the path's one name stands for.
+    pub field: &'static str,
+}
+
+/// A keyed run is put under its key: it is made once however often it is asked for.
+pub const ALSO: &[Also] = &[Also { name: "run.start", route: Route::Put("/runs/{run}"), field: "key" }];
+
+/// Whether raw bytes go with an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bytes {
+    /// Not with this one.
+    None,
+    /// With the question.
+    Asked,
+    /// With the answer.
+    Answered,
+}
+
 /// An operation's types, for typed calls.
 pub trait Operation {
     /// Its row.
@@ -55,15 +96,26 @@ pub trait Operation {
     type Answer: Serialize + DeserializeOwned;
 }
 
+/// What a row says of its bytes, or else that there are none.
+const fn first(said: &[Bytes]) -> Bytes {
+    said[0]
+}
+
 macro_rules! operations {
-    ($( #[doc = $doc:literal] $variant:ident = $name:literal ($params:ty) -> $answer:ty, $right:expr, $route:expr; )*) => {
+    ($( #[doc = $doc:literal] $variant:ident = $name:literal ($params:ty) -> $answer:ty, $right:expr, $route:expr $(, $bytes:expr)?; )*) => {
         /// One type per operation, for typed calls.
         pub mod op {
             $( #[doc = $doc] #[derive(Debug, Clone, Copy)] pub struct $variant; )*
         }
 
         $( impl Operation for op::$variant {
-            const ROW: Row = Row { name: $name, right: $right, route: $route, doc: $doc };
+            const ROW: Row = Row {
+                name: $name,
+                right: $right,
+                route: $route,
+                bytes: first(&[$( $bytes, )? Bytes::None]),
+                doc: $doc,
+            };
             type Params = $params;
             type Answer = $answer;
         } )*
@@ -119,9 +171,9 @@ operations! {
     #[doc = "Show one session."]
     Get = "session.get" (SessionParams) -> SessionView, Some(Right::Observe), Route::Get("/sessions/{session}");
     #[doc = "Attach a terminal: the answer's bytes bring it into the session's state at an offset."]
-    Attach = "session.attach" (AttachParams) -> AttachAnswer, Some(Right::Observe), Route::Connection;
+    Attach = "session.attach" (AttachParams) -> AttachAnswer, Some(Right::Observe), Route::Connection, Bytes::Answered;
     #[doc = "Paint again, with or without history, for a terminal that is attached."]
-    Paint = "session.paint" (PaintParams) -> Painted, Some(Right::Observe), Route::Connection;
+    Paint = "session.paint" (PaintParams) -> Painted, Some(Right::Observe), Route::Connection, Bytes::Answered;
     #[doc = "Tell what changed at an attached terminal: its size, whether it answers queries."]
     Update = "session.update" (UpdateParams) -> UpdateAnswer, Some(Right::Observe), Route::Connection;
     #[doc = "Let go of a session one is attached to."]
@@ -129,9 +181,9 @@ operations! {
     #[doc = "The screen as text."]
     Screen = "session.screen" (ScreenParams) -> ScreenAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/screen");
     #[doc = "Output bytes from an offset on; waits for some if asked to."]
-    Read = "session.read" (ReadParams) -> ReadAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/output");
+    Read = "session.read" (ReadParams) -> ReadAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/output"), Bytes::Answered;
     #[doc = "Type the message's bytes into the session; exactly once per stream and seq."]
-    Send = "session.send" (SendParams) -> SendAnswer, Some(Right::Type), Route::Post("/sessions/{session}/input");
+    Send = "session.send" (SendParams) -> SendAnswer, Some(Right::Type), Route::Post("/sessions/{session}/input"), Bytes::Asked;
     #[doc = "What the session is doing: whether it works, waits for input, or is at its prompt."]
     State = "session.state" (SessionParams) -> StateView, Some(Right::Observe), Route::Get("/sessions/{session}/state");
     #[doc = "What happens in a session, or in all one may observe; waits for it if asked to."]
@@ -151,7 +203,7 @@ operations! {
     #[doc = "End a session's whole process tree: HUP, then KILL after the grace."]
     End = "session.end" (EndParams) -> SessionView, Some(Right::End), Route::Delete("/sessions/{session}");
     #[doc = "The session's journal, line by line as it was written."]
-    Journal = "session.journal" (JournalParams) -> JournalAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/journal");
+    Journal = "session.journal" (JournalParams) -> JournalAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/journal"), Bytes::Answered;
     #[doc = "The session's processes, what they hold, and whose act started each."]
     Graph = "graph.get" (GraphParams) -> GraphAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/graph");
     #[doc = "Who listens where, in one session or in all."]
@@ -163,11 +215,21 @@ operations! {
     #[doc = "A run and its output; waits for its end if asked to."]
     RunGet = "run.get" (RunParams) -> RunAnswer, Some(Right::Observe), Route::Get("/runs/{run}");
     #[doc = "A run's output bytes, from an offset on."]
-    RunOutput = "run.output" (RunOutputParams) -> RunOutputAnswer, Some(Right::Observe), Route::Get("/runs/{run}/output");
+    RunOutput = "run.output" (RunOutputParams) -> RunOutputAnswer, Some(Right::Observe), Route::Get("/runs/{run}/output"), Bytes::Answered;
     #[doc = "The runs of a session, or of all one may observe."]
     RunList = "run.list" (RunListParams) -> Vec<RunView>, Some(Right::Observe), Route::Get("/runs");
     #[doc = "Interrupt a run."]
     RunCancel = "run.cancel" (RunCancelParams) -> RunAnswer, Some(Right::Run), Route::Post("/runs/{run}/cancel");
+    #[doc = "Ask the humans of a session something; waits for the answer if asked to."]
+    QuestionAsk = "question.ask" (QuestionAskParams) -> QuestionView, Some(Right::Observe), Route::Post("/questions");
+    #[doc = "A question and its answer; waits for it if asked to."]
+    QuestionGet = "question.get" (QuestionParams) -> QuestionView, Some(Right::Observe), Route::Get("/questions/{question}");
+    #[doc = "The questions of a session, or of all one may observe."]
+    QuestionList = "question.list" (QuestionListParams) -> Vec<QuestionView>, Some(Right::Observe), Route::Get("/questions");
+    #[doc = "Answer a question; only a human does."]
+    QuestionAnswer = "question.answer" (QuestionAnswerParams) -> QuestionView, Some(Right::Type), Route::Post("/questions/{question}/answer");
+    #[doc = "Take a question back: its asker, or a human."]
+    QuestionWithdraw = "question.withdraw" (QuestionWithdrawParams) -> QuestionView, Some(Right::Observe), Route::Delete("/questions/{question}");
     #[doc = "Who has the turn, and who waits for it."]
     Turn = "turn.get" (SessionParams) -> TurnView, Some(Right::Observe), Route::Get("/sessions/{session}/turn");
     #[doc = "Take the turn if it is free."]
@@ -190,6 +252,16 @@ operations! {
     Grant = "grant.add" (GrantParams) -> GrantView, Some(Right::Grant), Route::Post("/sessions/{session}/grants");
     #[doc = "Take rights back, and what was passed on from them."]
     Revoke = "grant.revoke" (RevokeParams) -> RevokeAnswer, Some(Right::Observe), Route::Post("/sessions/{session}/grants/revoke");
+    #[doc = "Make a token: who shows it over HTTP is that actor, with no more than these rights."]
+    TokenNew = "token.new" (TokenNewParams) -> TokenNewAnswer, None, Route::Post("/tokens");
+    #[doc = "Tokens that are good now: one's own, or all where a human asks."]
+    TokenList = "token.list" (Nothing) -> Vec<TokenView>, None, Route::Get("/tokens");
+    #[doc = "Make a token worthless, at once."]
+    TokenRevoke = "token.revoke" (TokenParams) -> TokenView, None, Route::Delete("/tokens/{token}");
+    #[doc = "Make a code by which a browser logs in as who asks, once."]
+    LoginNew = "login.new" (Nothing) -> LoginAnswer, None, Route::Post("/logins");
+    #[doc = "Who asks, and by which token."]
+    Me = "actor.me" (Nothing) -> MeAnswer, None, Route::Get("/me");
     #[doc = "Actors the host knows."]
     Actors = "actor.list" (Nothing) -> Vec<ActorView>, None, Route::Get("/actors");
     #[doc = "Forget an actor: its key opens nothing any more."]
@@ -216,8 +288,12 @@ mod tests {
 
     #[test]
     fn routes_are_unique() {
-        let routes: Vec<_> =
-            OPERATIONS.iter().map(|row| row.route).filter(|route| *route != Route::Connection).collect();
+        let routes: Vec<_> = OPERATIONS
+            .iter()
+            .map(|row| row.route)
+            .chain(ALSO.iter().map(|also| also.route))
+            .filter(|route| *route != Route::Connection)
+            .collect();
         for (i, route) in routes.iter().enumerate() {
             assert!(!routes[..i].contains(route), "{route:?}");
         }

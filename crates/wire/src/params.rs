@@ -39,16 +39,21 @@ pub struct NewParams {
     /// A name; the host picks one where none is given.
     #[serde(default)]
     pub name: Option<SessionName>,
-    /// Command and arguments.
+    /// Command and arguments; left out: the shell of the host's user, or with a run that shell with the run's text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// `argv[0]` where it differs from the command (a login shell).
     #[serde(default)]
     pub argv0: Option<String>,
-    /// Where it starts.
-    pub cwd: String,
-    /// Its whole environment, `K=V` each.
-    #[serde(default)]
-    pub env: Vec<String>,
+    /// Where it starts, from the root on; left out: the home directory of the host's user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Its whole environment, `K=V` each; left out: the host's, without what belongs to who started the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<Vec<String>>,
+    /// Variables laid over that environment, `K=V` each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_add: Vec<String>,
     /// Columns and rows.
     #[serde(default)]
     pub size: Size,
@@ -137,6 +142,9 @@ pub struct SessionView {
     pub clients: Vec<ClientView>,
     /// Who may write.
     pub turn: TurnView,
+    /// How many questions wait for an answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub asks: u32,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -185,6 +193,10 @@ pub struct AttachParams {
     /// What this client still has, after its host went away.
     #[serde(default)]
     pub resume: Option<Resume>,
+    /// It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size,
+    /// and leaves terminal queries to the host. Whoever comes over a network does.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub remote: bool,
 }
 
 /// What a client that goes on without its host still has.
@@ -248,7 +260,7 @@ pub struct AttachAnswer {
 }
 
 /// Asks for the screen again.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaintParams {
     /// Name or id.
@@ -261,6 +273,9 @@ pub struct PaintParams {
     /// The client with this number answers the session's queries from the painted offset on, if nobody does yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<u32>,
+    /// Paint for a terminal of the session's size, whatever `size` is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub remote: bool,
 }
 
 /// What changed at an attached terminal.
@@ -379,6 +394,10 @@ pub struct ReadAnswer {
     pub head: Offset,
     /// The session has ended and everything was given.
     pub end: bool,
+    /// The session's size when they were written: bytes behind a change of it are given by the next answer. Where none are given,
+    /// its size now; a change ends a wait.
+    #[serde(default)]
+    pub size: Size,
 }
 
 /// Where the message's bytes are typed.
@@ -496,7 +515,8 @@ pub struct DetachAnswer {
 pub struct EndParams {
     /// Name or id.
     pub session: String,
-    /// From HUP to KILL; a frozen session is killed at once.
+    /// From HUP to KILL, 5 seconds unless said; a frozen session is killed at once.
+    #[serde(default = "end_grace_ms")]
     pub grace_ms: u32,
     /// The actor's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -522,6 +542,12 @@ pub struct HostStatus {
     pub ended: u32,
     /// Attached clients.
     pub clients: u32,
+    /// Where it listens for HTTP, as a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Why it does not, although it was told to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_error: Option<String>,
 }
 
 /// Event `detached`: the host tells a client to let go of its terminal.
@@ -541,6 +567,15 @@ pub struct AnswerEvent {
     pub from: Offset,
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+/// Enough to save a file, short enough to wait for.
+fn end_grace_ms() -> u32 {
+    5_000
 }

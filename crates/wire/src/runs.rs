@@ -21,6 +21,7 @@ pub const OUTPUT_TAIL_BYTES: u64 = 12 * 1024;
 /// A run's identity for all time: `run_` and 26 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
+#[schemars(extend("pattern" = "^run_[0-7][0-9a-hjkmnp-tv-z]{25}$"))]
 pub struct RunId(SessionId);
 
 /// A text that is no [`RunId`].
@@ -68,6 +69,51 @@ impl TryFrom<String> for RunId {
 
     fn try_from(text: String) -> Result<RunId, RunIdError> {
         text.parse()
+    }
+}
+
+/// Which run is meant: its id, or the key it was started under. What reads as an id is one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "String", from = "String")]
+pub enum RunRef {
+    /// Its id.
+    Id(RunId),
+    /// Its key.
+    Key(String),
+}
+
+impl fmt::Display for RunRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunRef::Id(id) => fmt::Display::fmt(id, f),
+            RunRef::Key(key) => f.pad(key),
+        }
+    }
+}
+
+impl From<RunId> for RunRef {
+    fn from(id: RunId) -> RunRef {
+        RunRef::Id(id)
+    }
+}
+
+impl From<String> for RunRef {
+    fn from(text: String) -> RunRef {
+        text.parse().map_or_else(|_| RunRef::Key(text), RunRef::Id)
+    }
+}
+
+impl From<RunRef> for String {
+    fn from(run: RunRef) -> String {
+        run.to_string()
+    }
+}
+
+impl FromStr for RunRef {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<RunRef, Self::Err> {
+        Ok(text.to_owned().into())
     }
 }
 
@@ -134,6 +180,24 @@ pub enum Detect {
     Prompt(String),
 }
 
+/// Who is told when a run is over.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OnExit {
+    /// Where to: `http://` or `https://`.
+    pub url: String,
+    /// What it is signed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}
+
+impl fmt::Debug for OnExit {
+    /// Without the secret, and without what an address may carry of one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnExit")
+    }
+}
+
 /// What to run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -141,7 +205,8 @@ pub struct RunStartParams {
     /// Name or id of the session whose shell runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// In place of a session: the one that is made for it, with the command as it is.
+    /// In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the
+    /// host's user executes the text in `command`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Box<NewParams>>,
     /// With `new`: the session stays listed when it has ended.
@@ -154,7 +219,8 @@ pub struct RunStartParams {
     /// is not run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// What the shell is to execute; with `new` what it is called.
+    /// What the shell is to execute; with a command in `new` what it is called, and may be left out.
+    #[serde(default)]
     pub command: String,
     /// Answer when it has ended, at the latest after this long.
     #[serde(default)]
@@ -162,6 +228,9 @@ pub struct RunStartParams {
     /// How its end is noticed where the shell does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detect: Option<Detect>,
+    /// Who is told when it is over; where the run is there already, what was said at its start holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_exit: Option<OnExit>,
     /// The actor's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
@@ -171,8 +240,8 @@ pub struct RunStartParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunParams {
-    /// Its id.
-    pub run: RunId,
+    /// Its id, or its key.
+    pub run: RunRef,
     /// Answer when it has ended, at the latest after this long.
     #[serde(default)]
     pub wait_ms: u64,
@@ -182,8 +251,8 @@ pub struct RunParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunOutputParams {
-    /// Its id.
-    pub run: RunId,
+    /// Its id, or its key.
+    pub run: RunRef,
     /// First offset wanted; none: the run's first.
     #[serde(default)]
     pub from: Option<Offset>,
@@ -205,8 +274,8 @@ pub struct RunListParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunCancelParams {
-    /// Its id.
-    pub run: RunId,
+    /// Its id, or its key.
+    pub run: RunRef,
     /// Answer when it has ended, at the latest after this long.
     #[serde(default)]
     pub wait_ms: u64,
@@ -263,7 +332,7 @@ pub struct RunAnswer {
     /// The run.
     #[serde(flatten)]
     pub run: RunView,
-    /// It was there before: the key was used.
+    /// It was there before, and nothing was started: the key, or the id, was used.
     #[serde(default)]
     pub existing: bool,
     /// Its output as text without escape sequences; of a long one the beginning and the end.
@@ -292,6 +361,17 @@ pub struct RunOutputAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_reads_as_an_id_is_one_and_everything_else_is_a_key() {
+        let id = RunId::from_random_bits(7);
+        assert_eq!(RunRef::from(id.to_string()), RunRef::Id(id));
+        for key in ["deploy-42", "", "run_1", "ses_00000000000000000000000000", "RUN_00000000000000000000000000"] {
+            let run: RunRef = serde_json::from_value(key.into()).unwrap();
+            assert_eq!(run, RunRef::Key(key.into()));
+            assert_eq!(serde_json::to_value(run).unwrap(), key);
+        }
+    }
 
     #[test]
     fn a_runs_id_reads_back_and_is_no_sessions() {

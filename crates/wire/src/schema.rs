@@ -14,7 +14,10 @@ pub fn document() -> Value {
         .into_iter()
         .map(|(row, params, answer)| {
             let right = row.right.map(|right| right.to_string());
-            (row.name.into(), json!({ "doc": row.doc, "right": right, "params": params, "answer": answer }))
+            (
+                row.name.into(),
+                json!({ "doc": row.doc, "right": right, "params": params, "answer": answer, "bytes": row.bytes }),
+            )
         })
         .collect();
     let events: Map<String, Value> = events::schemas(&mut generator)

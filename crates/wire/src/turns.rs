@@ -4,7 +4,7 @@
 //! the journal. A client that has the actor's key signs; one that speaks for an actor by other means cannot.
 
 pub use holdfast_types::Notice;
-use holdfast_types::{Actor, ActorId, Fence, Handle, Proof, Rights, Signature, TimeMs};
+use holdfast_types::{Actor, ActorId, Fence, Handle, Proof, Rights, SessionId, SessionName, Signature, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -294,6 +294,28 @@ pub struct JournalAnswer {
     pub end: bool,
 }
 
+/// What an actor is doing in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Doing {
+    /// Which session.
+    pub session: SessionId,
+    /// Its name.
+    pub name: SessionName,
+    /// For people: `run: make`, `waits for port 80`.
+    pub text: String,
+    /// Since when.
+    pub since_ms: TimeMs,
+}
+
+/// A connection of an actor's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Connected {
+    /// The program and its version, as it says itself; may be empty.
+    pub program: String,
+    /// Since when.
+    pub since_ms: TimeMs,
+}
+
 /// An actor the host knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActorView {
@@ -302,6 +324,12 @@ pub struct ActorView {
     /// Sessions it is attached to now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<String>,
+    /// Its runs that are on and what its open requests wait for, in sessions the caller may observe; oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doing: Vec<Doing>,
+    /// Its connections to the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connected: Vec<Connected>,
 }
 
 /// An actor by its handle.

@@ -253,6 +253,7 @@ fn news(notice: &Notice) -> String {
         Notice::Seized { by, from: None, reason } => format!("{by} seized ({reason})"),
         Notice::Frozen { by } => format!("{by} froze"),
         Notice::Thawed { by } => format!("{by} thawed"),
+        Notice::Asked { by, .. } => format!("asked by {by}"),
         Notice::Rights { rights } => format!("may {rights}"),
     }
 }

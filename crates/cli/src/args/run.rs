@@ -4,7 +4,8 @@ use crate::expect::Expect;
 use crate::values::Seconds;
 use clap::{Subcommand, ValueHint};
 use holdfast_types::SessionName;
-use holdfast_wire::runs::{Detect, RunId};
+use holdfast_wire::runs::{Detect, RunRef};
+use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -42,6 +43,12 @@ pub struct RunStartArgs {
     /// not known then, and after a crash of the host it is lost
     #[arg(long, value_name = "HOW", value_parser = detect, conflicts_with = "new")]
     pub detect: Option<Detect>,
+    /// When it is over, post its outcome as JSON to this address, also when the host was down in between
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub on_exit: Option<String>,
+    /// Sign that with the first line of this file
+    #[arg(long, value_name = "FILE", requires = "on_exit", value_hint = ValueHint::FilePath)]
+    pub on_exit_secret: Option<PathBuf>,
     #[command(flatten)]
     pub expect: ExpectArgs,
     /// What to run: one word is taken as the shell's text, several are quoted for it
@@ -59,6 +66,7 @@ impl RunStartArgs {
             || self.key.is_some()
             || self.timeout.is_some()
             || self.detect.is_some()
+            || self.on_exit.is_some()
             || !self.expect.expect.is_empty()
             || !self.command.is_empty()
     }
@@ -80,9 +88,9 @@ pub enum RunCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct RunArg {
-    /// The run's id
+    /// The run's id, or its key
     #[arg(value_name = "RUN")]
-    pub run: RunId,
+    pub run: RunRef,
 }
 
 #[derive(Debug, clap::Args)]

@@ -3,13 +3,13 @@
 use crate::args::{ActorCommand, ActorNewArgs};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::show::{columns, print, print_json, table};
+use crate::show::{columns, now_ms, print, print_json, span, table, visible};
 use crate::who;
 use holdfast_client::{Identity, KeyError};
 use holdfast_types::{Actor, ActorClass, ActorId, Handle};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Nothing, SessionParams, SessionView};
-use holdfast_wire::turns::{ActorParams, ActorView};
+use holdfast_wire::turns::{ActorParams, ActorView, Doing};
 use serde_json::json;
 
 /// Digits of a key that tell it from the others of a home.
@@ -29,14 +29,31 @@ pub fn short(id: ActorId) -> String {
     id.to_string().chars().take(KEY_DIGITS).collect()
 }
 
-fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
-    let handle = &args.of.handle;
+/// Whatever a process says of itself: what is no human by the rule makes none.
+fn may_make(handle: &Handle) -> Result<(), Failure> {
     let itself = who::unsaid().handle;
-    // Whatever it says of itself: what is no human by the rule makes none.
     if handle.class() == ActorClass::Human && itself.class() != ActorClass::Human {
         let message = format!("{handle} is a human's to make, and this process is taken for {itself}");
         return Err(Failure::new("denied", message));
     }
+    Ok(())
+}
+
+/// Makes an actor where it is not there yet.
+pub fn make_if_missing(here: &Here, handle: &Handle) -> Result<(), Failure> {
+    match Identity::load(&here.home, handle) {
+        Err(KeyError::Missing(_)) => {
+            may_make(handle)?;
+            Identity::load_or_make(&here.home, handle)?;
+            Ok(())
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
+    let handle = &args.of.handle;
+    may_make(handle)?;
     let file = args.key.as_deref().map(std::path::absolute).transpose();
     let file = file.map_err(|e| Failure::io("the key file's path cannot be found", e))?;
     let identity = Identity::make(&here.home, handle, file.as_deref()).map_err(|error| taken(handle, error))?;
@@ -73,10 +90,17 @@ fn list(here: &Here) -> Result<u8, Failure> {
         print_json(&actors)?;
         return Ok(0);
     }
-    let head = ["ACTOR", "KEY", "ATTACHED TO"].map(str::to_owned).to_vec();
+    let now = now_ms();
+    let head = ["ACTOR", "KEY", "ATTACHED TO", "DOING"].map(str::to_owned).to_vec();
     let row = |view: &ActorView| {
         let sessions = if view.sessions.is_empty() { "-".into() } else { view.sessions.join(", ") };
-        vec![view.actor.handle.to_string(), short(view.actor.id), sessions]
+        let doing = |one: &Doing| {
+            let since = span(now.saturating_sub(one.since_ms));
+            format!("{} in {} for {since}", visible(&one.text), one.name)
+        };
+        let doing: Vec<String> = view.doing.iter().map(doing).collect();
+        let doing = if doing.is_empty() { "-".into() } else { doing.join(", ") };
+        vec![view.actor.handle.to_string(), short(view.actor.id), sessions, doing]
     };
     let rows: Vec<_> = std::iter::once(head).chain(actors.iter().map(row)).collect();
     print(table(&rows, columns()).into_iter().map(|line| line + "\n").collect::<String>())?;

@@ -8,7 +8,7 @@ use clap_complete::generate;
 use clap_complete::shells;
 
 /// Commands whose first word is a session.
-const NAMING: &str = "attach a info graph ps ports screen logs send state env watch wait resize rename detach signal end turn take request withdraw give release seize thaw grant revoke grants journal export";
+const NAMING: &str = "attach a info graph ps ports screen logs send state env watch wait resize rename detach signal end turn take request withdraw give release seize thaw grant revoke grants journal export questions";
 
 // A colon ends a word for bash: of `agent:cl` it asks to complete `cl` alone.
 const BASH: &str = r#"

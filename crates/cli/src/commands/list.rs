@@ -5,12 +5,17 @@ use super::turn;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{
-    self, bytes, columns, command_line, fields, moment, now_ms, print, print_json, span, state, styled, table, visible,
+    self, bytes, columns, command_line, cut, fields, moment, now_ms, print, print_json, span, state, styled, table,
+    visible,
 };
 use holdfast_types::TimeMs;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ClientView, Life, ListParams, SessionView};
+use holdfast_wire::runs::{RunListParams, RunView};
 use serde::Serialize;
+
+/// Columns of a run's command.
+const COMMAND_COLUMNS: usize = 60;
 
 /// `holdfast ls`.
 pub fn list(here: &Here, all: bool) -> Result<u8, Failure> {
@@ -31,7 +36,7 @@ fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: b
     let row = |session: &SessionView| {
         vec![
             visible(session.name.as_str()),
-            state(session),
+            if session.asks > 0 { format!("{}, asks", state(session)) } else { state(session) },
             session.size.to_string(),
             session.clients.len().to_string(),
             holder(session),
@@ -63,10 +68,13 @@ pub fn info(here: &Here, session: &str) -> Result<u8, Failure> {
     let session = link.get(session)?;
     let is_running = session.life == Life::Running;
     let graph = is_running.then(|| Essence::of(&mut link, &session.id.to_string())).flatten();
+    let on = RunListParams { session: Some(session.id.to_string()) };
+    let mut runs = if is_running { link.call::<op::RunList>(&on).unwrap_or_default() } else { Vec::new() };
+    runs.retain(|run| !run.state.is_over());
     if here.json {
-        print_json(&Info { session, graph })?;
+        print_json(&Info { session, graph, runs })?;
     } else {
-        print(described(&session, graph.as_ref(), now_ms()))?;
+        print(described(&session, graph.as_ref(), &runs, now_ms()))?;
     }
     Ok(0)
 }
@@ -78,9 +86,12 @@ struct Info {
     session: SessionView,
     #[serde(skip_serializing_if = "Option::is_none")]
     graph: Option<Essence>,
+    /// Those that are on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<RunView>,
 }
 
-fn described(session: &SessionView, graph: Option<&Essence>, now: TimeMs) -> String {
+fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], now: TimeMs) -> String {
     let mut rows = vec![
         ("name", visible(session.name.as_str())),
         ("id", session.id.to_string()),
@@ -98,6 +109,10 @@ fn described(session: &SessionView, graph: Option<&Essence>, now: TimeMs) -> Str
         rows.push(("keeper", session.keeper_pid.to_string()));
         rows.extend(graph.map(Essence::rows).unwrap_or_default());
         rows.extend(turn::rows(&session.turn, now));
+        rows.extend(runs.iter().map(|run| {
+            let command = cut(&visible(&run.command), COMMAND_COLUMNS);
+            ("runs", format!("{command} by {} for {}, {}", run.actor.handle, span(run.duration_ms), run.id))
+        }));
     }
     rows.push(("output", format!("bytes {} to {} kept", session.oldest, session.head)));
     rows.push(("ring", bytes(session.ring_bytes)));
@@ -159,6 +174,7 @@ mod tests {
             title: "a\x1b]title".into(),
             clients: vec![],
             turn: TurnView::default(),
+            asks: 0,
             note: None,
         }
     }
@@ -217,6 +233,6 @@ mod tests {
             note: Some("the keyframe was damaged".into()),
             ..session("main", Life::Running)
         };
-        insta::assert_snapshot!(described(&session, None, 1_065_000));
+        insta::assert_snapshot!(described(&session, None, &[], 1_065_000));
     }
 }

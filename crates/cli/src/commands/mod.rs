@@ -16,6 +16,7 @@ mod logs;
 mod man;
 mod mcp;
 mod new;
+mod questions;
 mod run;
 mod screen;
 mod secret;
@@ -23,9 +24,11 @@ mod send;
 mod skill;
 mod state;
 mod steer;
+mod token;
 mod turn;
 mod wait;
 mod watch;
+mod web;
 mod whoami;
 
 use crate::args::{Args, Command};
@@ -53,6 +56,9 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::State(args)) => state::state(&here()?, &args.session),
         Some(Command::Env(args)) => env::env(&here()?, &args),
         Some(Command::Watch(args)) => watch::watch(&here()?, &args),
+        Some(Command::Ask(args)) => questions::ask(&here()?, &args),
+        Some(Command::Questions(args)) => questions::questions(&here()?, &args),
+        Some(Command::Answer(args)) => questions::answer(&here()?, &args),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
@@ -71,6 +77,8 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Grants(args)) => grants::grants(&here()?, &args),
         Some(Command::Whoami) => whoami::whoami(&here()?),
         Some(Command::Actor(command)) => actor::actor(&here()?, &command),
+        Some(Command::Web(args)) => web::web(&here()?, &args),
+        Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
         Some(Command::Doctor) => doctor::doctor(&here()?),
@@ -83,12 +91,13 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     }
 }
 
-/// What only programs call: `host spawn`, by the client library, and `__names` and `__actors`, by completions. The parser
+/// What only programs call: `host spawn`, by the client library, `host tend`, by that, and `__names` and `__actors`, by completions. The parser
 /// does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None);
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
+        ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
         ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,

@@ -7,7 +7,8 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{on_terminal, print, print_json, say};
-use crate::{user, who};
+use crate::who;
+use holdfast_host::user;
 use holdfast_types::Size;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{NewParams, SessionView};
@@ -61,8 +62,9 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         name: args.name.clone(),
         command,
         argv0: None,
-        env: environment(args, &cwd),
-        cwd,
+        env: Some(environment(args, &cwd)),
+        env_add: Vec::new(),
+        cwd: Some(cwd),
         size: args.size.or_else(terminal_size).unwrap_or_default(),
         ring_bytes: args.ring.map(|ring| ring.0).or(config.ring),
         umask: Some(file_mode_mask()),

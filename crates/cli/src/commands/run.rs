@@ -13,10 +13,11 @@ use holdfast_types::Right;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Gap, SessionView};
 use holdfast_wire::runs::{
-    RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunStartParams, RunState,
-    RunView,
+    OnExit, RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunRef,
+    RunStartParams, RunState, RunView,
 };
 use serde::Serialize;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a question waits at the host before it is asked again, and the host looks anew: should a word of the end ever be
@@ -38,14 +39,14 @@ pub fn run(here: &Here, args: &RunArgs) -> Result<u8, Failure> {
     match &args.about {
         None => start(here, &args.start),
         Some(RunCommand::Ls(args)) => list(here, args.session.clone()),
-        Some(RunCommand::Status(args)) => status(here, args.run),
+        Some(RunCommand::Status(args)) => status(here, &args.run),
         Some(RunCommand::Wait(args)) => {
             let mut link = here.link()?;
-            let answer = wait(&mut link, args.of.run, deadline(args.timeout))?;
+            let answer = wait(&mut link, &args.of.run, deadline(args.timeout))?;
             end_as(here, &mut link, &answer, &args.expect.expect, false)
         }
         Some(RunCommand::Output(args)) => output(here, args),
-        Some(RunCommand::Cancel(args)) => cancel(here, args.run),
+        Some(RunCommand::Cancel(args)) => cancel(here, &args.run),
     }
 }
 
@@ -60,7 +61,7 @@ fn start(here: &Here, args: &RunStartArgs) -> Result<u8, Failure> {
         None => start_new(here, &mut link, args, until)?,
     };
     let existing = answer.existing;
-    let answer = if answer.run.state.is_over() { answer } else { wait(&mut link, answer.run.id, until)? };
+    let answer = if answer.run.state.is_over() { answer } else { wait(&mut link, &answer.run.id.into(), until)? };
     let answer = RunAnswer { existing, ..answer };
     end_as(here, &mut link, &answer, &args.expect.expect, true)
 }
@@ -76,6 +77,7 @@ fn start_in(
         [text] => text.clone(),
         words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
     };
+    let on_exit = on_exit(args)?;
     let key = args.key.clone().unwrap_or_default();
     let ask = Ask::Run { key, command: recorded(&command).into_owned() };
     let mut bits = [0; 16];
@@ -90,10 +92,22 @@ fn start_in(
         command: command.clone(),
         wait_ms: wait_ms(until),
         detect: args.detect.clone(),
+        on_exit: on_exit.clone(),
         proof,
     };
     let answer = link.act::<op::RunStart>(session, &ask, params)?;
     Ok(RunAnswer { existing: answer.existing && args.key.is_some(), ..answer })
+}
+
+/// Who is told of its end.
+fn on_exit(args: &RunStartArgs) -> Result<Option<OnExit>, Failure> {
+    let Some(url) = args.on_exit.clone() else { return Ok(None) };
+    let line = |file: &PathBuf| match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text.lines().next().unwrap_or_default().to_owned()),
+        Err(error) => Err(Failure::io(format!("the secret in {} cannot be read", file.display()), error)),
+    };
+    let secret = args.on_exit_secret.as_ref().map(line).transpose()?;
+    Ok(Some(OnExit { url, secret }))
 }
 
 /// Runs it in a session of its own.
@@ -114,6 +128,7 @@ fn start_new(
         run: None,
         wait_ms: wait_ms(until),
         detect: None,
+        on_exit: on_exit(args)?,
         proof: None,
     };
     if args.key.is_some() {
@@ -149,9 +164,9 @@ fn wait_ms(until: Option<Instant>) -> u64 {
     until.map_or(WAIT_MS, |at| (at.saturating_duration_since(Instant::now()).as_millis() as u64).min(WAIT_MS))
 }
 
-fn wait(link: &mut Link<'_>, run: RunId, until: Option<Instant>) -> Result<RunAnswer, Failure> {
+fn wait(link: &mut Link<'_>, run: &RunRef, until: Option<Instant>) -> Result<RunAnswer, Failure> {
     loop {
-        let answer = link.call::<op::RunGet>(&RunParams { run, wait_ms: wait_ms(until) })?;
+        let answer = link.call::<op::RunGet>(&RunParams { run: run.clone(), wait_ms: wait_ms(until) })?;
         if answer.run.state.is_over() || until.is_some_and(|at| at <= Instant::now()) {
             return Ok(answer);
         }
@@ -182,7 +197,7 @@ fn end_as(
     } else if with_output {
         match answer.truncated {
             false => print(&answer.output)?,
-            true => match print_output(link, run.id, true) {
+            true => match print_output(link, &run.id.into(), true) {
                 // Only its key knew it still.
                 Err(failure) if failure.is("no_such_run") => say("its output is no longer kept"),
                 printed => printed?,
@@ -236,7 +251,7 @@ fn expected_of(link: &mut Link<'_>, answer: &RunAnswer, expects: &[Expect]) -> R
     let mut text = answer.output.clone().into_bytes();
     let mut whole = !answer.truncated;
     if answer.truncated && expects.iter().any(Expect::is_of_text) {
-        (text, whole) = match whole_text(link, run.id) {
+        (text, whole) = match whole_text(link, &run.id.into()) {
             Err(failure) if failure.is("no_such_run") => (Vec::new(), false),
             read => read?,
         };
@@ -245,7 +260,7 @@ fn expected_of(link: &mut Link<'_>, answer: &RunAnswer, expects: &[Expect]) -> R
 }
 
 /// A run's output as text, and whether all of it is still kept.
-fn whole_text(link: &mut Link<'_>, run: RunId) -> Result<(Vec<u8>, bool), Failure> {
+fn whole_text(link: &mut Link<'_>, run: &RunRef) -> Result<(Vec<u8>, bool), Failure> {
     let (mut text, mut whole) = (Vec::new(), true);
     let mut plain = PlainText::new();
     each_piece(link, run, |gap, bytes| {
@@ -256,8 +271,8 @@ fn whole_text(link: &mut Link<'_>, run: RunId) -> Result<(Vec<u8>, bool), Failur
     Ok((text, whole))
 }
 
-fn status(here: &Here, run: RunId) -> Result<u8, Failure> {
-    let answer = here.link()?.call::<op::RunGet>(&RunParams { run, wait_ms: 0 })?;
+fn status(here: &Here, run: &RunRef) -> Result<u8, Failure> {
+    let answer = here.link()?.call::<op::RunGet>(&RunParams { run: run.clone(), wait_ms: 0 })?;
     if here.json {
         print_json(&answer)?;
         return Ok(0);
@@ -310,11 +325,11 @@ fn list(here: &Here, session: Option<String>) -> Result<u8, Failure> {
 }
 
 fn output(here: &Here, args: &RunOutputArgs) -> Result<u8, Failure> {
-    print_output(&mut here.link()?, args.of.run, args.plain)?;
+    print_output(&mut here.link()?, &args.of.run, args.plain)?;
     Ok(0)
 }
 
-fn print_output(link: &mut Link<'_>, run: RunId, plain: bool) -> Result<(), Failure> {
+fn print_output(link: &mut Link<'_>, run: &RunRef, plain: bool) -> Result<(), Failure> {
     let mut text = PlainText::new();
     each_piece(link, run, |gap, bytes| {
         if let Some(gap) = gap {
@@ -332,12 +347,13 @@ fn print_output(link: &mut Link<'_>, run: RunId, plain: bool) -> Result<(), Fail
 /// Reads a run's output piece by piece, with what is no longer kept before each.
 fn each_piece(
     link: &mut Link<'_>,
-    run: RunId,
+    run: &RunRef,
     mut take: impl FnMut(Option<Gap>, &[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut from = None;
     loop {
-        let (answer, bytes) = link.call_with_bytes::<op::RunOutput>(&RunOutputParams { run, from, max: None }, &[])?;
+        let params = RunOutputParams { run: run.clone(), from, max: None };
+        let (answer, bytes) = link.call_with_bytes::<op::RunOutput>(&params, &[])?;
         take(answer.gap, &bytes)?;
         if answer.end || bytes.is_empty() {
             return Ok(());
@@ -346,20 +362,28 @@ fn each_piece(
     }
 }
 
-fn cancel(here: &Here, run: RunId) -> Result<u8, Failure> {
+fn cancel(here: &Here, run: &RunRef) -> Result<u8, Failure> {
     let mut link = here.link()?;
-    let session = link.call::<op::RunGet>(&RunParams { run, wait_ms: 0 })?.run.session;
-    let session = link.get(&session.to_string())?;
+    let found = link.call::<op::RunGet>(&RunParams { run: run.clone(), wait_ms: 0 })?;
+    if found.run.state.is_over() {
+        return cancelled(here, &found);
+    }
+    // What is signed names the run by its id.
+    let run = found.run.id;
+    let session = link.get(&found.run.session.to_string())?;
     let ask = Ask::Operation {
         name: "run.cancel".into(),
         right: Right::Run,
         turn: TurnNeed::Respects,
         detail: run.to_string(),
     };
-    let params = |proof| RunCancelParams { run, wait_ms: CANCEL_WAIT_MS, proof };
-    let answer = link.act::<op::RunCancel>(&session, &ask, params)?;
+    let params = |proof| RunCancelParams { run: run.into(), wait_ms: CANCEL_WAIT_MS, proof };
+    cancelled(here, &link.act::<op::RunCancel>(&session, &ask, params)?)
+}
+
+fn cancelled(here: &Here, answer: &RunAnswer) -> Result<u8, Failure> {
     if here.json {
-        print_json(&answer)?;
+        print_json(answer)?;
     } else {
         print(format!("{}  {}\n", answer.run.id, outcome(&answer.run)))?;
     }

@@ -5,7 +5,7 @@ use super::state;
 use crate::args::WatchArgs;
 use crate::failure::Failure;
 use crate::here::Here;
-use crate::show::{command_line, end_with_reader, print, say};
+use crate::show::{command_line, end_with_reader, print, say, visible};
 use crate::tell::Teller;
 use holdfast_wire::attention::{Event, OpenPort, WatchParams, What};
 use holdfast_wire::operations::op;
@@ -72,6 +72,13 @@ fn told(event: &Event) -> String {
         What::Turn { holder: Some(holder) } => format!("{holder} has the turn"),
         What::Turn { holder: None } => "the turn is free".into(),
         What::TurnRequested { by } => format!("{by} asks for the turn"),
+        What::Asked { by, text, options, question } => {
+            let options = if options.is_empty() { String::new() } else { format!(" [{}]", options.join("/")) };
+            format!("{by} asks: {} ({question})", visible(&format!("{text}{options}")))
+        }
+        What::Answered { by, text, question, .. } => format!("{by} answers: {} ({question})", visible(text)),
+        What::QuestionClosed { question, state, by: Some(by) } => format!("{question} {} by {by}", state.word()),
+        What::QuestionClosed { question, state, by: None } => format!("{question} {}", state.word()),
         What::Listen { port } => listens(port),
         What::NotListening { port } => format!("no longer listens on {} {}", kind(port.kind), port.address),
         What::Attached { by, client } => format!("{by} attached (client {client})"),

@@ -43,6 +43,59 @@ fn an_attached_terminal_rings_and_whoever_watches_sees_it_come_and_go() {
 }
 
 #[test]
+fn an_attached_terminal_shows_what_an_agent_asks_and_how_to_answer() {
+    let home = Home::new();
+    home.session("s", "exec cat");
+    let (terminal, mut client) = Terminal::attached(&home, "s", "120x24");
+    home.run(&["--as", "agent:bot", "ask", "-t", "s", "--timeout", "0", "--option", "yes", "Go\x1b[2J on?"]);
+    terminal.wait_text("agent:bot asks: Go^[[2J on? [yes] · Ctrl-\\ a answers (que_");
+    terminal.types("still here\r");
+    terminal.wait_text("still here");
+    terminal.types(DETACH);
+    assert_eq!(client.wait(), 0);
+    let (terminal, mut client) = Terminal::attached(&home, "s", "120x24");
+    terminal.wait_text("a question waits for an answer · Ctrl-\\ a answers");
+    terminal.types("\x1ca");
+    terminal.wait_text("agent:bot asks: Go^[[2J on? [1: yes] _");
+    terminal.types("1\r");
+    terminal.wait_text("answered agent:bot: yes");
+    let settled = home.json(&["questions", "--all"]);
+    assert_eq!((&settled[0]["answer"]["text"], &settled[0]["answer"]["by"]["handle"]), (&"yes".into(), &TESTER.into()));
+    terminal.types("\x1ca");
+    terminal.wait_text("no question is open");
+    home.ok(&["journal", "s", "--verify"]);
+    terminal.types(DETACH);
+    assert_eq!(client.wait(), 0);
+}
+
+#[test]
+fn a_question_is_shown_whole_at_a_terminal_before_it_is_answered() {
+    let home = Home::new();
+    home.session("s", "exec cat");
+    let asks = |text: &str| {
+        home.run(&["--as", "agent:bot", "ask", "-t", "s", "--timeout", "0", "--option", "a", "--option", "b", text])
+    };
+    asks("Which\x1b[2J\none?");
+    let terminal = Terminal::new("120x24");
+    let mut client = terminal.run(&home, &["answer"]);
+    terminal.wait_text("agent:bot asks in s:");
+    terminal.wait_text("Which\\u{1b}[2J");
+    terminal.wait_text("2: b");
+    terminal.types("2\r");
+    assert_eq!(client.wait(), 0);
+    terminal.wait_text("answered agent:bot in s: b");
+    let settled = home.json(&["questions", "--all"]);
+    assert_eq!((&settled[0]["answer"]["text"], &settled[0]["answer"]["option"]), (&"b".into(), &1.into()));
+    let mut client = terminal.run(&home, &["answer"]);
+    assert_eq!(client.wait(), 1, "there is none");
+    asks("one?");
+    asks("two?");
+    let mut client = terminal.run(&home, &["answer"]);
+    assert_eq!(client.wait(), 1, "which of the two?");
+    terminal.wait_text("2 questions are open");
+}
+
+#[test]
 fn who_has_the_turn_is_rung_for_when_somebody_asks_for_it() {
     let home = Home::new();
     std::fs::write(home.join("config.toml"), "[[notify]]\non = [\"turn_requested\", \"approval\"]\nring = true\n")

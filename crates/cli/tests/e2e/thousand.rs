@@ -45,8 +45,8 @@ fn a_thousand_sessions_leave_no_process_descriptor_or_file() {
     let new = |n: usize| NewParams {
         name: Some(format!("s{n}").parse().unwrap()),
         command: vec!["/bin/sleep".into(), "100000".into()],
-        cwd: "/".into(),
-        env: vec![format!("HOLDFAST_HOME={}", home.path().display())],
+        cwd: Some("/".into()),
+        env: Some(vec![format!("HOLDFAST_HOME={}", home.path().display())]),
         ring_bytes: Some(256 * 1024),
         ..NewParams::default()
     };

@@ -1,6 +1,6 @@
 //! Who a process is taken for, and the actors of a home.
 
-use crate::home::{Home, Ran, TESTER};
+use crate::home::{Home, Ran, TESTER, until};
 use rustix::pty::OpenptFlags;
 use std::io::Read;
 use std::process::Command;
@@ -144,4 +144,62 @@ fn a_wrong_variable_is_told_and_completions_make_no_keys() {
         assert!(output.status.success(), "{words:?}: {}", Ran::from(output));
         assert_eq!(count(), before, "{words:?}");
     }
+}
+
+/// What an actor is doing, as the tester is told: its texts.
+fn doing(home: &Home, actor: &str) -> Vec<String> {
+    let actors = home.json(&["actor", "ls"]);
+    let view = actors.as_array().unwrap().iter().find(|view| view["actor"]["handle"] == actor).unwrap();
+    let doing = view["doing"].as_array().cloned().unwrap_or_default();
+    doing.iter().map(|one| format!("{}: {}", one["name"].as_str().unwrap(), one["text"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn what_an_actor_is_doing_is_seen_while_it_does_it() {
+    let home = Home::new();
+    home.run(&["actor", "new", "agent:bot"]);
+    home.run(&["actor", "new", "agent:other"]);
+    home.ok(&["new", "-d", "-n", "work", "--", "bash"]);
+    assert_eq!(doing(&home, "agent:bot"), [""; 0]);
+    home.run_as("agent:bot", &["run", "work", "--key", "long", "--timeout", "0", "--", "sleep 1000"]);
+    assert_eq!(doing(&home, "agent:bot"), ["work: run: sleep 1000"], "also when nobody waits for it");
+    let mut waiting: Vec<_> =
+        [("agent:other", "run wait long"), ("agent:bot", "run wait long"), ("agent:bot", "wait work")]
+            .map(|(who, args)| {
+                let args: Vec<&str> = ["--as", who].into_iter().chain(args.split(' ')).collect();
+                home.command(&args).stdout(std::process::Stdio::null()).spawn().unwrap()
+            })
+            .into();
+    until("who waits", || doing(&home, "agent:other") == ["work: waits for run: sleep 1000"]);
+    until("who waits", || doing(&home, "agent:bot") == ["work: run: sleep 1000", "work: waits for its end"]);
+    let told = home.ok(&["actor", "ls"]);
+    assert!(told.contains("run: sleep 1000 in work for "), "{told}");
+    let info = home.ok(&["info", "work"]);
+    assert!(info.contains("sleep 1000 by agent:bot for "), "{info}");
+    assert_eq!(home.json(&["info", "work"])["runs"][0]["actor"]["handle"], "agent:bot");
+    let bot = || {
+        let actors = home.json(&["actor", "ls"]);
+        let view =
+            actors.as_array().unwrap().iter().find(|view| view["actor"]["handle"] == "agent:bot").unwrap().clone();
+        view["connected"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(bot(), 2, "its two connections");
+    for child in &mut waiting {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    until("nobody to wait", || doing(&home, "agent:other").is_empty() && bot() == 0);
+    assert_eq!(doing(&home, "agent:bot"), ["work: run: sleep 1000"]);
+    assert_eq!(home.run_as("agent:bot", &["run", "cancel", "long"]).status, 0);
+    assert_eq!(doing(&home, "agent:bot"), [""; 0]);
+}
+
+#[test]
+fn what_is_done_in_a_session_is_told_to_who_may_observe_it() {
+    let home = Home::new();
+    home.run(&["actor", "new", "service:ci"]);
+    home.ok(&["new", "-d", "-n", "work", "--", "bash"]);
+    home.run(&["run", "work", "--timeout", "0", "--", "sleep 1000"]);
+    let seen = |who: &str| home.run_as(who, &["--json", "actor", "ls"]).out.contains("sleep 1000");
+    assert!(seen(TESTER) && !seen("service:ci"));
 }

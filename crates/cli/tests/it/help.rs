@@ -27,6 +27,9 @@ fn every_command_explains_itself() {
         "env",
         "watch",
         "wait",
+        "ask",
+        "questions",
+        "answer",
         "resize",
         "rename",
         "detach",
@@ -45,6 +48,8 @@ fn every_command_explains_itself() {
         "grants",
         "whoami",
         "actor",
+        "token",
+        "web",
         "host",
         "doctor",
         "completions",
@@ -57,6 +62,9 @@ fn every_command_explains_itself() {
     }
     for command in ["run", "start", "stop", "restart", "status", "metrics"] {
         insta::assert_snapshot!(format!("help_host_{command}"), home.ok(&["host", command, "--help"]));
+    }
+    for command in ["new", "ls", "revoke"] {
+        insta::assert_snapshot!(format!("help_token_{command}"), home.ok(&["token", command, "--help"]));
     }
     insta::assert_snapshot!("help_mcp_install", home.ok(&["mcp", "install", "--help"]));
     for command in ["new", "ls", "remove"] {

@@ -217,6 +217,20 @@ fn who_waits_without_a_word_is_waited_for_and_a_question_is_told_once() {
 }
 
 #[test]
+fn a_person_answers_what_an_agent_asks() {
+    let home = Home::new();
+    let mut agent = Agent::start(&home, &[], "bot");
+    let asked = json!({ "question": "deploy now?", "options": ["yes", "no"], "timeout_ms": 0 });
+    let open = agent.ok("ask_human", asked);
+    assert_eq!((&open["state"], &open["answer"]), (&json!("open"), &Value::Null));
+    let id = open["id"].as_str().unwrap().to_owned();
+    let waiting = agent.begin("tools/call", json!({ "name": "ask_human", "arguments": { "id": id } }));
+    home.ok(&["answer", &id, "no"]);
+    let answered = agent.answer(waiting)["result"]["structuredContent"].clone();
+    assert_eq!((&answered["answer"], &answered["by"]), (&json!("no"), &json!(TESTER)), "{answered}");
+}
+
+#[test]
 fn who_does_not_have_the_turn_writes_nothing_and_is_told_who_has_it() {
     let home = Home::new();
     home.ok(&["new", "-d", "-n", "work", "--", "/bin/bash"]);

@@ -49,7 +49,7 @@ fn a_command_is_told_who_waits_for_what_and_how_to_answer() {
 }
 
 /// One request: its head and its body.
-fn receive(stream: &mut TcpStream) -> (String, String) {
+pub fn receive(stream: &mut TcpStream) -> (String, String) {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut bytes = Vec::new();
     let mut byte = [0];
@@ -65,7 +65,7 @@ fn receive(stream: &mut TcpStream) -> (String, String) {
 }
 
 /// What a webhook is told: its head and body, after it has answered the first ones with these statuses.
-fn posted(listener: &TcpListener, failures: &[&str]) -> (String, Value) {
+pub fn posted(listener: &TcpListener, failures: &[&str]) -> (String, Value) {
     let mut first = None;
     for status in failures.iter().chain(&["204 No Content"]) {
         let (mut stream, _) = listener.accept().unwrap();
@@ -79,12 +79,12 @@ fn posted(listener: &TcpListener, failures: &[&str]) -> (String, Value) {
     (head, serde_json::from_str(&body).unwrap())
 }
 
-fn signature(head: &str) -> &str {
+pub fn signature(head: &str) -> &str {
     head.lines().find_map(|line| line.strip_prefix("x-holdfast-signature: sha256=")).unwrap()
 }
 
 /// By another implementation than our own.
-fn hmac(key: &str, body: &str) -> String {
+pub fn hmac(key: &str, body: &str) -> String {
     let script = "import hmac,sys; print(hmac.new(sys.argv[1].encode(), sys.argv[2].encode(), 'sha256').hexdigest())";
     let digest = Command::new("python3").args(["-c", script, key, body]).output().unwrap();
     String::from_utf8(digest.stdout).unwrap().trim().to_owned()
@@ -138,7 +138,6 @@ fn a_mistake_in_a_rule_is_told_with_its_place() {
     let home = home("grace = 1\n[[notify]]\non = [\"aproval\"]\nring = true\n");
     let ran = home.run(&["new", "-d"]);
     assert_eq!(ran.status, 1);
-    let expected =
-        "config.toml:2: notify: rule 1: on: expected waiting, exit, approval or turn_requested, not \"aproval\"";
+    let expected = "config.toml:2: notify: rule 1: on: expected waiting, exit, approval, turn_requested or question, not \"aproval\"";
     assert!(ran.err.contains(expected), "{ran}");
 }

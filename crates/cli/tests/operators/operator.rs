@@ -180,6 +180,7 @@ impl Operator {
             pid: 0,
             env: Vec::new(),
             resume: None,
+            remote: false,
         };
         let answer = self.link.call::<op::Attach>(&params)?;
         self.client = Some(answer.client);

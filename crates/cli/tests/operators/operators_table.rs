@@ -13,7 +13,9 @@ use holdfast_wire::attention::{Until, WatchParams};
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::graphs::*;
 use holdfast_wire::params::*;
+use holdfast_wire::questions::*;
 use holdfast_wire::runs::*;
+use holdfast_wire::tokens::{TokenNewParams, TokenParams};
 use holdfast_wire::turns::*;
 use holdfast_wire::{Call, Code, Fault, OPERATIONS};
 use serde_json::{Value, json};
@@ -37,7 +39,7 @@ enum Kind {
     Mine,
     /// Writes into the session's terminal or tree: needs the turn.
     Writes,
-    /// About a run, which is not there.
+    /// About a run or a question, which is not there.
     Run,
     /// Takes the turn if it can.
     Takes,
@@ -48,7 +50,8 @@ enum Kind {
 fn kind(call: &Call) -> Kind {
     match call {
         Call::Hello(_) | Call::Identify(_) | Call::Status(_) => Kind::Door,
-        Call::List(_) => Kind::Host,
+        Call::List(_) | Call::Me(_) => Kind::Host,
+        Call::LoginNew(_) | Call::TokenNew(_) | Call::TokenList(_) | Call::TokenRevoke(_) => Kind::Known,
         Call::New(_) | Call::Actors(_) | Call::ActorRemove(_) | Call::Metrics(_) | Call::Stop(_) => Kind::Known,
         Call::Get(_) | Call::Attach(_) | Call::Paint(_) | Call::Screen(_) | Call::Read(_) | Call::Wait(_) => {
             Kind::Looks
@@ -61,6 +64,9 @@ fn kind(call: &Call) -> Kind {
         Call::RunStart(_) => Kind::Writes,
         Call::RunList(_) => Kind::Looks,
         Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) => Kind::Run,
+        // Who may look may ask.
+        Call::QuestionAsk(_) | Call::QuestionList(_) => Kind::Looks,
+        Call::QuestionGet(_) | Call::QuestionAnswer(_) | Call::QuestionWithdraw(_) => Kind::Run,
         Call::Take(_) => Kind::Takes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
         Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) => Kind::Changes,
@@ -101,12 +107,21 @@ fn params(call: &Call) -> Value {
         Call::RunOutput(params) => json(params),
         Call::RunList(params) => json(params),
         Call::RunCancel(params) => json(params),
+        Call::QuestionAsk(params) => json(params),
+        Call::QuestionGet(params) => json(params),
+        Call::QuestionList(params) => json(params),
+        Call::QuestionAnswer(params) => json(params),
+        Call::QuestionWithdraw(params) => json(params),
         Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
         Call::Release(params) | Call::Thaw(params) => json(params),
         Call::Give(params) => json(params),
         Call::Seize(params) => json(params),
         Call::Grant(params) => json(params),
         Call::Revoke(params) => json(params),
+        Call::LoginNew(params) | Call::Me(params) => json(params),
+        Call::TokenNew(params) => json(params),
+        Call::TokenList(params) => json(params),
+        Call::TokenRevoke(params) => json(params),
         Call::ActorRemove(params) => json(params),
         Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
     }
@@ -136,10 +151,13 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
             command: "rm".into(),
             ..RunStartParams::default()
         }),
-        Call::RunGet(RunParams { run, wait_ms: 0 }),
-        Call::RunOutput(RunOutputParams { run, from: None, max: None }),
+        Call::RunGet(RunParams { run: run.into(), wait_ms: 0 }),
+        Call::RunOutput(RunOutputParams { run: run.into(), from: None, max: None }),
         Call::RunList(RunListParams { session: Some(session.clone()) }),
-        Call::RunCancel(RunCancelParams { run, wait_ms: 0, proof: None }),
+        Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
+    ]);
+    all.extend(calls_about_questions(&session));
+    all.extend([
         Call::Turn(one()),
         Call::Take(turn()),
         Call::Request(turn()),
@@ -163,6 +181,11 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
             proof: None,
         }),
         Call::Revoke(RevokeParams { session, grant: Some(1), actor: None, proof: None }),
+        Call::TokenNew(TokenNewParams { actor: human.handle.clone(), can: None, for_ms: None, note: String::new() }),
+        Call::TokenList(Nothing {}),
+        Call::TokenRevoke(TokenParams { token: "tok_0".into() }),
+        Call::LoginNew(Nothing {}),
+        Call::Me(Nothing {}),
         Call::Actors(Nothing {}),
         Call::ActorRemove(ActorParams { handle: human.handle.clone() }),
         Call::Metrics(Nothing {}),
@@ -174,13 +197,25 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     all
 }
 
+fn calls_about_questions(session: &str) -> Vec<Call> {
+    let question = QuestionId::from_random_bits(1);
+    let (session, text) = (session.to_owned(), "why?".to_owned());
+    vec![
+        Call::QuestionAsk(QuestionAskParams { session: session.clone(), text, ..QuestionAskParams::default() }),
+        Call::QuestionGet(QuestionParams { question, wait_ms: 0 }),
+        Call::QuestionList(QuestionListParams { session: Some(session), all: true }),
+        Call::QuestionAnswer(QuestionAnswerParams { question, text: Some("so".into()), option: None, proof: None }),
+        Call::QuestionWithdraw(QuestionWithdrawParams { question }),
+    ]
+}
+
 fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
     let one = || SessionParams { session: session.to_owned() };
     let nobody = IdentifyParams { actor: human.clone(), signature: Signature([0; 64]) };
     vec![
         Call::Hello(HelloParams { versions: vec![1], program: String::new() }),
         Call::Identify(nobody),
-        Call::New(NewParams { command: vec!["/bin/true".into()], cwd: "/".into(), ..NewParams::default() }),
+        Call::New(NewParams { command: vec!["/bin/true".into()], cwd: Some("/".into()), ..NewParams::default() }),
         Call::List(ListParams { all: true }),
         Call::Get(one()),
         Call::Attach(AttachParams {
@@ -191,8 +226,15 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
             pid: 0,
             env: vec![],
             resume: None,
+            remote: false,
         }),
-        Call::Paint(PaintParams { session: session.to_owned(), size: other(), history: true, answers: None }),
+        Call::Paint(PaintParams {
+            session: session.to_owned(),
+            size: other(),
+            history: true,
+            answers: None,
+            remote: false,
+        }),
         Call::Update(UpdateParams {
             session: session.to_owned(),
             client,
@@ -287,14 +329,19 @@ fn an_operation_names_its_right_unless_it_concerns_the_host_alone() {
     }
     let listed = [
         "actor.list",
+        "actor.me",
         "actor.remove",
         "hello",
         "host.metrics",
         "host.status",
         "host.stop",
         "identify",
+        "login.new",
         "session.list",
         "session.new",
+        "token.list",
+        "token.new",
+        "token.revoke",
     ];
     assert_eq!(host_alone.into_iter().collect::<Vec<_>>(), listed);
 }
@@ -327,7 +374,7 @@ fn a_key_the_host_does_not_know_finds_no_session_and_starts_and_stops_nothing() 
                 assert!(call.row().name != "session.list" || answer == json!([]), "{answer}");
             }
             (Kind::Known, Err(Code::Denied)) => {}
-            (Kind::Run, Err(Code::NoSuchRun)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
             (_, Err(Code::NotFound)) if call.row().right.is_some() => {}
             (_, other) => panic!("{}: {other:?}", call.row().name),
         }
@@ -365,7 +412,7 @@ fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
         match (kind(call), result.map_err(|fault| fault.code)) {
             (Kind::Looks, Ok(_)) => {}
             (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
-            (Kind::Run, Err(Code::NoSuchRun)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
             (Kind::Mine, Ok(_)) if name == "turn.withdraw" => {}
             (Kind::Mine, Err(Code::NotHolder | Code::Denied)) => {}
             (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}

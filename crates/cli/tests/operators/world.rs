@@ -104,8 +104,8 @@ impl World {
         let params = NewParams {
             name: Some(name.parse().unwrap()),
             command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
-            cwd: self.dir.path().to_string_lossy().into_owned(),
-            env: vec!["PATH=/usr/local/bin:/usr/bin:/bin".into(), "TERM=xterm-256color".into()],
+            cwd: Some(self.dir.path().to_string_lossy().into_owned()),
+            env: Some(vec!["PATH=/usr/local/bin:/usr/bin:/bin".into(), "TERM=xterm-256color".into()]),
             ..NewParams::default()
         };
         let view = link.call::<op::New>(&params).unwrap();

@@ -22,6 +22,8 @@ pub enum Meaning {
     Thaw,
     /// Show who is here.
     Operators,
+    /// Answer a question.
+    Answer,
     /// Show what can be pressed.
     Help,
     /// The key behind the chord means nothing.
@@ -114,6 +116,7 @@ impl Chord {
             b's' => Meaning::Seize,
             b'u' => Meaning::Thaw,
             b'o' => Meaning::Operators,
+            b'a' => Meaning::Answer,
             b'?' => Meaning::Help,
             _ => Meaning::Nothing,
         }
@@ -130,6 +133,7 @@ pub fn help(control: u8, detach_key: u8) -> String {
         ('s', "seizes it"),
         ('u', "thaws"),
         ('o', "who is here"),
+        ('a', "answers a question"),
     ];
     let others: String = keys
         .iter()
@@ -201,6 +205,7 @@ mod tests {
             (b's', Meaning::Seize),
             (b'u', Meaning::Thaw),
             (b'o', Meaning::Operators),
+            (b'a', Meaning::Answer),
         ];
         for (key, act) in acts {
             let act = vec![act];
@@ -217,7 +222,7 @@ mod tests {
         assert_eq!(
             help(0x1c, b'd'),
             " Ctrl-\\ then d detaches · t asks for the turn · g gives it · r releases it · s seizes it · u thaws · o who is \
-             here · Ctrl-\\ types one · ? this line "
+             here · a answers a question · Ctrl-\\ types one · ? this line "
         );
         assert!(!help(0x01, b't').contains("asks for the turn"));
     }

@@ -177,5 +177,6 @@ pub(super) fn attach_params(
         pid: std::process::id(),
         env: FOLLOWED.iter().filter_map(followed).collect(),
         resume,
+        remote: false,
     }
 }

@@ -15,6 +15,7 @@ mod notice;
 mod output;
 mod paint;
 mod prompt;
+mod questions;
 mod relink;
 mod reports;
 mod run;

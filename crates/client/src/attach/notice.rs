@@ -101,9 +101,42 @@ impl Known {
             },
             Notice::Thawed { by } if by == us => None,
             Notice::Thawed { by } => Some(format!(" {by} thawed this session ")),
+            Notice::Asked { by, .. } if by == us => None,
+            Notice::Asked { question, by, text, options } => {
+                let asks = question_asked(by, text, options);
+                Some(format!("{asks} · Ctrl-{chord} a answers ({}) ", short_id(question)))
+            }
             Notice::Rights { rights } if rights.is_empty() => Some(" you may do nothing here any more ".into()),
             Notice::Rights { rights } => Some(format!(" you may now: {rights} ")),
         }
+    }
+}
+
+/// Characters of a question, and of what can be answered, that leave room for how to answer.
+const QUESTION_CHARS_MAX: usize = 60;
+/// Characters of an id that tell it from the others.
+const ID_CHARS: usize = 12;
+
+/// The beginning of a question's id.
+pub fn short_id(question: &str) -> String {
+    question.chars().take(ID_CHARS).collect()
+}
+
+fn question_asked(by: &Handle, text: &str, options: &[String]) -> String {
+    let short = |text: &str| match text.char_indices().nth(QUESTION_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    };
+    let options = if options.is_empty() { String::new() } else { format!(" [{}]", short(&options.join("/"))) };
+    format!(" {by} asks: {}{options}", short(text))
+}
+
+/// What to show who comes while questions are open.
+pub fn questions_wait(count: u32, chord: char) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!(" a question waits for an answer · Ctrl-{chord} a answers ")),
+        count => Some(format!(" {count} questions wait for an answer · Ctrl-{chord} a answers ")),
     }
 }
 
@@ -270,6 +303,25 @@ mod tests {
         assert_eq!(told[2], None, "told once");
         let told = hears(&mut Known::default(), &[Notice::Frozen { by: handle("human:bob") }]);
         assert_eq!(told, [Some(" human:bob froze this session ".into())]);
+    }
+
+    #[test]
+    fn a_question_is_shown_with_how_to_answer_it_and_obeyed_in_nothing() {
+        let asked = |by: &str, text: &str, options: &[&str]| Notice::Asked {
+            question: "que_0123456789abcdef".into(),
+            by: handle(by),
+            text: text.into(),
+            options: options.iter().map(|one| (*one).to_owned()).collect(),
+        };
+        let told = |notice| hears(&mut Known::default(), &[notice]).remove(0);
+        assert_eq!(
+            told(asked("agent:bot", "Deploy now?", &["yes", "no"])).unwrap(),
+            " agent:bot asks: Deploy now? [yes/no] · Ctrl-\\ a answers (que_01234567) "
+        );
+        assert_eq!(told(asked("human:ann", "Deploy now?", &[])), None, "who asks knows");
+        let long = told(asked("agent:bot", &"\x1b[2J".repeat(100), &[&"x".repeat(200)])).unwrap();
+        assert!(long.contains("a answers (que_01234567)"), "{long}");
+        assert!(!cut(&long, 400).chars().any(char::is_control));
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Attached<'_> {
         // Said with the question: from the painted offset on the host no longer answers.
         let answers = self.answers.then_some(self.client);
         self.paint_answers = self.answers;
-        let params = PaintParams { session: self.session.clone(), size: self.size, history, answers };
+        let params = PaintParams { session: self.session.clone(), size: self.size, history, answers, remote: false };
         if let Some(host) = &mut self.host {
             match host.ask::<op::Paint>(&params, &[]) {
                 Ok(id) => self.paint_asked = Some(id),

@@ -20,6 +20,8 @@ pub enum Purpose {
         /// It does.
         freeze: bool,
     },
+    /// What the answer to a question is.
+    Answer,
 }
 
 /// What was decided.
@@ -34,7 +36,9 @@ pub enum Decided {
         /// Why.
         reason: String,
     },
-    /// Neither.
+    /// Answer the question.
+    Answer(String),
+    /// None of it.
     Nothing,
 }
 
@@ -42,6 +46,8 @@ pub enum Decided {
 #[derive(Debug)]
 pub struct Prompt {
     purpose: Purpose,
+    /// What stands before the text.
+    label: String,
     text: String,
     /// Why Enter did not do.
     hint: String,
@@ -63,7 +69,12 @@ enum Key {
 impl Prompt {
     /// An empty one.
     pub fn new(purpose: Purpose) -> Prompt {
-        Prompt { purpose, text: String::new(), hint: String::new(), partial: Vec::new(), pasting: false }
+        Prompt::labelled(purpose, String::new())
+    }
+
+    /// An empty one behind a text that shows what it is about.
+    pub fn labelled(purpose: Purpose, label: String) -> Prompt {
+        Prompt { purpose, label, text: String::new(), hint: String::new(), partial: Vec::new(), pasting: false }
     }
 
     /// Offers an answer, where none was typed yet.
@@ -134,6 +145,8 @@ impl Prompt {
                 return Some(Decided::Seize { freeze, reason: text.to_owned() });
             }
             Purpose::Seize { .. } => self.hint = "a reason is needed".into(),
+            Purpose::Answer if !text.is_empty() => return Some(Decided::Answer(text.to_owned())),
+            Purpose::Answer => self.hint = "Esc leaves it".into(),
         }
         None
     }
@@ -144,6 +157,7 @@ impl Prompt {
             Purpose::Give => " give the turn to: ",
             Purpose::Seize { freeze: false } => " seize the turn, why: ",
             Purpose::Seize { freeze: true } => " [freeze] seize the turn, why: ",
+            Purpose::Answer => &self.label,
         };
         let hint = if self.hint.is_empty() { String::new() } else { format!("· {} ", self.hint) };
         let text = visible(&self.text);
@@ -275,6 +289,16 @@ mod tests {
             seized(false, "a long reason that ends 終わり!"),
             "endless sequences are let go"
         );
+    }
+
+    #[test]
+    fn an_answer_is_typed_behind_its_question() {
+        let mut prompt = Prompt::labelled(Purpose::Answer, " agent:bot asks: go? ".into());
+        assert_eq!(prompt.feed(b"\r"), None);
+        assert_eq!(prompt.line(80), " agent:bot asks: go? _ · Esc leaves it ");
+        assert_eq!(prompt.feed(b"yes"), None);
+        assert_eq!(prompt.line(80), " agent:bot asks: go? yes_ ");
+        assert_eq!(prompt.feed(b"\r"), Some(Decided::Answer("yes".into())));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::host::attach_params;
 use super::keeper::Keeper;
 use super::keys::Keys;
 use super::line::Line;
+use super::notice;
 use super::output::View;
 use super::relink::Relink;
 use super::terminal::Terminal;
@@ -164,6 +165,9 @@ impl<'a> Attached<'a> {
         attached.turns.known.saw(&answer.session.turn, &options.who.actor().handle);
         attached.first_paint(&answer.painted, &bytes)?;
         attached.tell_keeper(|position| ToKeeper::Follow { position, flags: FOLLOW_HOLDS })?;
+        notice::questions_wait(answer.session.asks, attached.chord_sign())
+            .into_iter()
+            .for_each(|text| attached.say(text));
         Ok(Begun::Attached(Box::new(attached)))
     }
 
@@ -185,6 +189,8 @@ impl<'a> Attached<'a> {
     }
 
     fn cycle(&mut self) -> Result<AttachEnd, AttachError> {
+        // What there is to say at once.
+        self.show_line()?;
         self.hand_over_keys()?;
         loop {
             if let Some(end) = self.end {

@@ -12,6 +12,7 @@ use holdfast_authority::Ask;
 use holdfast_types::{Actor, Handle};
 use holdfast_wire::operations::{Operation, op};
 use holdfast_wire::params::{Nothing, SessionParams, SessionView};
+use holdfast_wire::questions::QuestionView;
 use holdfast_wire::turns::{ActorView, GiveParams, LeaveParams, SeizeAnswer, SeizeParams, TurnAnswer, TurnParams};
 use holdfast_wire::{Code, Fault};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -27,7 +28,7 @@ const LEAVE: Duration = Duration::from_millis(200);
 
 /// What the host was asked.
 #[derive(Debug)]
-enum Asked {
+pub(super) enum Asked {
     Take,
     Request {
         waited: bool,
@@ -42,6 +43,10 @@ enum Asked {
     /// Whose handle this is: among known actors, then among who is attached.
     Known(Handle),
     Here(Handle),
+    /// What is open.
+    Questions,
+    /// To take an answer.
+    Answer,
 }
 
 /// What is known of the turn, and what was asked about it.
@@ -49,6 +54,8 @@ enum Asked {
 pub struct Turns {
     pub known: Known,
     asked: Vec<(u64, Asked)>,
+    /// The question that the open prompt is about.
+    pub question: Option<QuestionView>,
 }
 
 impl Turns {
@@ -63,7 +70,7 @@ impl Attached<'_> {
         &self.options.who.actor().handle
     }
 
-    fn chord_sign(&self) -> char {
+    pub(super) fn chord_sign(&self) -> char {
         char::from(self.options.chord + 64)
     }
 
@@ -84,11 +91,14 @@ impl Attached<'_> {
     /// A chord was pressed.
     pub(super) fn chord_pressed(&mut self, meaning: &Meaning) {
         match meaning {
-            Meaning::Take | Meaning::Seize if self.options.read_only => self.say(" this terminal only watches "),
+            Meaning::Take | Meaning::Seize | Meaning::Answer if self.options.read_only => {
+                self.say(" this terminal only watches ")
+            }
             Meaning::Take => self.ask_act::<op::Take>(Ask::Take, Asked::Take),
             Meaning::Release => self.ask_act::<op::Release>(Ask::Release, Asked::Release),
             Meaning::Thaw => self.ask_act::<op::Thaw>(Ask::Thaw, Asked::Thaw),
             Meaning::Operators => self.ask_view(Asked::Operators),
+            Meaning::Answer => self.want_to_answer(),
             Meaning::Seize => self.show_prompt(Prompt::new(Purpose::Seize { freeze: false })),
             Meaning::Give => {
                 let mut prompt = Prompt::new(Purpose::Give);
@@ -115,12 +125,13 @@ impl Attached<'_> {
                     Decided::Nothing => {}
                     Decided::Give(handle) => self.ask::<op::Actors>(&Nothing {}, Asked::Known(handle)),
                     Decided::Seize { freeze, reason } => self.seize(freeze, reason),
+                    Decided::Answer(text) => self.answer_question(&text),
                 }
             }
         }
     }
 
-    fn ask<O: Operation>(&mut self, params: &O::Params, what: Asked) {
+    pub(super) fn ask<O: Operation>(&mut self, params: &O::Params, what: Asked) {
         // After a crash our number is only known once the resumption is answered.
         let there = self.resume_asked.is_none() && self.turns.asked.len() < ASKED_MAX;
         let Some(host) = self.host.as_mut().filter(|_| there) else { return self.say(HOST_AWAY) };
@@ -200,6 +211,8 @@ impl Attached<'_> {
                 let Some(view) = read::<SessionView>(answer) else { return };
                 self.seen(what, &view);
             }
+            Asked::Questions => self.questions_seen(read(answer).unwrap_or_default()),
+            Asked::Answer => read::<QuestionView>(answer).iter().for_each(|question| self.answer_taken(question)),
             Asked::Known(handle) => {
                 let actors = read::<Vec<ActorView>>(answer).unwrap_or_default();
                 match actors.into_iter().map(|view| view.actor).find(|actor| actor.handle == handle) {

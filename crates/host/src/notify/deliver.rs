@@ -20,6 +20,8 @@ const WEBHOOK_TIME: Duration = Duration::from_secs(10);
 const WEBHOOK_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(25)];
 /// What the receiver checks that the host sent it.
 const SIGNATURE: &str = "X-Holdfast-Signature";
+/// What it knows a repetition by.
+const DELIVERY: &str = "X-Holdfast-Delivery";
 
 /// Delivers; what fails is in the host's log, without addresses, which may be secrets.
 pub async fn deliver(by: &Deliver, told: &Told) {
@@ -71,9 +73,13 @@ fn run(command: &[String], told: &Told) -> io::Result<()> {
 }
 
 /// Whether another attempt may do better.
-enum Posted {
+pub(crate) enum Posted {
     Done,
+    /// The receiver is away, or has too much to do.
     Later(String),
+    /// It answered, and does not want it.
+    Refused(String),
+    /// There is none, or it never wants it.
     Never(String),
 }
 
@@ -83,10 +89,10 @@ async fn post_patiently(url: &str, secret: Option<&str>, told: &Told) {
     let mut pauses = WEBHOOK_PAUSES.into_iter();
     loop {
         let (url, body, signature) = (url.to_owned(), body.clone(), signature.clone());
-        let posted = tokio::task::spawn_blocking(move || post(&url, body, signature)).await;
+        let posted = tokio::task::spawn_blocking(move || post(&url, body, signature, None)).await;
         let (why, pause) = match posted {
             Ok(Posted::Done) | Err(_) => return,
-            Ok(Posted::Never(why)) => (why, None),
+            Ok(Posted::Refused(why) | Posted::Never(why)) => (why, None),
             Ok(Posted::Later(why)) => (why, pauses.next()),
         };
         let Some(pause) = pause else {
@@ -97,7 +103,14 @@ async fn post_patiently(url: &str, secret: Option<&str>, told: &Told) {
     }
 }
 
-fn post(url: &str, body: String, signature: Option<String>) -> Posted {
+/// One attempt: signed where there is a secret, and numbered so that a receiver knows what it was told before.
+pub(crate) async fn post_signed(url: String, secret: Option<String>, body: String, delivery: Option<String>) -> Posted {
+    let signature = secret.map(|secret| signature(&secret, &body));
+    let posted = tokio::task::spawn_blocking(move || post(&url, body, signature, delivery)).await;
+    posted.unwrap_or_else(|_| Posted::Later("the host ran into a fault of its own".into()))
+}
+
+fn post(url: &str, body: String, signature: Option<String>, delivery: Option<String>) -> Posted {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(WEBHOOK_TIME))
         .http_status_as_error(false)
@@ -109,12 +122,16 @@ fn post(url: &str, body: String, signature: Option<String>) -> Posted {
     if let Some(signature) = signature {
         request = request.header(SIGNATURE, signature);
     }
+    if let Some(delivery) = delivery {
+        request = request.header(DELIVERY, delivery);
+    }
     match request.send(body) {
         Ok(answer) if answer.status().is_success() => Posted::Done,
         Ok(answer) if answer.status().is_server_error() || answer.status().as_u16() == 429 => {
             Posted::Later(format!("it answered {}", answer.status().as_u16()))
         }
-        Ok(answer) => Posted::Never(format!("it answered {}", answer.status().as_u16())),
+        Ok(answer) if answer.status().as_u16() == 410 => Posted::Never("it answered 410".into()),
+        Ok(answer) => Posted::Refused(format!("it answered {}", answer.status().as_u16())),
         Err(ureq::Error::BadUri(_)) => Posted::Never("its address is none".into()),
         Err(error) => Posted::Later(error.to_string()),
     }

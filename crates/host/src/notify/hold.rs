@@ -5,6 +5,7 @@
 use super::On;
 use holdfast_types::SessionId;
 use holdfast_wire::attention::{Event, Now, What};
+use holdfast_wire::questions::QuestionId;
 use std::collections::BTreeMap;
 
 /// A state must hold this long before it is told: what is answered at once needs no help.
@@ -21,11 +22,14 @@ pub struct Due {
     pub event: Event,
 }
 
+/// One thing to be told of a session takes the place of another of its kind; each question is its own.
+type Key = (SessionId, On, Option<QuestionId>);
+
 /// What waits to be told, and what was.
 #[derive(Debug, Default)]
 pub struct Hold {
-    pending: BTreeMap<(SessionId, On), (u64, Event)>,
-    told: BTreeMap<(SessionId, On), (u64, String)>,
+    pending: BTreeMap<Key, (u64, Event)>,
+    told: BTreeMap<Key, (u64, String)>,
 }
 
 impl Hold {
@@ -35,16 +39,20 @@ impl Hold {
         match &event.what {
             What::State { now: Now::Waiting { .. }, .. } => self.hold(On::Waiting, event, now_ms + HOLD_MS),
             What::State { .. } => {
-                self.pending.remove(&(id, On::Waiting));
+                self.pending.remove(&(id, On::Waiting, None));
             }
             What::Exit { .. } => {
                 // What an ended session wanted is over.
-                self.pending.retain(|(session, _), _| *session != id);
+                self.pending.retain(|(session, ..), _| *session != id);
                 self.hold(On::Exit, event, now_ms);
             }
             What::TurnRequested { .. } => self.hold(On::TurnRequested, event, now_ms + HOLD_MS),
             What::Turn { .. } => {
-                self.pending.remove(&(id, On::TurnRequested));
+                self.pending.remove(&(id, On::TurnRequested, None));
+            }
+            What::Asked { .. } => self.hold(On::Question, event, now_ms + HOLD_MS),
+            What::Answered { question, .. } | What::QuestionClosed { question, .. } => {
+                self.pending.remove(&(id, On::Question, Some(*question)));
             }
             What::Started { .. } | What::Attached { .. } | What::Detached { .. } => {}
             What::Listen { .. } | What::NotListening { .. } => {}
@@ -52,7 +60,8 @@ impl Hold {
     }
 
     fn hold(&mut self, on: On, event: &Event, at_ms: u64) {
-        self.pending.insert((event.session, on), (at_ms, event.clone()));
+        let question = if let What::Asked { question, .. } = &event.what { Some(*question) } else { None };
+        self.pending.insert((event.session, on, question), (at_ms, event.clone()));
     }
 
     /// What is to be told now.
@@ -86,6 +95,8 @@ fn subject(what: &What) -> String {
     match what {
         What::State { now: Now::Waiting { prompt, .. }, .. } => prompt.clone(),
         What::TurnRequested { by } => by.to_string(),
+        What::Asked { text, .. } => text.clone(),
+        What::Answered { .. } | What::QuestionClosed { .. } => String::new(),
         What::State { .. } | What::Exit { .. } | What::Turn { .. } => String::new(),
         What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
         What::Listen { .. } | What::NotListening { .. } => String::new(),
@@ -144,6 +155,16 @@ mod tests {
     #[test]
     fn an_end_is_told_at_once_and_settles_the_rest() {
         assert_eq!(play(&[(0, waits("a")), (500, What::Exit { exit: Exit::Code(0) })]), [told(500, "exit ")]);
+    }
+
+    #[test]
+    fn every_question_is_told_unless_it_was_answered_at_once() {
+        let by: holdfast_types::Handle = "agent:bot".parse().unwrap();
+        let id = QuestionId::from_random_bits;
+        let asked = |n, text: &str| What::Asked { question: id(n), by: by.clone(), text: text.into(), options: vec![] };
+        let answered = What::Answered { question: id(2), by: by.clone(), text: "no".into(), option: None };
+        let script = [(0, asked(1, "a")), (0, asked(2, "b")), (0, asked(3, "c")), (900, answered)];
+        assert_eq!(play(&script), [told(1_000, "question a"), told(1_000, "question c")]);
     }
 
     #[test]

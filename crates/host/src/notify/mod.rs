@@ -7,6 +7,8 @@ mod deliver;
 mod hold;
 mod text;
 
+pub(crate) use deliver::{Posted, post_signed};
+
 use crate::registry::Registry;
 use crate::serve::Server;
 use hold::{Due, Hold};
@@ -35,6 +37,8 @@ pub enum On {
     Approval,
     /// Somebody asks for the turn.
     TurnRequested,
+    /// Somebody asks the humans something.
+    Question,
 }
 
 impl On {
@@ -45,6 +49,7 @@ impl On {
             On::Exit => "exit",
             On::Approval => "approval",
             On::TurnRequested => "turn_requested",
+            On::Question => "question",
         }
     }
 }

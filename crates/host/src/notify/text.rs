@@ -2,6 +2,7 @@
 
 use super::On;
 use super::hold::Due;
+use holdfast_observe::render::visible;
 use holdfast_types::doing::Kind;
 use holdfast_wire::attention::{Now, What};
 use serde_json::{Value, json};
@@ -43,7 +44,15 @@ impl Told {
             What::TurnRequested { by } => {
                 (format!("{by} asks for the turn"), String::new(), format!("holdfast give {name} --to {by}"))
             }
+            What::Asked { question, by, text, options } => {
+                let options = if options.is_empty() { String::new() } else { format!(" [{}]", options.join("/")) };
+                // What an actor wrote, for commands that may show it in a terminal.
+                let asks = visible(&format!("{text}{options}"));
+                (format!("{by} asks: {asks}"), asks, format!("holdfast answer {question}"))
+            }
             What::State { .. }
+            | What::Answered { .. }
+            | What::QuestionClosed { .. }
             | What::Turn { .. }
             | What::Started { .. }
             | What::Listen { .. }
@@ -55,6 +64,7 @@ impl Told {
             On::Waiting | On::Approval => format!("holdfast: {name} {text} · answer: {answer}"),
             On::Exit => format!("holdfast: {name} {text} · see: {answer}"),
             On::TurnRequested => format!("holdfast: in {name} {text} · give it: {answer}"),
+            On::Question => format!("holdfast: in {name} {text} · answer: {answer}"),
         };
         let json = json!({ "on": due.on.word(), "text": text, "answer": answer, "event": event });
         Told { on: due.on, text, session: event.session.to_string(), name: name.to_owned(), prompt, json }

@@ -1,29 +1,42 @@
 //! What clients ask about runs: which session is meant, whether a key was used, and the answer.
 
 use super::{OwnRun, Run, index};
+use crate::birth::Birth;
+use crate::hooks::{self, Hook};
 use crate::registry;
 use crate::serve::Server;
 use crate::session::{Entered, Session, begun, take_key, unkept};
 use holdfast_authority::recorded;
-use holdfast_types::{Actor, Right};
+use holdfast_types::{Actor, Right, SessionId};
+use holdfast_wire::params::{Gap, NewParams};
 use holdfast_wire::runs::{
     KEY_BYTES_MAX, RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputAnswer, RunOutputParams,
-    RunParams, RunStartParams, RunState, RunView,
+    RunParams, RunRef, RunStartParams, RunState, RunView,
 };
 use holdfast_wire::{Code, Fault};
+use std::path::Path;
 use std::rc::Rc;
 
 impl Server {
     /// Starts a run, or finds the one its key stands for.
     pub(crate) async fn run_start(&self, params: &RunStartParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        let named = called(params);
+        let params = named.as_ref().unwrap_or(params);
         let state_dir = &self.registry.shared.home.state;
+        // Whoever comes second with a key under which a session is being made finds that one.
+        let alone = match (&params.key, &params.new) {
+            (Some(key), Some(_)) => Some(self.keys.take(key).await),
+            (Some(_) | None, _) => None,
+        };
+        if let Some(on_exit) = &params.on_exit {
+            hooks::check(on_exit)?;
+        }
         if let Some(key) = &params.key {
-            if key.is_empty() || key.len() > KEY_BYTES_MAX {
-                return Err(Fault::new(Code::BadRequest, format!("a key has 1 to {KEY_BYTES_MAX} bytes")));
-            }
+            check_key(key)?;
             if let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
                 && !self.was_never_typed(&entry, params)
             {
+                drop(alone);
                 return self.run_again(&entry, params, actor).await;
             }
         }
@@ -46,7 +59,7 @@ impl Server {
                     Entered::Taken(entry) => self.run_again(&entry, params, actor).await,
                 }
             }
-            (None, Some(_)) => self.run_new(params, actor).await,
+            (None, Some(new)) => self.run_new(params, (**new).clone(), actor, alone).await,
             (Some(_), Some(_)) | (None, None) => {
                 Err(Fault::new(Code::BadRequest, "a run has either a session or makes one of its own"))
             }
@@ -61,9 +74,7 @@ impl Server {
             Some((place, run)) if place == session.id && run.actor == *actor && !run.own => {
                 self.registry.find_for(&place.to_string(), actor, Right::Run).map(|_| true)
             }
-            Some(_) => {
-                Err(Fault::new(Code::BadRequest, "this id is another run's").hint("draw another one, at random"))
-            }
+            Some(_) => Err(another_runs()),
         }
     }
 
@@ -74,30 +85,65 @@ impl Server {
     }
 
     /// Runs a command as a session of its own.
-    async fn run_new(&self, params: &RunStartParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+    async fn run_new(
+        &self,
+        params: &RunStartParams,
+        new: NewParams,
+        actor: &Actor,
+        alone: Option<index::Taken<'_>>,
+    ) -> Result<RunAnswer, Fault> {
         self.must_be_known(actor)?;
-        let Some(new) = &params.new else { return Err(Fault::new(Code::BadRequest, "there is no command to run")) };
+        if params.command.is_empty() {
+            return Err(Fault::new(Code::BadRequest, "there is no command to run"));
+        }
         let (id, state_dir) = (registry::new_id(), &self.registry.shared.home.state);
-        let cwd_before = Some(new.cwd.clone());
+        let birth = Birth::of(new, Some(&params.command), &self.registry.shared.config)?;
+        let cwd_before = Some(birth.cwd.clone());
         let run = Run { own: true, state: RunState::Running, cwd_before, ..begun(params, actor, 0) };
         let number = run.id;
+        let hook = params.on_exit.as_ref().map(|on_exit| Hook::of(on_exit, id, &run));
+        if let Some(session) = self.registry.all().into_iter().find(|session| session.run(number).is_some()) {
+            // Asked again, where the first answer was lost.
+            if session
+                .run(number)
+                .is_some_and(|there| there.own && there.actor == run.actor && there.command == run.command)
+            {
+                return self.run_answer(&session, number, params.wait_ms, true).await;
+            }
+            return Err(another_runs());
+        }
         let own = OwnRun { run, keep: params.keep };
+        let hooks = &self.registry.shared.hooks;
+        // Before the key: who asks again and is told that the run is there can rely on being told of its end.
+        if let Some(hook) = &hook {
+            hooks.record(hook).await?;
+        }
         if let Some(key) = params.key.clone() {
             let command = recorded(&params.command).into_owned();
-            let created_ms = crate::now_ms();
-            let entry = index::Entry { key, session: id, run: number, command, own: true, created_ms, ended: None };
-            if let Some(first) = take_key(state_dir, entry).await? {
+            let (created_ms, by) = (crate::now_ms(), Some(actor.clone()));
+            let entry =
+                index::Entry { key, session: id, run: number, command, own: true, created_ms, actor: by, ended: None };
+            let taken = take_key(state_dir, entry).await;
+            if !matches!(taken, Ok(None)) {
+                hooks.forget(number);
+            }
+            if let Some(first) = taken? {
+                drop(alone);
                 return self.run_again(&first, params, actor).await;
             }
         }
-        if let Err(fault) = self.registry.start_as(id, Some(own), (**new).clone(), actor).await {
+        if let Err(fault) = self.registry.start_as(id, Some(own), birth, actor).await {
             // Nothing was started.
+            hooks.forget(number);
             if let Some(key) = &params.key {
                 index::give_back(state_dir, key);
             }
             return Err(fault);
         }
+        hook.into_iter().for_each(|hook| hooks.arm(hook));
         let session = self.registry.find(&id.to_string())?;
+        // Whoever has the same key need not wait for its end.
+        drop(alone);
         self.run_answer(&session, number, params.wait_ms, false).await
     }
 
@@ -137,14 +183,16 @@ impl Server {
 
     async fn run_answer(&self, session: &Session, id: RunId, wait_ms: u64, was: bool) -> Result<RunAnswer, Fault> {
         session.run_over(id, wait_ms).await;
-        let run = session.run(id).ok_or_else(|| no_such(id))?;
+        let run = session.run(id).ok_or_else(|| no_such(&id.into()))?;
         Ok(session.run_answer(&run, was))
     }
 
     /// A run and its output.
     pub(crate) async fn run_get(&self, params: &RunParams, actor: &Actor) -> Result<RunAnswer, Fault> {
-        let (session, _) = self.find_run(params.run, actor, Some(Right::Observe))?;
-        self.run_answer(&session, params.run, params.wait_ms, true).await
+        match self.find_run(&params.run, actor, Some(Right::Observe))? {
+            Found::There(session, run) => self.run_answer(&session, run.id, params.wait_ms, true).await,
+            Found::Gone(entry) => Ok(of_gone(&entry, actor)),
+        }
     }
 
     /// A run's output bytes.
@@ -153,8 +201,14 @@ impl Server {
         params: &RunOutputParams,
         actor: &Actor,
     ) -> Result<(RunOutputAnswer, Vec<u8>), Fault> {
-        let (session, run) = self.find_run(params.run, actor, Some(Right::Observe))?;
-        Ok(session.run_output(&run, params))
+        match self.find_run(&params.run, actor, Some(Right::Observe))? {
+            Found::There(session, run) => Ok(session.run_output(&run, params)),
+            Found::Gone(entry) => {
+                let RunView { from, to, .. } = of_gone(&entry, actor).run;
+                let gap = (from < to).then_some(Gap { from, to });
+                Ok((RunOutputAnswer { gap, from: to, to, end: true }, Vec::new()))
+            }
+        }
     }
 
     /// The runs of one session, or of all one may observe.
@@ -170,31 +224,112 @@ impl Server {
 
     /// Interrupts a run.
     pub(crate) async fn run_cancel(&self, params: &RunCancelParams, actor: &Actor) -> Result<RunAnswer, Fault> {
-        let (session, run) = self.find_run(params.run, actor, None)?;
-        session.run_cancel(&run, params, actor).await?;
-        self.run_answer(&session, params.run, 0, true).await
+        match self.find_run(&params.run, actor, None)? {
+            Found::There(session, run) => {
+                session.run_cancel(&run, params, actor).await?;
+                self.run_answer(&session, run.id, 0, true).await
+            }
+            // There is nothing to interrupt.
+            Found::Gone(entry) => Ok(of_gone(&entry, actor)),
+        }
     }
 
     /// A run and its session. Without a right: whether it may is the session's authority's to say.
-    fn find_run(&self, id: RunId, actor: &Actor, right: Option<Right>) -> Result<(Rc<Session>, Run), Fault> {
+    fn find_run(&self, wanted: &RunRef, actor: &Actor, right: Option<Right>) -> Result<Found, Fault> {
+        let entry = match wanted {
+            RunRef::Key(key) if check_key(key).is_ok() => {
+                index::find(&self.registry.shared.home.state, key).map_err(|e| unkept(&e))?
+            }
+            RunRef::Key(_) | RunRef::Id(_) => None,
+        };
+        let id = match wanted {
+            RunRef::Id(id) => *id,
+            RunRef::Key(_) => entry.as_ref().map(|entry| entry.run).ok_or_else(|| no_such(wanted))?,
+        };
         let found = self.registry.all().into_iter().find_map(|s| s.run(id).map(|run| (s, run)));
-        let (session, run) = found.ok_or_else(|| no_such(id))?;
+        let (session, run) = match (found, entry) {
+            (Some(found), _) => found,
+            // Its session is gone, and with it who may see it: who ran it still may.
+            (None, Some(entry)) if self.is_gone(&entry) && entry.is_by(actor) => return Ok(Found::Gone(entry)),
+            (None, _) => return Err(no_such(wanted)),
+        };
         let name = session.id.to_string();
         let known = match right {
             Some(right) => self.registry.find_for(&name, actor, right),
             None => self.registry.find_acting(&name, actor),
         };
         match known {
-            Ok(_) => Ok((session, run)),
+            Ok(_) => Ok(Found::There(session, run)),
             // Who may not know the session does not learn that there is such a run.
-            Err(fault) if fault.code == Code::NotFound => Err(no_such(id)),
+            Err(fault) if fault.code == Code::NotFound => Err(no_such(wanted)),
             Err(fault) => Err(fault),
         }
     }
+
+    /// Whether the session a key's run was in is gone.
+    fn is_gone(&self, entry: &index::Entry) -> bool {
+        self.registry.find(&entry.session.to_string()).is_err()
+    }
 }
 
-fn no_such(id: RunId) -> Fault {
-    Fault::new(Code::NoSuchRun, format!("there is no run {id}")).hint("see `holdfast run ls`")
+/// A run that was asked about.
+enum Found {
+    There(Rc<Session>, Run),
+    /// Its session is cleared; its key says what is known.
+    Gone(index::Entry),
+}
+
+fn another_runs() -> Fault {
+    Fault::new(Code::BadRequest, "this id is another run's").hint("draw another one, at random")
+}
+
+fn no_such(wanted: &RunRef) -> Fault {
+    let message = match wanted {
+        RunRef::Id(id) => format!("there is no run {id}"),
+        RunRef::Key(key) => {
+            let cut: String = key.chars().take(KEY_BYTES_MAX).collect();
+            format!("there is no run with the key {cut:?}")
+        }
+    };
+    Fault::new(Code::NoSuchRun, message).hint("see `holdfast run ls`")
+}
+
+/// A key is no empty text, fits into the name of a file, and is told from an id.
+fn check_key(key: &str) -> Result<(), Fault> {
+    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+        return Err(Fault::new(Code::BadRequest, format!("a key has 1 to {KEY_BYTES_MAX} bytes")));
+    }
+    if key.parse::<RunId>().is_ok() {
+        return Err(Fault::new(Code::BadRequest, "this key reads like a run's id").hint("take another text for a key"));
+    }
+    Ok(())
+}
+
+/// A run of words that is not called anything is called by them.
+fn called(params: &RunStartParams) -> Option<RunStartParams> {
+    let words = &params.new.as_ref().filter(|_| params.command.is_empty())?.command;
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%".contains(c);
+    let quoted = words.iter().map(|word| match word {
+        word if !word.is_empty() && word.chars().all(plain) => word.clone(),
+        word => format!("'{}'", word.replace('\'', r"'\''")),
+    });
+    Some(RunStartParams { command: quoted.collect::<Vec<_>>().join(" "), ..params.clone() })
+}
+
+/// A run whose session is gone: what its key knows still.
+pub(crate) fn gone_view(state_dir: &Path, session: SessionId, run: &Run) -> RunView {
+    let known = run.key.as_deref().and_then(|key| index::find(state_dir, key).ok().flatten());
+    let entry = index::Entry {
+        key: run.key.clone().unwrap_or_default(),
+        session,
+        run: run.id,
+        command: run.command.clone(),
+        own: run.own,
+        created_ms: run.started_ms,
+        actor: Some(run.actor.clone()),
+        ended: known.filter(|entry| entry.run == run.id).and_then(|entry| entry.ended),
+    };
+    RunView { key: run.key.clone(), ..of_gone(&entry, &run.actor).run }
 }
 
 /// A key whose session is gone: how its run ended, for who ran it, or nothing at all. It is not run again.

@@ -3,13 +3,16 @@
 //! A key is taken by a link to a finished file: whoever comes second finds the first one's, whole.
 
 use super::Run;
-use holdfast_types::{SessionId, TimeMs};
+use holdfast_types::{Actor, SessionId, TimeMs};
 use holdfast_wire::runs::RunId;
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use tokio::sync::Notify;
 
 /// What a key stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,9 +24,53 @@ pub struct Entry {
     /// It has a session of its own.
     pub own: bool,
     pub created_ms: TimeMs,
+    /// Who ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
     /// How it ended, where its session is no longer there to say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Run>,
+}
+
+impl Entry {
+    /// Whether this actor ran it, as far as is known.
+    pub fn is_by(&self, actor: &Actor) -> bool {
+        let by = self.actor.as_ref().or_else(|| self.ended.as_ref().map(|run| &run.actor));
+        by.is_some_and(|by| by.id == actor.id)
+    }
+}
+
+/// Keys under which a session is being made: one at a time for each.
+#[derive(Debug, Default)]
+pub struct Making {
+    keys: RefCell<BTreeSet<String>>,
+    done: Notify,
+}
+
+/// Nobody else makes a session under this key meanwhile.
+#[derive(Debug)]
+pub struct Taken<'a>(&'a Making, String);
+
+impl Making {
+    /// Waits until nobody else has it.
+    pub async fn take(&self, key: &str) -> Taken<'_> {
+        loop {
+            let done = self.done.notified();
+            tokio::pin!(done);
+            done.as_mut().enable();
+            if self.keys.borrow_mut().insert(key.to_owned()) {
+                return Taken(self, key.to_owned());
+            }
+            done.await;
+        }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.keys.borrow_mut().remove(&self.1);
+        self.0.done.notify_waiters();
+    }
 }
 
 fn directory(state: &Path) -> PathBuf {
@@ -103,6 +150,7 @@ mod tests {
             command: "make".into(),
             own: false,
             created_ms: 5,
+            actor: None,
             ended: None,
         };
         assert_eq!(find(dir.path(), "deploy/1 ä").expect("readable"), None);

@@ -253,7 +253,7 @@ impl Session {
         }
     }
 
-    fn tell(&self, to: Audience, notice: &Notice) {
+    pub(super) fn tell(&self, to: Audience, notice: &Notice) {
         for client in self.state.borrow().clients.iter() {
             let meant = match to {
                 Audience::All => true,

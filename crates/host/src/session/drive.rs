@@ -253,6 +253,7 @@ impl Session {
             tty: String::new(),
             size: None,
             read_only: rights & holdfast_abi::protocol::RIGHT_WRITE == 0,
+            remote: false,
             since_ms: crate::now_ms(),
             token,
             connection: Some(connection),

@@ -105,7 +105,7 @@ impl Session {
         let screen = state.picture.screen();
         let size = screen.size();
         let offset = screen.offset();
-        if size == params.size {
+        if size == params.size || params.remote {
             let bytes = screen.repaint(history.as_deref());
             if let Some(client) = params.answers.filter(|client| writer == Some(*client)) {
                 // In the same step: between the two the host would answer what the terminal answers too.
@@ -146,6 +146,7 @@ impl Session {
             tty: params.tty.clone(),
             size: Some(params.size),
             read_only: params.read_only,
+            remote: params.remote,
             since_ms: crate::now_ms(),
             token,
             connection: None,
@@ -154,8 +155,10 @@ impl Session {
         // It may have come by the turn before it was here.
         self.after_decision();
         self.follow_environment(&params.env);
-        let rights = if params.read_only { 0 } else { RIGHT_WRITE };
-        link.send(ToKeeper::Admit { token, rights }).map_err(|e| self.keeper_failed(&e))?;
+        if !params.remote {
+            let rights = if params.read_only { 0 } else { RIGHT_WRITE };
+            link.send(ToKeeper::Admit { token, rights }).map_err(|e| self.keeper_failed(&e))?;
+        }
         let fits = self.state.borrow().size == params.size;
         if !fits && self.state.borrow().clients.is_only_writer(id) {
             // Where somebody else has the turn the size is that one's: the terminal shows what fits.
@@ -165,7 +168,7 @@ impl Session {
             }
         }
         let (painted, bytes) =
-            self.paint(&PaintParams { session: String::new(), size: params.size, history: false, answers: None });
+            self.paint(&PaintParams { size: params.size, remote: params.remote, ..PaintParams::default() });
         let mut state = self.state.borrow_mut();
         let writer = state.writer();
         if state.clients.candidate(painted.size, writer).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
@@ -179,7 +182,12 @@ impl Session {
         }
         drop(state);
         self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
-        Ok((self.attach_answer(id, painted, token), bytes))
+        let mut answer = self.attach_answer(id, painted, token);
+        if params.remote {
+            // Of no use there: ring and keeper are this machine's.
+            (answer.ring, answer.keeper, answer.token) = Default::default();
+        }
+        Ok((answer, bytes))
     }
 
     /// An actor that may observe becomes an operator, with a number of its own.
@@ -342,6 +350,7 @@ impl Session {
             return Ok((first, bytes));
         }
         let from = first.to;
+        let size = self.state.borrow().size;
         self.watchers.set(self.watchers.get() + 1);
         self.state.borrow_mut().timers.rearm = Some(Instant::now());
         self.nudge.notify_one();
@@ -349,7 +358,7 @@ impl Session {
         self.until(Some(limit), || {
             let state = self.state.borrow();
             let grown = state.ring.as_ref().is_none_or(|ring| ring.head() > from);
-            grown.then_some(())
+            (grown || state.size != size).then_some(())
         })
         .await;
         self.watchers.set(self.watchers.get() - 1);
@@ -359,7 +368,8 @@ impl Session {
     }
 
     fn read_now(&self, from: Option<u64>, wanted: usize) -> Result<(ReadAnswer, Vec<u8>), Fault> {
-        let state = self.state.borrow();
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
         // Asked before the head is loaded: what an ended session has is final.
         let ended = state.ring.is_none();
         let ended_ring = match &state.ring {
@@ -374,14 +384,21 @@ impl Session {
             match ring.copy(position, &mut bytes) {
                 Copied::Bytes(count) => {
                     bytes.truncate(count);
-                    let to = position + count as u64;
+                    // Behind the bytes: the log has every size they were written under.
+                    state.sizes.take(ring, state.size);
+                    let (mut size, next) = state.sizes.at(position);
+                    let to = next.map_or(position + count as u64, |next| next.min(position + count as u64));
+                    bytes.truncate((to - position) as usize);
                     let head = ring.head();
+                    if bytes.is_empty() {
+                        size = state.size;
+                    }
                     let gap = (asked < position).then_some(Gap { from: asked, to: position });
                     if gap.is_some() {
                         self.metrics.output_gap();
                     }
                     let end = ended && to >= head;
-                    return Ok((ReadAnswer { gap, from: position, to, head, end }, bytes));
+                    return Ok((ReadAnswer { gap, from: position, to, head, end, size }, bytes));
                 }
                 Copied::Lapped { oldest } => position = oldest,
                 Copied::Ahead { newest } => {

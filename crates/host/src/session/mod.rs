@@ -13,8 +13,10 @@ mod looks;
 mod place;
 mod ports;
 mod prompt;
+mod questions;
 mod ran;
 mod runs;
+mod sizes;
 mod track;
 mod turns;
 mod typing;
@@ -35,6 +37,7 @@ use crate::link::Link;
 use crate::metrics::Metrics;
 use crate::picture::Picture;
 use crate::proofs::Proofs;
+use crate::questions::Questions;
 use crate::runs::Tracker;
 use crate::store::Spec;
 use holdfast_abi::protocol::Welcome;
@@ -103,6 +106,7 @@ pub struct Session {
     /// What it is doing, for whoever watches.
     pub(crate) track: track::Track,
     pub(crate) attention: Rc<crate::attention::Attention>,
+    hooks: Rc<crate::hooks::Hooks>,
     this: Weak<Session>,
 }
 
@@ -133,6 +137,8 @@ pub(crate) struct State {
     pub ring: Option<Ring>,
     pub picture: Picture,
     pub size: Size,
+    /// The sizes it had lately.
+    pub sizes: sizes::Sizes,
     /// The size the keeper was asked for last: what it will have.
     pub asked_size: Size,
     pub authority: Authority,
@@ -158,6 +164,7 @@ pub(crate) struct State {
     pub child: Option<Child>,
     pub timers: Timers,
     pub runs: Tracker,
+    pub questions: Questions,
     pub place: place::Place,
     pub note: Option<String>,
 }
@@ -192,7 +199,10 @@ impl Session {
         let dir = home.session(spec.id);
         let life = if spec.exit.is_some() { Life::Ended } else { Life::Running };
         let policy = shared.policy();
-        let kept = if origin == Origin::Found { crate::runs::kept::load(&dir) } else { Vec::new() };
+        let (kept, questions) = match origin {
+            Origin::New => (Vec::new(), Questions::default()),
+            Origin::Found => (crate::runs::kept::load(&dir), crate::questions::kept::load(&dir)),
+        };
         let Opened { journal, authority, note } = match origin {
             Origin::New => {
                 Opened { journal: Journal::new(&dir, spec.id), authority: Authority::new(policy), note: None }
@@ -213,6 +223,7 @@ impl Session {
             unread: env::Unread::default(),
             track: track::Track::default(),
             attention: Rc::clone(&shared.attention),
+            hooks: Rc::clone(&shared.hooks),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -223,6 +234,7 @@ impl Session {
             state: RefCell::new(State {
                 picture: Picture::new(&dir, spec.size, shared.config.history_lines),
                 size: spec.size,
+                sizes: sizes::Sizes::new(spec.size),
                 asked_size: spec.size,
                 life,
                 ring: None,
@@ -243,6 +255,7 @@ impl Session {
                 child: None,
                 timers: Timers::default(),
                 runs: Tracker::resume(kept),
+                questions,
                 place: place::Place::default(),
                 note,
                 spec,
@@ -290,6 +303,7 @@ impl Session {
         self.take_up_turn(Fence(welcome.fence));
         self.take_up_runs();
         self.take_up_shell();
+        self.take_up_questions();
         self.changed.notify_waiters();
     }
 
@@ -429,6 +443,7 @@ impl Session {
             title: String::new(),
             clients: state.clients.views(state.size),
             turn: state.turn_view(),
+            asks: state.questions.open() as u32,
             note: note.map(str::to_owned),
         }
     }
@@ -489,7 +504,9 @@ impl Session {
             crate::spawn::reap(child);
         }
         drop(state);
+        self.end_runs();
         self.save_runs();
+        self.lapse_questions();
         self.shell_ended();
         self.sync_soon();
         // A keeper that was killed leaves its socket behind.
@@ -532,6 +549,8 @@ pub struct Shared {
     pub proofs: Rc<RefCell<Proofs>>,
     /// Syncs of journals that may be under way at once.
     pub syncs: Rc<Semaphore>,
+    /// Who is told of runs' ends.
+    pub hooks: Rc<crate::hooks::Hooks>,
     /// What happens, and who watches.
     pub attention: Rc<crate::attention::Attention>,
 }

@@ -52,6 +52,11 @@ impl Session {
         to - (bytes.len() - shells::without_line_mark(&bytes).len()) as u64
     }
 
+    /// The run that is on.
+    pub(crate) fn run_on(&self) -> Option<Run> {
+        self.state.borrow().runs.current().cloned()
+    }
+
     /// The runs that have a key.
     pub(crate) fn keyed_runs(&self) -> Vec<Run> {
         self.state.borrow().runs.runs().filter(|run| run.key.is_some()).cloned().collect()

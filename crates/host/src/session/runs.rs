@@ -3,6 +3,7 @@
 //! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
 use super::{Session, State, Typed};
+use crate::hooks::Hook;
 use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, index, kept};
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
@@ -11,7 +12,7 @@ use holdfast_abi::protocol::{ToKeeper, refused};
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Refusal, Reply, TurnNeed, recorded};
 use holdfast_screen::{Mark, Screen};
-use holdfast_types::{Actor, Fence, Offset, Right};
+use holdfast_types::{Actor, Exit, Fence, Offset, Right};
 use holdfast_wire::attention::Now;
 use holdfast_wire::params::Life;
 use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
@@ -91,6 +92,9 @@ impl Session {
                 let _ = replace(&self.shell_dir(), "next", b"");
             }
         }
+        if changed.iter().any(|run| run.state.is_over()) {
+            self.hooks.stirred.notify_one();
+        }
         self.run_left();
         if news || !changed.is_empty() {
             self.changed.notify_waiters();
@@ -128,6 +132,24 @@ impl Session {
         });
     }
 
+    /// What runs in a session that is over is over too, also where its ring was never made, or where an earlier host did not come
+    /// to write it down.
+    pub(crate) fn end_runs(&self) {
+        let Some(run) = self.run_on() else { return };
+        let ring = self.open_ring().ok();
+        let head = ring.as_ref().map_or(run.from, Ring::head);
+        if !run.own && ring.is_some() {
+            self.state.borrow_mut().ring = ring;
+            self.scan_marks(run.typed_at);
+            self.state.borrow_mut().ring = None;
+        }
+        let mut state = self.state.borrow_mut();
+        let (exit, ended_ms) = (state.spec.exit.unwrap_or(Exit::Lost), state.spec.ended_ms);
+        state.runs.session_ended(exit, head, ended_ms.unwrap_or_else(crate::now_ms));
+        drop(state);
+        self.save_runs();
+    }
+
     /// Reads marks from the ring: what the screen saw before this host was there.
     pub(super) fn scan_marks(&self, from: Offset) {
         let mut state = self.state.borrow_mut();
@@ -159,6 +181,11 @@ impl Session {
         drop(state);
         self.save_runs();
         self.nudge.notify_one();
+    }
+
+    /// Everything is known of a run that is over, its directory too.
+    pub(crate) fn is_settled(&self, id: RunId) -> bool {
+        !self.state.borrow().runs.is_unsettled(id)
     }
 
     /// A run as it is now.
@@ -214,15 +241,36 @@ impl Session {
         let run = self.new_run(params, actor, entry.run.is_some(), way);
         if let Some(key) = run.key.clone() {
             let (session, run, command) = (self.id, run.id, recorded(&params.command).into_owned());
-            let created_ms = crate::now_ms();
-            let entry = index::Entry { key, session, run, command, own: false, created_ms, ended: None };
+            let (created_ms, actor) = (crate::now_ms(), Some(actor.clone()));
+            let entry = index::Entry { key, session, run, command, own: false, created_ms, actor, ended: None };
             if let Some(first) = take_key(state_dir, entry).await? {
                 return Ok(Entered::Taken(Box::new(first)));
             }
         }
         let id = run.id;
-        self.type_run(run, &entry, fence, state_dir).await?;
-        Ok(Entered::Begun(id))
+        let hook = params.on_exit.as_ref().map(|on_exit| Hook::of(on_exit, self.id, &run));
+        let recorded = match &hook {
+            Some(hook) => self.hooks.record(hook).await,
+            None => Ok(()),
+        };
+        let key = run.key.clone();
+        let typed = match recorded {
+            Ok(()) => self.type_run(run, &entry, fence, state_dir).await,
+            Err(fault) => {
+                key.iter().for_each(|key| index::give_back(state_dir, key));
+                Err(fault)
+            }
+        };
+        match (typed, hook) {
+            (Ok(()), hook) => {
+                hook.into_iter().for_each(|hook| self.hooks.arm(hook));
+                Ok(Entered::Begun(id))
+            }
+            (Err(fault), _) => {
+                self.hooks.forget(id);
+                Err(fault)
+            }
+        }
     }
 
     /// A host went away between taking the key and recording the run, which comes before the first key is typed. Only for who

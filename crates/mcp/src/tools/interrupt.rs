@@ -63,7 +63,7 @@ impl Operate for Interrupt {
         let (session, run) = match (&input.run, &input.session) {
             (Some(run), None) => {
                 let run: RunId = run.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
-                let answer = desk.ask::<op::RunGet>(RunParams { run, wait_ms: 0 }).await?;
+                let answer = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?;
                 if answer.run.state.is_over() {
                     let session = answer.run.name.to_string();
                     return Ok(InterruptOut { session, run: Some(shown(desk, answer, None, None).await?) });
@@ -89,7 +89,7 @@ impl Operate for Interrupt {
             turn: TurnNeed::Respects,
             detail: run.to_string(),
         };
-        let params = RunCancelParams { run, wait_ms: CANCEL_MS, proof: None };
+        let params = RunCancelParams { run: run.into(), wait_ms: CANCEL_MS, proof: None };
         let answer = desk.act::<op::RunCancel>(session.id, ask, params).await?;
         Ok(InterruptOut {
             session: name,

@@ -170,7 +170,7 @@ pub async fn go_on<H: Host>(
     let input = asked(desk, (run, session), until, told);
     tokio::pin!(input);
     while left_ms(until) > 0 {
-        let more = desk.ask::<op::RunGet>(RunParams { run, wait_ms: desk.ask_ms(until) });
+        let more = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: desk.ask_ms(until) });
         tokio::select! {
             more = more => {
                 answer = more?;
@@ -181,7 +181,7 @@ pub async fn go_on<H: Host>(
             }
             () = &mut input => {
                 // It may have ended by itself this moment.
-                answer = desk.ask::<op::RunGet>(RunParams { run, wait_ms: 0 }).await?;
+                answer = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?;
                 break;
             }
         }
@@ -201,7 +201,7 @@ async fn asked<H: Host>(desk: &Desk<H>, (run, session): (RunId, SessionId), unti
         let Ok(answer) = desk.ask::<op::Wait>(params).await else { break };
         match (answer.state, answer.exit) {
             (Some(state), _) => {
-                let printed = desk.ask::<op::RunGet>(RunParams { run, wait_ms: 0 }).await;
+                let printed = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await;
                 if printed.is_ok_and(|answer| asks(&state, told, &answer.output)) {
                     return;
                 }
@@ -302,7 +302,7 @@ struct Piece {
 
 async fn piece<H: Host>(desk: &Desk<H>, run: RunId, span: Span) -> Result<Piece, Trouble> {
     let max = u32::try_from(span.to - span.from).unwrap_or(u32::MAX);
-    let params = RunOutputParams { run, from: Some(span.from), max: Some(max) };
+    let params = RunOutputParams { run: run.into(), from: Some(span.from), max: Some(max) };
     let (answer, bytes) = desk.ask_with_bytes::<op::RunOutput>(params, Vec::new()).await?;
     Ok(Piece { bytes, from: answer.from, gap: answer.gap.map(Span::from) })
 }

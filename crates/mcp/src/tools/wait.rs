@@ -183,7 +183,7 @@ impl FromStr for Until {
 
 async fn for_run<H: Host>(desk: &Desk<H>, run: &str, until: Instant, max: Option<u32>) -> Result<WaitOut, Trouble> {
     let run: RunId = run.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
-    let answer = desk.ask::<op::RunGet>(RunParams { run, wait_ms: 0 }).await?;
+    let answer = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?;
     // What is asked already the caller knows; it waits for what comes after.
     let told = match answer.run.state.is_over() {
         true => None,

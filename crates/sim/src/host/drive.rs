@@ -85,6 +85,7 @@ impl Host {
                         tty: String::new(),
                         size: None,
                         read_only: rights & RIGHT_WRITE == 0,
+                        remote: false,
                         since_ms: 0,
                         token,
                         connection: Some(connection),

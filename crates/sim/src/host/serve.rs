@@ -222,6 +222,7 @@ impl Host {
             since_ms: 0,
             token,
             connection: None,
+            remote: false,
             peer,
         });
         ctx.counts.attaches += 1;

@@ -1,0 +1,109 @@
+//! Tokens, and where a host listens.
+
+use crate::home::Home;
+use crate::http::Http;
+use serde_json::json;
+
+#[test]
+fn a_token_opens_what_it_carries_and_no_longer_than_it_lasts() {
+    let http = Http::new();
+    http.home.session("one", "read x");
+    let make = |args: &[&str]| http.home.ok(&[&["--as", "agent:bot", "token", "new"], args].concat()).trim().to_owned();
+    let status = |token: &str, method: &str, path: &str| http.ask_as(token, method, path, None).status;
+    assert_eq!(status("hf_wrong", "GET", "/sessions"), 401);
+    let observe = make(&["--can", "observe"]);
+    assert_eq!(status(&observe, "GET", "/sessions/one"), 200);
+    let refused = http.ask_as(&observe, "POST", "/sessions/one/input", Some(json!({ "text": "x" })));
+    assert_eq!((refused.status, &refused.body["code"]), (403, &json!("denied")));
+    assert_eq!(refused.body["details"], json!({ "right": "type", "can": "observe" }));
+    for (method, path) in [
+        ("POST", "/host/stop"),
+        ("DELETE", "/sessions/one"),
+        ("POST", "/sessions/one/turn/take"),
+        ("DELETE", "/tokens/x"),
+    ] {
+        assert_eq!(status(&observe, method, path), 403, "{method} {path}");
+    }
+    let short = make(&["--for", "0s"]);
+    let ended = http.ask_as(&short, "GET", "/sessions", None);
+    assert_eq!((ended.status, &ended.body["message"]), (401, &json!("the token has ended")));
+    let listed = http.home.json(&["token", "ls", "--json"]);
+    assert_eq!(listed.as_array().unwrap().len(), 2, "one that has ended is not listed: {listed}");
+    let id = listed.as_array().unwrap().iter().find(|token| token["can"] == "observe").unwrap()["id"].clone();
+    http.home.ok(&["token", "revoke", id.as_str().unwrap()]);
+    assert_eq!(status(&observe, "GET", "/sessions"), 401);
+    assert_eq!(http.get("/sessions").status, 200);
+    http.home.ok(&["actor", "remove", "agent:bot"]);
+    assert_eq!(http.get("/sessions").status, 401, "who is forgotten has no tokens");
+}
+
+#[test]
+fn tokens_are_made_for_oneself_or_by_a_human() {
+    let http = Http::new();
+    let make = |actor: &str| http.post("/tokens", json!({ "actor": actor })).status;
+    assert_eq!(make("agent:bot"), 201);
+    assert_eq!(make("agent:other"), 403);
+    assert_eq!(make("human:tester"), 403);
+    let human = http.home.ok(&["token", "new"]).trim().to_owned();
+    let made = http.ask_as(&human, "POST", "/tokens", Some(json!({ "actor": "device:phone", "can": "observe" })));
+    assert_eq!(made.status, 201, "{made:?}");
+    let phone = made.body["text"].as_str().unwrap();
+    assert_eq!(http.ask_as(phone, "GET", "/sessions", None).status, 200);
+    assert_eq!(http.ask_as(&human, "POST", "/tokens", Some(json!({ "actor": "human:eve" }))).status, 403);
+    let file =
+        std::fs::read_to_string(holdfast_types::Home::under(http.home.path()).state.join("tokens.json")).unwrap();
+    assert!(!file.contains(phone) && !file.contains(&human), "texts are not kept");
+}
+
+#[test]
+fn beyond_this_machine_it_listens_with_tls_or_not_at_all() {
+    let home = Home::new();
+    let refused = home.run(&["host", "start", "--http", "0.0.0.0:0"]);
+    assert_ne!(refused.status, 0);
+    assert!(refused.err.contains("--tls-cert"), "{refused}");
+    let made = rcgen::generate_simple_self_signed(["box.test".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(home.join("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(home.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let args = ["host", "start", "--http", "0.0.0.0:0", "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--json"];
+    let url = home.json(&args)["http"].as_str().unwrap().replace("0.0.0.0", "127.0.0.1");
+    let token = home.ok(&["token", "new"]).trim().to_owned();
+    let root = ureq::tls::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
+    let roots = ureq::tls::RootCerts::new_with_certs(&[root]);
+    let tls = ureq::tls::TlsConfig::builder().root_certs(roots).build();
+    let agent: ureq::Agent = ureq::Agent::config_builder().tls_config(tls).build().into();
+    let ask = agent.get(format!("{url}/v1/host")).header("authorization", format!("Bearer {token}"));
+    assert_eq!(ask.call().unwrap().status(), 200);
+    let wrong = home.run(&["host", "start", "--http", "0.0.0.0:0", "--tls-cert", "key.pem", "--tls-key", "key.pem"]);
+    assert_ne!(wrong.status, 0, "{wrong}");
+    assert!(wrong.err.contains("key.pem"), "{wrong}");
+    home.ok(&["host", "start", "--no-http"]);
+    assert_eq!(home.json(&["host", "status", "--json"])["http"], json!(null));
+}
+
+#[test]
+fn a_browser_logs_in_once_by_the_link_and_keeps_a_cookie_no_page_but_ours_can_use() {
+    let http = Http::new();
+    let link = http.home.json(&["web", "--json"])["url"].as_str().unwrap().to_owned();
+    let (page, code) = link.split_once("/#code=").unwrap();
+    assert_eq!(page, http.url);
+    let body = json!({ "code": code }).to_string();
+    let ask = |method: &str, path: &str, headers: &str, body: &str| {
+        let own =
+            format!("Host: {}\r\nContent-Type: application/json\r\nContent-Length: {}", http.address(), body.len());
+        http.raw(&format!("{method} {path} HTTP/1.1\r\n{own}\r\n{headers}Connection: close\r\n\r\n{body}"))
+    };
+    let origin = format!("Origin: {page}\r\nSec-Fetch-Site: same-origin\r\n");
+    assert!(ask("POST", "/v1/login", "", &body).starts_with("HTTP/1.1 403"), "a page logs in, nobody else");
+    let answer = ask("POST", "/v1/login", &origin, &body);
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("HttpOnly; SameSite=Strict"), "{cookie}");
+    let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
+    assert!(ask("POST", "/v1/login", &origin, &body).starts_with("HTTP/1.1 401"), "once");
+    let me = ask("GET", "/v1/me", &format!("{cookie}{origin}"), "");
+    assert!(me.starts_with("HTTP/1.1 200") && me.contains("human:tester"), "{me}");
+    let elsewhere = "Sec-Fetch-Site: cross-site\r\n";
+    assert!(ask("POST", "/v1/host/stop", &format!("{cookie}{elsewhere}"), "").starts_with("HTTP/1.1 403"));
+    assert!(ask("POST", "/v1/host/stop", &cookie, "").starts_with("HTTP/1.1 403"), "not without saying whose page");
+    let page = ask("GET", "/", "", "");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-security-policy: default-src 'none'"), "{page}");
+}

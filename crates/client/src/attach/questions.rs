@@ -1,0 +1,92 @@
+//! Answering a question where it was seen: in the last row of an attached terminal.
+//!
+//! Only a question that the row shows whole is answered there. Nobody decides about what was cut off.
+
+use super::notice::{self, columns, visible};
+use super::prompt::{Prompt, Purpose};
+use super::run::Attached;
+use super::turns::Asked;
+use holdfast_authority::{Ask, TurnNeed};
+use holdfast_types::Right;
+use holdfast_wire::operations::op;
+use holdfast_wire::questions::{QuestionAnswerParams, QuestionListParams, QuestionView, detail, meant};
+
+/// Columns left to type into.
+const ANSWER_COLUMNS_MIN: usize = 16;
+
+impl Attached<'_> {
+    /// The person wants to answer: what is open is asked for first.
+    pub(super) fn want_to_answer(&mut self) {
+        let params = QuestionListParams { session: Some(self.session.clone()), all: false };
+        self.ask::<op::QuestionList>(&params, Asked::Questions);
+    }
+
+    /// What is open: the oldest is shown, if it fits.
+    pub(super) fn questions_seen(&mut self, open: Vec<QuestionView>) {
+        let Some(question) = open.into_iter().next() else { return self.say(" no question is open ") };
+        if self.line.prompt.is_some() {
+            return;
+        }
+        match label(&question, usize::from(self.size.cols())) {
+            Some(label) => {
+                self.turns.question = Some(question);
+                self.show_prompt(Prompt::labelled(Purpose::Answer, label));
+            }
+            None => {
+                let id = notice::short_id(&question.id.to_string());
+                self.say(format!(" too long for this line · outside: holdfast answer {id} "));
+            }
+        }
+    }
+
+    /// The person has answered.
+    pub(super) fn answer_question(&mut self, typed: &str) {
+        let Some(question) = self.turns.question.take() else { return };
+        let text = match meant(&question.options, typed) {
+            Ok((text, _)) => text,
+            Err(fault) => return self.say(format!(" {} {} ", fault.message, fault.hint)),
+        };
+        let ask = Ask::Operation {
+            name: "question.answer".into(),
+            right: Right::Type,
+            turn: TurnNeed::Ignores,
+            detail: detail(question.id, &text, &question.text),
+        };
+        let proof = Some(self.options.who.prove(self.session_id, &ask));
+        let params = QuestionAnswerParams { question: question.id, text: Some(text), option: None, proof };
+        self.ask::<op::QuestionAnswer>(&params, Asked::Answer);
+    }
+
+    /// The answer was taken.
+    pub(super) fn answer_taken(&mut self, question: &QuestionView) {
+        let text = question.answer.as_ref().map_or("", |answer| &answer.text);
+        self.say(format!(" answered {}: {text} ", question.by));
+    }
+}
+
+/// The question, before what is typed; none: it does not fit, or has lines.
+fn label(question: &QuestionView, width: usize) -> Option<String> {
+    let options: Vec<String> =
+        question.options.iter().enumerate().map(|(n, option)| format!("{}: {option}", n + 1)).collect();
+    let options = if options.is_empty() { String::new() } else { format!(" [{}]", options.join(", ")) };
+    let label = visible(&format!(" {} asks: {}{options} ", question.by, question.text));
+    (columns(&label) + ANSWER_COLUMNS_MIN <= width).then_some(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_asked_in_the_row_where_it_fits_whole_and_not_where_it_does_not() {
+        let question: QuestionView = serde_json::from_value(serde_json::json!({
+            "id": "que_00000000000000000000000000", "session": "ses_00000000000000000000000000", "name": "w",
+            "by": {"id": "01".repeat(32), "handle": "agent:bot"}, "text": "Go\u{1b}[2J?", "options": ["yes", "no"],
+            "asked_ms": 0, "state": "open", "answer": null}))
+        .unwrap();
+        assert_eq!(label(&question, 80).unwrap(), " agent:bot asks: Go^[[2J? [1: yes, 2: no] ");
+        assert_eq!(label(&question, 50), None);
+        let long = QuestionView { text: "x".repeat(200), ..question };
+        assert_eq!(label(&long, 120), None);
+    }
+}

@@ -1,0 +1,244 @@
+//! What a session starts with. A caller on this machine says everything; one from afar does not know this machine, and what it
+//! leaves out is the host's user's: the shell, the home directory, the environment.
+
+use crate::HostConfig;
+use crate::user::{self, User};
+use holdfast_authority::identity;
+use holdfast_types::{SessionName, Size};
+use holdfast_wire::params::NewParams;
+use holdfast_wire::{Code, Fault};
+use std::sync::OnceLock;
+
+/// What nearly every terminal that will be attached understands.
+const TERM: &str = "xterm-256color";
+/// Where programs are looked for when the host itself does not know.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+/// Variables of the session, terminal and login from which the host happened to be started: not those of a session it starts.
+/// `HOLDFAST_HOME` is none of them: it says where, not who.
+const OUTER: [&str; 25] = [
+    "HOLDFAST_SESSION",
+    "HOLDFAST_SESSION_NAME",
+    "HOLDFAST_ENV",
+    "HOLDFAST_ACTOR",
+    "TERM",
+    "COLORTERM",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "TERM_SESSION_ID",
+    "TERMINFO",
+    "COLUMNS",
+    "LINES",
+    "WINDOWID",
+    "VTE_VERSION",
+    "WT_SESSION",
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "SHLVL",
+    "OLDPWD",
+    "_",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "XDG_SESSION_ID",
+];
+
+/// What a session starts with, nothing left out.
+#[derive(Debug, Clone)]
+pub struct Birth {
+    pub name: Option<SessionName>,
+    pub command: Vec<String>,
+    pub argv0: Option<String>,
+    pub cwd: String,
+    pub env: Vec<String>,
+    pub size: Size,
+    pub ring_bytes: Option<u64>,
+    pub umask: u32,
+    /// 0: the host's own limit.
+    pub nofile: u64,
+    pub integrate: Option<bool>,
+}
+
+impl Birth {
+    /// Takes what was said, and the host's user's for what was not. `text` is what a run's shell is to execute.
+    pub fn of(params: NewParams, text: Option<&str>, config: &HostConfig) -> Result<Birth, Fault> {
+        let user = user::find();
+        let shell = || shell(config.shell.clone(), user.as_ref());
+        let command = match text {
+            _ if !params.command.is_empty() => params.command,
+            None => vec![shell()],
+            Some(text) => vec![shell(), "-c".into(), text.to_owned()],
+        };
+        let cwd = match params.cwd {
+            Some(cwd) if cwd.starts_with('/') => cwd,
+            Some(cwd) => {
+                return Err(Fault::new(Code::BadRequest, format!("the directory {cwd:?} does not begin with /"))
+                    .hint("name it from the root on, or leave it out for the home directory of the host's user"));
+            }
+            None => home(user.as_ref()),
+        };
+        let mut env = params.env.unwrap_or_else(|| environment(user.as_ref(), &cwd, &shell()));
+        for pair in &params.env_add {
+            let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+                return Err(
+                    Fault::new(Code::BadRequest, format!("{pair:?} is no variable")).hint("a variable is NAME=VALUE")
+                );
+            };
+            set(&mut env, key, value);
+        }
+        let has_nul = |texts: &[String]| texts.iter().any(|text| text.contains('\0'));
+        if has_nul(&command) || has_nul(&env) || cwd.contains('\0') {
+            return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable has a NUL byte in it"));
+        }
+        Ok(Birth {
+            name: params.name,
+            command,
+            argv0: params.argv0,
+            cwd,
+            env,
+            size: params.size,
+            ring_bytes: params.ring_bytes,
+            umask: params.umask.unwrap_or_else(umask),
+            nofile: params.nofile.unwrap_or_else(|| FILE_LIMIT.get().copied().unwrap_or(0)),
+            integrate: params.integrate,
+        })
+    }
+}
+
+/// The soft limit of open files the host was started with: sessions get that one, where nothing is said.
+static FILE_LIMIT: OnceLock<u64> = OnceLock::new();
+
+/// Before the host raises its own; none: there is none.
+pub fn keep_file_limit(limit: Option<u64>) {
+    let _ = FILE_LIMIT.set(limit.unwrap_or(0));
+}
+
+fn set(env: &mut Vec<String>, key: &str, value: &str) {
+    let start = format!("{key}=");
+    env.retain(|pair| !pair.starts_with(&start));
+    env.push(start + value);
+}
+
+/// As `holdfast new` chooses it: the configured one, `$SHELL`, the one of the password file, `/bin/sh`.
+fn shell(configured: Option<String>, user: Option<&User>) -> String {
+    let variable = || variable("SHELL");
+    let passwd = || user.map(|user| user.shell.clone()).filter(|shell| !shell.is_empty());
+    configured.or_else(variable).or_else(passwd).unwrap_or_else(|| "/bin/sh".into())
+}
+
+/// The home directory: `$HOME`, the one of the password file, the root. One that is not there would keep every session away.
+fn home(user: Option<&User>) -> String {
+    let passwd = user.map(|user| user.home.clone());
+    let all = [variable("HOME"), passwd];
+    let there = |home: &String| home.starts_with('/') && std::path::Path::new(home).is_dir();
+    all.into_iter().flatten().find(there).unwrap_or_else(|| "/".into())
+}
+
+fn variable(key: &str) -> Option<String> {
+    std::env::var(key).ok().filter(|value| !value.is_empty())
+}
+
+/// The host's environment without what belongs to who started it.
+fn environment(user: Option<&User>, cwd: &str, shell: &str) -> Vec<String> {
+    let all = std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
+    cleaned(all.collect(), user, cwd, shell)
+}
+
+fn cleaned(mut all: Vec<(String, String)>, user: Option<&User>, cwd: &str, shell: &str) -> Vec<String> {
+    // A forwarded agent is that of who was logged in, and passed on to nobody else.
+    let forwarded = all.iter().any(|(key, _)| key == "SSH_CONNECTION");
+    all.retain(|(key, value)| {
+        let of_a_login = OUTER.contains(&key.as_str()) || (forwarded && key == "SSH_AUTH_SOCK");
+        !of_a_login && identity::marker([(key.as_str(), value.as_str())]).is_none()
+    });
+    let missing = |key: &str| !all.iter().any(|(known, value)| known == key && !value.is_empty());
+    let name = user.map(|user| user.name.as_str());
+    let filled = [("PATH", Some(PATH)), ("SHELL", Some(shell)), ("USER", name), ("LOGNAME", name)];
+    let filled: Vec<_> = filled.into_iter().filter(|(key, _)| missing(key)).collect();
+    let home = user.map(|user| user.home.as_str()).filter(|home| !home.is_empty() && missing("HOME"));
+    let mut env: Vec<String> = all.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+    for (key, value) in filled.into_iter().chain([("HOME", home)]) {
+        value.into_iter().for_each(|value| set(&mut env, key, value));
+    }
+    set(&mut env, "TERM", TERM);
+    set(&mut env, "PWD", cwd);
+    env
+}
+
+/// The file mode mask of this process, which can be read without setting it there alone.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("Umask:")?.trim(), 8).ok());
+    mask.unwrap_or(0o022)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(texts: &[&str]) -> Vec<(String, String)> {
+        let pair = |text: &&str| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        texts.iter().filter_map(pair).collect()
+    }
+
+    #[test]
+    fn an_environment_is_the_hosts_without_its_starters_and_with_what_every_program_needs() {
+        let ann = User { name: "ann".into(), home: "/home/ann".into(), shell: "/bin/zsh".into() };
+        let host = [
+            "LANG=C.UTF-8",
+            "HOLDFAST_HOME=/h",
+            "HOLDFAST_SESSION=ses_x",
+            "HOLDFAST_ACTOR=human:ann",
+            "TMUX=/x",
+            "TERM=dumb",
+            "GEMINI_CLI=1",
+            "SSH_CONNECTION=1",
+            "SSH_AUTH_SOCK=/tmp/agent",
+            "USER=root",
+        ];
+        let env = cleaned(pairs(&host), Some(&ann), "/srv", "/bin/zsh");
+        let expected = [
+            "LANG=C.UTF-8",
+            "HOLDFAST_HOME=/h",
+            "USER=root",
+            &format!("PATH={PATH}"),
+            "SHELL=/bin/zsh",
+            "LOGNAME=ann",
+            "HOME=/home/ann",
+            "TERM=xterm-256color",
+            "PWD=/srv",
+        ];
+        assert_eq!(env, expected);
+        let own = cleaned(pairs(&["SSH_AUTH_SOCK=/run/agent"]), None, "/", "/bin/sh");
+        assert!(own.contains(&"SSH_AUTH_SOCK=/run/agent".to_owned()), "{own:?}");
+    }
+
+    #[test]
+    fn what_was_said_stays_the_whole_environment_and_more_is_laid_over_it() {
+        let said = |env: Option<&[&str]>, add: &[&str]| {
+            let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+            let params = NewParams { env: env.map(texts), env_add: texts(add), ..NewParams::default() };
+            Birth::of(params, None, &HostConfig::default()).map(|birth| birth.env)
+        };
+        assert_eq!(said(Some(&[]), &[]).unwrap(), [""; 0]);
+        assert_eq!(said(Some(&["A=1", "B=2"]), &["A=3", "C="]).unwrap(), ["B=2", "A=3", "C="]);
+        assert!(said(None, &["A=3"]).unwrap().contains(&"A=3".to_owned()));
+        for wrong in ["A", "=1", "A=\0"] {
+            assert_eq!(said(Some(&[]), &[wrong]).unwrap_err().code, Code::BadRequest, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_words_is_the_users_shell_with_its_text() {
+        let config = HostConfig { shell: Some("/bin/zsh".into()), ..HostConfig::default() };
+        let command = |words: &[&str], text| {
+            let command = words.iter().map(|&word| word.to_owned()).collect();
+            let params = NewParams { command, cwd: Some("/".into()), ..NewParams::default() };
+            Birth::of(params, text, &config).unwrap().command
+        };
+        assert_eq!(command(&[], None), ["/bin/zsh"]);
+        assert_eq!(command(&[], Some("make | tee log")), ["/bin/zsh", "-c", "make | tee log"]);
+        assert_eq!(command(&["make"], Some("make")), ["make"]);
+    }
+}

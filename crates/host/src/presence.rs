@@ -1,0 +1,165 @@
+//! Who is connected, and what they are doing: the runs of theirs that are on, and what their open requests wait for.
+//!
+//! Only what is on now is known here, so nothing is kept: it ends with the connection, the request or the run.
+
+use crate::serve::Server;
+use holdfast_types::{Actor, Right, SessionId, SessionName, TimeMs};
+use holdfast_wire::Call;
+use holdfast_wire::attention::Until;
+use holdfast_wire::runs::{RunParams, RunRef};
+use holdfast_wire::turns::{Connected, Doing};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+/// Characters of a command, or of a program's name, that are shown.
+const TEXT_CHARS_MAX: usize = 100;
+
+#[derive(Debug)]
+struct Peer {
+    program: String,
+    actor: Option<Actor>,
+    since_ms: TimeMs,
+}
+
+#[derive(Debug)]
+struct Wait {
+    actor: Actor,
+    session: SessionId,
+    text: String,
+    since_ms: TimeMs,
+}
+
+/// Connections, and requests of theirs that wait.
+#[derive(Debug, Default)]
+pub struct Presence {
+    peers: RefCell<BTreeMap<u64, Peer>>,
+    /// By the number of the connection, and one of their own.
+    waits: RefCell<BTreeMap<(u64, u64), Wait>>,
+    next: Cell<u64>,
+}
+
+/// A request waits until this is dropped.
+#[derive(Debug)]
+pub struct Waits<'a>(&'a Presence, (u64, u64));
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.waits.borrow_mut().remove(&self.1);
+    }
+}
+
+impl Presence {
+    /// A connection was made.
+    pub fn came(&self, peer: u64) {
+        let since_ms = crate::now_ms();
+        self.peers.borrow_mut().insert(peer, Peer { program: String::new(), actor: None, since_ms });
+    }
+
+    /// It said which program it is.
+    pub fn said(&self, peer: u64, program: &str) {
+        if let Some(peer) = self.peers.borrow_mut().get_mut(&peer) {
+            peer.program = line(program);
+        }
+    }
+
+    /// It proved who speaks, or failed to.
+    pub fn is(&self, peer: u64, actor: Option<&Actor>) {
+        if let Some(peer) = self.peers.borrow_mut().get_mut(&peer) {
+            peer.actor = actor.cloned();
+        }
+    }
+
+    /// It is gone, and nobody waits there any more.
+    pub fn left(&self, peer: u64) {
+        self.peers.borrow_mut().remove(&peer);
+        self.waits.borrow_mut().retain(|(of, _), _| *of != peer);
+    }
+
+    fn waits(&self, peer: u64, wait: Wait) -> Waits<'_> {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        self.waits.borrow_mut().insert((peer, number), wait);
+        Waits(self, (peer, number))
+    }
+
+    /// Through which programs an actor is connected.
+    pub fn connected(&self, actor: &Actor) -> Vec<Connected> {
+        let peers = self.peers.borrow();
+        let its = peers.values().filter(|peer| peer.actor.as_ref() == Some(actor));
+        its.map(|peer| Connected { program: peer.program.clone(), since_ms: peer.since_ms }).collect()
+    }
+}
+
+impl Server {
+    /// Notes what a request waits for, if it does.
+    pub(crate) fn note_wait(&self, call: &Call, peer: u64, actor: &Actor) -> Option<Waits<'_>> {
+        let (session, text) = self.waits_for(call, actor)?;
+        Some(self.presence.waits(peer, Wait { actor: actor.clone(), session, text, since_ms: crate::now_ms() }))
+    }
+
+    /// A run that is started is seen by itself, while it is on.
+    fn waits_for(&self, call: &Call, actor: &Actor) -> Option<(SessionId, String)> {
+        let (session, text) = match call {
+            Call::Wait(params) => {
+                let text = match params.until {
+                    Until::Exit => "waits for its end".into(),
+                    Until::Idle => "waits for an idle prompt".into(),
+                    Until::Waiting => "waits until it wants input".into(),
+                    Until::Port(port) => format!("waits for port {port}"),
+                };
+                (&params.session, text)
+            }
+            Call::Read(params) if params.wait_ms > 0 => (&params.session, "reads the output".into()),
+            Call::Watch(params) if params.wait_ms > 0 => (params.session.as_ref()?, "watches".into()),
+            Call::QuestionAsk(params) if params.wait_ms > 0 => (&params.session, "waits for an answer".into()),
+            Call::RunGet(RunParams { run, wait_ms }) if *wait_ms > 0 => return self.waits_for_run(run, actor),
+            _ => return None,
+        };
+        Some((self.registry.find(session).ok()?.id, text))
+    }
+
+    fn waits_for_run(&self, wanted: &RunRef, actor: &Actor) -> Option<(SessionId, String)> {
+        let on = |session: &crate::session::Session| session.run_on().map(|run| (session.id, run));
+        let is_it = |run: &crate::runs::Run| match wanted {
+            RunRef::Id(id) => run.id == *id,
+            RunRef::Key(key) => run.key.as_ref() == Some(key),
+        };
+        let (session, run) = self.registry.all().iter().filter_map(|one| on(one)).find(|(_, run)| is_it(run))?;
+        // Its own is seen as what it runs.
+        (run.actor != *actor).then(|| (session, format!("waits for run: {}", line(&run.command))))
+    }
+
+    /// What an actor is doing, as far as who asks may know: oldest first.
+    pub(crate) fn doing_of(&self, actor: &Actor, asks: &Actor) -> Vec<Doing> {
+        let mut doing = Vec::new();
+        let mut add = |session: SessionId, name: SessionName, text: String, since_ms: TimeMs| {
+            doing.push(Doing { session, name, text, since_ms });
+        };
+        for session in self.registry.all() {
+            if !session.rights(asks).has(Right::Observe) {
+                continue;
+            }
+            let name = || session.state.borrow().spec.name.clone();
+            if let Some(run) = session.run_on().filter(|run| run.actor == *actor) {
+                add(session.id, name(), format!("run: {}", line(&run.command)), run.started_ms);
+            }
+            for wait in self.presence.waits.borrow().values() {
+                if wait.session == session.id && wait.actor == *actor {
+                    add(session.id, name(), wait.text.clone(), wait.since_ms);
+                }
+            }
+        }
+        doing.sort_by_key(|one| one.since_ms);
+        doing
+    }
+}
+
+/// One line without control characters, not too long.
+fn line(text: &str) -> String {
+    let mut plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut cut: String = plain.by_ref().take(TEXT_CHARS_MAX).collect();
+    if plain.next().is_some() {
+        cut.push('…');
+    }
+    cut
+}

@@ -1,0 +1,155 @@
+//! What clients ask about questions: which session is meant, whether they may, and the answer.
+
+use super::Question;
+use crate::serve::Server;
+use crate::session::{Session, fault};
+use holdfast_authority::{Refusal, Rule};
+use holdfast_types::{Actor, Right};
+use holdfast_wire::questions::{
+    OPTION_BYTES_MAX, OPTIONS_MAX, QuestionAnswerParams, QuestionAskParams, QuestionId, QuestionListParams,
+    QuestionParams, QuestionState, QuestionView, QuestionWithdrawParams, TEXT_BYTES_MAX,
+};
+use holdfast_wire::{Code, Fault};
+use std::rc::Rc;
+
+impl Server {
+    /// Asks the humans something, or finds the question that was asked when its answer was lost.
+    pub(crate) async fn question_ask(&self, params: &QuestionAskParams, actor: &Actor) -> Result<QuestionView, Fault> {
+        check(params)?;
+        let session = self.registry.find_for(&params.session, actor, Right::Observe)?;
+        let drawn = || QuestionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
+        let id = params.question.unwrap_or_else(drawn);
+        if !self.was_asked(id, &session, params, actor)? {
+            // One that ended takes no questions.
+            session.running().await?;
+            let asked_ms = crate::now_ms();
+            let question = Question {
+                id,
+                by: actor.clone(),
+                text: params.text.clone(),
+                options: params.options.clone(),
+                asked_ms,
+                expires_at_ms: params.expires_ms.map(|ms| asked_ms.saturating_add(ms)),
+                state: QuestionState::Open,
+                answer: None,
+                withdrawn_by: None,
+            };
+            // The same may have been asked on another connection meanwhile.
+            if !self.was_asked(id, &session, params, actor)? {
+                session.ask_humans(question)?;
+            }
+        }
+        question_view(&session, id, params.wait_ms).await
+    }
+
+    /// Whether this actor asked just this in the session already. Nobody else's id is taken.
+    fn was_asked(
+        &self,
+        id: QuestionId,
+        session: &Session,
+        params: &QuestionAskParams,
+        actor: &Actor,
+    ) -> Result<bool, Fault> {
+        let found = self.registry.all().into_iter().find_map(|s| s.question(id).map(|question| (s.id, question)));
+        let Some((place, question)) = found else { return Ok(false) };
+        let is_same = question.text == params.text && question.options == params.options;
+        if place == session.id && question.by == *actor && is_same {
+            return Ok(true);
+        }
+        Err(Fault::new(Code::BadRequest, "this id is another question's").hint("draw another one, at random"))
+    }
+
+    /// A question.
+    pub(crate) async fn question_get(&self, params: &QuestionParams, actor: &Actor) -> Result<QuestionView, Fault> {
+        let session = self.find_question(params.question, actor, Some(Right::Observe))?;
+        question_view(&session, params.question, params.wait_ms).await
+    }
+
+    /// The questions of one session, or of all one may observe.
+    pub(crate) fn question_list(&self, params: &QuestionListParams, actor: &Actor) -> Result<Vec<QuestionView>, Fault> {
+        let sessions = match &params.session {
+            Some(session) => vec![self.registry.find_for(session, actor, Right::Observe)?],
+            None => self.registry.all().into_iter().filter(|s| s.rights(actor).has(Right::Observe)).collect(),
+        };
+        let mut views: Vec<QuestionView> = sessions.iter().flat_map(|session| session.question_views()).collect();
+        views.retain(|view| params.all || view.state == QuestionState::Open);
+        views.sort_by_key(|view| view.asked_ms);
+        Ok(views)
+    }
+
+    /// Answers a question.
+    pub(crate) async fn question_answer(
+        &self,
+        params: &QuestionAnswerParams,
+        actor: &Actor,
+    ) -> Result<QuestionView, Fault> {
+        let session = self.find_question(params.question, actor, None)?;
+        if !self.registry.shared.policy().is_human(actor) {
+            return Err(self.denied(Right::Type, Rule::HumansAnswer));
+        }
+        session.answer_question(params, actor)?;
+        question_view(&session, params.question, 0).await
+    }
+
+    /// Takes a question back.
+    pub(crate) async fn question_withdraw(
+        &self,
+        params: &QuestionWithdrawParams,
+        actor: &Actor,
+    ) -> Result<QuestionView, Fault> {
+        let session = self.find_question(params.question, actor, Some(Right::Observe))?;
+        let is_its = session.question(params.question).is_some_and(|question| question.by == *actor);
+        if !is_its && !self.registry.shared.policy().is_human(actor) {
+            return Err(self.denied(Right::Observe, Rule::Asker));
+        }
+        session.withdraw_question(params, actor)?;
+        question_view(&session, params.question, 0).await
+    }
+
+    fn denied(&self, right: Right, rule: Rule) -> Fault {
+        self.registry.shared.metrics.refused("denied");
+        fault(&Refusal::Denied { right, rule })
+    }
+
+    /// A question's session. Without a right: whether it may is the session's authority's to say.
+    fn find_question(&self, id: QuestionId, actor: &Actor, right: Option<Right>) -> Result<Rc<Session>, Fault> {
+        let found = self.registry.all().into_iter().find(|session| session.question(id).is_some());
+        let session = found.ok_or_else(|| no_such(id))?;
+        let name = session.id.to_string();
+        let known = match right {
+            Some(right) => self.registry.find_for(&name, actor, right),
+            None => self.registry.find_acting(&name, actor),
+        };
+        // Who may not know the session does not learn that there is such a question.
+        known.map_err(|fault| if fault.code == Code::NotFound { no_such(id) } else { fault })
+    }
+}
+
+async fn question_view(session: &Session, id: QuestionId, wait_ms: u64) -> Result<QuestionView, Fault> {
+    session.question_over(id, wait_ms).await;
+    let view = session.question_views().into_iter().find(|view| view.id == id);
+    view.ok_or_else(|| no_such(id))
+}
+
+fn no_such(id: QuestionId) -> Fault {
+    Fault::new(Code::NoSuchQuestion, format!("there is no question {id}")).hint("see `holdfast questions --all`")
+}
+
+/// Whether a question is one, within the bounds.
+fn check(params: &QuestionAskParams) -> Result<(), Fault> {
+    let bad = |message: String| Err(Fault::new(Code::BadRequest, message));
+    let QuestionAskParams { text, options, .. } = params;
+    if text.trim().is_empty() || text.len() > TEXT_BYTES_MAX {
+        return bad(format!("a question has 1 to {TEXT_BYTES_MAX} bytes"));
+    }
+    if options.len() > OPTIONS_MAX {
+        return bad(format!("a question has at most {OPTIONS_MAX} options"));
+    }
+    if options.iter().any(|option| option.trim().is_empty() || option.len() > OPTION_BYTES_MAX) {
+        return bad(format!("an option has 1 to {OPTION_BYTES_MAX} bytes"));
+    }
+    if options.iter().enumerate().any(|(n, option)| options[..n].contains(option)) {
+        return bad("each option stands there once".into());
+    }
+    Ok(())
+}

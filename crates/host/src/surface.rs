@@ -1,0 +1,65 @@
+//! What HTTP asks, answered on the host's own thread.
+
+use crate::connection::internal;
+use crate::serve::Server;
+use holdfast_http::{Asked, Handle, Listen};
+use holdfast_wire::Call;
+use holdfast_wire::operations::Route;
+use std::rc::Rc;
+use tokio::sync::mpsc;
+
+/// Listens, where that can be had. A port that cannot be had costs the port, not the host; `host.status` says so.
+pub async fn open(listen: &Listen, server: &Rc<Server>) {
+    let bound = match holdfast_http::bind(listen).await {
+        Ok(bound) => bound,
+        Err(error) => {
+            crate::report!("holdfast host: http {}: {error}", listen.address);
+            return *server.http.borrow_mut() = Some(Err(format!("{}: {error}", listen.address)));
+        }
+    };
+    let scheme = if listen.tls.is_some() { "https" } else { "http" };
+    let address = bound.address().unwrap_or(listen.address);
+    *server.http.borrow_mut() = Some(Ok(format!("{scheme}://{address}")));
+    let (handle, asked) = Handle::new();
+    tokio::task::spawn_local(follow(Rc::clone(server), asked));
+    tokio::spawn(holdfast_http::serve(bound, handle));
+}
+
+/// Answers until nobody can ask any more.
+async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
+    while let Some(asked) = asked.recv().await {
+        let server = Rc::clone(&server);
+        match asked {
+            Asked::Check { text, reply } => {
+                let _ = reply.send(server.token_of(&text));
+            }
+            Asked::Login { code, reply } => {
+                let _ = reply.send(server.log_in(&code));
+            }
+            Asked::Connect { token, incoming, outgoing } => {
+                tokio::task::spawn_local(server.serve_token(token, incoming, outgoing));
+            }
+            Asked::Call { token, call, bytes, mut reply } => {
+                tokio::task::spawn_local(async move {
+                    let only_looks = looks(&call);
+                    let mut answering =
+                        tokio::task::spawn_local(async move { server.answer_token(&token, *call, bytes, None).await });
+                    let answer = tokio::select! {
+                        answer = &mut answering => answer.unwrap_or_else(|_| Err(internal())),
+                        // Nobody waits for it any more. What acts is done all the same: whoever asks again by its key or number
+                        // finds it done.
+                        () = reply.closed(), if only_looks => {
+                            answering.abort();
+                            return;
+                        }
+                    };
+                    let _ = reply.send(answer);
+                });
+            }
+        }
+    }
+}
+
+fn looks(call: &Call) -> bool {
+    matches!(call.row().route, Route::Get(_)) || matches!(call, Call::Wait(_))
+}

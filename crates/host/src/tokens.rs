@@ -1,0 +1,270 @@
+//! Tokens: `<state>/tokens.json`, with a hash in place of each token's text.
+//!
+//! Whether a token is good is asked at every act, never once at the start of a connection: one that was revoked or has ended
+//! opens nothing any more, and so does one whose actor the host forgot.
+
+use crate::store;
+use holdfast_types::{Actor, ActorId, FOREVER, Handle, Right, Rights, TimeMs};
+use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
+use holdfast_wire::{Call, Code, Fault};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How long a token is good unless said otherwise: a forgotten one does not open a machine for ever.
+const TOKEN_MS_DEFAULT: u64 = 30 * 24 * 60 * 60 * 1000;
+/// Most tokens at once: a link for each of a large team, and each answer to `token.list` still small.
+const TOKENS_MAX: usize = 1000;
+/// Longest note: a line.
+const NOTE_BYTES_MAX: usize = 200;
+const FILE: &str = "tokens.json";
+
+/// How long a login code is good: enough to open a browser, too short to be found lying about.
+const CODE_MS: u64 = 5 * 60 * 1000;
+/// Codes at once: nobody opens more browsers in five minutes.
+const CODES_MAX: usize = 100;
+
+/// Login codes that were not used yet, by their hashes. They end with the host.
+#[derive(Debug, Default)]
+pub struct Codes(Vec<(String, Handle, TimeMs)>);
+
+impl Codes {
+    /// Makes one for an actor.
+    pub fn add(&mut self, actor: &Handle, now: TimeMs) -> LoginAnswer {
+        let code = holdfast_types::hex_text(&crate::random_token());
+        let until_ms = now.saturating_add(CODE_MS);
+        self.0.retain(|(_, _, until)| *until > now);
+        if self.0.len() >= CODES_MAX {
+            self.0.remove(0);
+        }
+        self.0.push((hash(&code), actor.clone(), until_ms));
+        LoginAnswer { code, until_ms }
+    }
+
+    /// Whose code this is; it is used up.
+    pub fn take(&mut self, code: &str, now: TimeMs) -> Result<Handle, Fault> {
+        let hash = hash(code);
+        let found = self.0.iter().position(|(known, _, until)| *known == hash && *until > now);
+        let found = found.map(|place| self.0.remove(place).1);
+        found.ok_or_else(|| {
+            Fault::new(Code::Unidentified, "this link was used, or is too old").hint("`holdfast web` makes another one")
+        })
+    }
+}
+
+/// A token as it is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    hash: String,
+    /// The actor's key: another actor of the same name is somebody else.
+    key: ActorId,
+    #[serde(flatten)]
+    view: TokenView,
+}
+
+/// All tokens of a home.
+#[derive(Debug)]
+pub struct Tokens {
+    state: PathBuf,
+    kept: Vec<Kept>,
+}
+
+impl Tokens {
+    /// Reads them. A file that cannot be read opens nothing.
+    pub fn load(state: &Path) -> Tokens {
+        let kept = match std::fs::read(state.join(FILE)) {
+            Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let kept = kept.unwrap_or_else(|error| {
+            crate::report!("holdfast host: {}: {error}; no token is good", state.join(FILE).display());
+            Vec::new()
+        });
+        Tokens { state: state.to_owned(), kept }
+    }
+
+    /// Makes one, and gives its text.
+    pub fn add(
+        &mut self,
+        params: &TokenNewParams,
+        actor: &Actor,
+        by: &Handle,
+        now: TimeMs,
+    ) -> Result<(String, TokenView), Fault> {
+        if params.note.len() > NOTE_BYTES_MAX || params.note.chars().any(char::is_control) {
+            return Err(Fault::new(Code::BadRequest, format!("a note is one line of at most {NOTE_BYTES_MAX} bytes")));
+        }
+        if params.can.is_some_and(Rights::is_empty) {
+            return Err(Fault::new(Code::EmptyGrant, "a token that may do nothing is good for nothing"));
+        }
+        let mut kept: Vec<Kept> = self.kept.iter().filter(|kept| kept.view.until_ms > now).cloned().collect();
+        if kept.len() >= TOKENS_MAX {
+            return Err(Fault::new(Code::TooMany, format!("there are {TOKENS_MAX} tokens"))
+                .hint("revoke some: `holdfast token ls`, `holdfast token revoke`"));
+        }
+        let secret = [crate::random_token(), crate::random_token()].concat();
+        let text = format!("hf_{}", holdfast_types::hex_text(&secret));
+        let view = TokenView {
+            id: format!("tok_{}", holdfast_types::hex_text(&crate::random_token()[..6])),
+            actor: actor.handle.clone(),
+            can: params.can,
+            by: by.clone(),
+            created_ms: now,
+            until_ms: now.saturating_add(params.for_ms.unwrap_or(TOKEN_MS_DEFAULT)).min(FOREVER),
+            note: params.note.clone(),
+        };
+        kept.push(Kept { hash: hash(&text), key: actor.id, view: view.clone() });
+        self.replace(kept)?;
+        Ok((text, view))
+    }
+
+    /// Takes one back.
+    pub fn revoke(&mut self, id: &str) -> Result<TokenView, Fault> {
+        let gone = self.view(id)?;
+        self.replace(self.kept.iter().filter(|kept| kept.view.id != gone.id).cloned().collect())?;
+        Ok(gone)
+    }
+
+    /// One by its id.
+    pub fn view(&self, id: &str) -> Result<TokenView, Fault> {
+        let found = self.kept.iter().find(|kept| kept.view.id == id);
+        found.map(|kept| kept.view.clone()).ok_or_else(|| {
+            Fault::new(Code::NoSuchToken, format!("there is no token {id:?}")).hint("see `holdfast token ls`")
+        })
+    }
+
+    /// Those that are good now.
+    pub fn all(&self, now: TimeMs) -> Vec<TokenView> {
+        self.kept.iter().map(|kept| &kept.view).filter(|view| view.until_ms > now).cloned().collect()
+    }
+
+    /// The id of the token with this text.
+    pub fn find(&self, text: &str, now: TimeMs) -> Result<String, Fault> {
+        let hash = hash(text);
+        let id = self.kept.iter().find(|kept| kept.hash == hash).map(|kept| kept.view.id.clone());
+        let id = id.ok_or_else(|| no_token("the token is not known here"))?;
+        self.good(&id, now).map(|_| id)
+    }
+
+    /// Who a token's holder is and the most it may do, now.
+    pub fn good(&self, id: &str, now: TimeMs) -> Result<(Actor, Rights), Fault> {
+        let kept = self.kept.iter().find(|kept| kept.view.id == id);
+        let kept = kept.ok_or_else(|| no_token("the token was revoked"))?;
+        if kept.view.until_ms <= now {
+            return Err(no_token("the token has ended"));
+        }
+        let actor = Actor { id: kept.key, handle: kept.view.actor.clone() };
+        Ok((actor, kept.view.can.unwrap_or(Rights::ALL)))
+    }
+
+    fn replace(&mut self, kept: Vec<Kept>) -> Result<(), Fault> {
+        let text = serde_json::to_vec_pretty(&kept).expect("texts and numbers always serialise");
+        store::replace(&self.state, FILE, &text)
+            .map_err(|error| Fault::new(Code::Unrecorded, format!("the tokens cannot be written: {error}")))?;
+        self.kept = kept;
+        Ok(())
+    }
+}
+
+fn no_token(why: &str) -> Fault {
+    Fault::new(Code::Unidentified, why).hint("`holdfast token new` makes another one, at the host's own machine")
+}
+
+fn hash(text: &str) -> String {
+    holdfast_types::hex_text(&Sha256::digest(text.as_bytes()))
+}
+
+/// Whether a call lies within a token's rights; what its actor may do is another question.
+pub fn allows(can: Rights, call: &Call) -> Result<(), Fault> {
+    let Some(right) = needs(call).filter(|right| !can.has(*right)) else { return Ok(()) };
+    let mut fault = Fault::new(Code::Denied, format!("this token does not carry the right to {right}"))
+        .hint(format!("it carries {can}"));
+    fault.details = Some(serde_json::json!({ "right": right, "can": can }));
+    Err(fault)
+}
+
+/// The right a token must carry for a call. Where a session is named it is the row's, but for what changes something although it
+/// needs no right of its actor: a turn or a grant of one's own.
+fn needs(call: &Call) -> Option<Right> {
+    match call {
+        Call::New(_) => Some(Right::Run),
+        Call::Stop(_) | Call::ActorRemove(_) => Some(Right::Configure),
+        Call::TokenNew(_) | Call::LoginNew(_) | Call::TokenRevoke(_) | Call::Revoke(_) => Some(Right::Grant),
+        Call::Give(_) | Call::Release(_) | Call::Withdraw(_) => Some(Right::Type),
+        other => other.row().right,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bot() -> Actor {
+        Actor { id: ActorId([7; 32]), handle: "agent:bot".parse().unwrap() }
+    }
+
+    fn params(can: Option<&str>, for_ms: Option<u64>) -> TokenNewParams {
+        let can = can.map(|can| can.parse().unwrap());
+        TokenNewParams { actor: bot().handle, can, for_ms, note: String::new() }
+    }
+
+    #[test]
+    fn a_token_is_good_until_it_ends_or_is_revoked_also_for_the_next_host() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::load(dir.path());
+        let ann: Handle = "human:ann".parse().unwrap();
+        let (text, view) = tokens.add(&params(Some("observe"), Some(1000)), &bot(), &ann, 5000).unwrap();
+        let (other, _) = tokens.add(&params(None, None), &bot(), &ann, 5000).unwrap();
+        let file = std::fs::read_to_string(dir.path().join(FILE)).unwrap();
+        assert!(!file.contains(&text), "the text is not kept");
+        let mut tokens = Tokens::load(dir.path());
+        assert_eq!(tokens.find(&text, 5999).unwrap(), view.id);
+        assert_eq!(tokens.good(&view.id, 5999).unwrap(), (bot(), Rights::from(Right::Observe)));
+        assert_eq!(tokens.find(&text, 6000).unwrap_err().code, Code::Unidentified);
+        assert_eq!(tokens.find("hf_00", 5000).unwrap_err().code, Code::Unidentified);
+        let id = tokens.find(&other, 6000).unwrap();
+        tokens.revoke(&id).unwrap();
+        assert_eq!(tokens.good(&id, 6000).unwrap_err().code, Code::Unidentified);
+        assert_eq!(Tokens::load(dir.path()).find(&other, 6000).unwrap_err().code, Code::Unidentified);
+        assert_eq!(tokens.revoke(&id).unwrap_err().code, Code::NoSuchToken);
+    }
+
+    #[test]
+    fn a_token_narrows_what_may_be_asked() {
+        let call = |name: &str, params| Call::decode(name, params).unwrap();
+        let observe = Rights::from(Right::Observe);
+        let session = serde_json::json!({ "session": "s" });
+        for (name, params, allowed) in [
+            ("session.list", serde_json::json!({}), true),
+            ("session.get", session.clone(), true),
+            ("turn.take", session.clone(), false),
+            ("turn.release", session.clone(), false),
+            ("session.end", session.clone(), false),
+            ("session.new", serde_json::json!({ "command": ["sh"], "cwd": "/" }), false),
+            ("host.stop", serde_json::json!({}), false),
+            ("token.new", serde_json::json!({ "actor": "agent:x" }), false),
+        ] {
+            assert_eq!(allows(observe, &call(name, params.clone())).is_ok(), allowed, "{name}");
+            assert!(allows(Rights::ALL, &call(name, params)).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_code_serves_once_and_not_for_long() {
+        let mut codes = Codes::default();
+        let code = codes.add(&bot().handle, 0).code;
+        let late = codes.add(&bot().handle, 0).code;
+        assert_eq!(codes.take(&code, 1).unwrap(), bot().handle);
+        assert_eq!(codes.take(&code, 1).unwrap_err().code, Code::Unidentified);
+        assert_eq!(codes.take(&late, CODE_MS).unwrap_err().code, Code::Unidentified);
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_opens_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(FILE), b"[{").unwrap();
+        assert!(Tokens::load(dir.path()).all(0).is_empty());
+    }
+}

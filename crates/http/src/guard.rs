@@ -1,0 +1,229 @@
+//! What comes before a question: whose page asks, with which token, and how often.
+//!
+//! A page of a stranger must not reach a host by its visitor's browser: names that are not ours are refused (a name can be made
+//! to point anywhere), and so is every `Origin` but our own. A token is looked up by the host; here is only how often one may be
+//! wrong.
+
+use crate::Handle;
+use axum::http::{HeaderMap, Uri, header};
+use holdfast_wire::{Code, Fault};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Questions a token may ask in a second, for long: more than two cores answer, so that one program cannot starve the others.
+const RATE_PER_SECOND: f64 = 1000.0;
+/// Wrong tokens in a second, of all who try: a person mistypes, a program guesses.
+const WRONG_PER_SECOND: f64 = 20.0;
+/// Tokens whose pace is remembered: more than there can be.
+const PACES_MAX: usize = 2000;
+
+/// The subprotocol of a WebSocket that has the token behind it, where no header can be set.
+pub const TOKEN_PROTOCOL: &str = "holdfast.token.";
+
+/// Names under which this host may be asked, beside addresses.
+#[derive(Debug, Clone)]
+pub struct Names {
+    /// The names.
+    pub known: Vec<String>,
+    /// It listens with TLS.
+    pub tls: bool,
+}
+
+impl Names {
+    /// Whether this is a name of ours. An address is: nobody can make one point elsewhere.
+    fn knows(&self, host: &str) -> bool {
+        let name = name_of(host);
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        bare.parse::<IpAddr>().is_ok() || self.known.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// Refuses what a stranger's page sends.
+    pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Fault> {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| uri.authority().map(axum::http::uri::Authority::as_str)).unwrap_or_default();
+        if !self.knows(host) {
+            return Err(Fault::new(Code::Denied, format!("this host is not called {:?}", name_of(host)))
+                .hint("ask it by its address, or name it with `host start --http --name NAME`"));
+        }
+        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+        let ours = ["http://", "https://"].iter().any(|scheme| {
+            let origin = origin.to_str().unwrap_or_default();
+            origin.strip_prefix(scheme).is_some_and(|from| from.eq_ignore_ascii_case(host))
+        });
+        if ours { Ok(()) } else { Err(Fault::new(Code::Denied, "pages of another origin may not ask this host")) }
+    }
+}
+
+impl Names {
+    /// Whether a request comes from a page of ours: only then a cookie counts, or is given. A browser says so by itself.
+    pub fn must_be_page(&self, headers: &HeaderMap) -> Result<(), Fault> {
+        let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
+        let is_ours = site.is_some_and(|site| matches!(site, "same-origin" | "none"));
+        // Where a browser is too old to say it, `Origin` was compared with our own name already.
+        if is_ours || (site.is_none() && headers.contains_key(header::ORIGIN)) {
+            return Ok(());
+        }
+        Err(Fault::new(Code::Denied, "only this host's own page may do that"))
+    }
+}
+
+/// The name of the cookie that has a browser's token: with the port we are asked at.
+pub fn cookie_name(headers: &HeaderMap) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let port = host.strip_prefix(name_of(host)).and_then(|port| port.strip_prefix(':')).unwrap_or("web");
+    format!("holdfast-{port}")
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let name = cookie_name(headers);
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, token)| token)
+}
+
+/// A `Host` without its port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
+        Some(_) | None => host,
+    }
+}
+
+/// The text of the token that came with a request.
+fn token(headers: &HeaderMap, names: &Names) -> Result<String, Fault> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = bearer.and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    let protocols = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    let protocol =
+        protocols.flat_map(|value| value.split(',')).find_map(|word| word.trim().strip_prefix(TOKEN_PROTOCOL));
+    if bearer.or(protocol).is_none()
+        && let Some(token) = cookie(headers)
+    {
+        names.must_be_page(headers)?;
+        return Ok(token.to_owned());
+    }
+    bearer.or(protocol).map(str::to_owned).ok_or_else(|| {
+        Fault::new(Code::Unidentified, "this request has no token")
+            .hint("send `Authorization: Bearer TOKEN`; `holdfast token new` makes one")
+    })
+}
+
+/// How much of a second's share is left, and since when.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    left: f64,
+    at: Instant,
+}
+
+impl Pace {
+    fn take(&mut self, per_second: f64, now: Instant) -> bool {
+        let since = now.duration_since(self.at).as_secs_f64();
+        (self.left, self.at) = ((self.left + since * per_second).min(per_second), now);
+        let there = self.left >= 1.0;
+        self.left -= f64::from(u8::from(there));
+        there
+    }
+}
+
+/// Who asks how often.
+#[derive(Debug, Default)]
+pub struct Paces {
+    tokens: Mutex<HashMap<String, Pace>>,
+    wrong: Mutex<Option<Pace>>,
+}
+
+impl Paces {
+    /// The id of a request's token, if it is good and does not ask too often.
+    pub async fn admit(&self, handle: &Handle, names: &Names, headers: &HeaderMap) -> Result<String, Fault> {
+        self.check(handle, token(headers, names)?).await
+    }
+
+    /// The same, of a token by its text.
+    pub async fn check(&self, handle: &Handle, text: String) -> Result<String, Fault> {
+        let id = match handle.check(text).await {
+            Err(fault) if fault.code == Code::Unidentified => {
+                let now = Instant::now();
+                let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+                let pace = wrong.get_or_insert(Pace { left: WRONG_PER_SECOND, at: now });
+                return Err(if pace.take(WRONG_PER_SECOND, now) { fault } else { too_fast() });
+            }
+            other => other?,
+        };
+        let now = Instant::now();
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if tokens.len() >= PACES_MAX {
+            tokens.retain(|_, pace| now.duration_since(pace.at) < Duration::from_secs(1));
+        }
+        let fresh = Pace { left: RATE_PER_SECOND, at: now };
+        if tokens.entry(id.clone()).or_insert(fresh).take(RATE_PER_SECOND, now) { Ok(id) } else { Err(too_fast()) }
+    }
+}
+
+fn too_fast() -> Fault {
+    Fault::new(Code::TooFast, "these are too many requests for one second").hint("ask again in a second")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn names_that_are_not_ours_and_foreign_pages_are_refused() {
+        let names = Names { known: vec!["localhost".into(), "box.lan".into()], tls: false };
+        let check = |pairs| names.check(&headers(pairs), &Uri::from_static("/v1/host")).is_ok();
+        for ours in ["localhost", "LOCALHOST:7433", "127.0.0.1:7433", "[::1]:7433", "192.168.1.7", "box.lan:80"] {
+            assert!(names.knows(ours), "{ours}");
+        }
+        assert!(!names.knows("evil.example") && !names.knows("localhost.evil.example:7433") && !names.knows(""));
+        assert!(check(&[("host", "localhost:7433")]));
+        assert!(!check(&[("host", "evil.example:7433")]));
+        assert!(!check(&[]));
+        assert!(check(&[("host", "localhost:7433"), ("origin", "http://localhost:7433")]));
+        assert!(!check(&[("host", "localhost:7433"), ("origin", "http://localhost:9999")]));
+        assert!(!check(&[("host", "localhost:7433"), ("origin", "https://evil.example")]));
+        assert!(!check(&[("host", "localhost:7433"), ("origin", "null")]));
+    }
+
+    fn token_of(pairs: &[(&'static str, &'static str)]) -> Result<String, Fault> {
+        token(&headers(pairs), &Names { known: vec![], tls: false })
+    }
+
+    #[test]
+    fn a_cookie_counts_from_our_own_page_alone_and_is_its_ports() {
+        let cookie = ("cookie", "a=b; holdfast-7433=hf_3; holdfast-80=hf_4");
+        let host = ("host", "localhost:7433");
+        assert_eq!(token_of(&[host, cookie, ("sec-fetch-site", "same-origin")]).unwrap(), "hf_3");
+        assert_eq!(token_of(&[host, cookie, ("origin", "http://localhost:7433")]).unwrap(), "hf_3");
+        assert_eq!(token_of(&[host, cookie, ("sec-fetch-site", "cross-site")]).unwrap_err().code, Code::Denied);
+        assert_eq!(token_of(&[host, cookie]).unwrap_err().code, Code::Denied);
+        assert_eq!(token_of(&[("host", "localhost:1"), cookie]).unwrap_err().code, Code::Unidentified);
+    }
+
+    #[test]
+    fn a_token_comes_in_a_header_or_as_a_subprotocol() {
+        assert_eq!(token_of(&[("authorization", "Bearer hf_1")]).unwrap(), "hf_1");
+        assert_eq!(token_of(&[("authorization", "bearer  hf_1")]).unwrap(), "hf_1");
+        let protocols = "holdfast.v1, holdfast.token.hf_2";
+        assert_eq!(token_of(&[("sec-websocket-protocol", protocols)]).unwrap(), "hf_2");
+        assert_eq!(token_of(&[("authorization", "Basic x")]).unwrap_err().code, Code::Unidentified);
+    }
+
+    #[test]
+    fn a_pace_is_a_seconds_share_and_grows_again() {
+        let start = Instant::now();
+        let mut pace = Pace { left: 3.0, at: start };
+        let taken = (0..10).filter(|_| pace.take(3.0, start)).count();
+        assert_eq!(taken, 3);
+        assert!(!pace.take(3.0, start + Duration::from_millis(100)));
+        assert!(pace.take(3.0, start + Duration::from_millis(400)));
+    }
+}

@@ -1,0 +1,156 @@
+//! The listener: who may connect, how many, and for how long without a word.
+
+use crate::guard::{Names, Paces};
+use crate::{Handle, openapi, rest};
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Connections at once: a thousand observers and their programs' requests, and descriptors left for sessions.
+const CONNECTIONS_MAX: usize = 4096;
+/// How long a request's head, or a handshake, may take: whoever needs longer only holds a connection.
+const HEAD_WAIT: Duration = Duration::from_secs(10);
+/// Buffer of a connection at most: a long head fits.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// Where and how to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listen {
+    /// Where.
+    pub address: SocketAddr,
+    /// With TLS.
+    pub tls: Option<Tls>,
+    /// Names under which this host may be asked, beside `localhost` and addresses.
+    pub names: Vec<String>,
+    /// Beyond this machine without TLS: the user said so.
+    pub insecure: bool,
+}
+
+/// A certificate and its key, PEM files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// The chain, ours first.
+    pub cert: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+}
+
+/// A listener that was bound.
+pub struct Bound {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    names: Names,
+}
+
+impl std::fmt::Debug for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bound({:?})", self.listener.local_addr())
+    }
+}
+
+impl Bound {
+    /// Where it listens: with the port that was found where none was asked for.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// Binds; refuses to listen beyond this machine where what is said could be read on the way.
+pub async fn bind(listen: &Listen) -> io::Result<Bound> {
+    if !listen.address.ip().is_loopback() && listen.tls.is_none() && !listen.insecure {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "beyond this machine only with TLS (--tls-cert, --tls-key) or, where something else keeps it private, --insecure-listen",
+        ));
+    }
+    let tls = listen.tls.as_ref().map(acceptor).transpose()?;
+    let known = std::iter::once("localhost".to_owned()).chain(listen.names.iter().cloned()).collect();
+    let names = Names { known, tls: tls.is_some() };
+    Ok(Bound { listener: TcpListener::bind(listen.address).await?, tls, names })
+}
+
+fn acceptor(tls: &Tls) -> io::Result<TlsAcceptor> {
+    let bad =
+        |path: &PathBuf, why: String| io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {why}", path.display()));
+    let chain = CertificateDer::pem_file_iter(&tls.cert).map_err(|e| bad(&tls.cert, e.to_string()))?;
+    let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(|e| bad(&tls.cert, e.to_string()))?;
+    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|e| bad(&tls.key, e.to_string()))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|e| bad(&tls.cert, e.to_string()))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Http {
+    pub handle: Handle,
+    pub names: Names,
+    pub paces: Paces,
+    pub openapi: String,
+}
+
+/// Serves until the host ends.
+pub async fn serve(bound: Bound, handle: Handle) {
+    let openapi = openapi::document().to_string();
+    let http = Arc::new(Http { handle, names: bound.names, paces: Paces::default(), openapi });
+    let router = rest::router(http);
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        let Ok((stream, _)) = bound.listener.accept().await else {
+            // Out of descriptors: those who are connected go on.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let (router, tls) = (router.clone(), bound.tls.clone());
+        tokio::spawn(async move {
+            greet(stream, tls, router).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router) {
+    // Keys go one by one.
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => converse(stream, router).await,
+        Some(tls) => {
+            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_WAIT, tls.accept(stream)).await {
+                converse(stream, router).await;
+            }
+        }
+    }
+}
+
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
+    let service = tower::service_fn(move |request: hyper::Request<Incoming>| {
+        let mut router = router.clone();
+        async move { tower::Service::call(&mut router, request.map(Body::new)).await }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WAIT)
+        .half_close(false)
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let _ = connection.with_upgrades().await;
+}

@@ -1,0 +1,225 @@
+// A client of one host: every operation by its name, and objects for what people think in.
+
+import { HoldfastError } from "./errors.js";
+import { NO_BYTES } from "./frame.js";
+import { Link, RETRY, type Retry } from "./link.js";
+import { Session, type OpenOptions, newParams } from "./session.js";
+import { Run, WAIT_MS } from "./run.js";
+import type { Dialer } from "./transport.js";
+import {
+  GIVES_BYTES,
+  type GivesBytes,
+  type NewParams,
+  type Operations,
+  type QuestionView,
+  type SendsBytes,
+  type SessionEvent,
+} from "./types.js";
+
+/** The name of an operation. */
+export type OperationName = keyof Operations;
+/** What it is asked with. */
+export type Params<O extends OperationName> = Operations[O]["params"];
+/** What it answers, with the bytes that came along. */
+export type Answer<O extends OperationName> = O extends GivesBytes
+  ? Operations[O]["answer"] & { bytes: Uint8Array }
+  : Operations[O]["answer"];
+
+/** How something is asked. */
+export interface CallOptions {
+  /** Gives up when it is aborted. What was asked for may happen all the same. */
+  signal?: AbortSignal;
+}
+
+type WithBytes<O extends OperationName> = O extends SendsBytes ? CallOptions & { bytes: Uint8Array } : CallOptions;
+
+/** Parameters may be left out where none is required; bytes may not where they are what it is about. */
+export type CallArguments<O extends OperationName> = O extends SendsBytes
+  ? [params: Params<O>, options: WithBytes<O>]
+  : Record<string, never> extends Params<O>
+    ? [params?: Params<O>, options?: CallOptions]
+    : [params: Params<O>, options?: CallOptions];
+
+/** How a client behaves. */
+export interface ClientOptions {
+  /** What it calls itself in the host's log. */
+  name?: string;
+  /** How a broken connection is dealt with. */
+  retry?: Partial<Retry>;
+}
+
+/** Something that happened, or the number of events that were dropped before they could be told. */
+export type WatchEvent = SessionEvent | { event: "lost"; lost: number };
+
+/**
+ * What may be asked again when an answer was lost: it only looks, or is done once by its own number (`session.send` by stream and
+ * seq, `run.start` and `question.ask` by the id they draw). Everything else fails with `disconnected`, and its caller looks what became of it.
+ */
+const REPEATABLE = new Set<string>([
+  "hello",
+  "actor.list",
+  "grant.list",
+  "graph.get",
+  "graph.ports",
+  "graph.watch",
+  "host.metrics",
+  "host.status",
+  "question.get",
+  "question.list",
+  "run.get",
+  "run.list",
+  "run.output",
+  "session.env",
+  "session.get",
+  "session.journal",
+  "session.list",
+  "session.read",
+  "session.screen",
+  "session.send",
+  "session.state",
+  "session.wait",
+  "session.watch",
+  "token.list",
+  "turn.get",
+]);
+
+function mayRepeat(method: string, params: unknown): boolean {
+  if (method === "run.start") return typeof (params as { run?: unknown }).run === "string";
+  if (method === "question.ask") return typeof (params as { question?: unknown }).question === "string";
+  return REPEATABLE.has(method);
+}
+
+/** Whether the host is asked to wait before it answers. */
+function waits(params: { wait_ms?: number; timeout_ms?: number | null }): boolean {
+  return (params.wait_ms ?? 0) > 0 || params.timeout_ms !== undefined;
+}
+
+export class Client {
+  /** The way to the host. */
+  readonly link: Link;
+  /** Another one, for what waits: a connection has a bound of open questions, and nobody's keys shall wait behind that. */
+  private readonly waiting: Link;
+  /** What a session starts with where nothing is said; a local client gives its directory and environment. */
+  defaults: () => Partial<NewParams> = () => ({});
+
+  constructor(dialer: Dialer, options: ClientOptions = {}) {
+    this.link = new Link(dialer, options.name ?? "@holdfast/client", { ...RETRY, ...options.retry });
+    this.waiting = this.link.fork();
+  }
+
+  /** Asks for an operation. */
+  async call<O extends OperationName>(operation: O, ...args: CallArguments<O>): Promise<Answer<O>> {
+    const [params, options] = args as [Params<O> | undefined, (CallOptions & { bytes?: Uint8Array }) | undefined];
+    return (await this.raw(operation, params ?? {}, options)) as Answer<O>;
+  }
+
+  /** Asks for an operation by its name, also one that this client's types do not know. */
+  async raw(operation: string, params: object, options: CallOptions & { bytes?: Uint8Array } = {}): Promise<unknown> {
+    return ask(waits(params) ? this.waiting : this.link, operation, params, options);
+  }
+
+  /** The sessions one may observe; ended ones too if asked to. */
+  async sessions(options: CallOptions & { all?: boolean } = {}): Promise<Session[]> {
+    const { all = false, ...call } = options;
+    const views = await this.call("session.list", { all }, call);
+    return views.map((view) => new Session(this, view));
+  }
+
+  /** One session by name, id, or the beginning of its id. */
+  async session(session: string, options: CallOptions = {}): Promise<Session> {
+    return new Session(this, await this.call("session.get", { session }, options));
+  }
+
+  /** Starts a session: a shell, unless a command is given. */
+  async open(options: OpenOptions = {}): Promise<Session> {
+    const { signal, ...wanted } = options;
+    const params = newParams(this.defaults(), wanted);
+    return new Session(this, await this.call("session.new", params, signal ? { signal } : {}));
+  }
+
+  /** A run by its id, or by its key. */
+  async run(run: string, options: CallOptions = {}): Promise<Run> {
+    return new Run(this, await this.call("run.get", { run }, options));
+  }
+
+  /** The runs of all sessions one may observe. */
+  runs(options: CallOptions & { session?: string } = {}) {
+    const { session, ...call } = options;
+    return this.call("run.list", session === undefined ? {} : { session }, call);
+  }
+
+  /** What happens in all sessions one may observe, or in one; first of all what each does. Ends when it is aborted. */
+  async *events(options: CallOptions & { session?: string; after?: number } = {}): AsyncGenerator<WatchEvent, void, void> {
+    const { session, signal } = options;
+    let after = options.after;
+    for (;;) {
+      const params = { wait_ms: WAIT_MS, ...(session === undefined ? {} : { session }), ...(after === undefined ? {} : { after }) };
+      const answer = await this.call("session.watch", params, signal ? { signal } : {});
+      if (answer.lost) yield { event: "lost", lost: answer.lost };
+      for (const event of answer.events) yield event;
+      after = answer.to;
+    }
+  }
+
+  /** Who listens where, in all sessions or in one. */
+  ports(options: CallOptions & { session?: string } = {}) {
+    const { session, ...call } = options;
+    return this.call("graph.ports", session === undefined ? {} : { session }, call);
+  }
+
+  /** Actors the host knows. */
+  actors(options: CallOptions = {}) {
+    return this.call("actor.list", {}, options);
+  }
+
+  /** What the host is and how it does. */
+  status(options: CallOptions = {}) {
+    return this.call("host.status", {}, options);
+  }
+
+  /** Questions that wait for an answer, in all sessions one may observe or in one; those that are over too if asked to. */
+  questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<QuestionView[]> {
+    const { signal, ...params } = options;
+    return this.call("question.list", params, signal ? { signal } : {});
+  }
+
+  /** Answers a question, by a text or by the number of an option. Only a human can. */
+  answer(question: string, answer: string | number, options: CallOptions = {}): Promise<QuestionView> {
+    const params = typeof answer === "string" ? { question, text: answer } : { question, option: answer };
+    return this.call("question.answer", params, options);
+  }
+
+  /** Connects now, and says what the host said of itself. Every call does so by itself. */
+  async connect(options: CallOptions = {}) {
+    return (await this.link.connection(options.signal)).hello;
+  }
+
+  /** Lets go of the connection. Sessions go on; what is under way here fails. */
+  close(): void {
+    this.link.close();
+    this.waiting.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+  }
+}
+
+/** Asks over a link; an object that came with bytes has them as `bytes`. */
+export async function ask(
+  link: Link,
+  operation: string,
+  params: object,
+  options: CallOptions & { bytes?: Uint8Array } = {},
+): Promise<unknown> {
+  const { bytes = NO_BYTES, signal } = options;
+  const answered = await link.call(operation, params, { bytes, signal, repeat: mayRepeat(operation, params) });
+  const { result } = answered;
+  if ((GIVES_BYTES as readonly string[]).includes(operation)) {
+    if (result === null || typeof result !== "object") {
+      throw new HoldfastError("protocol", `the answer of ${operation} is no object`);
+    }
+    return { ...result, bytes: answered.bytes };
+  }
+  return result;
+}

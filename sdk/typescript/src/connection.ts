@@ -1,0 +1,161 @@
+// One connection to a host: requests out, answers and events in. It ends once, and is never mended: see link.ts.
+
+import { HoldfastError, disconnected } from "./errors.js";
+import { decodeFrame, NO_BYTES } from "./frame.js";
+import { orAbort } from "./signals.js";
+import type { Dialer, Transport } from "./transport.js";
+import type { Fault, HelloAnswer } from "./types.js";
+
+/** The protocol versions this client speaks. */
+const VERSIONS = [1];
+
+/** A host that accepts and says nothing is stopped or stuck: nobody should wait for it without being told. */
+const HELLO_WAIT_MS = 15_000;
+
+/** An answer and the bytes that came with it. */
+export interface Answered {
+  result: unknown;
+  bytes: Uint8Array;
+}
+
+interface Waiting {
+  resolve(answered: Answered): void;
+  reject(error: unknown): void;
+}
+
+type Message = {
+  jsonrpc?: unknown;
+  id?: number;
+  method?: string;
+  params?: unknown;
+  result?: unknown;
+  error?: { message?: string; data?: Fault };
+};
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** A connection that has said hello. */
+export class Connection {
+  /** What the host said of itself. */
+  hello: HelloAnswer = { version: 0, program: "", challenge: "" };
+  /** Why it is over; none: it is not. */
+  over: HoldfastError | undefined;
+  /** Ends when the connection does. */
+  readonly ended: Promise<void>;
+
+  private transport: Transport | undefined;
+  private readonly waiting = new Map<number, Waiting>();
+  private nextId = 1;
+  private end!: () => void;
+  private readonly told: (method: string, params: unknown) => void;
+
+  private constructor(told: (method: string, params: unknown) => void) {
+    this.told = told;
+    this.ended = new Promise((resolve) => (this.end = resolve));
+  }
+
+  /** Connects, says hello and who speaks. `told` hears the host's events. */
+  static async open(
+    dialer: Dialer,
+    program: string,
+    told: (method: string, params: unknown) => void,
+    signal: AbortSignal,
+  ): Promise<Connection> {
+    const connection = new Connection(told);
+    const receiver = {
+      frame: (content: Uint8Array) => connection.receive(content),
+      closed: (why: unknown) => connection.fail(disconnected(`the connection to ${dialer.where} broke`, why)),
+    };
+    connection.transport = await dialer.dial(receiver, signal);
+    const silent = setTimeout(() => {
+      connection.fail(disconnected(`the host at ${dialer.where} does not answer; its process may be stopped or stuck`));
+    }, HELLO_WAIT_MS);
+    try {
+      const hello = connection.request("hello", { versions: VERSIONS, program }, NO_BYTES);
+      connection.hello = (await orAbort(hello, signal)).result as HelloAnswer;
+      if (dialer.prover) {
+        const proof = dialer.prover.identify(connection.hello.challenge);
+        await orAbort(connection.request("identify", proof, NO_BYTES), signal);
+      }
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
+    } finally {
+      clearTimeout(silent);
+    }
+  }
+
+  /** Sends a request; the promise is its answer. Fails at once, with nothing sent, where the connection is over. */
+  request(method: string, params: unknown, bytes: Uint8Array): Promise<Answered> {
+    if (this.over || !this.transport) return Promise.reject(this.over ?? disconnected("not connected"));
+    const id = this.nextId++;
+    const json = encoder.encode(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.transport?.hold?.(true);
+      try {
+        this.transport?.send(json, bytes);
+      } catch (error) {
+        this.fail(disconnected("the connection broke while something was sent", error));
+      }
+    });
+  }
+
+  /** Ends it. */
+  close(): void {
+    this.fail(disconnected("the connection was closed"));
+  }
+
+  private receive(content: Uint8Array): void {
+    if (this.over) return;
+    try {
+      const frame = decodeFrame(content);
+      this.take(readMessage(frame.json), frame.bytes);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.fail(new HoldfastError("protocol", `the host's answer cannot be read: ${message}`, { cause: error }));
+    }
+  }
+
+  private take(message: Message, bytes: Uint8Array): void {
+    if (message.method !== undefined && message.id === undefined) {
+      this.told(message.method, message.params);
+      return;
+    }
+    const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
+    if (message.id === undefined || !waiting) return;
+    this.waiting.delete(message.id);
+    if (this.waiting.size === 0) this.transport?.hold?.(false);
+    if (message.error) {
+      const fault = message.error.data;
+      waiting.reject(fault ? HoldfastError.from(fault) : new HoldfastError("internal", message.error.message ?? ""));
+    } else {
+      waiting.resolve({ result: message.result ?? null, bytes });
+    }
+  }
+
+  private fail(why: HoldfastError): void {
+    if (this.over) return;
+    this.over = why;
+    this.transport?.close();
+    for (const waiting of this.waiting.values()) waiting.reject(why);
+    this.waiting.clear();
+    this.end();
+  }
+}
+
+/** A JSON-RPC message, of whatever kind. */
+export function readMessage(json: Uint8Array): Message {
+  const message = JSON.parse(decoder.decode(json)) as Message | null;
+  if (message === null || typeof message !== "object" || message.jsonrpc !== "2.0") {
+    throw new HoldfastError("protocol", 'not a JSON-RPC message: jsonrpc must be "2.0"');
+  }
+  const { id, method, result, error } = message;
+  const isId = typeof id === "number" && Number.isInteger(id) && id >= 0;
+  const isRequest = typeof method === "string" && (id === undefined || isId) && result === undefined && !error;
+  const isAnswer = method === undefined && isId && !(result !== undefined && result !== null && error);
+  if (!isRequest && !isAnswer) throw new HoldfastError("protocol", "neither a request, an answer nor an event");
+  return message;
+}

@@ -1,0 +1,106 @@
+// A run: one command with a beginning, an end and a status.
+
+import type { CallOptions, Client } from "./client.js";
+import { HoldfastError } from "./errors.js";
+import { chunks, gather, type Chunk } from "./output.js";
+import type { RunAnswer } from "./types.js";
+
+/** How long one question waits for an end; it is asked again. */
+export const WAIT_MS = 20_000;
+
+/** How long to wait. */
+export interface WaitOptions extends CallOptions {
+  /** Give up after this long, with the code `timeout`. What is waited for goes on. */
+  timeoutMs?: number;
+}
+
+/** Milliseconds that are left until a deadline, at most `WAIT_MS`; fails when it has passed. */
+export function remaining(deadline: number, what: string): number {
+  const left = deadline - Date.now();
+  if (left <= 0) throw new HoldfastError("timeout", `${what} has not come in time`, { hint: "wait longer, or look at it" });
+  return Math.min(left, WAIT_MS);
+}
+
+export function deadlineOf(timeoutMs: number | undefined): number {
+  return timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
+}
+
+export class Run {
+  /** Its id, for all time. */
+  readonly id: string;
+  /** As it was when it was last asked for. */
+  view: RunAnswer;
+  private readonly client: Client;
+
+  constructor(client: Client, view: RunAnswer) {
+    this.client = client;
+    this.view = view;
+    this.id = view.id;
+  }
+
+  /** Nothing more will become of it. */
+  get isOver(): boolean {
+    return this.view.state !== "starting" && this.view.state !== "running";
+  }
+
+  /** Its status where it is known. */
+  get exitCode(): number | undefined {
+    return this.view.exit_code ?? undefined;
+  }
+
+  /** How it stands now. */
+  async get(options: CallOptions = {}): Promise<RunAnswer> {
+    this.view = await this.client.call("run.get", { run: this.id }, options);
+    return this.view;
+  }
+
+  /** Waits for its end. A timeout ends nothing. */
+  async wait(options: WaitOptions = {}): Promise<RunAnswer> {
+    const { timeoutMs, ...call } = options;
+    const deadline = deadlineOf(timeoutMs);
+    while (!this.isOver) {
+      const wait_ms = Math.ceil(remaining(deadline, `the end of ${this.id}`));
+      this.view = await this.client.call("run.get", { run: this.id, wait_ms }, call);
+    }
+    return this.view;
+  }
+
+  /** Its output so far, or all of it once it is over, as bytes. */
+  output(options: CallOptions & { from?: number } = {}): Promise<Uint8Array> {
+    return gather(this.read(options, (piece) => piece.end || piece.bytes.length === 0));
+  }
+
+  /** Its output until it is over. */
+  async *follow(options: CallOptions & { from?: number } = {}): AsyncGenerator<Chunk, void, void> {
+    let at = options.from;
+    for (;;) {
+      const over = this.isOver;
+      for await (const chunk of this.read({ ...options, ...(at === undefined ? {} : { from: at }) }, (piece) => {
+        at = piece.to;
+        return piece.end || piece.bytes.length === 0;
+      })) {
+        yield chunk;
+      }
+      if (over) return;
+      // New output of its session wakes us; its end is in the output, too.
+      await this.client.call("session.read", { session: this.view.session, from: at ?? this.view.from, max: 1, wait_ms: 1_000 }, options);
+      await this.get(options);
+    }
+  }
+
+  /** Interrupts it, and waits until it is over or `timeoutMs` has passed. */
+  async cancel(options: WaitOptions = {}): Promise<RunAnswer> {
+    const { timeoutMs = WAIT_MS, ...call } = options;
+    this.view = await this.client.call("run.cancel", { run: this.id, wait_ms: timeoutMs }, call);
+    return this.view;
+  }
+
+  private read(options: CallOptions & { from?: number }, isOver: Parameters<typeof chunks>[2]) {
+    const { from: start, ...call } = options;
+    return chunks(
+      start,
+      (from) => this.client.call("run.output", { run: this.id, ...(from === undefined ? {} : { from }) }, call),
+      isOver,
+    );
+  }
+}

@@ -1,0 +1,340 @@
+// One session: what people and programs do with it.
+
+import { Attachment, type AttachOptions } from "./attach.js";
+import type { Answer, CallOptions, Client, WatchEvent } from "./client.js";
+import { HoldfastError } from "./errors.js";
+import { newRunId } from "./ids.js";
+import { hasTwoForms, keyText } from "./keys.js";
+import { chunks, gather, type Chunk } from "./output.js";
+import { PlainText } from "./plain.js";
+import { askHumans, type AskOptions } from "./question.js";
+import { deadlineOf, remaining, Run, WAIT_MS, type WaitOptions } from "./run.js";
+import { pause } from "./signals.js";
+import { Turn } from "./turn.js";
+import { Typist, type TypeOptions } from "./typist.js";
+import type {
+  Detect,
+  GraphParams,
+  NewParams,
+  QuestionView,
+  ReadParams,
+  RunAnswer,
+  RunStartParams,
+  ScreenAnswer,
+  SendAnswer,
+  SessionView,
+  StateView,
+  WaitAnswer,
+} from "./types.js";
+
+/** What to start. A command as one text is given to `sh -c`; without a command it is the user's shell. */
+export interface OpenOptions extends CallOptions, Partial<Omit<NewParams, "command" | "env">> {
+  command?: string | string[];
+  /** Variables besides those of the client, or of the host where the client is elsewhere; `null` leaves one of ours out. */
+  env?: Record<string, string | null> | string[];
+}
+
+/** How a command is run. */
+export interface RunOptions extends CallOptions {
+  /** The same key runs once, whatever happens in between. */
+  key?: string;
+  /** How its end is noticed in a shell that does not tell. */
+  detect?: Detect;
+}
+
+/** What to wait for. */
+export type Awaited =
+  | "exit"
+  | "idle"
+  | "waiting"
+  | { port: number }
+  /** A text on the screen, or in the output from `from` on. */
+  | { text: string | RegExp; from?: number }
+  | { state: StateView["state"] };
+
+/** What came: which of them is there follows from what was waited for. */
+export interface Came {
+  /** How the command ended, where it did. */
+  exit?: WaitAnswer["exit"];
+  state?: StateView;
+  /** Who takes connections at the port. */
+  listener?: WaitAnswer["listener"];
+  /** The text that fits. */
+  text?: string;
+}
+
+const encoder = new TextEncoder();
+
+/** A keeper is reached within some milliseconds. */
+const UNREACHED_MS = 20;
+
+/** The state a word of `session.wait` stands for, and the other way round. */
+const UNTIL: Partial<Record<StateView["state"], "idle" | "waiting" | "exit">> = {
+  idle_prompt: "idle",
+  waiting: "waiting",
+  ended: "exit",
+};
+
+export class Session {
+  /** Its id, for all time. */
+  readonly id: string;
+  /** As it was when it was last asked for. */
+  view: SessionView;
+  /** Who may write, and how to become that one. */
+  readonly turn: Turn;
+  readonly client: Client;
+  private readonly typist: Typist;
+
+  constructor(client: Client, view: SessionView) {
+    this.client = client;
+    this.view = view;
+    this.id = view.id;
+    this.turn = new Turn(client, view.id);
+    this.typist = new Typist(view.id, (params, bytes, signal) =>
+      client.call("session.send", params, signal ? { bytes, signal } : { bytes }),
+    );
+  }
+
+  /** Its name when it was last asked for. */
+  get name(): string {
+    return this.view.name;
+  }
+
+  /** How it stands now. */
+  async get(options: CallOptions = {}): Promise<SessionView> {
+    this.view = await this.client.call("session.get", { session: this.id }, options);
+    return this.view;
+  }
+
+  /** Runs a command in its shell, and waits for the end. */
+  async run(command: string, options: RunOptions & WaitOptions = {}): Promise<RunAnswer> {
+    const { timeoutMs, ...how } = options;
+    const deadline = deadlineOf(timeoutMs);
+    const run = await this.start(command, how, Math.ceil(Math.min(timeoutMs ?? WAIT_MS, WAIT_MS)));
+    const { signal } = options;
+    if (run.isOver) return run.view;
+    const left = deadline - Date.now();
+    return run.wait({ ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs: Math.max(left, 1) }) });
+  }
+
+  /** Runs a command in its shell, and does not wait for the end. */
+  async start(command: string, options: RunOptions = {}, wait_ms = 0): Promise<Run> {
+    const { signal, ...how } = options;
+    // Drawn here: after a lost answer the same run is asked for, not another one.
+    const params: RunStartParams = { session: this.id, run: newRunId(), command, wait_ms, ...how };
+    return new Run(this.client, await this.client.call("run.start", params, signal ? { signal } : {}));
+  }
+
+  /** Types text or bytes, exactly once. */
+  send(input: string | Uint8Array, options: TypeOptions = {}): Promise<SendAnswer> {
+    return this.typist.send(typeof input === "string" ? encoder.encode(input) : input, options);
+  }
+
+  /** Presses keys by their names: `session.keys("C-c")`, `session.keys("Up", "Enter")`. */
+  async keys(...names: string[]): Promise<SendAnswer> {
+    let texts = names.map((name) => keyText(name));
+    if (texts.some(hasTwoForms)) {
+      const { application_cursor: application = false } = await this.screen();
+      texts = names.map((name) => keyText(name, application));
+    }
+    return this.send(texts.join(""));
+  }
+
+  /** The screen as text. */
+  screen(options: CallOptions & { ansi?: boolean; history?: number } = {}): Promise<ScreenAnswer> {
+    const { signal, ...how } = options;
+    return this.client.call("session.screen", { session: this.id, ...how }, signal ? { signal } : {});
+  }
+
+  /**
+   * Output from an offset on (from the oldest that is kept, where none is given), each byte once and in order, or a gap. Goes on
+   * across broken connections until the session ends; with `follow: false` until what is there was given.
+   */
+  output(options: CallOptions & { from?: number; follow?: boolean; max?: number } = {}): AsyncGenerator<Chunk, void, void> {
+    const { from: start, follow = true, max, signal } = options;
+    const wait_ms = follow ? WAIT_MS : 0;
+    let head = Number.POSITIVE_INFINITY;
+    return chunks(
+      start,
+      async (from) => {
+        const params = { session: this.id, wait_ms, ...(from === undefined ? {} : { from }), ...(max === undefined ? {} : { max }) };
+        const answer = await this.readOnce(params, signal);
+        head = Math.min(head, answer.head);
+        return answer;
+      },
+      (piece) => piece.end || (!follow && piece.to >= head),
+    );
+  }
+
+  /** Reads once. A host that has not reached the session's keeper yet takes it for ended: that is asked about, and waited for. */
+  private async readOnce(params: ReadParams, signal?: AbortSignal): Promise<Answer<"session.read">> {
+    const call = signal ? { signal } : {};
+    const answer = await this.client.call("session.read", params, call);
+    if (!answer.end || (await this.get(call)).life !== "running") return answer;
+    await pause(UNREACHED_MS, signal);
+    return { ...answer, end: false };
+  }
+
+  /** The output that is kept, from an offset on, as it is now. */
+  read(options: CallOptions & { from?: number } = {}): Promise<Uint8Array> {
+    return gather(this.output({ ...options, follow: false }));
+  }
+
+  /** The last lines of the screen and of what scrolled off it, as text. */
+  async tail(lines = 20, options: CallOptions = {}): Promise<string> {
+    const { rows, history } = await this.screen({ ...options, history: lines });
+    const all = [...history, ...rows];
+    while (all.length > 0 && all.at(-1)?.trim() === "") all.pop();
+    return all.slice(-lines).join("\n");
+  }
+
+  /** What it is doing. */
+  state(options: CallOptions = {}): Promise<StateView> {
+    return this.client.call("session.state", { session: this.id }, options);
+  }
+
+  /** Waits for something. Fails with `timeout` where it has not come, and with `ended` where it cannot come any more. */
+  async waitFor(what: Awaited, options: WaitOptions = {}): Promise<Came> {
+    const { timeoutMs, signal } = options;
+    const deadline = deadlineOf(timeoutMs);
+    if (typeof what === "object" && "text" in what) return this.waitForText(what.text, what.from, deadline, signal);
+    if (typeof what === "object" && "state" in what && UNTIL[what.state] === undefined) {
+      return this.waitForState(what.state, deadline, signal);
+    }
+    const until = typeof what === "object" && "state" in what ? (UNTIL[what.state] ?? "exit") : what;
+    for (;;) {
+      const timeout_ms = Math.ceil(remaining(deadline, said(what)));
+      const call = signal ? { signal } : {};
+      const { exit, state, listener } = await this.client.call("session.wait", { session: this.id, until, timeout_ms }, call);
+      const came: Came = { ...(exit ? { exit } : {}), ...(state ? { state } : {}), ...(listener ? { listener } : {}) };
+      if (until === "exit" ? exit : typeof until === "object" ? listener : state) return came;
+      if (exit) throw ended(this.name, said(what), exit);
+    }
+  }
+
+  private async waitForState(state: StateView["state"], deadline: number, signal?: AbortSignal): Promise<Came> {
+    let after: number | undefined;
+    for (;;) {
+      const now = await this.state(signal ? { signal } : {});
+      if (now.state === state) return { state: now };
+      if (now.state === "ended") throw ended(this.name, said({ state }), now.exit);
+      // Something has happened, or a while has passed: it is looked at again.
+      const wait_ms = Math.ceil(Math.min(remaining(deadline, said({ state })), 1_000));
+      const params = { session: this.id, wait_ms, ...(after === undefined ? {} : { after }) };
+      after = (await this.client.call("session.watch", params, signal ? { signal } : {})).to;
+    }
+  }
+
+  private async waitForText(pattern: string | RegExp, from: number | undefined, deadline: number, signal?: AbortSignal): Promise<Came> {
+    const call = signal ? { signal } : {};
+    const fits = (text: string) => {
+      if (typeof pattern === "string") return text.includes(pattern) ? pattern : undefined;
+      return new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, "")).exec(text)?.[0];
+    };
+    const plain = new PlainText();
+    let at = from;
+    for (;;) {
+      // The screen has what was drawn in pieces; the output what scrolled away since.
+      if (from === undefined) {
+        const screen = await this.screen(call);
+        const text = fits(screen.rows.map((row) => row.trimEnd()).join("\n"));
+        if (text !== undefined) return { text };
+        at ??= screen.offset;
+      }
+      const wait_ms = Math.ceil(remaining(deadline, said({ text: pattern })));
+      const piece = await this.readOnce({ session: this.id, from: at ?? 0, wait_ms }, signal);
+      if (piece.gap) plain.cut();
+      at = piece.to;
+      const text = fits(plain.push(piece.bytes));
+      if (text !== undefined) return { text };
+      if (piece.end) throw ended(this.name, said({ text: pattern }));
+    }
+  }
+
+  /** Attaches a terminal. */
+  attach(options: AttachOptions): Attachment {
+    return new Attachment(this.client.link.fork(), this.id, options);
+  }
+
+  /** What happens in it. */
+  events(options: CallOptions & { after?: number } = {}): AsyncGenerator<WatchEvent, void, void> {
+    return this.client.events({ ...options, session: this.id });
+  }
+
+  /** Its processes, what they hold, and whose act started each. */
+  graph(params: Omit<GraphParams, "session"> = {}, options: CallOptions = {}) {
+    return this.client.call("graph.get", { ...params, session: this.id }, options);
+  }
+
+  /** Who listens where in it. */
+  ports(options: CallOptions = {}) {
+    return this.client.call("graph.ports", { session: this.id }, options);
+  }
+
+  /** What its shell is made of, and who changed it. */
+  env(options: CallOptions & { all?: boolean } = {}) {
+    const { signal, ...how } = options;
+    return this.client.call("session.env", { session: this.id, ...how }, signal ? { signal } : {});
+  }
+
+  /** Its runs. */
+  runs(options: CallOptions = {}) {
+    return this.client.runs({ ...options, session: this.id });
+  }
+
+  /** Asks its humans something, and waits until one has answered, or the question is over otherwise. */
+  ask(text: string, options: AskOptions = {}): Promise<QuestionView> {
+    return askHumans(this.client, this.id, text, options);
+  }
+
+  /** Sends a signal by its number: to the foreground group, or to another target. */
+  signal(number: number, target: "foreground" | "command" | "tree" = "foreground", options: CallOptions = {}) {
+    const targets = { foreground: 0, command: 1, tree: 2 };
+    return this.client.call("session.signal", { session: this.id, number, target: targets[target] }, options);
+  }
+
+  /** Gives its terminal another size, `80x24`. */
+  resize(size: string, options: CallOptions = {}) {
+    return this.client.call("session.resize", { session: this.id, size }, options);
+  }
+
+  /** Gives it another name. */
+  async rename(name: string, options: CallOptions = {}): Promise<SessionView> {
+    this.view = await this.client.call("session.rename", { session: this.id, name }, options);
+    return this.view;
+  }
+
+  /** Ends its whole process tree: HUP, then KILL after the grace. */
+  async end(options: CallOptions & { graceMs?: number } = {}): Promise<SessionView> {
+    const { graceMs: grace_ms = 5_000, signal } = options;
+    this.view = await this.client.call("session.end", { session: this.id, grace_ms }, signal ? { signal } : {});
+    return this.view;
+  }
+}
+
+function said(what: Awaited): string {
+  if (typeof what === "string") return what === "exit" ? "its end" : `the state ${what}`;
+  if ("port" in what) return `a listener at port ${what.port}`;
+  if ("text" in what) return `the text ${String(what.text)}`;
+  return `the state ${what.state}`;
+}
+
+function ended(name: string, what: string, exit?: unknown): HoldfastError {
+  return new HoldfastError("ended", `${name} has ended: ${what} will not come`, { details: { exit } });
+}
+
+/** What a session is started with: what was asked for on top of what the client has. What neither says the host fills in. */
+export function newParams(defaults: Partial<NewParams>, wanted: Omit<OpenOptions, "signal">): NewParams {
+  const { command, env, ...rest } = wanted;
+  const params: NewParams = { ...defaults, ...rest };
+  if (command !== undefined) params.command = typeof command === "string" ? ["/bin/sh", "-c", command] : command;
+  if (Array.isArray(env)) params.env = env;
+  else if (env) {
+    const given = Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== null);
+    const pairs = given.map(([key, value]) => `${key}=${value}`);
+    const isOurs = (pair: string) => !Object.hasOwn(env, pair.slice(0, pair.indexOf("=")));
+    if (defaults.env) params.env = [...defaults.env.filter(isOurs), ...pairs];
+    else params.env_add = pairs;
+  }
+  return params;
+}

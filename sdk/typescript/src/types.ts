@@ -1,0 +1,2477 @@
+// Written by scripts/types.mjs from spec/schema.json. Do not edit: `npm run types` writes it anew.
+
+/**
+ * Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be
+ * believed is the host's to say.
+ */
+export interface Actor {
+  /** Its handle. */
+  handle: Handle;
+  /** Its public key. */
+  id: ActorId;
+}
+
+/** An actor's identity: its Ed25519 public key. */
+export type ActorId = string;
+
+/** An actor by its handle. */
+export interface ActorParams {
+  /** Class and name. */
+  handle: Handle;
+}
+
+/** An actor the host knows. */
+export interface ActorView {
+  /** Key and handle. */
+  actor: Actor;
+  /** Its connections to the host. */
+  connected?: Connected[];
+  /** Its runs that are on and what its open requests wait for, in sessions the caller may observe; oldest first. */
+  doing?: Doing2[];
+  /** Sessions it is attached to now. */
+  sessions?: string[];
+}
+
+/**
+ * Event `answer`: this terminal shall answer the session's queries from an offset on. What it has already drawn beyond it,
+ * it leaves to the host: it reports where it really begins (`session.update`).
+ */
+export interface AnswerEvent {
+  /** The client's number. */
+  client: number;
+  /** Queries before this offset are the host's. */
+  from: number;
+}
+
+/** From where on a terminal answers queries, or no longer does. What lies between the two offsets it never saw. */
+export interface Answers {
+  /** It answers from this offset on. */
+  from: number;
+  /** Everything before this offset it has seen. */
+  left: number;
+  /** It does, or goes on to after a paint. */
+  on: boolean;
+}
+
+/** Everything an attached terminal needs to go on by itself. */
+export interface AttachAnswer {
+  /** This terminal answers the session's queries; the others filter them out. */
+  answers: boolean;
+  /** The client's number there. */
+  client: number;
+  /** The newest fence. */
+  fence: Fence;
+  /** There are lines above the screen: ask for them by `session.paint`. */
+  has_history: boolean;
+  /** The keeper's socket. */
+  keeper: string;
+  /** What the bytes are. */
+  painted: Painted;
+  /** The ring file. */
+  ring: string;
+  /** The session. */
+  session: SessionView;
+  /** One-time token for it, hexadecimal. */
+  token: string;
+  /** This client has the turn and writes under that fence, directly to the keeper. */
+  writes: boolean;
+}
+
+/** A terminal that wants to be attached. */
+export interface AttachParams {
+  /** Variables of the client that a session may want to follow (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. */
+  env?: string[];
+  /** The client's process. */
+  pid?: number;
+  /** It will not write. */
+  read_only?: boolean;
+  /**
+   * It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size,
+   * and leaves terminal queries to the host. Whoever comes over a network does.
+   */
+  remote?: boolean;
+  /** What this client still has, after its host went away. */
+  resume?: Resume | null;
+  /** Name or id. */
+  session: string;
+  /** The terminal's size. */
+  size: Size;
+  /** The terminal's name. */
+  tty?: string;
+}
+
+/** A process or socket, and the act that started it. */
+export interface Binding {
+  /** The act's number in the session's journal. */
+  act?: number | null;
+  /** Who did it. */
+  actor?: Actor | null;
+  /** When it was recorded. */
+  at_ms?: number | null;
+  /** How that is known. */
+  by: Known;
+  /** What. */
+  of: Bound;
+}
+
+/** Why nothing can be said. */
+export type Blind =
+  /** No live process has the terminal. */
+  | "nobody"
+  /**
+   * The process is another user's, or hides itself (sudo, ssh-agent). If the terminal is canonical without echo, a
+   * password is likely; the caller has the flags.
+   */
+  | "unreadable"
+  /** What it waits for cannot be seen: io_uring, or a 32-bit program. */
+  | "opaque"
+  /** There is too much to look at, and what was looked at says nothing. */
+  | "too_many"
+  /** Its keeper does not answer, or is of a version this host does not know. */
+  | "keeper"
+  /** Its files cannot be read. */
+  | "damaged";
+
+/** What is bound. */
+export type Bound =
+  /** A process. */
+  | ProcessId
+  /** A socket: its oldest holder's act. */
+  | SocketId;
+
+/** What kind of thing a name stands for. */
+export type Category =
+  /** An exported variable. */
+  | "variable"
+  /** An alias, or an abbreviation of fish. What fish calls an alias is a function. */
+  | "alias"
+  /** A function. */
+  | "function"
+  /** An option that is on; those of zsh are all there, with `on` or `off`. */
+  | "option"
+  /** The working directory; there is one. */
+  | "cwd";
+
+/** What a host asks a connection to sign. */
+export type Challenge = string;
+
+/** The act that changed something. */
+export interface Changed {
+  /** The act's number in the session's journal. */
+  act?: number | null;
+  /** Who. */
+  actor?: Actor | null;
+  /** When the shell told. */
+  at_ms: number;
+  /** That run's key. */
+  key?: string | null;
+  /** How that is known. */
+  known: Known2;
+  /** The run it was done by. */
+  run?: RunId | null;
+}
+
+/** An attached client. */
+export interface ClientView {
+  /** Who; none until a client that outlived the last host has reported back. */
+  actor?: Actor | null;
+  /** Its number in this session. */
+  id: number;
+  /** Its process. */
+  pid: number;
+  /** It cannot write. */
+  read_only: boolean;
+  /** Since when. */
+  since_ms: number;
+  /** Its terminal's size. */
+  size: Size;
+  /** Its terminal's name. */
+  tty: string;
+}
+
+/** What went wrong, for programs. Codes are never renamed. */
+export type Code =
+  /** The message is not JSON-RPC, or its parameters do not fit the operation. */
+  | "bad_request"
+  /** There is no such operation. */
+  | "unknown_operation"
+  /** No protocol version both sides speak. */
+  | "version"
+  /** No session answers to that name or id. */
+  | "not_found"
+  /** An id prefix fits several sessions. */
+  | "ambiguous"
+  /** A live session has that name already. */
+  | "name_taken"
+  /** The session has ended. */
+  | "ended"
+  /** The session's keeper speaks a version this host does not know. */
+  | "unknown_keeper"
+  /** The command, its directory or the session's files could not be had. */
+  | "cannot_start"
+  /** The offset asked for does not exist yet. */
+  | "ahead"
+  /** The terminal takes no more input now. */
+  | "busy"
+  /** A file of the session is damaged. */
+  | "damaged"
+  /** The connection has not proven who speaks, or the proof does not hold. */
+  | "unidentified"
+  /** A signature over an act does not fit it. */
+  | "bad_proof"
+  /** The host knows no such actor. */
+  | "no_such_actor"
+  /** Somebody else has the turn. */
+  | "turn_held"
+  /** The turn has changed since this was written. */
+  | "fence_stale"
+  /** The actor may not do that. */
+  | "denied"
+  /** The session is frozen. */
+  | "frozen"
+  /** The session is not frozen. */
+  | "not_frozen"
+  /** Only the holder of the turn can do that. */
+  | "not_holder"
+  /** The client is not attached, or is another actor's. */
+  | "not_attached"
+  /** There is no such grant now. */
+  | "no_such_grant"
+  /** A grant wider than its giver's envelope. */
+  | "too_wide"
+  /** A grant that would outlast its giver's envelope. */
+  | "too_long"
+  /** A grant of nothing. */
+  | "empty_grant"
+  /** A bound of the session is reached. */
+  | "too_many"
+  /** A secret would be shown: the terminal's echo is on. */
+  | "echo_on"
+  /** The session's shell is not at an idle prompt, or nobody can know. */
+  | "shell_busy"
+  /** The key of a run was used for something else. */
+  | "key_conflict"
+  /** There is no such run. */
+  | "no_such_run"
+  /** There is no such token. */
+  | "no_such_token"
+  /** More requests than are taken in this time. */
+  | "too_fast"
+  /** A request larger than is taken. */
+  | "too_large"
+  /** The host is going away; its sessions go on. */
+  | "stopping"
+  /** There is no such question. */
+  | "no_such_question"
+  /** The question was answered, withdrawn, or is over. */
+  | "question_closed"
+  /** What happens cannot be recorded, so it does not happen. */
+  | "unrecorded"
+  /** The host ran into something it did not expect. */
+  | "internal";
+
+/** A connection of an actor's. */
+export interface Connected {
+  /** The program and its version, as it says itself; may be empty. */
+  program: string;
+  /** Since when. */
+  since_ms: number;
+}
+
+/** What actors hold in a session before anything is granted or revoked. */
+export interface Defaults {
+  /** Agents. */
+  agent?: Rights;
+  /** Devices. */
+  device?: Rights;
+  /** Humans the host vouches for. */
+  human?: Rights;
+  /** Services. */
+  service?: Rights;
+  /** The first grant, to whoever starts a session. */
+  spawner?: Rights;
+  /** Everybody the host does not vouch for, whatever they call themselves. */
+  unknown?: Rights;
+}
+
+/** How much a snapshot reads; each includes the ones before. */
+export type Depth =
+  /** The processes: what `ps` shows. */
+  | "processes"
+  /** Their sockets too: what `ss -p` shows. Other descriptors are not listed. */
+  | "sockets"
+  /** All descriptors, with positions and locks: what `lsof` shows. */
+  | "full";
+
+/** Who was detached. */
+export interface DetachAnswer {
+  /** Their numbers. */
+  clients: number[];
+}
+
+/** Whom to detach. */
+export interface DetachParams {
+  /** Clients by their numbers. */
+  clients: number[];
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Name or id. */
+  session: string;
+}
+
+/** Event `detached`: the host tells a client to let go of its terminal. */
+export interface DetachedEvent {
+  /** The client's number. */
+  client: number;
+}
+
+/** How the end is noticed in a shell that does not tell. */
+export type Detect =
+  /** No output for this long, in milliseconds. */
+  | {
+    quiet: number;
+  }
+  /** The last line fits this regular expression. */
+  | {
+    prompt: string;
+  };
+
+/** What a session is doing, and which process says so. */
+export type Doing =
+  /** The shell waits for a command. */
+  | {
+    doing: "idle_prompt";
+    /** The shell. */
+    pid: number;
+  }
+  /** Somebody works. */
+  | {
+    doing: "running";
+    /** One that does. */
+    pid: number;
+  }
+  /** Somebody waits for input. */
+  | {
+    doing: "waiting";
+    /** For what. */
+    kind: Kind;
+    /** Who. */
+    pid: number;
+  }
+  /** A program has the whole screen, and waits for keys. */
+  | {
+    doing: "full_screen";
+    /** Who. */
+    pid: number;
+  }
+  /** Everyone waits for something that is not the terminal: time, a child, a network. */
+  | {
+    doing: "blocked_elsewhere";
+    /** The first of them. */
+    pid: number;
+  }
+  /** The job in the foreground is stopped or traced. */
+  | {
+    doing: "stopped";
+    /** The first of them. */
+    pid: number;
+  }
+  /** No guess. */
+  | {
+    doing: "unknown";
+    /** Who cannot be seen. */
+    pid?: number | null;
+    /** Why. */
+    why: Blind;
+  };
+
+/** What an actor is doing in a session. */
+export interface Doing2 {
+  /** Its name. */
+  name: SessionName;
+  /** Which session. */
+  session: SessionId;
+  /** Since when. */
+  since_ms: number;
+  /** For people: `run: make`, `waits for port 80`. */
+  text: string;
+}
+
+/** An end of a pipe. */
+export type End =
+  /** What is written comes out here. */
+  | "read"
+  /** What is written goes in here. */
+  | "write"
+  /** A named pipe that was opened for both. */
+  | "both";
+
+/** How to end. */
+export interface EndParams {
+  /** From HUP to KILL, 5 seconds unless said; a frozen session is killed at once. */
+  grace_ms?: number;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Name or id. */
+  session: string;
+}
+
+/** What a session's shell is made of, against what it started with. */
+export interface EnvAnswer {
+  /** By category and name. */
+  entries: EnvEntry[];
+  /** Its command is a shell that tells what it is made of. */
+  integration: boolean;
+  /** Its name. */
+  name: SessionName;
+  /** It has more names than are kept: one that came or went may not be told. */
+  partial?: boolean;
+  /** Whose. */
+  session: SessionId;
+  /** When it told so first: what everything is compared with. None: it has not. */
+  since_ms?: number | null;
+}
+
+/** One name. */
+export interface EnvEntry {
+  /** Its kind. */
+  category: Category;
+  /** Who made it what it is now. None: it is as it was when the shell started. */
+  changed?: Changed | null;
+  /** It was there when the shell started, and is no more. */
+  gone: boolean;
+  /**
+   * Of its value, under a key that only this session's files have: tells two values apart and nothing else. None: it is
+   * gone.
+   */
+  hash?: string | null;
+  /** Its name; `cwd` for the working directory. */
+  name: string;
+}
+
+/** Which session's shell, and how much of it. */
+export interface EnvParams {
+  /** Also what is as it was when the shell started. */
+  all?: boolean;
+  /** Name or id. */
+  session: string;
+}
+
+/** Something that happened in a session. */
+export type SessionEvent = {
+  /** When. */
+  at_ms: number;
+  /** Its name then. */
+  name: SessionName;
+  /** Its number. */
+  seq: number;
+  /** Where. */
+  session: SessionId;
+} & (
+  /** A session is new. */
+  | {
+    /** Who started it. */
+    by: Handle;
+    event: "started";
+  }
+  /** It does something else than before. */
+  | {
+    event: "state";
+    /** The process that says so. */
+    pid?: number | null;
+    /** Since when. */
+    since_ms: number;
+  } & (
+    /** Its shell, or whatever it was started with, waits for a command. */
+    | {
+      state: "idle_prompt";
+    }
+    /** Somebody works. */
+    | {
+      state: "running";
+    }
+    /** Somebody waits for input. */
+    | {
+      /** For what. */
+      kind: Kind;
+      /** What the screen shows before the cursor. */
+      prompt: string;
+      state: "waiting";
+    }
+    /** A program has the whole screen, and waits for keys. */
+    | {
+      state: "full_screen";
+    }
+    /** Everyone waits for something that is not the terminal: time, a child, a network. */
+    | {
+      state: "blocked_elsewhere";
+    }
+    /** The job in the foreground is stopped. */
+    | {
+      state: "stopped";
+    }
+    /** The whole tree was stopped by an actor. */
+    | {
+      /** By whom. */
+      by: Handle;
+      state: "frozen";
+    }
+    /** Its command has ended. */
+    | {
+      /** How. */
+      exit: Exit;
+      state: "ended";
+    }
+    /** No guess. */
+    | {
+      state: "unknown";
+      /** Why. */
+      why: Blind;
+    }
+  )
+  /** Its command has ended. */
+  | {
+    event: "exit";
+    /** How. */
+    exit: Exit;
+  }
+  /** The turn has another holder, or none. */
+  | {
+    event: "turn";
+    /** Who. */
+    holder?: Handle | null;
+  }
+  /** Somebody asks for the turn. */
+  | {
+    /** Who. */
+    by: Handle;
+    event: "turn_requested";
+  }
+  /** Somebody asks the humans something. */
+  | {
+    /** Who. */
+    by: Handle;
+    event: "asked";
+    /** What can be answered; none: any text. */
+    options?: string[];
+    /** The question. */
+    question: QuestionId;
+    /** What; of a long question the beginning. */
+    text: string;
+  }
+  /** A human has answered. */
+  | {
+    /** Who. */
+    by: Handle;
+    event: "answered";
+    /** Which option that is, from 0. */
+    option?: number | null;
+    /** The question. */
+    question: QuestionId;
+    /** What; of a long answer the beginning. */
+    text: string;
+  }
+  /** A question is over without an answer. */
+  | {
+    /** Who withdrew it. */
+    by?: Handle | null;
+    event: "question_closed";
+    /** The question. */
+    question: QuestionId;
+    /** `withdrawn` or `expired`. */
+    state: QuestionState;
+  }
+  /** Something takes connections, or datagrams, at a port. */
+  | {
+    /** The act's number in the session's journal. */
+    act?: number | null;
+    /** Address and port. */
+    address: string;
+    /** That one's words. */
+    argv: string[];
+    /** Whose act started it, where that is known. */
+    by?: Handle | null;
+    event: "listen";
+    /** `stream` is TCP, `dgram` is UDP. */
+    kind: SocketKind;
+    /** How that is known. */
+    known: Known;
+    /** The oldest process that holds it. */
+    pid?: number | null;
+    /** The port alone. */
+    port: number;
+    /** The socket. */
+    socket: SocketId;
+  }
+  /** Nothing does there any more. */
+  | {
+    /** The act's number in the session's journal. */
+    act?: number | null;
+    /** Address and port. */
+    address: string;
+    /** That one's words. */
+    argv: string[];
+    /** Whose act started it, where that is known. */
+    by?: Handle | null;
+    event: "not_listening";
+    /** `stream` is TCP, `dgram` is UDP. */
+    kind: SocketKind;
+    /** How that is known. */
+    known: Known;
+    /** The oldest process that holds it. */
+    pid?: number | null;
+    /** The port alone. */
+    port: number;
+    /** The socket. */
+    socket: SocketId;
+  }
+  /** A client is attached. */
+  | {
+    /** Whose. */
+    by: Handle;
+    /** Its number. */
+    client: number;
+    event: "attached";
+  }
+  /** A client is attached no more. */
+  | {
+    /** Whose. */
+    by?: Handle | null;
+    /** Its number. */
+    client: number;
+    event: "detached";
+  }
+);
+
+/** How a session's command ended. */
+export type Exit =
+  /** It returned this status. */
+  | {
+    code: number;
+  }
+  /** A signal ended it. */
+  | {
+    signal: number;
+  }
+  /** The keeper is gone without a word: how the command ended cannot be known. */
+  | "lost";
+
+/** A socket's address family. */
+export type Family =
+  /** IPv4. */
+  | "inet"
+  /** IPv6, which may take IPv4 too. */
+  | "inet6"
+  /** On this machine. */
+  | "unix";
+
+/** A refusal or failure as it is sent. */
+export interface Fault {
+  /** For programs. */
+  code: Code;
+  /** What belongs to the code: who has the turn, which right is missing. */
+  details?: unknown;
+  /** What to do about it; may be empty. */
+  hint?: string;
+  /** For people: lower case, no full stop. */
+  message: string;
+}
+
+/** What a descriptor is of. */
+export type FdKind =
+  /** A regular file. */
+  | "file"
+  /** A directory. */
+  | "dir"
+  /** A pipe, named or not. */
+  | "pipe"
+  /** A socket. */
+  | "socket"
+  /** A terminal. */
+  | "tty"
+  /** A file in memory without a name. */
+  | "memfd"
+  /** Something of the kernel's: epoll, eventfd, pidfd. */
+  | "anon"
+  /** A device that is no terminal. */
+  | "device"
+  /** We may not know. */
+  | "unknown";
+
+/** One open descriptor of a process. */
+export interface FdNode {
+  /** Writes go to the end; read for regular files only. */
+  append?: boolean | null;
+  /** The file has no name any more; its space goes when the last descriptor does. */
+  deleted?: boolean;
+  /** Its number. */
+  fd: number;
+  /** What it is of. */
+  kind: FdKind;
+  /** Locks held through it, the first [`LOCKS_MAX`]. */
+  locks?: Lock[];
+  /** Where in a regular file it stands. */
+  offset?: number | null;
+  /** Its path, or the kernel's name for what has none; nothing for sockets and unnamed pipes. */
+  path?: string | null;
+  /** Open for reading. */
+  read?: boolean | null;
+  /** The socket or pipe. */
+  target?: Target | null;
+  /** Open for writing. */
+  write?: boolean | null;
+}
+
+/** A number that grows with each change of turn or incarnation; a write with an old fence is dropped. */
+export type Fence = number;
+
+/** How the bytes of an answer describe the screen. */
+export type Form =
+  /** Escape sequences for a cleared terminal of the session's size. */
+  | "repaint"
+  /** A keyframe: for a client that draws the session's screen on a terminal of another size. */
+  | "keyframe";
+
+/** A tree that was stopped. */
+export interface FrozeView {
+  /** `cgroup` or `signals`. */
+  how: string;
+  /** So many processes. */
+  processes: number;
+  /** These refused to be stopped: they run with other rights than the host. */
+  refused?: number[];
+  /** Microseconds from the request. */
+  us: number;
+}
+
+/** A frozen session. */
+export interface FrozenView {
+  /** By whom. */
+  by: Actor;
+  /** Since when. */
+  since_ms: number;
+}
+
+/** Output that is gone. */
+export interface Gap {
+  /** First offset lost. */
+  from: number;
+  /** First offset there is again. */
+  to: number;
+}
+
+/** Hands the turn over. */
+export interface GiveParams {
+  /** The giver's attached client. */
+  client?: number | null;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Name or id. */
+  session: string;
+  /** To whom. */
+  to: Actor;
+}
+
+/** Passes rights on. */
+export interface GrantParams {
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** What. */
+  rights: Rights;
+  /** Name or id. */
+  session: string;
+  /** To whom. */
+  to: Actor;
+  /** Until when; none: as long as the giver holds them. */
+  until_ms?: number | null;
+}
+
+/** A live grant. */
+export interface GrantView {
+  /** When it was made. */
+  at_ms: number;
+  /** By whom; none: made when the session started. */
+  by?: Actor | null;
+  /** Its number in the session. */
+  id: number;
+  /** What. */
+  rights: Rights;
+  /** To whom. */
+  to: Actor;
+  /** Until when. */
+  until_ms?: number | null;
+}
+
+/** What was granted, and what classes hold by themselves. */
+export interface GrantsAnswer {
+  /** Actors that no longer hold what their class does. */
+  barred?: ActorId[];
+  /** What each class holds here without a grant. */
+  defaults: Defaults;
+  /** Live grants, oldest first. */
+  grants: GrantView[];
+  /** Who asked. */
+  you: Actor;
+  /** What it may do now. */
+  yours: Rights;
+}
+
+/** A session's graph, its terminal, and whose act started what. */
+export interface GraphAnswer {
+  /** When it was taken, in milliseconds since the Unix epoch. */
+  at_ms: number;
+  /** The act that started each process and each socket, in the graph's order. */
+  bindings: Binding[];
+  /** How much was read. */
+  depth: Depth;
+  /** What the session is doing, and which process says so. */
+  doing?: Doing | null;
+  /** Its name. */
+  name: SessionName;
+  /** Something is missing that is there: a limit cut it, or we may not read it. Its node says which. */
+  partial: boolean;
+  /** By inode. */
+  pipes: PipeNode[];
+  /** Parents before their children. */
+  processes: ProcessNode[];
+  /** Whose. */
+  session: SessionId;
+  /** By inode. */
+  sockets: SocketNode[];
+  /** Its terminal. */
+  terminal: TerminalView;
+}
+
+/** One thing that happened. */
+export type GraphEvent = {
+  /** When the host learnt of it. */
+  at_ms: number;
+  /** Its number; grows, over hosts too. */
+  seq: number;
+} & (
+  /** A process was made. */
+  | {
+    event: "fork";
+    /** Who made it. */
+    parent: number;
+    /** The new one. */
+    pid: number;
+  }
+  /** A process became another program. */
+  | {
+    /** Its words now; empty where it was gone before they could be read. */
+    argv: string[];
+    event: "exec";
+    /** Who. */
+    pid: number;
+  }
+  /** A process ended. */
+  | {
+    /** Its status; none where it was not told. */
+    code?: number | null;
+    event: "exit";
+    /** Who. */
+    pid: number;
+    /** The signal that ended it. */
+    signal?: number | null;
+  }
+  /** A port is open. */
+  | {
+    event: "listen";
+    /** Who holds the socket. */
+    holders: ProcessId[];
+    /** `stream` is TCP, `dgram` is UDP. */
+    kind: SocketKind;
+    /** Address and port. */
+    local: string;
+    /** The socket. */
+    socket: SocketId;
+  }
+  /** A connection is there. */
+  | {
+    event: "connect";
+    /** Who holds the socket. */
+    holders: ProcessId[];
+    /** `stream` is TCP, `dgram` is UDP. */
+    kind: SocketKind;
+    /** Our address. */
+    local: string;
+    /** The other side's. */
+    remote: string;
+  }
+  /** A port is not open any more. */
+  | {
+    event: "not_listening";
+    /** Who holds the socket. */
+    holders: ProcessId[];
+    /** `stream` is TCP, `dgram` is UDP. */
+    kind: SocketKind;
+    /** Address and port. */
+    local: string;
+    /** The socket. */
+    socket: SocketId;
+  }
+  /** A connection is over. */
+  | {
+    event: "closed";
+    /** Who holds the socket. */
+    holders: ProcessId[];
+    /** `stream` is TCP, `dgram` is UDP. */
+    kind: SocketKind;
+    /** Our address. */
+    local: string;
+    /** The other side's. */
+    remote: string;
+  }
+);
+
+/** Which session's graph, and how much of it. */
+export interface GraphParams {
+  /** How much is read; all of it where nothing is said. */
+  depth?: Depth;
+  /** Name or id. */
+  session: string;
+}
+
+/** A class and a name: `human:ann`, `agent:claude`. */
+export type Handle = string;
+
+/** The version both will speak. */
+export interface HelloAnswer {
+  /** What an actor signs to prove on this connection that it is itself (`identify`). */
+  challenge: Challenge;
+  /** The host program's version. */
+  program: string;
+  /** The newest both know. */
+  version: number;
+}
+
+/** Versions the client speaks, and what it is. */
+export interface HelloParams {
+  /** Program and version, for the host's log. */
+  program?: string;
+  /** Protocol versions, any order. */
+  versions: number[];
+}
+
+/** Who has the turn. */
+export interface HolderView {
+  /** When it last wrote. */
+  active_ms: number;
+  /** Who. */
+  actor: Actor;
+  /** Through which attached client; none: by single requests. */
+  client?: number | null;
+  /** When it will be free by itself. */
+  ends_ms?: number | null;
+  /** `wrote`, `asked`, `given` or `seized`. */
+  how: string;
+  /** Since when. */
+  since_ms: number;
+}
+
+/** The host. */
+export interface HostStatus {
+  /** Attached clients. */
+  clients: number;
+  /** Ended ones still shown. */
+  ended: number;
+  /** Where it listens for HTTP, as a URL. */
+  http?: string | null;
+  /** Why it does not, although it was told to. */
+  http_error?: string | null;
+  /** Its process. */
+  pid: number;
+  /** Live sessions. */
+  running: number;
+  /** Its socket. */
+  socket: string;
+  /** Since when. */
+  started_ms: number;
+  /** Where its sessions lie. */
+  state: string;
+  /** Its version. */
+  version: string;
+}
+
+/** How events are come by. */
+export type HowWatched =
+  /** The kernel tells of forks, execs and exits as they happen; sockets are looked for from time to time. */
+  | "connector"
+  /** Everything is looked for from time to time, more rarely while nothing happens: short lives are missed. */
+  | "polling";
+
+/** For whom the host takes the connection. */
+export interface IdentifyAnswer {
+  /** Key and handle. */
+  actor: Actor;
+  /** The host knows this key under this handle; otherwise it holds what unknown actors hold. */
+  known: boolean;
+}
+
+/** Who speaks on this connection, proven. */
+export interface IdentifyParams {
+  /** Key and handle. */
+  actor: Actor;
+  /** Over the connection's challenge. */
+  signature: Signature;
+}
+
+/** The answer's bytes are whole lines of the journal, as they lie on disk; this says which. */
+export interface JournalAnswer {
+  /** The session has ended and everything was given. */
+  end: boolean;
+  /** Number of the first record given; none given: the next to come. */
+  from: number;
+  /** There is more now. */
+  more: boolean;
+  /** Ask behind this one next. */
+  to: number;
+}
+
+/** Which part of a journal. */
+export interface JournalParams {
+  /** Records behind this number; 0: from the oldest kept. */
+  after?: number;
+  /** Name or id. */
+  session: string;
+  /** Wait this long for the first. */
+  wait_ms?: number;
+}
+
+/** What somebody waits for. */
+export type Kind =
+  /** A line that shows while it is typed. */
+  | "line"
+  /** A line that does not. */
+  | "password"
+  /** Keys, on the main screen: a program with its own line editor. */
+  | "repl"
+  /** One of a few answers; only by [`Doing::with_screen`]. */
+  | "choice";
+
+/** How a binding is known. */
+export type Known =
+  /** By the cgroup it was born in, which is one turn's or one run's. */
+  | "cgroup"
+  /** By who made it. */
+  | "lineage"
+  /** By when it was made. */
+  | "time"
+  /** It is not: the journal does not reach back so far, or has no name. */
+  | "unknown";
+
+/** How it is known who changed something. */
+export type Known2 =
+  /** A run did it: the shell told when it was over. */
+  | "run"
+  /** Whoever wrote last before the command started. */
+  | "time"
+  /** It is not: the journal does not reach back so far, or has no name. */
+  | "unknown";
+
+/** An operator that lets go by itself. */
+export interface LeaveParams {
+  /** The client's number. */
+  client: number;
+  /** Name or id. */
+  session: string;
+}
+
+/** Whether a session lives. */
+export type Life =
+  /** Its command runs. */
+  | "running"
+  /** Its command has ended. */
+  | "ended"
+  /** Its keeper speaks a version this host does not know; it is left alone. */
+  | "unknown"
+  /** Its files cannot be read; nothing about it is known. */
+  | "damaged";
+
+/** Which sessions. */
+export interface ListParams {
+  /** Ended ones too. */
+  all?: boolean;
+}
+
+/** Who takes connections. */
+export interface Listener {
+  /** Where. */
+  address: string;
+  /** Its process. */
+  pid: number;
+}
+
+/** A lock on a file. */
+export interface Lock {
+  /** Last byte; `None` is the end of the file, wherever that is. */
+  end?: number | null;
+  /** Nobody else may have one: a write lock. */
+  exclusive: boolean;
+  /** Which kind. */
+  kind: LockKind;
+  /** First byte. */
+  start: number;
+}
+
+/** Who made a lock, and what it belongs to. */
+export type LockKind =
+  /** By flock(2). */
+  | "flock"
+  /** By fcntl(2), of the process. */
+  | "posix"
+  /** By fcntl(2), of the open file. */
+  | "ofd"
+  /** A lease, or what else the kernel lists. */
+  | "other";
+
+/** A code by which a browser comes by a token of the asker's. */
+export interface LoginAnswer {
+  /** It serves once, at `/v1/login`. */
+  code: string;
+  /** And not after this. */
+  until_ms: number;
+}
+
+/** Who asks. */
+export interface MeAnswer {
+  /** Who. */
+  actor: Actor;
+  /** The host knows this actor. */
+  known: boolean;
+  /** The token that says so, where one does. */
+  token?: TokenView | null;
+}
+
+/** The host's counters. */
+export interface MetricsAnswer {
+  /** In the Prometheus text format. */
+  text: string;
+}
+
+/** A terminal's modes: termios(3). */
+export interface ModesView {
+  /** Input comes by lines (`ICANON`). */
+  canonical: boolean;
+  /** What is typed shows (`ECHO`). */
+  echo: boolean;
+  /** `c_iflag`. */
+  iflag: number;
+  /** `c_lflag`. */
+  lflag: number;
+  /** `c_oflag`. */
+  oflag: number;
+  /** Bytes of input that no program has taken. */
+  unread: number;
+}
+
+/** What to start. */
+export interface NewParams {
+  /** `argv[0]` where it differs from the command (a login shell). */
+  argv0?: string | null;
+  /** Command and arguments; left out: the shell of the host's user, or with a run that shell with the run's text. */
+  command?: string[];
+  /** Where it starts, from the root on; left out: the home directory of the host's user. */
+  cwd?: string | null;
+  /** Its whole environment, `K=V` each; left out: the host's, without what belongs to who started the host. */
+  env?: string[] | null;
+  /** Variables laid over that environment, `K=V` each. */
+  env_add?: string[];
+  /** A shell is started so that it tells what it does; unless said otherwise it is. */
+  integrate?: boolean | null;
+  /** A name; the host picks one where none is given. */
+  name?: SessionName | null;
+  /** Soft limit of open files. */
+  nofile?: number | null;
+  /** Data bytes of the ring; rounded up to a power of two. */
+  ring_bytes?: number | null;
+  /** Columns and rows. */
+  size?: Size;
+  /** File mode mask. */
+  umask?: number | null;
+}
+
+/** Random bytes that make each signed act unlike every other. */
+export type Nonce = string;
+
+/** Neither asks nor answers anything. */
+export type Nothing = Record<string, never>;
+
+/** What operators are told. */
+export type Notice =
+  /** The turn has another holder, or none. */
+  | {
+    /** Who. */
+    holder?: Handle | null;
+    kind: "turn";
+  }
+  /** Somebody asks for the turn. */
+  | {
+    /** Who. */
+    by: Handle;
+    kind: "requested";
+  }
+  /** The turn was seized. */
+  | {
+    /** By whom. */
+    by: Handle;
+    /** From whom. */
+    from?: Handle | null;
+    kind: "seized";
+    /** Why. */
+    reason: string;
+  }
+  /** The tree stands still. */
+  | {
+    /** By whom. */
+    by: Handle;
+    kind: "frozen";
+  }
+  /** The tree goes on. */
+  | {
+    /** By whom. */
+    by: Handle;
+    kind: "thawed";
+  }
+  /** Somebody asks the humans something. */
+  | {
+    /** Who. */
+    by: Handle;
+    kind: "asked";
+    /** What can be answered; none: any text. */
+    options: string[];
+    /** The question's id. */
+    question: string;
+    /** What; of a long question the beginning. */
+    text: string;
+  }
+  /** The operator's rights are now these. */
+  | {
+    kind: "rights";
+    /** What it may do. */
+    rights: Rights;
+  };
+
+/** Event `notice`: something an operator should be told. */
+export interface NoticeEvent {
+  /** The client's number. */
+  client: number;
+  /** What. */
+  notice: Notice;
+}
+
+/** Who is told when a run is over. */
+export interface OnExit {
+  /** What it is signed with. */
+  secret?: string | null;
+  /** Where to: `http://` or `https://`. */
+  url: string;
+}
+
+/** Asks for the screen again. */
+export interface PaintParams {
+  /** The client with this number answers the session's queries from the painted offset on, if nobody does yet. */
+  answers?: number | null;
+  /** History too. */
+  history?: boolean;
+  /** Paint for a terminal of the session's size, whatever `size` is. */
+  remote?: boolean;
+  /** Name or id. */
+  session: string;
+  /** The terminal's size; decides the form. */
+  size: Size;
+}
+
+/** What was painted. */
+export interface Painted {
+  /** What the bytes are. */
+  form: Form;
+  /** With a keyframe: how many of the bytes, at their front, are history lines for the terminal instead. */
+  history_bytes?: number;
+  /** Output goes on from here. */
+  offset: number;
+  /** The session's size there. */
+  size: Size;
+}
+
+/** One descriptor on a pipe. */
+export interface PipeEnd {
+  /** Which end; `None` if we may not know. */
+  end?: End | null;
+  /** Which of its descriptors. */
+  fd: number;
+  /** Whose. */
+  process: ProcessId;
+}
+
+/** A pipe: `f<inode>`; one with a name in a file system has that file system's device too: `f<inode>@<major>:<minor>`. */
+export type PipeId = string;
+
+/** A pipe and who of the session holds its ends. Others may hold it too. */
+export interface PipeNode {
+  /** Its ends, in the order of processes. */
+  ends: PipeEnd[];
+  /** Which one. */
+  id: PipeId;
+}
+
+/** A port somebody listens at. */
+export interface PortView {
+  /** The act's number in the session's journal. */
+  act?: number | null;
+  /** Whose act started it. */
+  actor?: Actor | null;
+  /** That one's words. */
+  argv: string[];
+  /** How that is known. */
+  by: Known;
+  /** Who holds the socket. */
+  holders: ProcessId[];
+  /** `stream` is TCP, `dgram` is UDP. */
+  kind: SocketKind;
+  /** Address and port. */
+  local: string;
+  /** Its name. */
+  name: SessionName;
+  /** The oldest process that holds it. */
+  process?: ProcessId | null;
+  /** In which session. */
+  session: SessionId;
+  /** Since when that process is there: the port is open since then or later, which the kernel does not tell. */
+  since_ms?: number | null;
+  /** The socket. */
+  socket: SocketId;
+}
+
+/** Whose ports. */
+export interface PortsParams {
+  /** Name or id; none: those of every live session one may observe. */
+  session?: string | null;
+}
+
+/** A process: `p<pid>-<start>`. The kernel gives the pid to another one later, but not with the same start. */
+export type ProcessId = string;
+
+/** One process. */
+export interface ProcessNode {
+  /** Its words, lossily decoded; empty for a zombie. A program may overwrite them. */
+  argv: string[];
+  /** `argv` is only the first [`ARGV_BYTES_MAX`] bytes. */
+  argv_cut?: boolean;
+  /** Its cgroup in the unified hierarchy. */
+  cgroup?: string | null;
+  /** Its name: 15 bytes that it may change. */
+  comm: string;
+  /** Processor time it has used, in the kernel and out of it. */
+  cpu_ms: number;
+  /** Its working directory. */
+  cwd?: string | null;
+  /** Its program. The kernel appends ` (deleted)` to one that was replaced. */
+  exe?: string | null;
+  /** Its descriptors in ascending order, as far as [`Depth`] goes. */
+  fds?: FdNode[];
+  /** Whether its group has the terminal; `None` if nobody said which group has. */
+  foreground?: boolean | null;
+  /** Its process group. */
+  group: number;
+  /** Who it is. */
+  id: ProcessId;
+  /** Descriptors there are beyond [`FDS_MAX`]. */
+  more_fds?: number;
+  /** Its parent, unless that is the keeper. */
+  parent?: ProcessId | null;
+  /** The pid of its parent, the keeper's too. */
+  parent_pid: number;
+  /** Its pid, as in the id. */
+  pid: number;
+  /** Memory it has resident; what is shared counts for each. */
+  rss_bytes: number;
+  /** Its kernel session. */
+  session: number;
+  /** When it started, in milliseconds since the Unix epoch, to a clock tick. */
+  started_ms: number;
+  /** `R` runs, `S` sleeps, `D` is in the kernel, `T` is stopped, `t` is traced, `Z` is dead. */
+  state: string;
+  /** Its threads. */
+  threads: number;
+  /** Its effective user. */
+  uid?: number | null;
+  /** We may not see its descriptors. */
+  unknown?: boolean;
+}
+
+/** An actor's signature over one act. */
+export interface Proof {
+  /** Random, from the actor: the same act signed again is another one, and a copied one is found out. */
+  nonce: Nonce;
+  /** Over the act's content, as the authority spells it. */
+  signature: Signature;
+}
+
+/** An answer. */
+export interface QuestionAnswer {
+  /** When. */
+  at_ms: number;
+  /** Who answered. */
+  by: Actor;
+  /** Which option that is, from 0. */
+  option?: number | null;
+  /** What was answered. */
+  text: string;
+}
+
+/** What to answer. */
+export interface QuestionAnswerParams {
+  /** In place of a text: the number of an option, from 0. */
+  option?: number | null;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** The question's id. */
+  question: QuestionId;
+  /** The answer; where there are options, one of them. */
+  text?: string | null;
+}
+
+/** What to ask. */
+export interface QuestionAskParams {
+  /** After this long nobody can answer it any more; none: it is open as long as its session lives. */
+  expires_ms?: number | null;
+  /** What can be answered; none: any text. */
+  options?: string[];
+  /** The id it shall have, drawn at random: asked again with the same one after an answer was lost, it is not asked twice. */
+  question?: QuestionId | null;
+  /** Name or id of the session it is about, whose humans are asked. */
+  session: string;
+  /** The question. */
+  text: string;
+  /** Answer when it is no longer open, at the latest after this long. */
+  wait_ms?: number;
+}
+
+/** A question's identity for all time: `que_` and 26 characters. */
+export type QuestionId = string;
+
+/** Which questions. */
+export interface QuestionListParams {
+  /** Those that are no longer open too, as far as they are remembered. */
+  all?: boolean;
+  /** Those of one session; none: of all one may observe. */
+  session?: string | null;
+}
+
+/** Which question. */
+export interface QuestionParams {
+  /** Its id. */
+  question: QuestionId;
+  /** Answer when it is no longer open, at the latest after this long. */
+  wait_ms?: number;
+}
+
+/** Where a question stands. */
+export type QuestionState =
+  /** It waits for an answer. */
+  | "open"
+  /** A human has answered. */
+  | "answered"
+  /** Its asker, or a human, took it back. */
+  | "withdrawn"
+  /** Its time is over, or its session is. */
+  | "expired";
+
+/** A question as clients see it. */
+export interface QuestionView {
+  /** The answer. */
+  answer?: QuestionAnswer | null;
+  /** When it was asked. */
+  asked_ms: number;
+  /** Who asks. */
+  by: Actor;
+  /** When nobody can answer it any more. */
+  expires_at_ms?: number | null;
+  /** Identity. */
+  id: QuestionId;
+  /** That session's name. */
+  name: SessionName;
+  /** What can be answered; none: any text. */
+  options: string[];
+  /** Its session. */
+  session: SessionId;
+  /** Where it stands. */
+  state: QuestionState;
+  /** The question, as it was written: what shows it makes it harmless first. */
+  text: string;
+  /** Who took it back. */
+  withdrawn_by?: Actor | null;
+}
+
+/** Which question to take back. */
+export interface QuestionWithdrawParams {
+  /** Its id. */
+  question: QuestionId;
+}
+
+/** The answer's bytes are output; this says where they stand. */
+export interface ReadAnswer {
+  /** The session has ended and everything was given. */
+  end: boolean;
+  /** Offset of the first byte given. */
+  from: number;
+  /** What was asked for and is gone. */
+  gap?: Gap | null;
+  /** Offset of the next byte to come. */
+  head: number;
+  /**
+   * The session's size when they were written: bytes behind a change of it are given by the next answer. Where none are given,
+   * its size now; a change ends a wait.
+   */
+  size?: Size;
+  /** Offset behind the last byte given: ask from here next. */
+  to: number;
+}
+
+/** Which output. */
+export interface ReadParams {
+  /** First offset wanted; none: the oldest there is. */
+  from?: number | null;
+  /** At most this many bytes. */
+  max?: number | null;
+  /** Name or id. */
+  session: string;
+  /** Wait this long for the first byte. */
+  wait_ms?: number;
+}
+
+/** Another name. */
+export interface RenameParams {
+  /** The new name. */
+  name: SessionName;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Name or id. */
+  session: string;
+}
+
+/** Another size. */
+export interface ResizeParams {
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Name or id. */
+  session: string;
+  /** Columns and rows. */
+  size: Size;
+}
+
+/** What a client that goes on without its host still has. */
+export interface Resume {
+  /** It answers the session's queries. */
+  answers: boolean;
+  /** Its number in the session. */
+  client: number;
+  /** Its connection to the keeper. */
+  connection: number;
+}
+
+/** What fell. */
+export interface RevokeAnswer {
+  /** The grants that are no more, what was passed on too. */
+  grants: number[];
+}
+
+/** Takes rights back: one grant, or everything an actor holds. */
+export interface RevokeParams {
+  /** Everything this actor holds. */
+  actor?: ActorId | null;
+  /** One grant. */
+  grant?: number | null;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Name or id. */
+  session: string;
+}
+
+/** A set of rights; its text form is `observe,run`. */
+export type Rights = string;
+
+/** Event `ring`: an attached terminal shall catch its person's attention. */
+export interface RingEvent {
+  /** The client's number. */
+  client: number;
+  /** What to say. */
+  text: string;
+}
+
+/** A run, and what it printed. */
+export interface RunAnswer {
+  /** Who. */
+  actor: Actor;
+  /** What was entered. */
+  command: string;
+  /** And after it. */
+  cwd?: string | null;
+  /** The shell's directory before. */
+  cwd_before?: string | null;
+  /** How long it took so far. */
+  duration_ms: number;
+  /** How the end is known. */
+  end?: RunEnd | null;
+  /** When it ended, as the host noticed. */
+  ended_ms?: number | null;
+  /** It was there before, and nothing was started: the key, or the id, was used. */
+  existing?: boolean;
+  /** Its status, where it is known. */
+  exit_code?: number | null;
+  /** Offset of its first output byte. */
+  from: number;
+  /** Identity. */
+  id: RunId;
+  /** Its key. */
+  key?: string | null;
+  /** That session's name. */
+  name: SessionName;
+  /** What is not shown. */
+  omitted?: Gap | null;
+  /** Its output as text without escape sequences; of a long one the beginning and the end. */
+  output: string;
+  /** It is its session's own command. */
+  own_session?: boolean;
+  /** Its session. */
+  session: SessionId;
+  /** When it was entered. */
+  started_ms: number;
+  /** Where it stands. */
+  state: RunState;
+  /** Offset behind its last output byte, or behind the last one so far. */
+  to: number;
+  /** The output is longer than what is shown, or part of it is no longer kept. */
+  truncated: boolean;
+}
+
+/** Which run to interrupt. */
+export interface RunCancelParams {
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Its id, or its key. */
+  run: RunRef;
+  /** Answer when it has ended, at the latest after this long. */
+  wait_ms?: number;
+}
+
+/** How the end is known. */
+export type RunEnd =
+  /** The shell said so under the run's token, or the session's command was the run and ended. */
+  | "exact"
+  /** Taken from what the terminal showed: there is no status. */
+  | "inferred"
+  /** The shell did not take it for a command: a syntax error. */
+  | "not_started"
+  /** It is over, and nobody saw how. */
+  | "unknown";
+
+/** A run's identity for all time: `run_` and 26 characters. */
+export type RunId = string;
+
+/** Which runs. */
+export interface RunListParams {
+  /** Those of one session; none: of all one may observe. */
+  session?: string | null;
+}
+
+/** The answer's bytes are output; this says where they stand. */
+export interface RunOutputAnswer {
+  /** The run is over and everything was given. */
+  end: boolean;
+  /** Offset of the first byte given. */
+  from: number;
+  /** What was asked for and is gone. */
+  gap?: Gap | null;
+  /** Offset behind the last byte given: ask from here next. */
+  to: number;
+}
+
+/** Which part of a run's output. */
+export interface RunOutputParams {
+  /** First offset wanted; none: the run's first. */
+  from?: number | null;
+  /** At most this many bytes. */
+  max?: number | null;
+  /** Its id, or its key. */
+  run: RunRef;
+}
+
+/** Which run. */
+export interface RunParams {
+  /** Its id, or its key. */
+  run: RunRef;
+  /** Answer when it has ended, at the latest after this long. */
+  wait_ms?: number;
+}
+
+/** Which run is meant: its id, or the key it was started under. What reads as an id is one. */
+export type RunRef = string;
+
+/** What to run. */
+export interface RunStartParams {
+  /** What the shell is to execute; with a command in `new` what it is called, and may be left out. */
+  command?: string;
+  /** How its end is noticed where the shell does not tell. */
+  detect?: Detect | null;
+  /** With `new`: the session stays listed when it has ended. */
+  keep?: boolean;
+  /** The same key runs once. */
+  key?: string | null;
+  /**
+   * In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the
+   * host's user executes the text in `command`.
+   */
+  new?: NewParams | null;
+  /** Who is told when it is over; where the run is there already, what was said at its start holds. */
+  on_exit?: OnExit | null;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /**
+   * The id it shall have, drawn at random: asked again with the same one after an answer was lost, in the same session, it
+   * is not run again.
+   */
+  run?: RunId | null;
+  /** Name or id of the session whose shell runs it. */
+  session?: string | null;
+  /** Answer when it has ended, at the latest after this long. */
+  wait_ms?: number;
+}
+
+/** Where a run stands. */
+export type RunState =
+  /** Typed; the shell has not said yet that it runs. */
+  | "starting"
+  /** It runs. */
+  | "running"
+  /** It ended. */
+  | "ended"
+  /** It was interrupted, and ended. */
+  | "cancelled"
+  /** Its session is gone and nobody knows what became of it. It is not run again. */
+  | "lost";
+
+/** A run as clients see it. */
+export interface RunView {
+  /** Who. */
+  actor: Actor;
+  /** What was entered. */
+  command: string;
+  /** And after it. */
+  cwd?: string | null;
+  /** The shell's directory before. */
+  cwd_before?: string | null;
+  /** How long it took so far. */
+  duration_ms: number;
+  /** How the end is known. */
+  end?: RunEnd | null;
+  /** When it ended, as the host noticed. */
+  ended_ms?: number | null;
+  /** Its status, where it is known. */
+  exit_code?: number | null;
+  /** Offset of its first output byte. */
+  from: number;
+  /** Identity. */
+  id: RunId;
+  /** Its key. */
+  key?: string | null;
+  /** That session's name. */
+  name: SessionName;
+  /** It is its session's own command. */
+  own_session?: boolean;
+  /** Its session. */
+  session: SessionId;
+  /** When it was entered. */
+  started_ms: number;
+  /** Where it stands. */
+  state: RunState;
+  /** Offset behind its last output byte, or behind the last one so far. */
+  to: number;
+}
+
+/** The screen as text. */
+export interface ScreenAnswer {
+  /** A full-screen program is on. */
+  alternate: boolean;
+  /** The program wants cursor keys in their application form. */
+  application_cursor?: boolean;
+  /** Column and row of the cursor, from 0. */
+  cursor: [number, number];
+  /** Output the screen never saw: it was overwritten before a host could look. */
+  gap?: Gap | null;
+  /** History lines asked for, oldest first. */
+  history: string[];
+  /** Everything before this offset is in it. */
+  offset: number;
+  /** The rows, top first. */
+  rows: string[];
+  /** Columns and rows. */
+  size: Size;
+  /** The title. */
+  title: string;
+}
+
+/** Which view of the screen. */
+export interface ScreenParams {
+  /** With colours and attributes as escape sequences. */
+  ansi?: boolean;
+  /** This many lines of history before it. */
+  history?: number;
+  /** Name or id. */
+  session: string;
+}
+
+/** What a seizure did. */
+export interface SeizeAnswer {
+  /** Microseconds from the request until nothing more of the old holder could reach the terminal. */
+  cut_us: number;
+  /** The fence under which the caller has the turn. */
+  fence: Fence;
+  /** What froze, where that was asked for. */
+  froze?: FrozeView | null;
+  /** How it stands now. */
+  turn: TurnView;
+}
+
+/** Takes the turn whatever its holder does. */
+export interface SeizeParams {
+  /** The attached client through which it will write. */
+  client?: number | null;
+  /** The whole tree stands still. */
+  freeze?: boolean;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Why: for the journal, and for who loses the turn. */
+  reason: string;
+  /** Name or id. */
+  session: string;
+}
+
+/** What became of the bytes. */
+export interface SendAnswer {
+  /** Output offset at that moment. */
+  at: number;
+  /** The fence they were typed under; for a repeat the newest. */
+  fence: Fence;
+  /** They have reached the terminal; otherwise they are queued, because the program does not read now. */
+  written: boolean;
+}
+
+/** Where the message's bytes are typed. */
+export interface SendParams {
+  /** The attached client that types. */
+  client?: number | null;
+  /** The fence the writer believes in: under another one nothing is typed. None: whatever it is now. */
+  fence?: Fence | null;
+  /** Type the secret although the terminal may show it. */
+  force?: boolean;
+  /** They are a secret: typed only while the terminal does not show what is typed, and recorded as a length. */
+  secret?: boolean;
+  /**
+   * Grows by one with each message of the stream, from 1; a repeated one is not typed twice. A message of more than
+   * 4096 bytes takes one number for each 4096 begun.
+   */
+  seq: number;
+  /** Name or id. */
+  session: string;
+  /** A random number of the sender's. */
+  stream: number;
+}
+
+/** A session's identity for all time. */
+export type SessionId = string;
+
+/** A name of one to 64 letters, digits, dots, underscores and hyphens. */
+export type SessionName = string;
+
+/** One session by name, id, or the beginning of its id. */
+export interface SessionParams {
+  /** Name or id. */
+  session: string;
+}
+
+/** A session as clients see it. */
+export interface SessionView {
+  /** How many questions wait for an answer. */
+  asks?: number;
+  /** Who is attached. */
+  clients: ClientView[];
+  /** Command and arguments. */
+  command: string[];
+  /** When it started. */
+  created_ms: number;
+  /** Where it started. */
+  cwd: string;
+  /** When it ended. */
+  ended_ms?: number | null;
+  /** How it ended. */
+  exit?: Exit | null;
+  /** Offset of the next output byte. */
+  head: number;
+  /** Identity. */
+  id: SessionId;
+  /** The keeper's process. */
+  keeper_pid: number;
+  /** Whether it lives. */
+  life: Life;
+  /** Human name. */
+  name: SessionName;
+  /** Something a person should know (a damaged file, a gap in the screen). */
+  note?: string | null;
+  /** Oldest offset `read` can still give. */
+  oldest: number;
+  /** The command's process. */
+  pid: number;
+  /** Data bytes of the ring. */
+  ring_bytes: number;
+  /** The terminal's size. */
+  size: Size;
+  /** The title its program set. */
+  title?: string;
+  /** Who may write. */
+  turn: TurnView;
+}
+
+/** Sends a signal. */
+export interface SignalParams {
+  /** Its number. */
+  number: number;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Name or id. */
+  session: string;
+  /** 0 the foreground group, 1 the command's group, 2 the whole tree. */
+  target?: number;
+}
+
+/** An Ed25519 signature. */
+export type Signature = string;
+
+/** Columns by rows, always within the limits. */
+export type Size = string;
+
+/** A socket: `s<inode>`. */
+export type SocketId = string;
+
+/** How a socket carries bytes. */
+export type SocketKind =
+  /** TCP, or a unix stream. */
+  | "stream"
+  /** UDP, or unix datagrams. */
+  | "dgram"
+  /** Unix packets over a connection. */
+  | "seqpacket";
+
+/** One socket and who of the session holds it. */
+export interface SocketNode {
+  /** It is in another network namespace, which we do not ask about. */
+  elsewhere?: boolean;
+  /** Its family. */
+  family?: Family | null;
+  /** Who holds it, in the order of processes, each once. */
+  holders: ProcessId[];
+  /** Which one. */
+  id: SocketId;
+  /** Its kind. */
+  kind?: SocketKind | null;
+  /** Our address. */
+  local?: string | null;
+  /** The path of a unix socket; an abstract one starts with `@`. */
+  path?: string | null;
+  /** The other side, where it is a socket of this machine that is known. */
+  peer?: SocketId | null;
+  /** The kernel's name for its protocol (`TCP`, `NETLINK`), known even where its state is not. */
+  protocol?: string | null;
+  /** The other side's. */
+  remote?: string | null;
+  /** Its state. */
+  state?: SocketState | null;
+  /**
+   * The kernel did not tell its state: it is elsewhere, neither bound nor connected, or of a family that we do not
+   * ask about.
+   */
+  unknown?: boolean;
+}
+
+/** Where a connection stands. */
+export type SocketState =
+  /** Takes connections. */
+  | "listening"
+  /** Connected; a UDP socket with a fixed peer too. */
+  | "established"
+  /** Asked for a connection. */
+  | "connecting"
+  /** One side has closed, or both and the last packets are on their way. */
+  | "closing"
+  /** Neither: a UDP socket that takes from anyone, or a stream that is not connected. */
+  | "unconnected";
+
+/** What a session is doing, as clients see it. */
+export type StateView = {
+  /** Where its output stood. */
+  at: number;
+  /** Its name. */
+  name: SessionName;
+  /** The process that says so, if one does. */
+  pid?: number | null;
+  /** Which session. */
+  session: SessionId;
+  /** Since when the host has seen it so. Where nobody looked before it may have been so for longer. */
+  since_ms: number;
+} & (
+  /** Its shell, or whatever it was started with, waits for a command. */
+  | {
+    state: "idle_prompt";
+  }
+  /** Somebody works. */
+  | {
+    state: "running";
+  }
+  /** Somebody waits for input. */
+  | {
+    /** For what. */
+    kind: Kind;
+    /** What the screen shows before the cursor. */
+    prompt: string;
+    state: "waiting";
+  }
+  /** A program has the whole screen, and waits for keys. */
+  | {
+    state: "full_screen";
+  }
+  /** Everyone waits for something that is not the terminal: time, a child, a network. */
+  | {
+    state: "blocked_elsewhere";
+  }
+  /** The job in the foreground is stopped. */
+  | {
+    state: "stopped";
+  }
+  /** The whole tree was stopped by an actor. */
+  | {
+    /** By whom. */
+    by: Handle;
+    state: "frozen";
+  }
+  /** Its command has ended. */
+  | {
+    /** How. */
+    exit: Exit;
+    state: "ended";
+  }
+  /** No guess. */
+  | {
+    state: "unknown";
+    /** Why. */
+    why: Blind;
+  }
+);
+
+/** What a descriptor leads to: the id of a socket or a pipe of the same graph. */
+export type Target =
+  /** A socket. */
+  | SocketId
+  /** A pipe. */
+  | PipeId;
+
+/** A session's terminal. What only its keeper knows is not there where that does not answer. */
+export interface TerminalView {
+  /** The programs' output switched to the alternate screen. */
+  alternate_screen: boolean;
+  /** The process group that has the terminal. */
+  foreground?: number | null;
+  /** Its modes. */
+  modes?: ModesView | null;
+  /** Columns and rows. */
+  size: Size;
+}
+
+/** A new token. */
+export interface TokenNewAnswer {
+  /** Its text: it is not shown again. */
+  text: string;
+  /** What it is. */
+  token: TokenView;
+}
+
+/** What the token shall be. */
+export interface TokenNewParams {
+  /** Who shows it. A handle nobody has yet becomes an actor that is known by its tokens alone. */
+  actor: Handle;
+  /** The most it may do; none: whatever the actor may. */
+  can?: Rights | null;
+  /** How long it is good, in milliseconds; none: 30 days. */
+  for_ms?: number | null;
+  /** What it is for, in the maker's words. */
+  note?: string;
+}
+
+/** Which token. */
+export interface TokenParams {
+  /** Its id. */
+  token: string;
+}
+
+/** A token as it is listed. */
+export interface TokenView {
+  /** Who shows it. */
+  actor: Handle;
+  /** Who made it. */
+  by: Handle;
+  /** The most it may do; none: whatever the actor may. */
+  can?: Rights | null;
+  /** When. */
+  created_ms: number;
+  /** Identity: no secret. */
+  id: string;
+  /** What it is for. */
+  note?: string;
+  /** When it ends. */
+  until_ms: number;
+}
+
+/** What came of it. */
+export interface TurnAnswer {
+  /** The caller waits behind so many. */
+  before?: number | null;
+  /** The caller has the turn, under this fence. */
+  fence?: Fence | null;
+  /** How it stands now. */
+  turn: TurnView;
+}
+
+/** Something an actor does about the turn. */
+export interface TurnParams {
+  /** The attached client through which it will write. */
+  client?: number | null;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** Name or id. */
+  session: string;
+}
+
+/** Who may write now, and who waits. */
+export interface TurnView {
+  /** The newest fence. */
+  fence: Fence;
+  /** The tree stands still. */
+  frozen?: FrozenView | null;
+  /** Who has it; none: it is free. */
+  holder?: HolderView | null;
+  /** Who waits, first in first. */
+  queue?: Handle[];
+}
+
+/** What to wait for. */
+export type Until =
+  /** The command's end. */
+  | "exit"
+  /** The shell waits for a command. */
+  | "idle"
+  /** Somebody waits for input. */
+  | "waiting"
+  /** Something in the session's tree takes connections at this port. */
+  | {
+    port: number;
+  };
+
+/** What a terminal should know after its update. */
+export interface UpdateAnswer {
+  /** The session's size now. */
+  size: Size;
+}
+
+/** What changed at an attached terminal. */
+export interface UpdateParams {
+  /** From this offset on it answers queries (true) or no longer does (false). */
+  answers?: Answers | null;
+  /** The client's number. */
+  client: number;
+  /** The keeper's number for its connection. */
+  connection?: number | null;
+  /** Name or id. */
+  session: string;
+  /** Its terminal's new size. */
+  size?: Size | null;
+}
+
+/** What waiting gave. */
+export interface WaitAnswer {
+  /** How the command ended; none: it still runs. */
+  exit?: Exit | null;
+  /** Who takes connections at the port that was waited for. */
+  listener?: Listener | null;
+  /** The state that was waited for. */
+  state?: StateView | null;
+}
+
+/** How long to wait. */
+export interface WaitParams {
+  /** Name or id. */
+  session: string;
+  /** Give up after this long. */
+  timeout_ms?: number | null;
+  /** For what; the command's end unless said. */
+  until?: Until;
+}
+
+/** Events. */
+export interface WatchAnswer {
+  /** Oldest first. */
+  events: SessionEvent[];
+  /** So many, of all sessions, were dropped before they could be told: the reader was too slow, or the host is another one. */
+  lost?: number;
+  /** Ask behind this one next. */
+  to: number;
+}
+
+/** What happened since. */
+export interface WatchGraphAnswer {
+  /** The session has ended: nothing follows. */
+  end?: boolean;
+  /** Oldest first. */
+  events: GraphEvent[];
+  /** How they are come by. */
+  how: HowWatched;
+  /** Some events between the two are not here: the reader or the host was too slow, or nobody watched. Take a new graph. */
+  lost?: boolean;
+  /** Ask after this one next. */
+  to: number;
+}
+
+/** What happens to a session's processes. */
+export interface WatchGraphParams {
+  /** The `to` of the answer before; none: from now on, which is answered at once. */
+  after?: number | null;
+  /** Name or id. */
+  session: string;
+  /** How long to wait for an event, at most. */
+  wait_ms?: number;
+}
+
+/** Which events. */
+export interface WatchParams {
+  /** Those behind this number; none: those to come, and first of all what each session is doing. */
+  after?: number | null;
+  /** Name or id; none: every session the caller may observe. */
+  session?: string | null;
+  /** Wait this long for the first. */
+  wait_ms?: number;
+}
+
+/** Event `writes`: whether an attached client is the one that writes now, and under which fence. */
+export interface WritesEvent {
+  /** The client's number. */
+  client: number;
+  /** The newest fence. */
+  fence: Fence;
+  /** It writes: it may speak to the keeper directly. */
+  writes: boolean;
+}
+
+/** Every operation: what it is asked with, and what it answers. */
+export interface Operations {
+  /** Actors the host knows. */
+  "actor.list": { params: Nothing; answer: ActorView[] };
+  /** Who asks, and by which token. */
+  "actor.me": { params: Nothing; answer: MeAnswer };
+  /** Forget an actor: its key opens nothing any more. */
+  "actor.remove": { params: ActorParams; answer: Nothing };
+  /** Pass rights on. */
+  "grant.add": { params: GrantParams; answer: GrantView };
+  /** What was granted in a session. */
+  "grant.list": { params: SessionParams; answer: GrantsAnswer };
+  /** Take rights back, and what was passed on from them. */
+  "grant.revoke": { params: RevokeParams; answer: RevokeAnswer };
+  /** The session's processes, what they hold, and whose act started each. */
+  "graph.get": { params: GraphParams; answer: GraphAnswer };
+  /** Who listens where, in one session or in all. */
+  "graph.ports": { params: PortsParams; answer: PortView[] };
+  /** What happens to the session's processes; waits for something if asked to. */
+  "graph.watch": { params: WatchGraphParams; answer: WatchGraphAnswer };
+  /** Agree on a protocol version; the first message of every connection. */
+  "hello": { params: HelloParams; answer: HelloAnswer };
+  /** The host's counters in the Prometheus text format. */
+  "host.metrics": { params: Nothing; answer: MetricsAnswer };
+  /** What the host is and how it does. */
+  "host.status": { params: Nothing; answer: HostStatus };
+  /** Stop the host; sessions go on. */
+  "host.stop": { params: Nothing; answer: Nothing };
+  /** Prove by whose key this connection speaks. */
+  "identify": { params: IdentifyParams; answer: IdentifyAnswer };
+  /** Make a code by which a browser logs in as who asks, once. */
+  "login.new": { params: Nothing; answer: LoginAnswer };
+  /** Answer a question; only a human does. */
+  "question.answer": { params: QuestionAnswerParams; answer: QuestionView };
+  /** Ask the humans of a session something; waits for the answer if asked to. */
+  "question.ask": { params: QuestionAskParams; answer: QuestionView };
+  /** A question and its answer; waits for it if asked to. */
+  "question.get": { params: QuestionParams; answer: QuestionView };
+  /** The questions of a session, or of all one may observe. */
+  "question.list": { params: QuestionListParams; answer: QuestionView[] };
+  /** Take a question back: its asker, or a human. */
+  "question.withdraw": { params: QuestionWithdrawParams; answer: QuestionView };
+  /** Interrupt a run. */
+  "run.cancel": { params: RunCancelParams; answer: RunAnswer };
+  /** A run and its output; waits for its end if asked to. */
+  "run.get": { params: RunParams; answer: RunAnswer };
+  /** The runs of a session, or of all one may observe. */
+  "run.list": { params: RunListParams; answer: RunView[] };
+  /** A run's output bytes, from an offset on. */
+  "run.output": { params: RunOutputParams; answer: RunOutputAnswer };
+  /** Run a command in a session's shell, or in a session of its own; once per key. */
+  "run.start": { params: RunStartParams; answer: RunAnswer };
+  /** Attach a terminal: the answer's bytes bring it into the session's state at an offset. */
+  "session.attach": { params: AttachParams; answer: AttachAnswer };
+  /** Detach clients from a session; it goes on. */
+  "session.detach": { params: DetachParams; answer: DetachAnswer };
+  /** End a session's whole process tree: HUP, then KILL after the grace. */
+  "session.end": { params: EndParams; answer: SessionView };
+  /** What the session's shell is made of, and who changed it: names and hashes, never values. */
+  "session.env": { params: EnvParams; answer: EnvAnswer };
+  /** Show one session. */
+  "session.get": { params: SessionParams; answer: SessionView };
+  /** The session's journal, line by line as it was written. */
+  "session.journal": { params: JournalParams; answer: JournalAnswer };
+  /** Let go of a session one is attached to. */
+  "session.leave": { params: LeaveParams; answer: Nothing };
+  /** List sessions. */
+  "session.list": { params: ListParams; answer: SessionView[] };
+  /** Start a session. */
+  "session.new": { params: NewParams; answer: SessionView };
+  /** Paint again, with or without history, for a terminal that is attached. */
+  "session.paint": { params: PaintParams; answer: Painted };
+  /** Output bytes from an offset on; waits for some if asked to. */
+  "session.read": { params: ReadParams; answer: ReadAnswer };
+  /** Give the session another name. */
+  "session.rename": { params: RenameParams; answer: SessionView };
+  /** Give the session's terminal another size. */
+  "session.resize": { params: ResizeParams; answer: Nothing };
+  /** The screen as text. */
+  "session.screen": { params: ScreenParams; answer: ScreenAnswer };
+  /** Type the message's bytes into the session; exactly once per stream and seq. */
+  "session.send": { params: SendParams; answer: SendAnswer };
+  /** Send a signal into the session. */
+  "session.signal": { params: SignalParams; answer: Nothing };
+  /** What the session is doing: whether it works, waits for input, or is at its prompt. */
+  "session.state": { params: SessionParams; answer: StateView };
+  /** Tell what changed at an attached terminal: its size, whether it answers queries. */
+  "session.update": { params: UpdateParams; answer: UpdateAnswer };
+  /** Wait until the session's command has ended, or something else has come. */
+  "session.wait": { params: WaitParams; answer: WaitAnswer };
+  /** What happens in a session, or in all one may observe; waits for it if asked to. */
+  "session.watch": { params: WatchParams; answer: WatchAnswer };
+  /** Tokens that are good now: one's own, or all where a human asks. */
+  "token.list": { params: Nothing; answer: TokenView[] };
+  /** Make a token: who shows it over HTTP is that actor, with no more than these rights. */
+  "token.new": { params: TokenNewParams; answer: TokenNewAnswer };
+  /** Make a token worthless, at once. */
+  "token.revoke": { params: TokenParams; answer: TokenView };
+  /** Who has the turn, and who waits for it. */
+  "turn.get": { params: SessionParams; answer: TurnView };
+  /** Hand the turn over. */
+  "turn.give": { params: GiveParams; answer: TurnAnswer };
+  /** Let go of the turn. */
+  "turn.release": { params: TurnParams; answer: TurnAnswer };
+  /** Ask for the turn: it comes when its holder lets go or is idle. */
+  "turn.request": { params: TurnParams; answer: TurnAnswer };
+  /** Take the turn whatever its holder does, and stop the tree if asked to. */
+  "turn.seize": { params: SeizeParams; answer: SeizeAnswer };
+  /** Take the turn if it is free. */
+  "turn.take": { params: TurnParams; answer: TurnAnswer };
+  /** Let a frozen tree go on. */
+  "turn.thaw": { params: TurnParams; answer: TurnAnswer };
+  /** No longer wait for the turn. */
+  "turn.withdraw": { params: TurnParams; answer: TurnAnswer };
+}
+
+/** What a host sends without being asked, to a client that is attached. */
+export interface HostEvents {
+  /** Answer the session's terminal queries behind an offset, and say by `session.update` where that really began. */
+  "answer": AnswerEvent;
+  /** Let go of the terminal; the session goes on. */
+  "detached": DetachedEvent;
+  /** Something the operator should be told: the turn, a request, a seizure, its rights. */
+  "notice": NoticeEvent;
+  /** Catch the person's attention: a bell, and the text as a notification. */
+  "ring": RingEvent;
+  /** Whether this client is the one that writes now; only then may it speak to the keeper. */
+  "writes": WritesEvent;
+}
+
+/** Operations that are asked with bytes beside their parameters. */
+export type SendsBytes = "session.send";
+
+/** Operations that answer with bytes beside their answer. */
+export type GivesBytes = (typeof GIVES_BYTES)[number];
+
+/** The same, to look at. */
+export const GIVES_BYTES = [
+  "run.output",
+  "session.attach",
+  "session.journal",
+  "session.paint",
+  "session.read",
+] as const;
+
+/** The names of all operations. */
+export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
+  "actor.list",
+  "actor.me",
+  "actor.remove",
+  "grant.add",
+  "grant.list",
+  "grant.revoke",
+  "graph.get",
+  "graph.ports",
+  "graph.watch",
+  "hello",
+  "host.metrics",
+  "host.status",
+  "host.stop",
+  "identify",
+  "login.new",
+  "question.answer",
+  "question.ask",
+  "question.get",
+  "question.list",
+  "question.withdraw",
+  "run.cancel",
+  "run.get",
+  "run.list",
+  "run.output",
+  "run.start",
+  "session.attach",
+  "session.detach",
+  "session.end",
+  "session.env",
+  "session.get",
+  "session.journal",
+  "session.leave",
+  "session.list",
+  "session.new",
+  "session.paint",
+  "session.read",
+  "session.rename",
+  "session.resize",
+  "session.screen",
+  "session.send",
+  "session.signal",
+  "session.state",
+  "session.update",
+  "session.wait",
+  "session.watch",
+  "token.list",
+  "token.new",
+  "token.revoke",
+  "turn.get",
+  "turn.give",
+  "turn.release",
+  "turn.request",
+  "turn.seize",
+  "turn.take",
+  "turn.thaw",
+  "turn.withdraw",
+];
