@@ -12,7 +12,7 @@ pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
-pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs};
+pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs, WebArgs};
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
@@ -124,6 +124,8 @@ pub enum Command {
     /// The actors this home knows
     #[command(subcommand, arg_required_else_help = false)]
     Actor(ActorCommand),
+    /// Open this host's page in a browser, logged in as you
+    Web(WebArgs),
     /// What programs show over HTTP: an actor, the most it may do, and an end
     #[command(subcommand, arg_required_else_help = false)]
     Token(TokenCommand),

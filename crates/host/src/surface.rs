@@ -33,6 +33,9 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
             Asked::Check { text, reply } => {
                 let _ = reply.send(server.token_of(&text));
             }
+            Asked::Login { code, reply } => {
+                let _ = reply.send(server.log_in(&code));
+            }
             Asked::Connect { token, incoming, outgoing } => {
                 tokio::task::spawn_local(server.serve_token(token, incoming, outgoing));
             }

@@ -78,8 +78,9 @@ pub async fn bind(listen: &Listen) -> io::Result<Bound> {
         ));
     }
     let tls = listen.tls.as_ref().map(acceptor).transpose()?;
-    let names = std::iter::once("localhost".to_owned()).chain(listen.names.iter().cloned()).collect();
-    Ok(Bound { listener: TcpListener::bind(listen.address).await?, tls, names: Names(names) })
+    let known = std::iter::once("localhost".to_owned()).chain(listen.names.iter().cloned()).collect();
+    let names = Names { known, tls: tls.is_some() };
+    Ok(Bound { listener: TcpListener::bind(listen.address).await?, tls, names })
 }
 
 fn acceptor(tls: &Tls) -> io::Result<TlsAcceptor> {

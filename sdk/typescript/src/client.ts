@@ -4,10 +4,17 @@ import { HoldfastError } from "./errors.js";
 import { NO_BYTES } from "./frame.js";
 import { Link, RETRY, type Retry } from "./link.js";
 import { Session, type OpenOptions, newParams } from "./session.js";
-import type { Question } from "./question.js";
 import { Run, WAIT_MS } from "./run.js";
 import type { Dialer } from "./transport.js";
-import type { GivesBytes, NewParams, Operations, SendsBytes, SessionEvent } from "./types.js";
+import {
+  GIVES_BYTES,
+  type GivesBytes,
+  type NewParams,
+  type Operations,
+  type QuestionView,
+  type SendsBytes,
+  type SessionEvent,
+} from "./types.js";
 
 /** The name of an operation. */
 export type OperationName = keyof Operations;
@@ -122,7 +129,7 @@ export class Client {
     return new Session(this, await this.call("session.new", params, signal ? { signal } : {}));
   }
 
-  /** A run by its id. */
+  /** A run by its id, or by its key. */
   async run(run: string, options: CallOptions = {}): Promise<Run> {
     return new Run(this, await this.call("run.get", { run }, options));
   }
@@ -163,15 +170,15 @@ export class Client {
   }
 
   /** Questions that wait for an answer, in all sessions one may observe or in one; those that are over too if asked to. */
-  async questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<Question[]> {
+  questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<QuestionView[]> {
     const { signal, ...params } = options;
-    return (await this.raw("question.list", params, signal ? { signal } : {})) as Question[];
+    return this.call("question.list", params, signal ? { signal } : {});
   }
 
   /** Answers a question, by a text or by the number of an option. Only a human can. */
-  async answer(question: string, answer: string | number, options: CallOptions = {}): Promise<Question> {
+  answer(question: string, answer: string | number, options: CallOptions = {}): Promise<QuestionView> {
     const params = typeof answer === "string" ? { question, text: answer } : { question, option: answer };
-    return (await this.raw("question.answer", params, options)) as Question;
+    return this.call("question.answer", params, options);
   }
 
   /** Connects now, and says what the host said of itself. Every call does so by itself. */
@@ -199,7 +206,7 @@ export async function ask(
   const { bytes = NO_BYTES, signal } = options;
   const answered = await link.call(operation, params, { bytes, signal, repeat: mayRepeat(operation, params) });
   const { result } = answered;
-  if (GIVES_BYTES.has(operation)) {
+  if ((GIVES_BYTES as readonly string[]).includes(operation)) {
     if (result === null || typeof result !== "object") {
       throw new HoldfastError("protocol", `the answer of ${operation} is no object`);
     }
@@ -207,11 +214,3 @@ export async function ask(
   }
   return result;
 }
-
-const GIVES_BYTES = new Set<string>([
-  "session.attach",
-  "session.paint",
-  "session.read",
-  "session.journal",
-  "run.output",
-] satisfies GivesBytes[]);

@@ -26,6 +26,7 @@ mod token;
 mod turn;
 mod wait;
 mod watch;
+mod web;
 mod whoami;
 
 use crate::args::{Args, Command};
@@ -74,6 +75,7 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Grants(args)) => grants::grants(&here()?, &args),
         Some(Command::Whoami) => whoami::whoami(&here()?),
         Some(Command::Actor(command)) => actor::actor(&here()?, &command),
+        Some(Command::Web(args)) => web::web(&here()?, &args),
         Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
@@ -85,12 +87,13 @@ pub fn run(args: Args) -> Result<u8, Failure> {
     }
 }
 
-/// What only programs call: `host spawn`, by the client library, and `__names` and `__actors`, by completions. The parser
+/// What only programs call: `host spawn`, by the client library, `host tend`, by that, and `__names` and `__actors`, by completions. The parser
 /// does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None);
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
+        ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
         ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,

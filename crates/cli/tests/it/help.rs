@@ -48,6 +48,8 @@ fn every_command_explains_itself() {
         "grants",
         "whoami",
         "actor",
+        "token",
+        "web",
         "host",
         "doctor",
         "completions",
@@ -58,6 +60,9 @@ fn every_command_explains_itself() {
     }
     for command in ["run", "start", "stop", "restart", "status", "metrics"] {
         insta::assert_snapshot!(format!("help_host_{command}"), home.ok(&["host", command, "--help"]));
+    }
+    for command in ["new", "ls", "revoke"] {
+        insta::assert_snapshot!(format!("help_token_{command}"), home.ok(&["token", command, "--help"]));
     }
     for command in ["new", "ls", "remove"] {
         insta::assert_snapshot!(format!("help_actor_{command}"), home.ok(&["actor", command, "--help"]));
