@@ -132,6 +132,7 @@ async def test_a_timeout_ends_nothing(client: aio.Client) -> None:
         await session.wait_for(text="got it", timeout=0.1)
     (run,) = await session.runs()
     assert not run.is_over
+    await session.wait_for(state="waiting", timeout=PATIENCE_S)
     await session.send("it", enter=True)
     assert (await run.wait(PATIENCE_S)).exit_code == 0
 
