@@ -5,7 +5,6 @@
 mod bench;
 mod ci;
 mod fuzz;
-#[allow(dead_code)] // called by `test` once that knows where the program is
 mod python;
 mod step;
 mod test;
