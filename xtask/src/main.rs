@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod fuzz;
 mod python;
+mod mcp;
 mod step;
 mod test;
 mod tidy;
@@ -23,6 +24,7 @@ const HELP: &[(&str, &str)] = &[
 usage: cargo xtask COMMAND
 
   test [FILTER…]     install what the tests need, then run all of them
+  mcp                `holdfast mcp` with the clients of others, which `test` runs too
   ci                 what CI runs: fmt, clippy, rustdoc, tidy, test, fuzz-smoke
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
@@ -36,11 +38,21 @@ usage: cargo xtask COMMAND
         "\
 usage: cargo xtask test [FILTER…]
 
-Runs every test of the workspace with cargo-nextest, then the doc tests. FILTERs are parts of test names.
+Runs every test of the workspace with cargo-nextest, then the doc tests, then `holdfast mcp` with the clients of others.
+FILTERs are parts of test names; with one of them the clients are left out.
 
 Before that it installs what is missing: Debian packages (as root, on Debian), npm packages of the tests written in
 JavaScript, and cargo-nextest. Where it may not install, it says what is missing and the command to get it, and stops.
 The exit code is that of the tests.
+",
+    ),
+    (
+        "mcp",
+        "\
+usage: cargo xtask mcp
+
+Runs `holdfast mcp` with the official Python client, the MCP Inspector's command line and the protocol's conformance suite,
+after it has installed them (a virtual environment in the target directory, npm packages in tests/mcp).
 ",
     ),
     (
@@ -119,6 +131,7 @@ fn run(args: &[String]) -> Result<ExitCode> {
     let root = root();
     match (command, rest) {
         ("test", filters) => test::run(&root, filters),
+        ("mcp", []) => mcp::run(&root),
         ("ci", []) => ci::run(&root),
         ("tidy", []) => tidy::run(&root),
         ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),

@@ -29,7 +29,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// Directories whose JavaScript packages the tests use; each has a package-lock.json.
-pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm", "sdk/typescript"];
+pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm", "sdk/typescript", "tests/mcp"];
 
 /// Makes the tests runnable and runs them.
 pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
@@ -46,6 +46,9 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
         doc.arg("--").args(filters);
     }
     let doc_tests = status(&mut doc)?;
+    if filters.is_empty() && tests.success() {
+        crate::mcp::run(root)?;
+    }
     Ok(exit_code(if tests.success() { doc_tests } else { tests }))
 }
 
