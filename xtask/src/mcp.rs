@@ -4,12 +4,13 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::step::{cargo, must, program, say, shown, works};
+use crate::step::{cargo, must, say, shown, works};
 use crate::test::npm;
+use crate::venv;
 
 /// Where the clients are; its npm packages are installed with those of the other tests.
 const DIR: &str = "tests/mcp";
@@ -28,18 +29,11 @@ const SCENARIOS: &[&str] = &[
     "dns-rebinding-protection",
 ];
 
-/// Installs the clients and builds the program, then runs them.
-pub fn run(root: &Path) -> Result<ExitCode> {
-    npm(&root.join(DIR), DIR)?;
-    must(cargo(root).args(["build", "--package", "holdfast"]))?;
-    test(root, &target(root).join("debug/holdfast"))?;
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Runs every client against this program, in a home of its own.
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
     let dir = root.join(DIR);
-    let python = python(root, &dir)?;
+    npm(&dir, DIR)?;
+    let python = venv::programs(root, "mcp", &dir.join("requirements.txt"), None)?.join("python");
     let server = server(root, holdfast)?;
     let world = World::new(holdfast)?;
     let (_serving, url) = world.serve(&server)?;
@@ -78,25 +72,6 @@ fn inspect(world: &World, node: &Path, dir: &Path) -> Result<()> {
         ensure!(!err.contains("Warning"), "{ask:?}: {err}");
     }
     Ok(())
-}
-
-/// A Python with the packages of the requirements file.
-fn python(root: &Path, dir: &Path) -> Result<PathBuf> {
-    let venv = target(root).join("mcp-venv");
-    let (wanted, installed) = (dir.join("requirements.txt"), venv.join("requirements.txt"));
-    let python = venv.join("bin/python");
-    let text = fs::read(&wanted).with_context(|| format!("cannot read {}", wanted.display()))?;
-    if fs::read(&installed).is_ok_and(|there| there == text) && works(Command::new(&python).arg("--version")) {
-        return Ok(python);
-    }
-    must(program("python3", root).args(["-m", "venv", "--clear"]).arg(&venv))?;
-    must(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--no-deps", "-r"]).arg(&wanted))?;
-    fs::write(&installed, text).with_context(|| format!("cannot write {}", installed.display()))?;
-    Ok(python)
-}
-
-fn target(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
 /// The example that serves the tools over HTTP.

@@ -201,7 +201,7 @@ async fn asked<H: Host>(desk: &Desk<H>, (run, session): (RunId, SessionId), unti
         let Ok(answer) = desk.ask::<op::Wait>(params).await else { break };
         match (answer.state, answer.exit) {
             (Some(state), _) => {
-                let printed = desk.ask::<op::RunGet>(RunParams { run, wait_ms: 0 }).await;
+                let printed = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await;
                 if printed.is_ok_and(|answer| asks(&state, told, &answer.output)) {
                     return;
                 }
