@@ -4,13 +4,17 @@
 
 mod bench;
 mod ci;
+mod clients;
 mod fuzz;
 mod mcp;
-#[allow(dead_code)] // called by `test` once that knows where the program is
+mod openapi;
 mod python;
 mod step;
 mod test;
 mod tidy;
+mod typescript;
+mod venv;
+mod world;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +29,7 @@ const HELP: &[(&str, &str)] = &[
 usage: cargo xtask COMMAND
 
   test [FILTER…]     install what the tests need, then run all of them
-  mcp                `holdfast mcp` with the clients of others, which `test` runs too
+  clients [NAME…]    the program with clients in other languages, which `test` runs too
   ci                 what CI runs: fmt, clippy, rustdoc, tidy, test, fuzz-smoke
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
@@ -39,7 +43,7 @@ usage: cargo xtask COMMAND
         "\
 usage: cargo xtask test [FILTER…]
 
-Runs every test of the workspace with cargo-nextest, then the doc tests, then `holdfast mcp` with the clients of others.
+Runs every test of the workspace with cargo-nextest, then the doc tests, then the clients (`cargo xtask clients`).
 FILTERs are parts of test names; with one of them the clients are left out.
 
 Before that it installs what is missing: Debian packages (as root, on Debian), npm packages of the tests written in
@@ -48,12 +52,14 @@ The exit code is that of the tests.
 ",
     ),
     (
-        "mcp",
+        "clients",
         "\
-usage: cargo xtask mcp
+usage: cargo xtask clients [NAME…]
 
-Runs `holdfast mcp` with the official Python client, the MCP Inspector's command line and the protocol's conformance suite,
-after it has installed them (a virtual environment in the target directory, npm packages in tests/mcp).
+Tests the program that was just built with clients in other languages: `python` and `typescript` are ours, in sdk/; `openapi`
+is schemathesis against the document the host serves; `mcp` is the official Python client, the Inspector's command line and the
+conformance suite of the Model Context Protocol. Installs what they need: environments of Python in the target directory, npm
+packages beside the tests.
 ",
     ),
     (
@@ -132,7 +138,7 @@ fn run(args: &[String]) -> Result<ExitCode> {
     let root = root();
     match (command, rest) {
         ("test", filters) => test::run(&root, filters),
-        ("mcp", []) => mcp::run(&root),
+        ("clients", names) => clients::run(&root, names),
         ("ci", []) => ci::run(&root),
         ("tidy", []) => tidy::run(&root),
         ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),

@@ -1,16 +1,16 @@
 //! `holdfast mcp` with the clients of others: the official Python client, the MCP Inspector's command line, and the protocol's
-//! conformance suite.
+//! conformance suite. Python and the suite also use what the host serves at `/mcp`.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
-use crate::step::{cargo, must, program, say, shown, works};
+use crate::step::{must, say, shown};
 use crate::test::npm;
+use crate::venv;
+use crate::world::World;
 
 /// Where the clients are; its npm packages are installed with those of the other tests.
 const DIR: &str = "tests/mcp";
@@ -29,23 +29,18 @@ const SCENARIOS: &[&str] = &[
     "dns-rebinding-protection",
 ];
 
-/// Installs the clients and builds the program, then runs them.
-pub fn run(root: &Path) -> Result<ExitCode> {
-    npm(&root.join(DIR), DIR)?;
-    must(cargo(root).args(["build", "--package", "holdfast"]))?;
-    test(root, &target(root).join("debug/holdfast"))?;
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Runs every client against this program, in a home of its own.
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
     let dir = root.join(DIR);
-    let python = python(root, &dir)?;
-    let world = World::new(holdfast)?;
-    must(world.run(&python).arg(dir.join("python_client.py")).arg(holdfast).args([&world.url, &world.token]))?;
+    npm(&dir, DIR)?;
+    let python = venv::programs(root, "mcp", &dir.join("requirements.txt"), None)?.join("python");
+    let world = World::new(holdfast, "mcp")?;
+    let url = format!("{}/mcp", world.url);
+
+    must(world.run(&python).arg(dir.join("python_client.py")).arg(holdfast).args([&url, &world.token]))?;
     let node = dir.join("node_modules/.bin/node");
     inspect(&world, &node, &dir)?;
-    let (_proxy, url) = world.with_token(&node, &dir)?;
+    let (_proxy, url) = with_token(&world, &url, &node, &dir)?;
     for scenario in SCENARIOS {
         let mut suite = world.run(&node);
         suite.arg(dir.join("node_modules/.bin/conformance"));
@@ -56,20 +51,20 @@ pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
 
 /// The Inspector checks schemas strictly, and answers against them.
 fn inspect(world: &World, node: &Path, dir: &Path) -> Result<()> {
-    let asks: [(&[&str], &str); 4] = [
+    let asks: [(&[&str], &str); 5] = [
         (&["--method", "tools/list", "--strict"], "\"ask_human\""),
         (&["--method", "tools/call", "--tool-name", "run", "--tool-arg", "command=echo inspected"], "inspected"),
         (&["--method", "resources/list"], "session://"),
         (&["--method", "resources/templates/list"], "session://{session}/screen"),
+        // Its session is its own, and nobody else's to end.
+        (&["--method", "tools/call", "--tool-name", "write", "--tool-arg", "text=exit\n"], "ended"),
     ];
     for (ask, wanted) in asks {
         let mut inspector = world.run(node);
-        inspector
-            .arg(dir.join("node_modules/.bin/mcp-inspector"))
-            .arg("--cli")
-            .arg(&world.holdfast)
-            .arg("mcp")
-            .args(ask);
+        inspector.arg(dir.join("node_modules/.bin/mcp-inspector")).arg("--cli");
+        // It passes few variables on, and the home's is not among them.
+        inspector.arg("-e").arg(format!("HOLDFAST_HOME={}", world.home.display()));
+        inspector.arg(&world.holdfast).arg("mcp").args(ask);
         say(&shown(&inspector));
         let output = inspector.stdin(Stdio::null()).output().context("cannot run the Inspector")?;
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -79,94 +74,23 @@ fn inspect(world: &World, node: &Path, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A Python with the packages of the requirements file.
-fn python(root: &Path, dir: &Path) -> Result<PathBuf> {
-    let venv = target(root).join("mcp-venv");
-    let (wanted, installed) = (dir.join("requirements.txt"), venv.join("requirements.txt"));
-    let python = venv.join("bin/python");
-    let text = fs::read(&wanted).with_context(|| format!("cannot read {}", wanted.display()))?;
-    if fs::read(&installed).is_ok_and(|there| there == text) && works(Command::new(&python).arg("--version")) {
-        return Ok(python);
-    }
-    must(program("python3", root).args(["-m", "venv", "--clear"]).arg(&venv))?;
-    must(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--no-deps", "-r"]).arg(&wanted))?;
-    fs::write(&installed, text).with_context(|| format!("cannot write {}", installed.display()))?;
-    Ok(python)
-}
-
-fn target(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
-}
-
-/// A home with a host that listens for HTTP; it ends with its sessions and its host.
-struct World {
-    home: PathBuf,
-    holdfast: PathBuf,
-    /// Where the tools are served, and what opens that.
-    url: String,
-    token: String,
-}
-
-impl World {
-    fn new(holdfast: &Path) -> Result<World> {
-        let home = std::env::temp_dir().join(format!("hfmcp{}", std::process::id()));
-        fs::create_dir(&home).with_context(|| format!("cannot make {}", home.display()))?;
-        let mut world = World { home, holdfast: holdfast.to_owned(), url: String::new(), token: String::new() };
-        let host = world.answer(&["--json", "host", "start", "--http", "127.0.0.1:0"])?;
-        world.url = format!("{}/mcp", word(&host, "http")?.trim_end_matches('/'));
-        let token = world.answer(&["--json", "--as", "agent:remote", "token", "new"])?;
-        world.token = word(&token, "text")?;
-        Ok(world)
-    }
-
-    /// A program in this home, and nobody else's.
-    fn run(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        command.env("HOLDFAST_HOME", &self.home).env("HOME", &self.home).env("SHELL", "/bin/bash");
-        command.env_remove("HOLDFAST_ACTOR").current_dir(&self.home);
-        command
-    }
-
-    /// What our own program answers.
-    fn answer(&self, args: &[&str]) -> Result<Value> {
-        let mut command = self.run(&self.holdfast);
-        let output = command.args(args).stdin(Stdio::null()).output().context("cannot run holdfast")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(&text)
-            .with_context(|| format!("{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr)))
-    }
-
-    /// The same address for a client that cannot show a token, until what is given back is dropped.
-    fn with_token(&self, node: &Path, dir: &Path) -> Result<(Serving, String)> {
-        let mut proxy = self.run(node);
-        proxy.arg(dir.join("with_token.mjs")).args([&self.url, &self.token]);
-        let mut child = proxy.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot run node")?;
-        let out = child.stdout.take();
-        let proxy = Serving(child);
-        let mut url = String::new();
-        BufReader::new(out.context("no output")?).read_line(&mut url)?;
-        ensure!(!url.trim().is_empty(), "the proxy said nothing");
-        Ok((proxy, url.trim().to_owned()))
-    }
-}
-
-fn word(answer: &Value, field: &str) -> Result<String> {
-    answer[field].as_str().map(str::to_owned).with_context(|| format!("no {field} in {answer}"))
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        for args in [["end", "--all"], ["host", "stop"]] {
-            works(self.run(&self.holdfast).args(args));
-        }
-        let _ = fs::remove_dir_all(&self.home);
-    }
+/// The address for a client that cannot show a token, until what is given back is dropped.
+fn with_token(world: &World, url: &str, node: &Path, dir: &Path) -> Result<(Proxy, String)> {
+    let mut proxy = world.run(node);
+    proxy.arg(dir.join("with_token.mjs")).args([url, &world.token]);
+    let mut child = proxy.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot run node")?;
+    let out = child.stdout.take();
+    let proxy = Proxy(child);
+    let mut url = String::new();
+    BufReader::new(out.context("no output")?).read_line(&mut url)?;
+    ensure!(!url.trim().is_empty(), "the proxy said nothing");
+    Ok((proxy, url.trim().to_owned()))
 }
 
 /// A program that ends when nobody needs it any more.
-struct Serving(Child);
+struct Proxy(Child);
 
-impl Drop for Serving {
+impl Drop for Proxy {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

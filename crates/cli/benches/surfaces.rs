@@ -56,9 +56,15 @@ fn observers(address: &str, token: &str, host: u64) {
     let mut sockets: Vec<TcpStream> = (0..OBSERVERS).map(|_| observer(address, token)).collect();
     // Each has answered its attach; then all wait.
     for socket in &mut sockets {
-        packet(socket, &json!({ "jsonrpc": "2.0", "id": 3, "method": "session.read", "params": { "session": "one", "from": 0, "max": 1 } }));
+        packet(
+            socket,
+            &json!({ "jsonrpc": "2.0", "id": 3, "method": "session.read", "params": { "session": "one", "from": 0, "max": 1 } }),
+        );
         answer(socket);
-        packet(socket, &json!({ "jsonrpc": "2.0", "id": 4, "method": "session.watch", "params": { "session": "one", "wait_ms": 600_000 } }));
+        packet(
+            socket,
+            &json!({ "jsonrpc": "2.0", "id": 4, "method": "session.watch", "params": { "session": "one", "wait_ms": 600_000 } }),
+        );
     }
     let mut last = http_status(address, token);
     while last < OBSERVERS as u64 {
@@ -225,7 +231,8 @@ impl Mcp {
         let mut mcp = Mcp { child, say, hear: BufReader::new(hear), id: 0 };
         let client = json!({ "name": "bench", "version": "1" });
         mcp.ask("initialize", &json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client }));
-        writeln!(mcp.say, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).expect("it is sent");
+        writeln!(mcp.say, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+            .expect("it is sent");
         mcp.ask("tools/call", &json!({ "name": "open", "arguments": { "name": "two", "command": ["bash"] } }));
         mcp
     }
@@ -245,7 +252,8 @@ impl Mcp {
     }
 
     fn run(&mut self) {
-        let answer = self.ask("tools/call", &json!({ "name": "run", "arguments": { "session": "two", "command": "true" } }));
+        let answer =
+            self.ask("tools/call", &json!({ "name": "run", "arguments": { "session": "two", "command": "true" } }));
         assert_eq!(answer["structuredContent"]["exit_code"], 0, "{answer}");
     }
 }

@@ -90,8 +90,31 @@ fn a_session_is_steered_over_a_websocket_with_the_turn_and_the_operators_number(
     assert_eq!(String::from_utf8_lossy(&seen).matches("\none").count(), 1, "the same number types once");
     assert_eq!(http.home.json(&["turn", "one", "--json"])["holder"]["client"], *client);
     assert_eq!(http.home.json(&["info", "one", "--json"])["clients"][0]["actor"]["handle"], "agent:bot");
+    let mut other = Line::open(&http, &http.token).unwrap();
+    let (second, _) = other.ask("session.attach", json!({ "session": "one", "size": "80x24" }), b"");
+    other.ask("session.leave", json!({ "session": "one", "client": second["client"] }), b"");
+    let there = http.home.json(&["info", "one", "--json"])["clients"].as_array().unwrap().len();
+    assert_eq!(there, 1, "who left is gone, although its connection is there");
     drop(line);
     until("the operator has gone", || http.home.json(&["info", "one", "--json"])["clients"] == json!([]));
+}
+
+#[test]
+fn a_session_that_has_just_begun_has_not_ended() {
+    let http = Http::new();
+    let mut line = Line::open(&http, &http.token).unwrap();
+    for n in 0..10 {
+        let name = format!("s{n}");
+        line.say("session.new", json!({ "name": name, "command": ["sleep", "1000"], "cwd": "/" }), b"");
+        let (read, _) = loop {
+            let (read, bytes) = line.ask("session.read", json!({ "session": name, "wait_ms": 50 }), b"");
+            // Not there yet: the two are asked at once.
+            if read["data"]["code"] != "not_found" {
+                break (read, bytes);
+            }
+        };
+        assert_eq!(read["end"], false, "{read}");
+    }
 }
 
 #[test]

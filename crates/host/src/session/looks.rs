@@ -7,7 +7,7 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Input, OperatorId};
 use holdfast_types::{Actor, Size};
 use holdfast_wire::params::{
-    Answers, AttachAnswer, AttachParams, Form, Gap, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
+    Answers, AttachAnswer, AttachParams, Form, Gap, Life, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
     ScreenParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::{Code, Fault, Message};
@@ -357,7 +357,11 @@ impl Session {
         let limit = Duration::from_millis(params.wait_ms);
         self.until(Some(limit), || {
             let state = self.state.borrow();
-            let grown = state.ring.as_ref().is_none_or(|ring| ring.head() > from);
+            // Without a ring it has ended; or it is so new that its keeper has not answered yet.
+            let grown = match &state.ring {
+                Some(ring) => ring.head() > from,
+                None => state.life != Life::Running,
+            };
             (grown || state.size != size).then_some(())
         })
         .await;
@@ -371,7 +375,7 @@ impl Session {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         // Asked before the head is loaded: what an ended session has is final.
-        let ended = state.ring.is_none();
+        let ended = state.ring.is_none() && state.life != Life::Running;
         let ended_ring = match &state.ring {
             Some(_) => None,
             None => Some(self.open_ring().map_err(|error| Fault::new(Code::Damaged, error.to_string()))?),
