@@ -128,8 +128,9 @@ impl Operate for Run {
         if input.command.trim().is_empty() {
             return Err(Trouble::bad("there is no command"));
         }
-        let until = in_ms(input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX));
         let session = desk.find_or_own(input.session.as_deref()).await?;
+        // From here on: starting a shell is not the command's time.
+        let until = in_ms(input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX));
         let ask =
             Ask::Run { key: input.key.clone().unwrap_or_default(), command: recorded(&input.command).into_owned() };
         let params = RunStartParams {
