@@ -107,6 +107,7 @@ impl Server {
     /// What concerns the host, and what only looks at a session.
     async fn answer_known(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, actor: Actor) -> Answer {
         let registry = &self.registry;
+        let _open = self.presence.opened();
         // A request by itself is no connection: it counts as number 0.
         let _waits = self.note_wait(&call, peer.as_ref().map_or(0, |(number, _)| *number), &actor);
         let right = call.row().right;
@@ -168,10 +169,7 @@ impl Server {
                 self.must_be_known(&actor)?;
                 plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms()))
             }
-            Call::Me(_) => {
-                let known = self.registry.shared.policy().vouches(&actor);
-                plain(MeAnswer { actor, known, token: None })
-            }
+            Call::Me(_) => plain(self.me(actor)),
             Call::TokenNew(params) => plain(self.token_new(&params, &actor)?),
             Call::TokenList(_) => plain(self.token_list(&actor)?),
             Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor)?),
@@ -194,6 +192,11 @@ impl Server {
             }
             other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
         }
+    }
+
+    fn me(&self, actor: Actor) -> MeAnswer {
+        let known = self.registry.shared.policy().vouches(&actor);
+        MeAnswer { actor, known, token: None }
     }
 
     /// What acts on a session: whether it may is the session's authority's to say.
@@ -366,6 +369,7 @@ impl Server {
             unknown: count(Life::Unknown),
             damaged: count(Life::Damaged),
             clients: all.iter().map(|s| u64::from(s.client_count())).sum(),
+            requests: self.presence.open(),
         })
     }
 

@@ -18,7 +18,9 @@ fn the_written_schema_is_the_tables() {
 #[test]
 fn the_written_protocol_has_a_line_for_every_operation_event_and_code() {
     let text = written("protocol.md");
-    let has = |line: String| assert!(text.lines().any(|written| written.starts_with(&line)), "spec/protocol.md lacks: {line}");
+    let has = |line: String| {
+        assert!(text.lines().any(|written| written.starts_with(&line)), "spec/protocol.md lacks: {line}")
+    };
     for row in OPERATIONS {
         let right = row.right.map_or("-".into(), |right| right.to_string());
         let http = match row.route {

@@ -7,13 +7,13 @@ use std::net::TcpStream;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
 
-struct Line {
-    socket: WebSocket<TcpStream>,
-    id: u64,
+pub struct Line {
+    pub socket: WebSocket<TcpStream>,
+    pub id: u64,
 }
 
 impl Line {
-    fn open(http: &Http, token: &str) -> Result<Line, u16> {
+    pub fn open(http: &Http, token: &str) -> Result<Line, u16> {
         let mut request = format!("ws://{}/v1/connect", http.address()).into_client_request().unwrap();
         let protocols = format!("holdfast.v1, holdfast.token.{token}");
         request.headers_mut().insert("sec-websocket-protocol", protocols.parse().unwrap());
@@ -31,7 +31,7 @@ impl Line {
         }
     }
 
-    fn say(&mut self, method: &str, params: Value, bytes: &[u8]) -> u64 {
+    pub fn say(&mut self, method: &str, params: Value, bytes: &[u8]) -> u64 {
         self.id += 1;
         let json = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }).to_string();
         let mut frame = vec![if bytes.is_empty() { 1 } else { 2 }];
@@ -44,8 +44,19 @@ impl Line {
         self.id
     }
 
+    /// Reads until a question was answered; the answers are no matter.
+    pub fn until_answered(&mut self, id: u64) {
+        let answered = format!("\"id\":{id},");
+        loop {
+            let Message::Binary(frame) = self.socket.read().unwrap() else { continue };
+            if String::from_utf8_lossy(&frame).contains(&answered) {
+                return;
+            }
+        }
+    }
+
     /// The answer, `result` or `error`, and its bytes.
-    fn ask(&mut self, method: &str, params: Value, bytes: &[u8]) -> (Value, Vec<u8>) {
+    pub fn ask(&mut self, method: &str, params: Value, bytes: &[u8]) -> (Value, Vec<u8>) {
         let id = self.say(method, params, bytes);
         loop {
             let Message::Binary(frame) = self.socket.read().unwrap() else { continue };

@@ -27,6 +27,22 @@ const JOINED_WAIT: Duration = Duration::from_secs(2);
 /// A client's connection to this host: its number, and where events for it go.
 pub type Peer = (u64, UnboundedSender<Message>);
 
+/// Somebody waits for output until this is dropped: also where the question is given up half-way.
+struct Watcher<'a>(&'a Session);
+
+impl Watcher<'_> {
+    fn of(session: &Session) -> Watcher<'_> {
+        session.watchers.set(session.watchers.get() + 1);
+        Watcher(session)
+    }
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        self.0.watchers.set(self.0.watchers.get() - 1);
+    }
+}
+
 impl Session {
     /// Brings the screen up to the head.
     pub(super) fn look(&self) {
@@ -351,7 +367,7 @@ impl Session {
         }
         let from = first.to;
         let size = self.state.borrow().size;
-        self.watchers.set(self.watchers.get() + 1);
+        let watcher = Watcher::of(self);
         self.state.borrow_mut().timers.rearm = Some(Instant::now());
         self.nudge.notify_one();
         let limit = Duration::from_millis(params.wait_ms);
@@ -365,7 +381,7 @@ impl Session {
             (grown || state.size != size).then_some(())
         })
         .await;
-        self.watchers.set(self.watchers.get() - 1);
+        drop(watcher);
         let (mut answer, bytes) = self.read_now(Some(from), wanted)?;
         answer.gap = first.gap.or(answer.gap);
         Ok((answer, bytes))
