@@ -29,6 +29,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 }
 
 mod actors;
+mod admit;
 mod attention;
 mod birth;
 mod clients;
