@@ -5,6 +5,8 @@
 mod bench;
 mod ci;
 mod fuzz;
+#[allow(dead_code)] // called by `test` once that knows where the program is
+mod python;
 mod step;
 mod test;
 mod tidy;

@@ -53,18 +53,23 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
 pub fn programs(root: &Path, wanted: &[(&str, &str)]) -> Result<()> {
     let missing: Vec<&str> =
         wanted.iter().filter(|(name, _)| on_path(name).is_none()).map(|(_, package)| *package).collect();
+    packages(root, &missing)
+}
+
+/// Installs Debian packages, or says how to.
+pub fn packages(root: &Path, missing: &[&str]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
     let debian = Path::new("/etc/debian_version").exists() && on_path("apt-get").is_some();
-    if let Some(advice) = advice(&missing, debian, is_root()) {
+    if let Some(advice) = advice(missing, debian, is_root()) {
         bail!("{advice}");
     }
     // An old package list names versions that are gone from the archive.
     must(program("apt-get", root).args(["update", "-q"]))?;
     let mut install = program("apt-get", root);
     install.env("DEBIAN_FRONTEND", "noninteractive");
-    must(install.args(["install", "-q", "-y", "--no-install-recommends"]).args(&missing))
+    must(install.args(["install", "-q", "-y", "--no-install-recommends"]).args(missing))
 }
 
 /// What to tell where we may not install; nothing where we may.

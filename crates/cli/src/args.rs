@@ -6,21 +6,23 @@ mod env;
 mod graph;
 mod network;
 mod questions;
+mod mcp;
 mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
-pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs};
+pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs, WebArgs};
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
+pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
-use crate::keys::Key;
 use crate::values::{Bytes, Seconds};
 use crate::who::Said;
 use clap::{ArgGroup, Parser, Subcommand, ValueHint};
+use holdfast_screen::keys::Key;
 use holdfast_types::{SessionName, Size};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -121,9 +123,15 @@ pub enum Command {
     Grants(SessionArg),
     /// Say which actor this is, and why
     Whoami,
+    /// Serve sessions to agents by the Model Context Protocol, on standard input and output
+    Mcp(McpArgs),
+    /// Print what an agent should know to use Holdfast well
+    Skill,
     /// The actors this home knows
     #[command(subcommand, arg_required_else_help = false)]
     Actor(ActorCommand),
+    /// Open this host's page in a browser, logged in as you
+    Web(WebArgs),
     /// What programs show over HTTP: an actor, the most it may do, and an end
     #[command(subcommand, arg_required_else_help = false)]
     Token(TokenCommand),

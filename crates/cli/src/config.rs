@@ -2,8 +2,8 @@
 //! default.
 
 use crate::failure::Failure;
-use crate::keys::{self, Key};
 use crate::values::{Bytes, Seconds, rights};
+use holdfast_screen::keys::{self, Key};
 use holdfast_types::Defaults;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

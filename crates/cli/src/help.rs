@@ -4,13 +4,14 @@ use crate::args::Args;
 use clap::{Command, CommandFactory};
 
 /// Headings and their commands; what is in none comes last.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Sessions", &["new", "attach", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach"]),
     ("What runs", &["run", "state", "env", "watch", "graph", "ps", "ports"]),
     ("What goes in and out", &["send", "screen", "logs", "journal", "export"]),
     ("What is asked", &["ask", "questions", "answer"]),
     ("Who types", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
     ("Who may", &["whoami", "actor", "grant", "revoke", "grants"]),
+    ("Agents and programs", &["mcp", "skill", "token", "web"]),
 ];
 const REST: &str = "This program";
 

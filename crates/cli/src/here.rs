@@ -62,9 +62,9 @@ impl Here {
         Ok(&self.me()?.identity)
     }
 
-    /// Who was said to act, by the command line or the environment.
-    pub fn said(&self) -> Result<Option<Said>, Failure> {
-        who::said(self.said.as_ref())
+    /// Who was said to act on the command line.
+    pub fn said(&self) -> Option<&Said> {
+        self.said.as_ref()
     }
 
     /// Who acts, if its key is there already.

@@ -12,7 +12,6 @@ mod failure;
 mod help;
 mod here;
 mod journal_args;
-mod keys;
 mod listen;
 mod notify;
 mod show;

@@ -13,6 +13,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+/// What we are, for the host's log.
+pub const PROGRAM: &str = concat!("holdfast ", env!("CARGO_PKG_VERSION"));
+
 /// A connection that has said hello.
 #[derive(Debug)]
 pub struct Connection {
@@ -68,12 +71,14 @@ impl From<FrameError> for CallError {
 impl Connection {
     /// Says hello on a fresh stream, and who speaks.
     pub fn open(stream: UnixStream, who: &Identity) -> Result<Connection, CallError> {
+        Connection::open_as(stream, who, PROGRAM)
+    }
+
+    /// The same as another program than this one, in whose name we speak.
+    pub fn open_as(stream: UnixStream, who: &Identity, program: &str) -> Result<Connection, CallError> {
         let hello = HelloAnswer { version: 0, program: String::new(), challenge: Challenge([0; 32]) };
         let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None };
-        let params = HelloParams {
-            versions: VERSIONS.to_vec(),
-            program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
-        };
+        let params = HelloParams { versions: VERSIONS.to_vec(), program: program.to_owned() };
         connection.hello = connection.call::<op::Hello>(&params)?;
         let signature = who.answer(&connection.hello.challenge);
         // Not waited for: the host refuses what follows if it does not hold.
@@ -142,6 +147,12 @@ impl Connection {
             all.push(incoming);
         }
         Ok(all)
+    }
+
+    /// The stream, what was read from it and not yet taken, and the next request's id: for who goes on by other means.
+    #[must_use]
+    pub fn into_parts(self) -> (UnixStream, Vec<u8>, u64) {
+        (self.stream, self.received, self.next_id)
     }
 
     /// Where to poll for input.

@@ -1,6 +1,6 @@
 //! Finding the host, and starting it where there is none.
 
-use crate::connection::{CallError, Connection};
+use crate::connection::{CallError, Connection, PROGRAM};
 use crate::identity::Identity;
 use holdfast_abi::address::Address;
 use holdfast_types::Home;
@@ -42,6 +42,10 @@ pub enum ConnectError {
 
 /// Connects to a host that runs.
 pub fn connect(home: &Home, who: &Identity) -> Result<Connection, ConnectError> {
+    connect_as(home, who, PROGRAM)
+}
+
+fn connect_as(home: &Home, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
     let path = home.host_socket();
     let stream = match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
         Ok(stream) => stream,
@@ -53,7 +57,7 @@ pub fn connect(home: &Home, who: &Identity) -> Result<Connection, ConnectError> 
     // A host that is stopped or stuck accepts without answering: nobody should wait for it without being told.
     let patience = Some(Duration::from_millis(HOST_READY_MS));
     stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(path.clone(), error))?;
-    match Connection::open(stream, who) {
+    match Connection::open_as(stream, who, said) {
         Ok(connection) => Ok(connection),
         Err(CallError::Broken(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(ConnectError::Silent(path)),
         // It died, or yielded to another, between our connect and its hello.
@@ -64,11 +68,21 @@ pub fn connect(home: &Home, who: &Identity) -> Result<Connection, ConnectError> 
 
 /// Connects to the host, and starts `program host run` first where none listens.
 pub fn connect_or_start(home: &Home, program: &Path, who: &Identity) -> Result<Connection, ConnectError> {
+    connect_or_start_as(home, program, who, PROGRAM)
+}
+
+/// The same as another program than this one, which is what the host is told.
+pub fn connect_or_start_as(
+    home: &Home,
+    program: &Path,
+    who: &Identity,
+    said: &str,
+) -> Result<Connection, ConnectError> {
     let deadline = Instant::now() + Duration::from_millis(HOST_READY_MS);
     let mut start_at = Instant::now();
     let mut pause_ms = 1;
     loop {
-        match connect(home, who) {
+        match connect_as(home, who, said) {
             Err(ConnectError::NoHost(_)) if Instant::now() < deadline => {}
             Err(ConnectError::NoHost(_)) => return Err(ConnectError::NotReady(home.host_log())),
             other => return other,

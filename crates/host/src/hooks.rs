@@ -6,7 +6,7 @@
 
 use crate::notify::{Posted, post_signed};
 use crate::registry::Registry;
-use crate::runs::{Run, gone_view};
+use crate::runs::{Run, gone_view, index};
 use crate::serve::Server;
 use crate::store::make_dir;
 use holdfast_types::{SessionId, TimeMs};
@@ -200,8 +200,16 @@ impl Hooks {
     /// The run's session is gone: what its key knows, or nothing.
     fn gone(&self, registry: &Registry, id: RunId, now: TimeMs) {
         let known = self.pending.borrow().get(&id).map(|one| (one.hook.session, one.hook.run.clone()));
-        if let Some((session, run)) = known {
-            self.over(id, serde_json::json!(gone_view(&registry.shared.home.state, session, &run)), now);
+        let Some((session, run)) = known else { return };
+        let state_dir = &registry.shared.home.state;
+        // One that cannot be read may be.
+        let is_its =
+            |key: &String| index::find(state_dir, key).map_or(true, |found| found.is_some_and(|f| f.run == id));
+        if run.key.as_ref().is_none_or(is_its) {
+            self.over(id, serde_json::json!(gone_view(state_dir, session, &run)), now);
+        } else {
+            // A host went away before the key was its own: nothing was started.
+            self.forget(id);
         }
     }
 

@@ -396,6 +396,7 @@ pub fn new_id() -> SessionId {
 /// Takes up a session from its files: connects to its keeper, or records that it is gone.
 async fn take_up(session: Rc<Session>) {
     if !session.is_live() {
+        session.end_runs();
         return;
     }
     match session::connect(&session).await {

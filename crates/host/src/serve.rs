@@ -6,7 +6,7 @@ use crate::metrics::Gauges;
 use crate::presence::Presence;
 use crate::registry::Registry;
 use crate::session::{Peer, Session, ports_of};
-use crate::tokens::{self, Tokens};
+use crate::tokens::{self, Codes, Tokens};
 use holdfast_authority::{Ask, proof};
 use holdfast_types::{Actor, ActorClass, Challenge, Right, Rights, TimeMs};
 use holdfast_wire::graphs::{PortView, PortsParams};
@@ -14,7 +14,7 @@ use holdfast_wire::message::VERSIONS;
 use holdfast_wire::params::{
     DetachAnswer, HelloAnswer, HelloParams, HostStatus, Life, Nothing, RenameParams, SessionView,
 };
-use holdfast_wire::tokens::{TokenNewAnswer, TokenNewParams, TokenView};
+use holdfast_wire::tokens::{MeAnswer, TokenNewAnswer, TokenNewParams, TokenView};
 use holdfast_wire::turns::{ActorParams, ActorView, IdentifyAnswer, IdentifyParams, MetricsAnswer};
 use holdfast_wire::{Call, Code, Fault};
 use serde::Serialize;
@@ -35,6 +35,7 @@ pub struct Server {
     /// Who watches sessions' processes.
     lookout: Rc<Lookout>,
     tokens: RefCell<Tokens>,
+    codes: RefCell<Codes>,
     /// Where HTTP listens; or why it does not.
     pub(crate) http: RefCell<Option<Result<String, String>>>,
     /// Keys of runs under which sessions are being made.
@@ -54,6 +55,7 @@ impl Server {
         Server {
             registry,
             tokens,
+            codes: RefCell::default(),
             http: RefCell::default(),
             started_ms: crate::now_ms(),
             stop: Notify::new(),
@@ -87,6 +89,10 @@ impl Server {
         tokens::allows(can, &call)?;
         let call = match call {
             Call::Status(_) => return plain(self.status()),
+            Call::Me(_) => {
+                let token = self.tokens.borrow().view(token).ok();
+                return plain(MeAnswer { actor, known: true, token });
+            }
             // What is said over a network goes through the host; whoever may not type watches.
             Call::Attach(mut params) => {
                 params.remote = true;
@@ -105,6 +111,17 @@ impl Server {
             return Ok((actor, can));
         }
         Err(Fault::new(Code::Unidentified, format!("this host knows no {} any more", actor.handle)))
+    }
+
+    /// A browser's token, for a code that was made for it.
+    pub(crate) fn log_in(&self, code: &str) -> Result<String, Fault> {
+        let now = crate::now_ms();
+        let handle = self.codes.borrow_mut().take(code, now)?;
+        let actor = self.registry.shared.actors.borrow().by_handle(&handle);
+        let actor =
+            actor.ok_or_else(|| Fault::new(Code::NoSuchActor, format!("this host knows no {handle} any more")))?;
+        let params = TokenNewParams { actor: handle.clone(), can: None, for_ms: None, note: "a browser".into() };
+        self.tokens.borrow_mut().add(&params, &actor, &handle, now).map(|(text, _)| text)
     }
 
     /// The id of the token with this text.
@@ -160,6 +177,14 @@ impl Server {
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
+            Call::LoginNew(_) => {
+                self.must_be_known(&actor)?;
+                plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms()))
+            }
+            Call::Me(_) => {
+                let known = self.registry.shared.policy().vouches(&actor);
+                plain(MeAnswer { actor, known, token: None })
+            }
             Call::TokenNew(params) => plain(self.token_new(&params, &actor)?),
             Call::TokenList(_) => plain(self.token_list(&actor)?),
             Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor)?),

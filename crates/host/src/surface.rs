@@ -22,7 +22,7 @@ pub async fn open(listen: &Listen, server: &Rc<Server>) {
     *server.http.borrow_mut() = Some(Ok(format!("{scheme}://{address}")));
     let (handle, asked) = Handle::new();
     tokio::task::spawn_local(follow(Rc::clone(server), asked));
-    tokio::spawn(holdfast_http::serve(bound, handle, Default::default()));
+    tokio::spawn(holdfast_http::serve(bound, handle));
 }
 
 /// Answers until nobody can ask any more.
@@ -32,6 +32,9 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
         match asked {
             Asked::Check { text, reply } => {
                 let _ = reply.send(server.token_of(&text));
+            }
+            Asked::Login { code, reply } => {
+                let _ = reply.send(server.log_in(&code));
             }
             Asked::Connect { token, incoming, outgoing } => {
                 tokio::task::spawn_local(server.serve_token(token, incoming, outgoing));

@@ -5,7 +5,7 @@
 
 use crate::store;
 use holdfast_types::{Actor, ActorId, FOREVER, Handle, Right, Rights, TimeMs};
-use holdfast_wire::tokens::{TokenNewParams, TokenView};
+use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Call, Code, Fault};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -19,6 +19,39 @@ const TOKENS_MAX: usize = 1000;
 /// Longest note: a line.
 const NOTE_BYTES_MAX: usize = 200;
 const FILE: &str = "tokens.json";
+
+/// How long a login code is good: enough to open a browser, too short to be found lying about.
+const CODE_MS: u64 = 5 * 60 * 1000;
+/// Codes at once: nobody opens more browsers in five minutes.
+const CODES_MAX: usize = 100;
+
+/// Login codes that were not used yet, by their hashes. They end with the host.
+#[derive(Debug, Default)]
+pub struct Codes(Vec<(String, Handle, TimeMs)>);
+
+impl Codes {
+    /// Makes one for an actor.
+    pub fn add(&mut self, actor: &Handle, now: TimeMs) -> LoginAnswer {
+        let code = holdfast_types::hex_text(&crate::random_token());
+        let until_ms = now.saturating_add(CODE_MS);
+        self.0.retain(|(_, _, until)| *until > now);
+        if self.0.len() >= CODES_MAX {
+            self.0.remove(0);
+        }
+        self.0.push((hash(&code), actor.clone(), until_ms));
+        LoginAnswer { code, until_ms }
+    }
+
+    /// Whose code this is; it is used up.
+    pub fn take(&mut self, code: &str, now: TimeMs) -> Result<Handle, Fault> {
+        let hash = hash(code);
+        let found = self.0.iter().position(|(known, _, until)| *known == hash && *until > now);
+        let found = found.map(|place| self.0.remove(place).1);
+        found.ok_or_else(|| {
+            Fault::new(Code::Unidentified, "this link was used, or is too old").hint("`holdfast web` makes another one")
+        })
+    }
+}
 
 /// A token as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -158,7 +191,7 @@ fn needs(call: &Call) -> Option<Right> {
     match call {
         Call::New(_) => Some(Right::Run),
         Call::Stop(_) | Call::ActorRemove(_) => Some(Right::Configure),
-        Call::TokenNew(_) | Call::TokenRevoke(_) | Call::Revoke(_) => Some(Right::Grant),
+        Call::TokenNew(_) | Call::LoginNew(_) | Call::TokenRevoke(_) | Call::Revoke(_) => Some(Right::Grant),
         Call::Give(_) | Call::Release(_) | Call::Withdraw(_) => Some(Right::Type),
         other => other.row().right,
     }
@@ -216,6 +249,16 @@ mod tests {
             assert_eq!(allows(observe, &call(name, params.clone())).is_ok(), allowed, "{name}");
             assert!(allows(Rights::ALL, &call(name, params)).is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_code_serves_once_and_not_for_long() {
+        let mut codes = Codes::default();
+        let code = codes.add(&bot().handle, 0).code;
+        let late = codes.add(&bot().handle, 0).code;
+        assert_eq!(codes.take(&code, 1).unwrap(), bot().handle);
+        assert_eq!(codes.take(&code, 1).unwrap_err().code, Code::Unidentified);
+        assert_eq!(codes.take(&late, CODE_MS).unwrap_err().code, Code::Unidentified);
     }
 
     #[test]

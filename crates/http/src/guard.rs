@@ -24,14 +24,19 @@ pub const TOKEN_PROTOCOL: &str = "holdfast.token.";
 
 /// Names under which this host may be asked, beside addresses.
 #[derive(Debug, Clone)]
-pub struct Names(pub Vec<String>);
+pub struct Names {
+    /// The names.
+    pub known: Vec<String>,
+    /// It listens with TLS.
+    pub tls: bool,
+}
 
 impl Names {
     /// Whether this is a name of ours. An address is: nobody can make one point elsewhere.
     fn knows(&self, host: &str) -> bool {
         let name = name_of(host);
         let bare = name.trim_start_matches('[').trim_end_matches(']');
-        bare.parse::<IpAddr>().is_ok() || self.0.iter().any(|known| known.eq_ignore_ascii_case(name))
+        bare.parse::<IpAddr>().is_ok() || self.known.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// Refuses what a stranger's page sends.
@@ -51,6 +56,33 @@ impl Names {
     }
 }
 
+impl Names {
+    /// Whether a request comes from a page of ours: only then a cookie counts, or is given. A browser says so by itself.
+    pub fn must_be_page(&self, headers: &HeaderMap) -> Result<(), Fault> {
+        let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
+        let is_ours = site.is_some_and(|site| matches!(site, "same-origin" | "none"));
+        // Where a browser is too old to say it, `Origin` was compared with our own name already.
+        if is_ours || (site.is_none() && headers.contains_key(header::ORIGIN)) {
+            return Ok(());
+        }
+        Err(Fault::new(Code::Denied, "only this host's own page may do that"))
+    }
+}
+
+/// The name of the cookie that has a browser's token: with the port we are asked at.
+pub fn cookie_name(headers: &HeaderMap) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let port = host.strip_prefix(name_of(host)).and_then(|port| port.strip_prefix(':')).unwrap_or("web");
+    format!("holdfast-{port}")
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let name = cookie_name(headers);
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, token)| token)
+}
+
 /// A `Host` without its port.
 fn name_of(host: &str) -> &str {
     match host.rsplit_once(':') {
@@ -60,7 +92,7 @@ fn name_of(host: &str) -> &str {
 }
 
 /// The text of the token that came with a request.
-pub fn token(headers: &HeaderMap) -> Result<String, Fault> {
+fn token(headers: &HeaderMap, names: &Names) -> Result<String, Fault> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
@@ -69,6 +101,12 @@ pub fn token(headers: &HeaderMap) -> Result<String, Fault> {
     let protocols = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
     let protocol =
         protocols.flat_map(|value| value.split(',')).find_map(|word| word.trim().strip_prefix(TOKEN_PROTOCOL));
+    if bearer.or(protocol).is_none()
+        && let Some(token) = cookie(headers)
+    {
+        names.must_be_page(headers)?;
+        return Ok(token.to_owned());
+    }
     bearer.or(protocol).map(str::to_owned).ok_or_else(|| {
         Fault::new(Code::Unidentified, "this request has no token")
             .hint("send `Authorization: Bearer TOKEN`; `holdfast token new` makes one")
@@ -101,8 +139,12 @@ pub struct Paces {
 
 impl Paces {
     /// The id of a request's token, if it is good and does not ask too often.
-    pub async fn admit(&self, handle: &Handle, headers: &HeaderMap) -> Result<String, Fault> {
-        let text = token(headers)?;
+    pub async fn admit(&self, handle: &Handle, names: &Names, headers: &HeaderMap) -> Result<String, Fault> {
+        self.check(handle, token(headers, names)?).await
+    }
+
+    /// The same, of a token by its text.
+    pub async fn check(&self, handle: &Handle, text: String) -> Result<String, Fault> {
         let id = match handle.check(text).await {
             Err(fault) if fault.code == Code::Unidentified => {
                 let now = Instant::now();
@@ -136,7 +178,7 @@ mod tests {
 
     #[test]
     fn names_that_are_not_ours_and_foreign_pages_are_refused() {
-        let names = Names(vec!["localhost".into(), "box.lan".into()]);
+        let names = Names { known: vec!["localhost".into(), "box.lan".into()], tls: false };
         let check = |pairs| names.check(&headers(pairs), &Uri::from_static("/v1/host")).is_ok();
         for ours in ["localhost", "LOCALHOST:7433", "127.0.0.1:7433", "[::1]:7433", "192.168.1.7", "box.lan:80"] {
             assert!(names.knows(ours), "{ours}");
@@ -151,13 +193,28 @@ mod tests {
         assert!(!check(&[("host", "localhost:7433"), ("origin", "null")]));
     }
 
+    fn token_of(pairs: &[(&'static str, &'static str)]) -> Result<String, Fault> {
+        token(&headers(pairs), &Names { known: vec![], tls: false })
+    }
+
+    #[test]
+    fn a_cookie_counts_from_our_own_page_alone_and_is_its_ports() {
+        let cookie = ("cookie", "a=b; holdfast-7433=hf_3; holdfast-80=hf_4");
+        let host = ("host", "localhost:7433");
+        assert_eq!(token_of(&[host, cookie, ("sec-fetch-site", "same-origin")]).unwrap(), "hf_3");
+        assert_eq!(token_of(&[host, cookie, ("origin", "http://localhost:7433")]).unwrap(), "hf_3");
+        assert_eq!(token_of(&[host, cookie, ("sec-fetch-site", "cross-site")]).unwrap_err().code, Code::Denied);
+        assert_eq!(token_of(&[host, cookie]).unwrap_err().code, Code::Denied);
+        assert_eq!(token_of(&[("host", "localhost:1"), cookie]).unwrap_err().code, Code::Unidentified);
+    }
+
     #[test]
     fn a_token_comes_in_a_header_or_as_a_subprotocol() {
-        assert_eq!(token(&headers(&[("authorization", "Bearer hf_1")])).unwrap(), "hf_1");
-        assert_eq!(token(&headers(&[("authorization", "bearer  hf_1")])).unwrap(), "hf_1");
+        assert_eq!(token_of(&[("authorization", "Bearer hf_1")]).unwrap(), "hf_1");
+        assert_eq!(token_of(&[("authorization", "bearer  hf_1")]).unwrap(), "hf_1");
         let protocols = "holdfast.v1, holdfast.token.hf_2";
-        assert_eq!(token(&headers(&[("sec-websocket-protocol", protocols)])).unwrap(), "hf_2");
-        assert_eq!(token(&headers(&[("authorization", "Basic x")])).unwrap_err().code, Code::Unidentified);
+        assert_eq!(token_of(&[("sec-websocket-protocol", protocols)]).unwrap(), "hf_2");
+        assert_eq!(token_of(&[("authorization", "Basic x")]).unwrap_err().code, Code::Unidentified);
     }
 
     #[test]

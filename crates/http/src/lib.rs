@@ -7,11 +7,14 @@
 mod bytes;
 mod guard;
 mod listen;
+mod login;
 mod openapi;
+mod pages;
 mod refusal;
 mod rest;
 mod socket;
 mod stream;
+mod tools;
 
 pub use listen::{Listen, Tls, bind, serve};
 
@@ -30,6 +33,13 @@ pub enum Asked {
         /// The text.
         text: String,
         /// Its id.
+        reply: oneshot::Sender<Result<String, Fault>>,
+    },
+    /// A login code, for a token's text. It serves once.
+    Login {
+        /// The code.
+        code: String,
+        /// The token's text.
         reply: oneshot::Sender<Result<String, Fault>>,
     },
     /// One operation.
@@ -71,6 +81,12 @@ impl Handle {
     pub async fn check(&self, text: String) -> Result<String, Fault> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Asked::Check { text, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    async fn login(&self, code: String) -> Result<String, Fault> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Asked::Login { code, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 

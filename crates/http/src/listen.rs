@@ -78,8 +78,9 @@ pub async fn bind(listen: &Listen) -> io::Result<Bound> {
         ));
     }
     let tls = listen.tls.as_ref().map(acceptor).transpose()?;
-    let names = std::iter::once("localhost".to_owned()).chain(listen.names.iter().cloned()).collect();
-    Ok(Bound { listener: TcpListener::bind(listen.address).await?, tls, names: Names(names) })
+    let known = std::iter::once("localhost".to_owned()).chain(listen.names.iter().cloned()).collect();
+    let names = Names { known, tls: tls.is_some() };
+    Ok(Bound { listener: TcpListener::bind(listen.address).await?, tls, names })
 }
 
 fn acceptor(tls: &Tls) -> io::Result<TlsAcceptor> {
@@ -106,11 +107,11 @@ pub(crate) struct Http {
     pub openapi: String,
 }
 
-/// Serves until the host ends. `extra` are routes of others, which check tokens by themselves.
-pub async fn serve(bound: Bound, handle: Handle, extra: Router) {
+/// Serves until the host ends.
+pub async fn serve(bound: Bound, handle: Handle) {
     let openapi = openapi::document().to_string();
     let http = Arc::new(Http { handle, names: bound.names, paces: Paces::default(), openapi });
-    let router = rest::router(http, extra);
+    let router = rest::router(http);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };

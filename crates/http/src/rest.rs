@@ -3,7 +3,7 @@
 use crate::guard::Names;
 use crate::listen::Http;
 use crate::refusal::Refused;
-use crate::{bytes, openapi, socket, stream};
+use crate::{bytes, login, openapi, pages, socket, stream, tools};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};
@@ -23,6 +23,7 @@ use std::time::Duration;
 const BODY_WAIT: Duration = Duration::from_secs(30);
 /// Raw bytes.
 const OCTETS: &str = "application/octet-stream";
+const JSON: &str = "application/json";
 /// Has the answer's fields where its body is raw bytes.
 const ANSWER_HEADER: &str = "holdfast-answer";
 /// Longest `wait`: eleven days.
@@ -82,8 +83,8 @@ fn reading(schema: &Value, of: &Value) -> Reading {
 }
 
 /// All routes.
-pub fn router(http: Arc<Http>, extra: Router) -> Router {
-    let names = http.names.clone();
+pub fn router(http: Arc<Http>) -> Router {
+    let (names, tools) = (http.names.clone(), tools::routes(&http));
     let mut router = Router::new().route("/v1/openapi.json", get(document)).route("/v1/connect", get(socket::connect));
     for endpoint in endpoints() {
         let endpoint = Arc::new(endpoint);
@@ -101,16 +102,20 @@ pub fn router(http: Arc<Http>, extra: Router) -> Router {
         };
         router = router.route(&path, on(method, handler));
     }
+    let nothing =
+        || async { Refused(Fault::new(Code::UnknownOperation, "there is nothing here").hint("see /v1/openapi.json")) };
     router
-        .fallback(|| async {
-            Refused(Fault::new(Code::UnknownOperation, "there is nothing here").hint("see /v1/openapi.json"))
-        })
+        .merge(login::routes())
+        .route("/v1/{*rest}", axum::routing::any(nothing))
+        .route("/", get(pages::page))
+        .route("/{*rest}", get(pages::page))
+        .fallback(nothing)
         .method_not_allowed_fallback(|| async {
             let fault = Fault::new(Code::UnknownOperation, "this is not asked that way").hint("see /v1/openapi.json");
             (StatusCode::METHOD_NOT_ALLOWED, axum::Json(fault))
         })
         .with_state(http)
-        .merge(extra)
+        .merge(tools)
         .layer(middleware::from_fn_with_state(names, before))
 }
 
@@ -137,7 +142,7 @@ async fn answer(
     request: Request,
 ) -> Result<Response, Fault> {
     let (head, body) = request.into_parts();
-    let token = http.paces.admit(&http.handle, &head.headers).await?;
+    let token = http.paces.admit(&http.handle, &http.names, &head.headers).await?;
     let mut fields = Map::new();
     for (name, value) in path {
         let field = endpoint.renamed.filter(|(named, _)| *named == name).map_or(name, |(_, field)| field);
@@ -196,7 +201,53 @@ async fn read_body(
     body: Body,
     fields: &mut Map<String, Value>,
 ) -> Result<Vec<u8>, Fault> {
-    let bad = |what: &str| Fault::new(Code::BadRequest, what.to_owned());
+    let body = whole(headers, body).await?;
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let takes_bytes = endpoint.row.bytes == Bytes::Asked;
+    match kind.as_str() {
+        OCTETS if takes_bytes => return Ok(body.to_vec()),
+        _ if body.is_empty() => {}
+        JSON if *method == Method::POST || *method == Method::PUT => {
+            for (field, value) in object(&body)? {
+                put(fields, &field, value)?;
+            }
+        }
+        JSON => return Err(bad("fields stand in the query here, not in a body")),
+        _ => return Err(not_json()),
+    }
+    if takes_bytes { bytes::take(fields) } else { Ok(Vec::new()) }
+}
+
+/// The fields of a body that is a JSON object.
+pub async fn read_json(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Fault> {
+    let body = whole(headers, body).await?;
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON)) {
+        object(&body)
+    } else {
+        Err(not_json())
+    }
+}
+
+fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(bad("the body is no JSON object")),
+        Err(error) => Err(bad(&format!("the body: {error}"))),
+    }
+}
+
+fn bad(what: &str) -> Fault {
+    Fault::new(Code::BadRequest, what)
+}
+
+fn not_json() -> Fault {
+    bad("the body is JSON: send `Content-Type: application/json`")
+}
+
+/// A whole body.
+async fn whole(headers: &HeaderMap, body: Body) -> Result<axum::body::Bytes, Fault> {
     let too_large = || Fault::new(Code::TooLarge, format!("a request has at most {REQUEST_BYTES_MAX} bytes"));
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > REQUEST_BYTES_MAX as u64) {
@@ -208,23 +259,7 @@ async fn read_body(
             .any(|why| why.is::<http_body_util::LengthLimitError>());
         if is_long { too_large() } else { bad("the body broke off") }
     })?;
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let takes_bytes = endpoint.row.bytes == Bytes::Asked;
-    match kind.as_str() {
-        OCTETS if takes_bytes => return Ok(body.to_vec()),
-        _ if body.is_empty() => {}
-        "application/json" if *method == Method::POST || *method == Method::PUT => {
-            let said: Value = serde_json::from_slice(&body).map_err(|error| bad(&format!("the body: {error}")))?;
-            let Value::Object(said) = said else { return Err(bad("the body is no JSON object")) };
-            for (field, value) in said {
-                put(fields, &field, value)?;
-            }
-        }
-        "application/json" => return Err(bad("fields stand in the query here, not in a body")),
-        _ => return Err(bad("the body is JSON: send `Content-Type: application/json`")),
-    }
-    if takes_bytes { bytes::take(fields) } else { Ok(Vec::new()) }
+    Ok(body)
 }
 
 fn put(fields: &mut Map<String, Value>, field: &str, value: Value) -> Result<(), Fault> {

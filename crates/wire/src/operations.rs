@@ -258,6 +258,10 @@ operations! {
     TokenList = "token.list" (Nothing) -> Vec<TokenView>, None, Route::Get("/tokens");
     #[doc = "Make a token worthless, at once."]
     TokenRevoke = "token.revoke" (TokenParams) -> TokenView, None, Route::Delete("/tokens/{token}");
+    #[doc = "Make a code by which a browser logs in as who asks, once."]
+    LoginNew = "login.new" (Nothing) -> LoginAnswer, None, Route::Post("/logins");
+    #[doc = "Who asks, and by which token."]
+    Me = "actor.me" (Nothing) -> MeAnswer, None, Route::Get("/me");
     #[doc = "Actors the host knows."]
     Actors = "actor.list" (Nothing) -> Vec<ActorView>, None, Route::Get("/actors");
     #[doc = "Forget an actor: its key opens nothing any more."]

@@ -3,7 +3,7 @@
 //! A token is an actor, the most it may do, and an end. What the actor may do in a session is asked at each act as ever; a
 //! token only narrows it. Its text is shown once; the host keeps a hash.
 
-use holdfast_types::{Handle, Rights, TimeMs};
+use holdfast_types::{Actor, Handle, Rights, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,4 +60,25 @@ pub struct TokenView {
     /// What it is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+}
+
+/// A code by which a browser comes by a token of the asker's.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct LoginAnswer {
+    /// It serves once, at `/v1/login`.
+    pub code: String,
+    /// And not after this.
+    pub until_ms: TimeMs,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MeAnswer {
+    /// Who.
+    pub actor: Actor,
+    /// The host knows this actor.
+    pub known: bool,
+    /// The token that says so, where one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenView>,
 }

@@ -78,8 +78,8 @@ fn fuller_requests() -> Vec<Vector> {
     let new = NewParams {
         name: Some("work".parse().unwrap()),
         command: vec!["sh".into(), "-c".into(), "echo \"ä\"\n".into()],
-        cwd: "/".into(),
-        env: vec!["TERM=xterm-256color".into()],
+        cwd: Some("/".into()),
+        env: Some(vec!["TERM=xterm-256color".into()]),
         ..NewParams::default()
     };
     let read = ReadParams { session: "work".into(), from: Some(4096), max: None, wait_ms: 1000 };
@@ -111,8 +111,15 @@ fn fuller_requests() -> Vec<Vector> {
 }
 
 fn answers() -> Vec<Vector> {
-    let gap = ReadAnswer { gap: Some(Gap { from: 0, to: 4096 }), from: 4096, to: 4099, head: 4099, end: false };
-    let none = ReadAnswer { gap: None, from: 4099, to: 4099, head: 4099, end: true };
+    let gap = ReadAnswer {
+        gap: Some(Gap { from: 0, to: 4096 }),
+        from: 4096,
+        to: 4099,
+        head: 4099,
+        end: false,
+        size: "80x24".parse().unwrap(),
+    };
+    let none = ReadAnswer { gap: None, from: 4099, to: 4099, head: 4099, end: true, size: "80x24".parse().unwrap() };
     let happened = |seq, what| Happened {
         seq,
         at_ms: 1_700_000_000_000,

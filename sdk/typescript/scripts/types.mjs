@@ -7,13 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 const schema = JSON.parse(readFileSync(new URL("../../../spec/schema.json", import.meta.url), "utf8"));
 const target = new URL("../src/types.ts", import.meta.url);
 
-// Operations whose message carries bytes beside its JSON. The schema does not tell.
-const SENDS_BYTES = ["session.send"];
-const GIVES_BYTES = ["session.attach", "session.paint", "session.read", "session.journal", "run.output"];
-
-for (const name of [...SENDS_BYTES, ...GIVES_BYTES]) {
-  if (!schema.operations[name]) throw new Error(`there is no operation ${name}`);
-}
+const withBytes = (where) => Object.keys(schema.operations).filter((name) => schema.operations[name].bytes === where);
 
 // Names that mean something else in TypeScript.
 const RENAMED = { Event: "SessionEvent" };
@@ -94,6 +88,8 @@ const table = (rows, fields) =>
     .map(([name, row]) => `${doc(row.doc, "  ")}  ${JSON.stringify(name)}: ${fields(row, name)};\n`)
     .join("");
 
+const rows = (list) => list.map((name) => `  ${JSON.stringify(name)},\n`).join("");
+
 const words = (list) => list.map((name) => JSON.stringify(name)).join(" | ");
 
 const text = [
@@ -107,13 +103,10 @@ const text = [
     schema.events,
     (row) => type(row.params),
   )}}\n`,
-  `/** Operations that are asked with bytes beside their parameters. */\nexport type SendsBytes = ${words(SENDS_BYTES)};\n`,
-  `/** Operations that answer with bytes beside their answer. */\nexport type GivesBytes = ${words(GIVES_BYTES)};\n`,
-  `/** The names of all operations. */\nexport const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [\n${Object.keys(
-    schema.operations,
-  )
-    .map((name) => `  ${JSON.stringify(name)},\n`)
-    .join("")}];\n`,
+  `/** Operations that are asked with bytes beside their parameters. */\nexport type SendsBytes = ${words(withBytes("asked"))};\n`,
+  `/** Operations that answer with bytes beside their answer. */\nexport type GivesBytes = (typeof GIVES_BYTES)[number];\n`,
+  `/** The same, to look at. */\nexport const GIVES_BYTES = [\n${rows(withBytes("answered"))}] as const;\n`,
+  `/** The names of all operations. */\nexport const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [\n${rows(Object.keys(schema.operations))}];\n`,
 ].join("\n");
 
 if (process.argv.includes("--check")) {

@@ -2,11 +2,10 @@
 //
 // It is painted once, and then gets the output from the painted offset on: each byte once and in order, also across hosts that die
 // and connections that break. What is gone is told as a gap, and the terminal is painted again. It has a connection of its own, so
-// that a large paint holds nobody else up, and its end is seen by the host.
+// that a large paint holds nobody else up, and the host takes the connection's end for the terminal's.
 //
-// At most one terminal answers the session's queries. The host says which; the others never see the queries.
+// The host answers the session's queries in its place: the terminal never sees them.
 
-import type { Answer } from "./client.js";
 import type { Answered, Connection } from "./connection.js";
 import { HoldfastError, disconnected, isBroken } from "./errors.js";
 import { Emitter } from "./emitter.js";
@@ -16,14 +15,12 @@ import type { Link } from "./link.js";
 import { WAIT_MS } from "./run.js";
 import { Backoff, orAbort, pause } from "./signals.js";
 import { Typist } from "./typist.js";
-import type { AttachAnswer, Exit, Gap, HostEvents, Notice, SendAnswer, SessionView } from "./types.js";
+import type { AttachAnswer, Exit, Gap, HostEvents, Notice, Painted, ReadAnswer, SendAnswer, SessionView } from "./types.js";
 
 /** Read at once: a few screens, little enough to show progress over a slow line. */
 const READ_BYTES = 128 * 1024;
 /** Typed in one message: a paste goes in few, and a key does not wait behind all of it. */
 const TYPE_BYTES = 32 * 1024;
-/** The size of the session is looked at this often while there is output, for hosts that do not tell. */
-const SIZE_EVERY_MS = 1_000;
 /** A keeper is reached within some milliseconds. */
 const UNREACHED_MS = 20;
 /** How long a host may take to hear that we leave. */
@@ -32,6 +29,8 @@ const LEAVE_WAIT_MS = 1_000;
 export interface AttachOptions {
   /** The terminal's size: `80x24`, or its parts. */
   size: string | { cols: number; rows: number };
+  /** The session takes this terminal's size where it is alone there, and whenever it begins to write. */
+  fit?: boolean;
   /** It only shows. */
   readOnly?: boolean;
   /** What others see as its name. */
@@ -85,8 +84,6 @@ export class Attachment extends Emitter<AttachEvents> {
   client: number | undefined;
   /** It writes now. */
   writes = false;
-  /** This terminal answers the session's queries now: what it answers is typed, as keys are. */
-  answers = false;
   /** The newest fence it knows. */
   fence = 0;
   /** The session's size. */
@@ -106,9 +103,11 @@ export class Attachment extends Emitter<AttachEvents> {
   private readonly typist: Typist;
   private typed: { bytes: Uint8Array; done: (typed: boolean) => void }[] = [];
   private isTyping = false;
-  private painted = false;
-  /** A paint that is due. */
+  private isPainted = false;
+  private isExpelled = false;
+  /** A paint that is due, with the lines above the screen or without. */
   private wanted: Paint["why"] | undefined;
+  private wantsHistory = false;
   private wake = () => {};
   /** The connection over which it is attached; what is said to the host goes there and nowhere else. */
   private connection: Connection | undefined;
@@ -116,12 +115,7 @@ export class Attachment extends Emitter<AttachEvents> {
   private attached = deferred();
   /** What the host said before the answer that says who we are was read. */
   private early: [string, unknown][] | undefined;
-  private isExpelled = false;
-  private history = false;
-  /** It shall from this offset on. */
-  private answersFrom: number | undefined;
-  private filter: QueryFilter | undefined = new QueryFilter();
-  private sizedAt = 0;
+  private filter = new QueryFilter();
 
   constructor(link: Link, session: string, options: AttachOptions) {
     super();
@@ -138,47 +132,55 @@ export class Attachment extends Emitter<AttachEvents> {
     options.signal?.addEventListener("abort", () => void this.close(), { once: true });
     // Who listens is told everything: it has until the end of this turn of the event loop to say so.
     this.over = Promise.resolve().then(() => this.live(ready, failed));
+    if (options.signal?.aborted) void this.close();
   }
 
   /** Types text or bytes behind what was typed before. Says whether they were typed; a refusal is also an event. */
   type(input: string | Uint8Array): Promise<boolean> {
     let bytes = typeof input === "string" ? encoder.encode(input) : input;
-    if (!this.writes) bytes = withoutReports(bytes, !this.answers);
+    // Nobody pressed those: they must not take the turn.
+    if (!this.writes) bytes = withoutReports(bytes, true);
     if (bytes.length === 0 || this.options.readOnly || this.closing.signal.aborted) return Promise.resolve(false);
     const done = new Promise<boolean>((resolve) => this.typed.push({ bytes, done: resolve }));
     void this.typeAll();
     return done;
   }
 
-  /** The terminal has another size. The session takes it where this terminal writes, or is alone. */
+  /** The terminal has another size. With `fit` the session takes it where this terminal writes. */
   resize(size: string | { cols: number; rows: number }): void {
     this.size = sizeText(size);
-    if (this.client !== undefined) void this.update({ size: this.size });
+    const { client, session } = this;
+    // Nobody waits for it; after a broken connection it is told with the attach.
+    if (client !== undefined) this.ask("session.update", { session, client, size: this.size }).catch(() => {});
+    if (this.options.fit && this.writes) void this.fit();
+  }
+
+  /** Gives the session this terminal's size; says whether it took it. A paint follows. */
+  async fit(): Promise<boolean> {
+    try {
+      await this.ask("session.resize", { session: this.session, size: this.size });
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Paints again, with the lines above the screen if asked to. */
-  async repaint(options: { history?: boolean } = {}): Promise<void> {
-    if (options.history) this.history = true;
-    this.want("asked");
+  repaint(options: { history?: boolean } = {}): void {
+    this.wantsHistory ||= options.history ?? false;
+    this.wanted ??= "asked";
+    this.wake();
   }
 
   /** Lets go. The session goes on. */
   async close(): Promise<void> {
     if (this.closing.signal.aborted) return this.over;
-    const { client, connection, position } = this;
+    const { client, connection, session } = this;
     this.closing.abort(new HoldfastError("disconnected", "the terminal was detached"));
-    this.wake();
     if (client !== undefined && connection) {
-      const signal = AbortSignal.timeout(LEAVE_WAIT_MS);
-      const { session } = this;
-      try {
-        // What it has answered must not be answered again.
-        const answers = { on: false, left: position, from: position };
-        if (this.answers) await orAbort(connection.request("session.update", { session, client, answers }, NO_BYTES), signal);
-        await orAbort(connection.request("session.leave", { session, client }, NO_BYTES), signal);
-      } catch {
-        // The end of the connection says it, too.
-      }
+      const left = connection.request("session.leave", { session, client }, NO_BYTES);
+      // The end of the connection says it, too.
+      await orAbort(left, AbortSignal.timeout(LEAVE_WAIT_MS)).catch(() => {});
     }
     this.link.close();
     return this.over;
@@ -198,7 +200,7 @@ export class Attachment extends Emitter<AttachEvents> {
       } catch (error) {
         this.lose();
         if (signal.aborted) end = { why: this.isExpelled ? "detached" : "closed" };
-        else if (!isBroken(error)) end = { why: isEnd(error) ? "ended" : "refused", error };
+        else if (!isPassing(error)) end = { why: isEnd(error) ? "ended" : "refused", error };
         else {
           if (this.client !== undefined) this.emit("state", { state: "reconnecting", error });
           await pause(backoff.delay(), signal).catch(() => {});
@@ -216,36 +218,27 @@ export class Attachment extends Emitter<AttachEvents> {
 
   /** Attaches, for the first time or anew after a broken connection. */
   private async attach(): Promise<void> {
-    const { readOnly = false, tty = "", history = false } = this.options;
-    const { signal } = this.closing;
-    const params = { session: this.session, size: this.size, read_only: readOnly, tty };
-    this.answersFrom = undefined;
+    const { readOnly = false, tty = "", history = false, fit = false } = this.options;
+    const { size, session } = this;
     this.early = [];
-    this.connection = await this.link.connection(signal);
-    const { result, bytes } = await this.ask("session.attach", params);
-    const answer = result as AttachAnswer;
-    const { painted } = answer;
+    this.connection = await this.link.connection(this.closing.signal);
+    const attaching = await this.ask("session.attach", { session, size, read_only: readOnly, tty, remote: true });
+    const answer = attaching.result as AttachAnswer;
     this.view = answer.session;
     this.client = answer.client;
     this.say(answer.writes, answer.fence);
-    this.answers = false;
-    this.filter ??= new QueryFilter();
-    if (answer.answers) this.answersFrom = painted.offset;
-    const early = this.early ?? [];
+    const { early } = this;
     this.early = undefined;
-    for (const [method, params] of early) this.told(method, params);
+    for (const [method, params] of early ?? []) this.told(method, params);
     this.attached.resolve();
-    if (params.size !== this.size) void this.update({ size: this.size });
+    if (size !== this.size) this.resize(this.size);
     // After a broken connection the terminal goes on where it stood: what it missed is still kept, or is a gap.
-    if (this.painted && painted.size === this.sessionSize) return;
-    const why = this.painted ? "size" : "attached";
-    if (history || painted.form === "keyframe") {
-      this.history = history && !this.painted;
-      await this.paint(why);
-    } else {
-      await this.show(painted, bytes, why);
-    }
-    this.beginAnswering();
+    if (this.isPainted) return;
+    const isAlone = answer.session.clients.every(({ id }) => id === answer.client);
+    const isFitted = fit && isAlone && !readOnly && answer.painted.size !== this.size && (await this.fit());
+    this.wantsHistory = history;
+    if (isFitted || history) await this.paint("attached");
+    else await this.show(answer.painted, attaching.bytes, "attached");
   }
 
   /** The connection is over; it is attached no more. */
@@ -267,21 +260,21 @@ export class Attachment extends Emitter<AttachEvents> {
         continue;
       }
       const woken = new Promise<undefined>((resolve) => (this.wake = () => resolve(undefined)));
-      const params = { session: this.session, from: this.position, max: READ_BYTES, wait_ms: WAIT_MS };
-      const reading = this.ask("session.read", params);
+      const reading = this.ask("session.read", { session: this.session, from: this.position, max: READ_BYTES, wait_ms: WAIT_MS });
       reading.catch(() => {});
-      const read = await orAbort(Promise.race([reading, woken]), signal);
+      const read = await Promise.race([reading, woken]);
       if (!read || this.wanted) continue;
-      const { gap, end } = read.result as { gap?: Gap | null; end: boolean };
+      const { gap, end, size } = read.result as ReadAnswer;
       if (gap) {
         this.emit("gap", gap);
         this.wanted = "gap";
-        continue;
+      } else if (size !== undefined && size !== this.sessionSize) {
+        this.wanted = "size";
+      } else {
+        await this.pass(read.bytes);
+        const over = end ? await this.ended() : undefined;
+        if (over) return over;
       }
-      await this.pass(read.bytes);
-      const over = end ? await this.ended() : undefined;
-      if (over) return over;
-      if (read.bytes.length > 0) this.lookAtSize();
     }
   }
 
@@ -293,79 +286,31 @@ export class Attachment extends Emitter<AttachEvents> {
     return { why: "ended", ...(view.exit ? { exit: view.exit } : {}) };
   }
 
-  /** Gives output to the terminal, up to where it begins to answer without the queries. */
+  /** Gives output to the terminal, without the queries. */
   private async pass(bytes: Uint8Array): Promise<void> {
-    let rest = bytes;
-    while (rest.length > 0) {
-      this.beginAnswering();
-      const from = this.answersFrom;
-      const until = from !== undefined && from > this.position ? from - this.position : rest.length;
-      const some = rest.subarray(0, until);
-      rest = rest.subarray(some.length);
-      const offset = this.position;
-      const shown = this.filter ? this.filter.feed(some) : some;
-      this.position += some.length;
-      if (shown.length > 0) await Promise.all(this.emit("output", { offset, bytes: shown }));
-    }
-    this.beginAnswering();
+    const offset = this.position;
+    this.position += bytes.length;
+    const shown = this.filter.feed(bytes);
+    if (shown.length > 0) await Promise.all(this.emit("output", { offset, bytes: shown }));
   }
 
-  private beginAnswering(): void {
-    const from = this.answersFrom;
-    if (from === undefined || this.position < from || !this.filter) return;
-    // Within a string that is being dropped the rest must go too: a little later, then.
-    const held = this.filter.giveUp();
-    if (!held) return;
-    this.filter = undefined;
-    this.answers = true;
-    this.answersFrom = undefined;
-    if (held.length > 0) this.emit("output", { offset: this.position - held.length, bytes: held });
-    void this.update({ answers: { on: true, left: from, from: this.position } });
-  }
-
-  private stopAnswering(): void {
-    if (!this.answers && this.answersFrom === undefined) return;
-    const left = this.answersFrom ?? this.position;
-    this.answers = false;
-    this.answersFrom = undefined;
-    this.filter ??= new QueryFilter();
-    void this.update({ answers: { on: false, left, from: Math.max(left, this.position) } });
-  }
-
-  /** Paints the terminal anew. Its form for another size is ours alone to draw: so it is asked for in the session's size. */
   private async paint(why: Paint["why"]): Promise<void> {
-    const { history } = this;
-    this.history = false;
-    let size = this.sessionSize || this.size;
-    for (;;) {
-      const params = { session: this.session, size, history };
-      const { result, bytes } = await this.ask("session.paint", params);
-      const painted = result as Answer<"session.paint">;
-      if (painted.form === "repaint") {
-        this.wanted = undefined;
-        return this.show(painted, bytes, why);
-      }
-      size = painted.size;
-    }
+    const { session, size, wantsHistory: history } = this;
+    const { result, bytes } = await this.ask("session.paint", { session, size, history, remote: true });
+    this.wanted = undefined;
+    this.wantsHistory = false;
+    return this.show(result as Painted, bytes, why);
   }
 
-  private async show(painted: { offset: number; size: string }, bytes: Uint8Array, why: Paint["why"]): Promise<void> {
-    const left = this.position;
-    if (painted.size !== this.sessionSize) {
-      this.sessionSize = painted.size;
-      if (this.painted) this.emit("size", { size: painted.size });
-    }
-    this.painted = true;
-    this.position = painted.offset;
-    if (this.filter) this.filter = new QueryFilter();
-    await Promise.all(this.emit("paint", { bytes, offset: painted.offset, size: painted.size, why }));
-    // What the paint skipped this terminal never saw.
-    if (this.answers && why !== "attached") void this.update({ answers: { on: true, left, from: painted.offset } });
-  }
-
-  private want(why: Paint["why"]): void {
-    this.wanted ??= why;
-    this.wake();
+  private async show(painted: Painted, bytes: Uint8Array, why: Paint["why"]): Promise<void> {
+    const { offset, size } = painted;
+    const isResized = this.isPainted && size !== this.sessionSize;
+    this.sessionSize = size;
+    this.isPainted = true;
+    this.position = offset;
+    this.filter = new QueryFilter();
+    if (isResized) this.emit("size", { size });
+    await Promise.all(this.emit("paint", { bytes, offset, size, why }));
   }
 
   private told(method: string, params: unknown): void {
@@ -377,25 +322,13 @@ export class Attachment extends Emitter<AttachEvents> {
       case "writes": {
         const { writes, fence } = params as HostEvents["writes"];
         this.say(writes, fence);
-        if (!writes) this.stopAnswering();
-        this.sizedAt = 0;
         break;
       }
       case "notice":
-        this.sizedAt = 0;
         this.emit("notice", (params as HostEvents["notice"]).notice);
         break;
       case "ring":
         this.emit("ring", { text: (params as HostEvents["ring"]).text });
-        break;
-      case "answer":
-        if (!this.answers) {
-          this.answersFrom = (params as HostEvents["answer"]).from;
-          this.beginAnswering();
-        }
-        break;
-      case "size":
-        this.sized((params as { size: string }).size);
         break;
       case "detached":
         this.isExpelled = true;
@@ -409,34 +342,11 @@ export class Attachment extends Emitter<AttachEvents> {
 
   private say(writes: boolean, fence: number): void {
     const isNews = writes !== this.writes || fence !== this.fence;
+    const begins = writes && !this.writes;
     this.writes = writes;
     this.fence = fence;
     if (isNews) this.emit("writes", { writes, fence });
-  }
-
-  private sized(size: string): void {
-    if (this.painted && size !== this.sessionSize) this.want("size");
-  }
-
-  private lookAtSize(): void {
-    const now = Date.now();
-    if (now - this.sizedAt < SIZE_EVERY_MS) return;
-    this.sizedAt = now;
-    const looked = this.ask("session.get", { session: this.session });
-    looked.then(({ result }) => this.sized((result as SessionView).size)).catch(() => {});
-  }
-
-  /** Tells the host what changed. Where it is not heard, what is told anew after the next attach is the same. */
-  private async update(what: object): Promise<void> {
-    const { client } = this;
-    if (client === undefined) return;
-    try {
-      const params = { session: this.session, client, ...what };
-      const { size } = (await this.ask("session.update", params)).result as { size: string };
-      this.sized(size);
-    } catch {
-      // The reader notices that the connection is over.
-    }
+    if (begins && this.options.fit && this.isPainted && this.size !== this.sessionSize) void this.fit();
   }
 
   private async typeAll(): Promise<void> {
@@ -488,6 +398,11 @@ function deferred(): Deferred {
   let resolve!: () => void;
   const promise = new Promise<void>((done) => (resolve = done));
   return { promise, resolve };
+}
+
+/** The host is away, or is there and has not reached the session's keeper yet. */
+function isPassing(error: unknown): boolean {
+  return isBroken(error) || (error instanceof HoldfastError && error.code === "busy");
 }
 
 function isEnd(error: unknown): boolean {

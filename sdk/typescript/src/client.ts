@@ -4,10 +4,17 @@ import { HoldfastError } from "./errors.js";
 import { NO_BYTES } from "./frame.js";
 import { Link, RETRY, type Retry } from "./link.js";
 import { Session, type OpenOptions, newParams } from "./session.js";
-import type { Question } from "./question.js";
 import { Run, WAIT_MS } from "./run.js";
 import type { Dialer } from "./transport.js";
-import type { GivesBytes, NewParams, Operations, SendsBytes, SessionEvent } from "./types.js";
+import {
+  GIVES_BYTES,
+  type GivesBytes,
+  type NewParams,
+  type Operations,
+  type QuestionView,
+  type SendsBytes,
+  type SessionEvent,
+} from "./types.js";
 
 /** The name of an operation. */
 export type OperationName = keyof Operations;
@@ -82,14 +89,22 @@ function mayRepeat(method: string, params: unknown): boolean {
   return REPEATABLE.has(method);
 }
 
+/** Whether the host is asked to wait before it answers. */
+function waits(params: { wait_ms?: number; timeout_ms?: number | null }): boolean {
+  return (params.wait_ms ?? 0) > 0 || params.timeout_ms !== undefined;
+}
+
 export class Client {
   /** The way to the host. */
   readonly link: Link;
+  /** Another one, for what waits: a connection has a bound of open questions, and nobody's keys shall wait behind that. */
+  private readonly waiting: Link;
   /** What a session starts with where nothing is said; a local client gives its directory and environment. */
   defaults: () => Partial<NewParams> = () => ({});
 
   constructor(dialer: Dialer, options: ClientOptions = {}) {
     this.link = new Link(dialer, options.name ?? "@holdfast/client", { ...RETRY, ...options.retry });
+    this.waiting = this.link.fork();
   }
 
   /** Asks for an operation. */
@@ -100,7 +115,7 @@ export class Client {
 
   /** Asks for an operation by its name, also one that this client's types do not know. */
   async raw(operation: string, params: object, options: CallOptions & { bytes?: Uint8Array } = {}): Promise<unknown> {
-    return ask(this.link, operation, params, options);
+    return ask(waits(params) ? this.waiting : this.link, operation, params, options);
   }
 
   /** The sessions one may observe; ended ones too if asked to. */
@@ -122,7 +137,7 @@ export class Client {
     return new Session(this, await this.call("session.new", params, signal ? { signal } : {}));
   }
 
-  /** A run by its id. */
+  /** A run by its id, or by its key. */
   async run(run: string, options: CallOptions = {}): Promise<Run> {
     return new Run(this, await this.call("run.get", { run }, options));
   }
@@ -163,15 +178,15 @@ export class Client {
   }
 
   /** Questions that wait for an answer, in all sessions one may observe or in one; those that are over too if asked to. */
-  async questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<Question[]> {
+  questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<QuestionView[]> {
     const { signal, ...params } = options;
-    return (await this.raw("question.list", params, signal ? { signal } : {})) as Question[];
+    return this.call("question.list", params, signal ? { signal } : {});
   }
 
   /** Answers a question, by a text or by the number of an option. Only a human can. */
-  async answer(question: string, answer: string | number, options: CallOptions = {}): Promise<Question> {
+  answer(question: string, answer: string | number, options: CallOptions = {}): Promise<QuestionView> {
     const params = typeof answer === "string" ? { question, text: answer } : { question, option: answer };
-    return (await this.raw("question.answer", params, options)) as Question;
+    return this.call("question.answer", params, options);
   }
 
   /** Connects now, and says what the host said of itself. Every call does so by itself. */
@@ -182,6 +197,7 @@ export class Client {
   /** Lets go of the connection. Sessions go on; what is under way here fails. */
   close(): void {
     this.link.close();
+    this.waiting.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -199,7 +215,7 @@ export async function ask(
   const { bytes = NO_BYTES, signal } = options;
   const answered = await link.call(operation, params, { bytes, signal, repeat: mayRepeat(operation, params) });
   const { result } = answered;
-  if (GIVES_BYTES.has(operation)) {
+  if ((GIVES_BYTES as readonly string[]).includes(operation)) {
     if (result === null || typeof result !== "object") {
       throw new HoldfastError("protocol", `the answer of ${operation} is no object`);
     }
@@ -207,11 +223,3 @@ export async function ask(
   }
   return result;
 }
-
-const GIVES_BYTES = new Set<string>([
-  "session.attach",
-  "session.paint",
-  "session.read",
-  "session.journal",
-  "run.output",
-] satisfies GivesBytes[]);

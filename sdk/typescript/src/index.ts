@@ -21,7 +21,7 @@ export type { Retry } from "./link.js";
 export { gather } from "./output.js";
 export type { Chunk } from "./output.js";
 export { plainText } from "./plain.js";
-export type { AskOptions, Question } from "./question.js";
+export type { AskOptions } from "./question.js";
 export { Run } from "./run.js";
 export type { WaitOptions } from "./run.js";
 export { Session } from "./session.js";

@@ -7,7 +7,7 @@ import { newRunId } from "./ids.js";
 import { hasTwoForms, keyText } from "./keys.js";
 import { chunks, gather, type Chunk } from "./output.js";
 import { PlainText } from "./plain.js";
-import { askHumans, type AskOptions, type Question } from "./question.js";
+import { askHumans, type AskOptions } from "./question.js";
 import { deadlineOf, remaining, Run, WAIT_MS, type WaitOptions } from "./run.js";
 import { pause } from "./signals.js";
 import { Turn } from "./turn.js";
@@ -16,6 +16,7 @@ import type {
   Detect,
   GraphParams,
   NewParams,
+  QuestionView,
   ReadParams,
   RunAnswer,
   RunStartParams,
@@ -29,7 +30,7 @@ import type {
 /** What to start. A command as one text is given to `sh -c`; without a command it is the user's shell. */
 export interface OpenOptions extends CallOptions, Partial<Omit<NewParams, "command" | "env">> {
   command?: string | string[];
-  /** Variables besides those of the client; `null` leaves one out. */
+  /** Variables besides those of the client, or of the host where the client is elsewhere; `null` leaves one of ours out. */
   env?: Record<string, string | null> | string[];
 }
 
@@ -282,7 +283,7 @@ export class Session {
   }
 
   /** Asks its humans something, and waits until one has answered, or the question is over otherwise. */
-  ask(text: string, options: AskOptions = {}): Promise<Question> {
+  ask(text: string, options: AskOptions = {}): Promise<QuestionView> {
     return askHumans(this.client, this.id, text, options);
   }
 
@@ -322,25 +323,18 @@ function ended(name: string, what: string, exit?: unknown): HoldfastError {
   return new HoldfastError("ended", `${name} has ended: ${what} will not come`, { details: { exit } });
 }
 
-/** What a session is started with: what was asked for on top of what the client has. */
+/** What a session is started with: what was asked for on top of what the client has. What neither says the host fills in. */
 export function newParams(defaults: Partial<NewParams>, wanted: Omit<OpenOptions, "signal">): NewParams {
   const { command, env, ...rest } = wanted;
-  const argv = typeof command === "string" ? ["/bin/sh", "-c", command] : command;
-  const params: Partial<NewParams> = { ...defaults, ...rest };
-  if (argv) params.command = argv;
+  const params: NewParams = { ...defaults, ...rest };
+  if (command !== undefined) params.command = typeof command === "string" ? ["/bin/sh", "-c", command] : command;
   if (Array.isArray(env)) params.env = env;
-  else if (env && !defaults.env) {
-    const added = Object.entries(env).flatMap(([key, value]) => (value === null ? [] : [`${key}=${value}`]));
-    // The host lays them over its own.
-    Object.assign(params, { env_add: added });
-  } else if (env) {
-    const variables = new Map((defaults.env ?? []).map((pair) => [pair.split("=", 1)[0] ?? "", pair]));
-    for (const [key, value] of Object.entries(env)) {
-      if (value === null) variables.delete(key);
-      else variables.set(key, `${key}=${value}`);
-    }
-    params.env = [...variables.values()];
+  else if (env) {
+    const given = Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== null);
+    const pairs = given.map(([key, value]) => `${key}=${value}`);
+    const isOurs = (pair: string) => !Object.hasOwn(env, pair.slice(0, pair.indexOf("=")));
+    if (defaults.env) params.env = [...defaults.env.filter(isOurs), ...pairs];
+    else params.env_add = pairs;
   }
-  // What is left out the host fills in for clients that are elsewhere.
-  return params as NewParams;
+  return params;
 }

@@ -24,6 +24,10 @@ export interface ActorParams {
 export interface ActorView {
   /** Key and handle. */
   actor: Actor;
+  /** Its connections to the host. */
+  connected?: Connected[];
+  /** Its runs that are on and what its open requests wait for, in sessions the caller may observe; oldest first. */
+  doing?: Doing2[];
   /** Sessions it is attached to now. */
   sessions?: string[];
 }
@@ -81,6 +85,11 @@ export interface AttachParams {
   pid?: number;
   /** It will not write. */
   read_only?: boolean;
+  /**
+   * It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size,
+   * and leaves terminal queries to the host. Whoever comes over a network does.
+   */
+  remote?: boolean;
   /** What this client still has, after its host went away. */
   resume?: Resume | null;
   /** Name or id. */
@@ -244,10 +253,30 @@ export type Code =
   | "key_conflict"
   /** There is no such run. */
   | "no_such_run"
+  /** There is no such token. */
+  | "no_such_token"
+  /** More requests than are taken in this time. */
+  | "too_fast"
+  /** A request larger than is taken. */
+  | "too_large"
+  /** The host is going away; its sessions go on. */
+  | "stopping"
+  /** There is no such question. */
+  | "no_such_question"
+  /** The question was answered, withdrawn, or is over. */
+  | "question_closed"
   /** What happens cannot be recorded, so it does not happen. */
   | "unrecorded"
   /** The host ran into something it did not expect. */
   | "internal";
+
+/** A connection of an actor's. */
+export interface Connected {
+  /** The program and its version, as it says itself; may be empty. */
+  program: string;
+  /** Since when. */
+  since_ms: number;
+}
 
 /** What actors hold in a session before anything is granted or revoked. */
 export interface Defaults {
@@ -356,6 +385,18 @@ export type Doing =
     why: Blind;
   };
 
+/** What an actor is doing in a session. */
+export interface Doing2 {
+  /** Its name. */
+  name: SessionName;
+  /** Which session. */
+  session: SessionId;
+  /** Since when. */
+  since_ms: number;
+  /** For people: `run: make`, `waits for port 80`. */
+  text: string;
+}
+
 /** An end of a pipe. */
 export type End =
   /** What is written comes out here. */
@@ -367,8 +408,8 @@ export type End =
 
 /** How to end. */
 export interface EndParams {
-  /** From HUP to KILL; a frozen session is killed at once. */
-  grace_ms: number;
+  /** From HUP to KILL, 5 seconds unless said; a frozen session is killed at once. */
+  grace_ms?: number;
   /** The actor's signature. */
   proof?: Proof | null;
   /** Name or id. */
@@ -505,6 +546,40 @@ export type SessionEvent = {
     /** Who. */
     by: Handle;
     event: "turn_requested";
+  }
+  /** Somebody asks the humans something. */
+  | {
+    /** Who. */
+    by: Handle;
+    event: "asked";
+    /** What can be answered; none: any text. */
+    options?: string[];
+    /** The question. */
+    question: QuestionId;
+    /** What; of a long question the beginning. */
+    text: string;
+  }
+  /** A human has answered. */
+  | {
+    /** Who. */
+    by: Handle;
+    event: "answered";
+    /** Which option that is, from 0. */
+    option?: number | null;
+    /** The question. */
+    question: QuestionId;
+    /** What; of a long answer the beginning. */
+    text: string;
+  }
+  /** A question is over without an answer. */
+  | {
+    /** Who withdrew it. */
+    by?: Handle | null;
+    event: "question_closed";
+    /** The question. */
+    question: QuestionId;
+    /** `withdrawn` or `expired`. */
+    state: QuestionState;
   }
   /** Something takes connections, or datagrams, at a port. */
   | {
@@ -901,6 +976,10 @@ export interface HostStatus {
   clients: number;
   /** Ended ones still shown. */
   ended: number;
+  /** Where it listens for HTTP, as a URL. */
+  http?: string | null;
+  /** Why it does not, although it was told to. */
+  http_error?: string | null;
   /** Its process. */
   pid: number;
   /** Live sessions. */
@@ -1047,6 +1126,24 @@ export type LockKind =
   /** A lease, or what else the kernel lists. */
   | "other";
 
+/** A code by which a browser comes by a token of the asker's. */
+export interface LoginAnswer {
+  /** It serves once, at `/v1/login`. */
+  code: string;
+  /** And not after this. */
+  until_ms: number;
+}
+
+/** Who asks. */
+export interface MeAnswer {
+  /** Who. */
+  actor: Actor;
+  /** The host knows this actor. */
+  known: boolean;
+  /** The token that says so, where one does. */
+  token?: TokenView | null;
+}
+
 /** The host's counters. */
 export interface MetricsAnswer {
   /** In the Prometheus text format. */
@@ -1073,12 +1170,14 @@ export interface ModesView {
 export interface NewParams {
   /** `argv[0]` where it differs from the command (a login shell). */
   argv0?: string | null;
-  /** Command and arguments. */
-  command: string[];
-  /** Where it starts. */
-  cwd: string;
-  /** Its whole environment, `K=V` each. */
-  env?: string[];
+  /** Command and arguments; left out: the shell of the host's user, or with a run that shell with the run's text. */
+  command?: string[];
+  /** Where it starts, from the root on; left out: the home directory of the host's user. */
+  cwd?: string | null;
+  /** Its whole environment, `K=V` each; left out: the host's, without what belongs to who started the host. */
+  env?: string[] | null;
+  /** Variables laid over that environment, `K=V` each. */
+  env_add?: string[];
   /** A shell is started so that it tells what it does; unless said otherwise it is. */
   integrate?: boolean | null;
   /** A name; the host picks one where none is given. */
@@ -1135,6 +1234,18 @@ export type Notice =
     by: Handle;
     kind: "thawed";
   }
+  /** Somebody asks the humans something. */
+  | {
+    /** Who. */
+    by: Handle;
+    kind: "asked";
+    /** What can be answered; none: any text. */
+    options: string[];
+    /** The question's id. */
+    question: string;
+    /** What; of a long question the beginning. */
+    text: string;
+  }
   /** The operator's rights are now these. */
   | {
     kind: "rights";
@@ -1150,12 +1261,22 @@ export interface NoticeEvent {
   notice: Notice;
 }
 
+/** Who is told when a run is over. */
+export interface OnExit {
+  /** What it is signed with. */
+  secret?: string | null;
+  /** Where to: `http://` or `https://`. */
+  url: string;
+}
+
 /** Asks for the screen again. */
 export interface PaintParams {
   /** The client with this number answers the session's queries from the painted offset on, if nobody does yet. */
   answers?: number | null;
   /** History too. */
   history?: boolean;
+  /** Paint for a terminal of the session's size, whatever `size` is. */
+  remote?: boolean;
   /** Name or id. */
   session: string;
   /** The terminal's size; decides the form. */
@@ -1288,6 +1409,108 @@ export interface Proof {
   signature: Signature;
 }
 
+/** An answer. */
+export interface QuestionAnswer {
+  /** When. */
+  at_ms: number;
+  /** Who answered. */
+  by: Actor;
+  /** Which option that is, from 0. */
+  option?: number | null;
+  /** What was answered. */
+  text: string;
+}
+
+/** What to answer. */
+export interface QuestionAnswerParams {
+  /** In place of a text: the number of an option, from 0. */
+  option?: number | null;
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /** The question's id. */
+  question: QuestionId;
+  /** The answer; where there are options, one of them. */
+  text?: string | null;
+}
+
+/** What to ask. */
+export interface QuestionAskParams {
+  /** After this long nobody can answer it any more; none: it is open as long as its session lives. */
+  expires_ms?: number | null;
+  /** What can be answered; none: any text. */
+  options?: string[];
+  /** The id it shall have, drawn at random: asked again with the same one after an answer was lost, it is not asked twice. */
+  question?: QuestionId | null;
+  /** Name or id of the session it is about, whose humans are asked. */
+  session: string;
+  /** The question. */
+  text: string;
+  /** Answer when it is no longer open, at the latest after this long. */
+  wait_ms?: number;
+}
+
+/** A question's identity for all time: `que_` and 26 characters. */
+export type QuestionId = string;
+
+/** Which questions. */
+export interface QuestionListParams {
+  /** Those that are no longer open too, as far as they are remembered. */
+  all?: boolean;
+  /** Those of one session; none: of all one may observe. */
+  session?: string | null;
+}
+
+/** Which question. */
+export interface QuestionParams {
+  /** Its id. */
+  question: QuestionId;
+  /** Answer when it is no longer open, at the latest after this long. */
+  wait_ms?: number;
+}
+
+/** Where a question stands. */
+export type QuestionState =
+  /** It waits for an answer. */
+  | "open"
+  /** A human has answered. */
+  | "answered"
+  /** Its asker, or a human, took it back. */
+  | "withdrawn"
+  /** Its time is over, or its session is. */
+  | "expired";
+
+/** A question as clients see it. */
+export interface QuestionView {
+  /** The answer. */
+  answer?: QuestionAnswer | null;
+  /** When it was asked. */
+  asked_ms: number;
+  /** Who asks. */
+  by: Actor;
+  /** When nobody can answer it any more. */
+  expires_at_ms?: number | null;
+  /** Identity. */
+  id: QuestionId;
+  /** That session's name. */
+  name: SessionName;
+  /** What can be answered; none: any text. */
+  options: string[];
+  /** Its session. */
+  session: SessionId;
+  /** Where it stands. */
+  state: QuestionState;
+  /** The question, as it was written: what shows it makes it harmless first. */
+  text: string;
+  /** Who took it back. */
+  withdrawn_by?: Actor | null;
+}
+
+/** Which question to take back. */
+export interface QuestionWithdrawParams {
+  /** Its id. */
+  question: QuestionId;
+}
+
 /** The answer's bytes are output; this says where they stand. */
 export interface ReadAnswer {
   /** The session has ended and everything was given. */
@@ -1298,6 +1521,11 @@ export interface ReadAnswer {
   gap?: Gap | null;
   /** Offset of the next byte to come. */
   head: number;
+  /**
+   * The session's size when they were written: bytes behind a change of it are given by the next answer. Where none are given,
+   * its size now; a change ends a wait.
+   */
+  size?: Size;
   /** Offset behind the last byte given: ask from here next. */
   to: number;
 }
@@ -1389,7 +1617,7 @@ export interface RunAnswer {
   end?: RunEnd | null;
   /** When it ended, as the host noticed. */
   ended_ms?: number | null;
-  /** It was there before: the key was used. */
+  /** It was there before, and nothing was started: the key, or the id, was used. */
   existing?: boolean;
   /** Its status, where it is known. */
   exit_code?: number | null;
@@ -1423,8 +1651,8 @@ export interface RunAnswer {
 export interface RunCancelParams {
   /** The actor's signature. */
   proof?: Proof | null;
-  /** Its id. */
-  run: RunId;
+  /** Its id, or its key. */
+  run: RunRef;
   /** Answer when it has ended, at the latest after this long. */
   wait_ms?: number;
 }
@@ -1467,30 +1695,38 @@ export interface RunOutputParams {
   from?: number | null;
   /** At most this many bytes. */
   max?: number | null;
-  /** Its id. */
-  run: RunId;
+  /** Its id, or its key. */
+  run: RunRef;
 }
 
 /** Which run. */
 export interface RunParams {
-  /** Its id. */
-  run: RunId;
+  /** Its id, or its key. */
+  run: RunRef;
   /** Answer when it has ended, at the latest after this long. */
   wait_ms?: number;
 }
 
+/** Which run is meant: its id, or the key it was started under. What reads as an id is one. */
+export type RunRef = string;
+
 /** What to run. */
 export interface RunStartParams {
-  /** What the shell is to execute; with `new` what it is called. */
-  command: string;
+  /** What the shell is to execute; with a command in `new` what it is called, and may be left out. */
+  command?: string;
   /** How its end is noticed where the shell does not tell. */
   detect?: Detect | null;
   /** With `new`: the session stays listed when it has ended. */
   keep?: boolean;
   /** The same key runs once. */
   key?: string | null;
-  /** In place of a session: the one that is made for it, with the command as it is. */
+  /**
+   * In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the
+   * host's user executes the text in `command`.
+   */
   new?: NewParams | null;
+  /** Who is told when it is over; where the run is there already, what was said at its start holds. */
+  on_exit?: OnExit | null;
   /** The actor's signature. */
   proof?: Proof | null;
   /**
@@ -1658,6 +1894,8 @@ export interface SessionParams {
 
 /** A session as clients see it. */
 export interface SessionView {
+  /** How many questions wait for an answer. */
+  asks?: number;
   /** Who is attached. */
   clients: ClientView[];
   /** Command and arguments. */
@@ -1850,6 +2088,50 @@ export interface TerminalView {
   size: Size;
 }
 
+/** A new token. */
+export interface TokenNewAnswer {
+  /** Its text: it is not shown again. */
+  text: string;
+  /** What it is. */
+  token: TokenView;
+}
+
+/** What the token shall be. */
+export interface TokenNewParams {
+  /** Who shows it. A handle nobody has yet becomes an actor that is known by its tokens alone. */
+  actor: Handle;
+  /** The most it may do; none: whatever the actor may. */
+  can?: Rights | null;
+  /** How long it is good, in milliseconds; none: 30 days. */
+  for_ms?: number | null;
+  /** What it is for, in the maker's words. */
+  note?: string;
+}
+
+/** Which token. */
+export interface TokenParams {
+  /** Its id. */
+  token: string;
+}
+
+/** A token as it is listed. */
+export interface TokenView {
+  /** Who shows it. */
+  actor: Handle;
+  /** Who made it. */
+  by: Handle;
+  /** The most it may do; none: whatever the actor may. */
+  can?: Rights | null;
+  /** When. */
+  created_ms: number;
+  /** Identity: no secret. */
+  id: string;
+  /** What it is for. */
+  note?: string;
+  /** When it ends. */
+  until_ms: number;
+}
+
 /** What came of it. */
 export interface TurnAnswer {
   /** The caller waits behind so many. */
@@ -1993,6 +2275,8 @@ export interface WritesEvent {
 export interface Operations {
   /** Actors the host knows. */
   "actor.list": { params: Nothing; answer: ActorView[] };
+  /** Who asks, and by which token. */
+  "actor.me": { params: Nothing; answer: MeAnswer };
   /** Forget an actor: its key opens nothing any more. */
   "actor.remove": { params: ActorParams; answer: Nothing };
   /** Pass rights on. */
@@ -2017,6 +2301,18 @@ export interface Operations {
   "host.stop": { params: Nothing; answer: Nothing };
   /** Prove by whose key this connection speaks. */
   "identify": { params: IdentifyParams; answer: IdentifyAnswer };
+  /** Make a code by which a browser logs in as who asks, once. */
+  "login.new": { params: Nothing; answer: LoginAnswer };
+  /** Answer a question; only a human does. */
+  "question.answer": { params: QuestionAnswerParams; answer: QuestionView };
+  /** Ask the humans of a session something; waits for the answer if asked to. */
+  "question.ask": { params: QuestionAskParams; answer: QuestionView };
+  /** A question and its answer; waits for it if asked to. */
+  "question.get": { params: QuestionParams; answer: QuestionView };
+  /** The questions of a session, or of all one may observe. */
+  "question.list": { params: QuestionListParams; answer: QuestionView[] };
+  /** Take a question back: its asker, or a human. */
+  "question.withdraw": { params: QuestionWithdrawParams; answer: QuestionView };
   /** Interrupt a run. */
   "run.cancel": { params: RunCancelParams; answer: RunAnswer };
   /** A run and its output; waits for its end if asked to. */
@@ -2067,6 +2363,12 @@ export interface Operations {
   "session.wait": { params: WaitParams; answer: WaitAnswer };
   /** What happens in a session, or in all one may observe; waits for it if asked to. */
   "session.watch": { params: WatchParams; answer: WatchAnswer };
+  /** Tokens that are good now: one's own, or all where a human asks. */
+  "token.list": { params: Nothing; answer: TokenView[] };
+  /** Make a token: who shows it over HTTP is that actor, with no more than these rights. */
+  "token.new": { params: TokenNewParams; answer: TokenNewAnswer };
+  /** Make a token worthless, at once. */
+  "token.revoke": { params: TokenParams; answer: TokenView };
   /** Who has the turn, and who waits for it. */
   "turn.get": { params: SessionParams; answer: TurnView };
   /** Hand the turn over. */
@@ -2103,11 +2405,21 @@ export interface HostEvents {
 export type SendsBytes = "session.send";
 
 /** Operations that answer with bytes beside their answer. */
-export type GivesBytes = "session.attach" | "session.paint" | "session.read" | "session.journal" | "run.output";
+export type GivesBytes = (typeof GIVES_BYTES)[number];
+
+/** The same, to look at. */
+export const GIVES_BYTES = [
+  "run.output",
+  "session.attach",
+  "session.journal",
+  "session.paint",
+  "session.read",
+] as const;
 
 /** The names of all operations. */
 export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "actor.list",
+  "actor.me",
   "actor.remove",
   "grant.add",
   "grant.list",
@@ -2120,6 +2432,12 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "host.status",
   "host.stop",
   "identify",
+  "login.new",
+  "question.answer",
+  "question.ask",
+  "question.get",
+  "question.list",
+  "question.withdraw",
   "run.cancel",
   "run.get",
   "run.list",
@@ -2145,6 +2463,9 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.update",
   "session.wait",
   "session.watch",
+  "token.list",
+  "token.new",
+  "token.revoke",
   "turn.get",
   "turn.give",
   "turn.release",

@@ -4,12 +4,13 @@
 // process that is left over fails the test, and is ended by its number.
 
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
-import { connect, type Client, type LocalOptions } from "../src/node.js";
+import { connect, Identity, type Client, type LocalOptions } from "../src/node.js";
 
 /** How long anything may take on a busy machine before a test gives up on it. */
 export const PATIENCE_MS = 20_000;
@@ -72,6 +73,18 @@ export class Home {
   async holdfast(...args: string[]): Promise<string> {
     const env = { ...this.env, HOLDFAST_ACTOR: "agent:node" };
     return (await run(program(), args, { env, cwd: this.dir })).stdout;
+  }
+
+  /** A client of a person, whose key only a terminal would make. */
+  async human(name: string): Promise<Client> {
+    const secret = randomBytes(32);
+    const { actor } = new Identity(`human:${name}`, secret);
+    const write = (kind: string, content: object) =>
+      writeFileSync(this.join(`actors/human.${name}.${kind}`), `${JSON.stringify(content)}\n`, { mode: 0o600 });
+    mkdirSync(this.join("actors"), { recursive: true, mode: 0o700 });
+    write("key", { handle: actor.handle, secret: secret.toString("hex") });
+    write("pub", { ...actor, created_ms: Date.now() });
+    return this.client({ actor: actor.handle });
   }
 
   join(name: string): string {

@@ -3,7 +3,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { expect, expectTypeOf, it } from "vitest";
 import { gather, HoldfastError, type SessionView } from "../src/node.js";
-import { Home } from "./home.js";
+import { Home, PATIENCE_MS, until } from "./home.js";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
@@ -187,4 +187,39 @@ it("a session tells what happens in it", async () => {
   expect(seen[0]).toBe("first state");
   expect(seen).toEqual(expect.arrayContaining(["second started", "second exit"]));
   await first.end({ graceMs: 0 });
+});
+
+it("a session that many wait for answers who does not wait", async () => {
+  const client = await Home.make().client();
+  const session = await client.open({ command: ["cat"] });
+  const waiting = Array.from({ length: 80 }, () => session.waitFor("exit"));
+  // More than a connection may have open at the host.
+  const signal = AbortSignal.timeout(PATIENCE_MS / 2);
+  expect((await client.status({ signal })).running).toBe(1);
+  await session.send("\x04", { signal });
+  expect((await Promise.all(waiting)).every(({ exit }) => exit !== undefined)).toBe(true);
+});
+
+it("a session asks its humans, and only they answer", async () => {
+  const home = Home.make();
+  const [agent, ann] = await Promise.all([home.client(), home.human("ann")]);
+  const session = await agent.open({ name: "deploy", command: ["cat"] });
+  const asking = session.ask("ship it?", { options: ["yes", "no"] });
+  const question = await until("the question", async () => (await ann.questions())[0]);
+  expect([question.text, question.name, question.by.handle]).toEqual(["ship it?", "deploy", "agent:node"]);
+  expect((await failure(agent.answer(question.id, "yes"))).code).toBe("denied");
+  await ann.answer(question.id, 1);
+  expect(await asking).toMatchObject({ state: "answered", answer: { text: "no", by: { handle: "human:ann" } } });
+  expect((await failure(session.ask("anybody?", { timeoutMs: 20 }))).code).toBe("timeout");
+  expect((await agent.questions()).map(({ text }) => text)).toEqual(["anybody?"]);
+});
+
+it("a session takes a client's variables, and those it is given", async () => {
+  const client = await Home.make().client();
+  const session = await client.open({ command: "env", env: { EXTRA: "a=b", LANG: null } });
+  await session.waitFor("exit");
+  const lines = text(await session.read()).split("\r\n");
+  expect(lines).toContain("EXTRA=a=b");
+  expect(lines).toContain("TERM=xterm-256color");
+  expect(lines.filter((line) => /^LANG=|^HOLDFAST_ACTOR=./.test(line))).toEqual([]);
 });

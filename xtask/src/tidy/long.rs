@@ -102,7 +102,7 @@ fn limit(name: &str) -> usize {
 /// Lines of every file, and of every function as `path::function`; of two of one name the longer counts.
 fn measure(tree: &Tree, sources: &Sources) -> BTreeMap<String, usize> {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
-    for (path, text) in tree.files() {
+    for (path, text) in tree.files().filter(|(_, text)| !is_generated(text)) {
         let functions = match path.rsplit('.').next().unwrap_or_default() {
             "rs" => vec![],
             "py" => python(text),
@@ -116,6 +116,11 @@ fn measure(tree: &Tree, sources: &Sources) -> BTreeMap<String, usize> {
         add(&mut found, path, &source.functions);
     }
     found
+}
+
+/// Made by a program, which its first line says: nobody reads it from top to bottom.
+fn is_generated(text: &str) -> bool {
+    ["# Made by ", "// Made by "].iter().any(|mark| text.starts_with(mark))
 }
 
 fn add(found: &mut BTreeMap<String, usize>, path: &str, functions: &[(String, usize)]) {
@@ -204,6 +209,13 @@ mod tests {
         assert!(whats("", 81)[0].starts_with("a.rs::a 81 lines, more than 80"));
         assert_eq!(whats("601 a.rs # x", 600).len(), 2, "the function is not listed, and the entry is not needed");
         assert!(whats("601 a.rs::a # x", 601)[0].starts_with("a.rs 601 lines, more than 600"));
+    }
+
+    #[test]
+    fn what_a_program_made_may_be_long() {
+        let long = "x = 1\n".repeat(700);
+        let lengths = |text: &str| measure(&Tree::of(&[("a.py", text)]), &parse(&Tree::of(&[]))).len();
+        assert_eq!((lengths(&long), lengths(&format!("# Made by generate.py\n{long}"))), (1, 0));
     }
 
     #[test]

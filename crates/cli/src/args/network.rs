@@ -40,6 +40,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     whole.ok_or_else(|| "expected a port, an address, or both: 7433, 0.0.0.0, [::1]:7433".into())
 }
 
+#[derive(Debug, clap::Args)]
+pub struct WebArgs {
+    /// Print the address alone; open no browser
+    #[arg(long)]
+    pub no_open: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
     /// Make a token, and print it: it is not shown again

@@ -19,6 +19,10 @@ use std::time::{Duration, Instant};
 /// How long a host may take to write down what it must and go.
 const STOP_MS_MAX: u64 = 10_000;
 
+/// How soon the next host follows one that was killed, and how slowly where they fail one after the other.
+const TEND_PAUSE_MIN: Duration = Duration::from_millis(20);
+const TEND_PAUSE_MAX: Duration = Duration::from_secs(10);
+
 /// `holdfast host`.
 pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
     match command {
@@ -63,14 +67,24 @@ fn run(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `holdfast host spawn`: starts `host run` in a session of its own and returns at once: the host's parent is then init, nobody's zombie, and
-/// no terminal's end reaches it.
+/// `holdfast host spawn`: starts `host run` in a session of its own and returns at once: the host's parent is then init, nobody's
+/// zombie, and no terminal's end reaches it. Where it listens for HTTP it is tended: who comes over a network cannot start the
+/// next one.
 pub fn spawn(here: &Here) -> Result<u8, Failure> {
     // Fails where this process leads a group already; then a shell started it by hand and knows what it does.
     let _ = setsid();
     keep_descriptors_to_ourselves();
-    Command::new(&here.program)
-        .args(["host", "run"])
+    let tended = listen::load(&here.home).is_ok_and(|listen| listen.is_some());
+    background(here, if tended { "tend" } else { "run" })
+        .spawn()
+        .map_err(|e| Failure::io("cannot start the host", e))?;
+    Ok(0)
+}
+
+fn background(here: &Here, what: &str) -> Command {
+    let mut command = Command::new(&here.program);
+    command
+        .args(["host", what])
         .env_remove("HOLDFAST_SESSION")
         .env_remove("HOLDFAST_SESSION_NAME")
         .env_remove("HOLDFAST_ENV")
@@ -78,10 +92,26 @@ pub fn spawn(here: &Here) -> Result<u8, Failure> {
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .map_err(|e| Failure::io("cannot start the host", e))?;
-    Ok(0)
+        .stderr(Stdio::inherit());
+    command
+}
+
+/// `holdfast host tend`: starts a host, and another one whenever it was killed or failed; until one ends as it was asked to.
+pub fn tend(here: &Here) -> Result<u8, Failure> {
+    // As for the host itself: the end of a session it was started in is not its own.
+    let _ = holdfast_observe::leave_sessions();
+    let _ = rustix::thread::set_name(c"holdfast-host");
+    let mut pause = TEND_PAUSE_MIN;
+    loop {
+        let began = Instant::now();
+        let ended = background(here, "run").status().map_err(|e| Failure::io("cannot start the host", e))?;
+        if ended.success() {
+            return Ok(0);
+        }
+        // One that fails at once would only fill the log.
+        pause = if began.elapsed() > TEND_PAUSE_MAX { TEND_PAUSE_MIN } else { (pause * 2).min(TEND_PAUSE_MAX) };
+        std::thread::sleep(pause);
+    }
 }
 
 /// A pipe or a lock that the caller happened to have open must not live as long as the host.
@@ -93,17 +123,22 @@ fn keep_descriptors_to_ourselves() {
     }
 }
 
-fn start(here: &Here, args: &ListenArgs) -> Result<u8, Failure> {
+/// A host that listens as these say, or as an earlier start did; and what was done for it.
+pub fn listening(here: &Here, args: &ListenArgs) -> Result<(HostStatus, String), Failure> {
     here.make_state()?;
     let changed = listen::keep(&here.home, args)?;
-    let (status, was) = match running(here)? {
+    Ok(match running(here)? {
         Some((_, status)) if changed || status.http_error.is_some() => {
             bring_down(here)?;
             (bring_up(here)?, format!("restarted; {}", went_on(status.running)))
         }
         Some((_, status)) => (status, "runs already".into()),
         None => (bring_up(here)?, "started".into()),
-    };
+    })
+}
+
+fn start(here: &Here, args: &ListenArgs) -> Result<u8, Failure> {
+    let (status, was) = listening(here, args)?;
     if here.json {
         print_json(&status)?;
     } else {

@@ -14,18 +14,21 @@ mod journal;
 mod list;
 mod logs;
 mod man;
+mod mcp;
 mod new;
 mod questions;
 mod run;
 mod screen;
 mod secret;
 mod send;
+mod skill;
 mod state;
 mod steer;
 mod token;
 mod turn;
 mod wait;
 mod watch;
+mod web;
 mod whoami;
 
 use crate::args::{Args, Command};
@@ -74,23 +77,27 @@ pub fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Grants(args)) => grants::grants(&here()?, &args),
         Some(Command::Whoami) => whoami::whoami(&here()?),
         Some(Command::Actor(command)) => actor::actor(&here()?, &command),
+        Some(Command::Web(args)) => web::web(&here()?, &args),
         Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
         Some(Command::Doctor) => doctor::doctor(&here()?),
+        Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),
         // These need no home.
+        Some(Command::Skill) => skill::skill(),
         Some(Command::Completions(args)) => completions::completions(args.shell),
         Some(Command::Man) => man::man(),
         Some(Command::Schema) => crate::show::print_json(&holdfast_wire::schema::document()).map(|()| 0),
     }
 }
 
-/// What only programs call: `host spawn`, by the client library, and `__names` and `__actors`, by completions. The parser
+/// What only programs call: `host spawn`, by the client library, `host tend`, by that, and `__names` and `__actors`, by completions. The parser
 /// does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None);
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
+        ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
         ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,

@@ -3,6 +3,7 @@
 use super::attach::{go_in, need_terminal, refuse_nested};
 use super::logs::print_output;
 use crate::args::NewArgs;
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{on_terminal, print, print_json, say};
@@ -50,7 +51,11 @@ pub fn start(here: &Here, link: &mut Link<'_>, args: &NewArgs) -> Result<Session
 
 /// What a session is started with.
 pub fn params(here: &Here, args: &NewArgs) -> Result<NewParams, Failure> {
-    let config = here.config()?;
+    params_by(here.config()?, args)
+}
+
+/// What a session is started with, by these settings.
+pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
     let cwd = directory(args.cwd.as_deref())?;
     let command = if args.command.is_empty() { vec![shell(config.shell)] } else { args.command.clone() };
     Ok(NewParams {

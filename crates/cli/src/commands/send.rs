@@ -3,9 +3,9 @@
 use crate::args::SendArgs;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::keys::Key;
 use crate::show::{print_json, say};
 use holdfast_client::CallError;
+use holdfast_screen::keys::Key;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ScreenParams, SendAnswer, SendParams};
 use holdfast_wire::{Code, Fault};

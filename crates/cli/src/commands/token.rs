@@ -5,7 +5,7 @@ use crate::commands::actor;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{columns, deadline, now_ms, print, print_json, table};
-use crate::who::Said;
+use crate::who::{self, Said};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
 use holdfast_wire::tokens::{TokenNewParams, TokenParams, TokenView};
@@ -21,7 +21,7 @@ pub fn token(here: &Here, command: &TokenCommand) -> Result<u8, Failure> {
 
 fn new(here: &Here, args: &TokenNewArgs) -> Result<u8, Failure> {
     // `--as` says whose it is, and an actor that is not there yet is made: its token may be all it ever shows.
-    if let Some(Said::Handle(handle)) = here.said()? {
+    if let Some(Said::Handle(handle)) = who::said(here.said())? {
         actor::make_if_missing(here, &handle)?;
     }
     let params = TokenNewParams {

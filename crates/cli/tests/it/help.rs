@@ -48,10 +48,14 @@ fn every_command_explains_itself() {
         "grants",
         "whoami",
         "actor",
+        "token",
+        "web",
         "host",
         "doctor",
         "completions",
         "man",
+        "mcp",
+        "skill",
     ] {
         assert!(top.contains(&format!("\n  {command} ")), "{command} is in the list");
         insta::assert_snapshot!(format!("help_{command}"), home.ok(&[command, "--help"]));
@@ -59,6 +63,10 @@ fn every_command_explains_itself() {
     for command in ["run", "start", "stop", "restart", "status", "metrics"] {
         insta::assert_snapshot!(format!("help_host_{command}"), home.ok(&["host", command, "--help"]));
     }
+    for command in ["new", "ls", "revoke"] {
+        insta::assert_snapshot!(format!("help_token_{command}"), home.ok(&["token", command, "--help"]));
+    }
+    insta::assert_snapshot!("help_mcp_install", home.ok(&["mcp", "install", "--help"]));
     for command in ["new", "ls", "remove"] {
         insta::assert_snapshot!(format!("help_actor_{command}"), home.ok(&["actor", command, "--help"]));
     }

@@ -79,3 +79,31 @@ fn beyond_this_machine_it_listens_with_tls_or_not_at_all() {
     home.ok(&["host", "start", "--no-http"]);
     assert_eq!(home.json(&["host", "status", "--json"])["http"], json!(null));
 }
+
+#[test]
+fn a_browser_logs_in_once_by_the_link_and_keeps_a_cookie_no_page_but_ours_can_use() {
+    let http = Http::new();
+    let link = http.home.json(&["web", "--json"])["url"].as_str().unwrap().to_owned();
+    let (page, code) = link.split_once("/#code=").unwrap();
+    assert_eq!(page, http.url);
+    let body = json!({ "code": code }).to_string();
+    let ask = |method: &str, path: &str, headers: &str, body: &str| {
+        let own =
+            format!("Host: {}\r\nContent-Type: application/json\r\nContent-Length: {}", http.address(), body.len());
+        http.raw(&format!("{method} {path} HTTP/1.1\r\n{own}\r\n{headers}Connection: close\r\n\r\n{body}"))
+    };
+    let origin = format!("Origin: {page}\r\nSec-Fetch-Site: same-origin\r\n");
+    assert!(ask("POST", "/v1/login", "", &body).starts_with("HTTP/1.1 403"), "a page logs in, nobody else");
+    let answer = ask("POST", "/v1/login", &origin, &body);
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("HttpOnly; SameSite=Strict"), "{cookie}");
+    let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
+    assert!(ask("POST", "/v1/login", &origin, &body).starts_with("HTTP/1.1 401"), "once");
+    let me = ask("GET", "/v1/me", &format!("{cookie}{origin}"), "");
+    assert!(me.starts_with("HTTP/1.1 200") && me.contains("human:tester"), "{me}");
+    let elsewhere = "Sec-Fetch-Site: cross-site\r\n";
+    assert!(ask("POST", "/v1/host/stop", &format!("{cookie}{elsewhere}"), "").starts_with("HTTP/1.1 403"));
+    assert!(ask("POST", "/v1/host/stop", &cookie, "").starts_with("HTTP/1.1 403"), "not without saying whose page");
+    let page = ask("GET", "/", "", "");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-security-policy: default-src 'none'"), "{page}");
+}

@@ -17,6 +17,7 @@ mod hosts;
 mod http;
 mod http_tokens;
 mod journal;
+mod mcp;
 mod notify;
 mod on_exit;
 mod outcomes;

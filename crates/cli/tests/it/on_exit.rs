@@ -215,3 +215,33 @@ fn a_session_is_not_cleared_before_what_is_told_of_it_is_kept() {
     answer(&mut stream, "200 OK");
     assert_eq!((&told["run"]["exit_code"], &told), (&6.into(), &again));
 }
+
+#[test]
+fn of_a_run_that_a_killed_host_never_started_lost_is_told_unless_its_key_is_free() {
+    let (listener, url) = receiver();
+    let home = with_shell();
+    let id = start(&home, &["work", "--timeout", "0", "--on-exit", &url, "--", "sleep 1000"]);
+    kill(home.host_pid());
+    let text = std::fs::read_to_string(&kept(&home)[0]).unwrap();
+    // As a host leaves them that is killed before the session is made.
+    let leave = |number: usize, key: Option<&str>| {
+        let other = format!("run_{number:026}");
+        let mut hook: Value = serde_json::from_str(&text.replace(&id, &other)).unwrap();
+        hook["session"] = format!("ses_{number:026}").into();
+        hook["run"]["key"] = key.into();
+        std::fs::write(home.join("hooks").join(format!("{other}.json")), hook.to_string()).unwrap();
+        other
+    };
+    let lost = leave(1, None);
+    leave(2, Some("free"));
+    home.ok(&["host", "start"]);
+    let (mut stream, delivered, told) = next(&listener);
+    answer(&mut stream, "200 OK");
+    assert_eq!((delivered, &told["run"]["state"]), (lost, &"lost".into()), "{told}");
+    until("nobody else to be told", || kept(&home).len() == 1);
+    assert!(kept(&home)[0].ends_with(format!("{id}.json")), "what is on is told when it is over");
+    home.ok(&["run", "cancel", &id]);
+    let (mut stream, delivered, _) = next(&listener);
+    answer(&mut stream, "200 OK");
+    assert_eq!(delivered, id);
+}

@@ -4,7 +4,7 @@ use crate::home::{Home, TESTER, kill, until};
 use holdfast_client::{CallError, Connection, Identity};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{EndParams, NewParams};
-use holdfast_wire::runs::{RunAnswer, RunRef, RunStartParams, RunState};
+use holdfast_wire::runs::{RunAnswer, RunId, RunRef, RunStartParams, RunState};
 use holdfast_wire::{Code, Fault};
 use serde_json::Value;
 
@@ -155,4 +155,23 @@ fn a_run_is_interrupted_by_its_key_and_no_key_reads_like_an_id() {
     assert!(matches!(RunRef::from(id.to_owned()), RunRef::Id(_)));
     let refused = home.run(&["run", "work", "--key", id, "--", "true"]);
     assert!(refused.err.contains("reads like a run's id"), "{refused}");
+}
+
+#[test]
+fn a_session_of_its_own_is_made_once_for_an_id_that_is_asked_for_again() {
+    let home = Home::new();
+    let mut link = link(&home);
+    let id = RunId::from_random_bits(77);
+    let run = |command: &str| RunStartParams {
+        new: Some(Box::default()),
+        run: Some(id),
+        command: command.into(),
+        wait_ms: 20_000,
+        ..Default::default()
+    };
+    let first = start(&mut link, &run("exit 3"));
+    let again = start(&mut link, &run("exit 3"));
+    assert_eq!((first.existing, again.existing), (false, true));
+    assert_eq!((first.run.session, again.run.exit_code), (again.run.session, Some(3)));
+    assert_eq!(fault(link.call::<op::RunStart>(&run("exit 4"))).code, Code::BadRequest, "it is another run's");
 }

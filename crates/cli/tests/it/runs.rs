@@ -136,6 +136,37 @@ fn a_key_runs_once_even_when_the_host_dies() {
 }
 
 #[test]
+fn a_run_whose_session_is_over_is_over_whatever_an_earlier_host_came_to_write() {
+    let home = Home::new();
+    let ended = run(&home, &["--new", "--key", "ended", "--", "sh", "-c", "exit 3"]);
+    let lost = run(&home, &["--new", "--key", "lost", "--timeout", "0", "--", "sleep", "1000"]);
+    home.ok(&["new", "-d", "-n", "bash", "--", "bash"]);
+    run(&home, &["bash", "--key", "in a shell", "--", "sh -c 'exit 4'"]);
+    home.ok(&["end", "bash", "--grace", "0"]);
+    let typed = home.json(&["run", "status", "in a shell"]);
+    kill(home.host_pid());
+    let dir = |run: &Value| home.join("sessions").join(run["session"].as_str().unwrap());
+    for run in [&ended, &typed] {
+        // Its end was not written.
+        let text = std::fs::read_to_string(dir(run).join("runs")).unwrap();
+        std::fs::write(dir(run).join("runs"), text.lines().next().unwrap()).unwrap();
+    }
+    // Its keeper was not started.
+    let is_keeper = |pid: &u32| {
+        std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe.to_string_lossy().contains("keeper"))
+    };
+    home.processes().into_iter().filter(is_keeper).for_each(kill);
+    until("the keeper's end", || !home.processes().iter().any(is_keeper));
+    std::fs::remove_file(dir(&lost).join("ring")).unwrap();
+    std::fs::remove_file(home.join("run").join(format!("{}.k", lost["session"].as_str().unwrap()))).unwrap();
+    for (key, state, code) in [("ended", "ended", Some(3)), ("in a shell", "ended", Some(4)), ("lost", "lost", None)] {
+        let status = || home.json(&["run", "status", key]);
+        until(key, || status()["state"] == state);
+        assert_eq!(status()["exit_code"], code.map_or(Value::Null, Value::from), "{key}: {}", status());
+    }
+}
+
+#[test]
 fn a_timeout_leaves_it_running_and_cancel_interrupts_it() {
     for shell in SHELLS {
         let home = with_shell(shell);

@@ -50,8 +50,8 @@ enum Kind {
 fn kind(call: &Call) -> Kind {
     match call {
         Call::Hello(_) | Call::Identify(_) | Call::Status(_) => Kind::Door,
-        Call::List(_) => Kind::Host,
-        Call::TokenNew(_) | Call::TokenList(_) | Call::TokenRevoke(_) => Kind::Known,
+        Call::List(_) | Call::Me(_) => Kind::Host,
+        Call::LoginNew(_) | Call::TokenNew(_) | Call::TokenList(_) | Call::TokenRevoke(_) => Kind::Known,
         Call::New(_) | Call::Actors(_) | Call::ActorRemove(_) | Call::Metrics(_) | Call::Stop(_) => Kind::Known,
         Call::Get(_) | Call::Attach(_) | Call::Paint(_) | Call::Screen(_) | Call::Read(_) | Call::Wait(_) => {
             Kind::Looks
@@ -118,6 +118,7 @@ fn params(call: &Call) -> Value {
         Call::Seize(params) => json(params),
         Call::Grant(params) => json(params),
         Call::Revoke(params) => json(params),
+        Call::LoginNew(params) | Call::Me(params) => json(params),
         Call::TokenNew(params) => json(params),
         Call::TokenList(params) => json(params),
         Call::TokenRevoke(params) => json(params),
@@ -183,6 +184,8 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::TokenNew(TokenNewParams { actor: human.handle.clone(), can: None, for_ms: None, note: String::new() }),
         Call::TokenList(Nothing {}),
         Call::TokenRevoke(TokenParams { token: "tok_0".into() }),
+        Call::LoginNew(Nothing {}),
+        Call::Me(Nothing {}),
         Call::Actors(Nothing {}),
         Call::ActorRemove(ActorParams { handle: human.handle.clone() }),
         Call::Metrics(Nothing {}),
@@ -326,12 +329,14 @@ fn an_operation_names_its_right_unless_it_concerns_the_host_alone() {
     }
     let listed = [
         "actor.list",
+        "actor.me",
         "actor.remove",
         "hello",
         "host.metrics",
         "host.status",
         "host.stop",
         "identify",
+        "login.new",
         "session.list",
         "session.new",
         "token.list",

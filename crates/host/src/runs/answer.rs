@@ -74,9 +74,7 @@ impl Server {
             Some((place, run)) if place == session.id && run.actor == *actor && !run.own => {
                 self.registry.find_for(&place.to_string(), actor, Right::Run).map(|_| true)
             }
-            Some(_) => {
-                Err(Fault::new(Code::BadRequest, "this id is another run's").hint("draw another one, at random"))
-            }
+            Some(_) => Err(another_runs()),
         }
     }
 
@@ -104,27 +102,37 @@ impl Server {
         let run = Run { own: true, state: RunState::Running, cwd_before, ..begun(params, actor, 0) };
         let number = run.id;
         let hook = params.on_exit.as_ref().map(|on_exit| Hook::of(on_exit, id, &run));
+        if let Some(session) = self.registry.all().into_iter().find(|session| session.run(number).is_some()) {
+            // Asked again, where the first answer was lost.
+            if session
+                .run(number)
+                .is_some_and(|there| there.own && there.actor == run.actor && there.command == run.command)
+            {
+                return self.run_answer(&session, number, params.wait_ms, true).await;
+            }
+            return Err(another_runs());
+        }
         let own = OwnRun { run, keep: params.keep };
+        let hooks = &self.registry.shared.hooks;
+        // Before the key: who asks again and is told that the run is there can rely on being told of its end.
+        if let Some(hook) = &hook {
+            hooks.record(hook).await?;
+        }
         if let Some(key) = params.key.clone() {
             let command = recorded(&params.command).into_owned();
             let (created_ms, by) = (crate::now_ms(), Some(actor.clone()));
             let entry =
                 index::Entry { key, session: id, run: number, command, own: true, created_ms, actor: by, ended: None };
-            if let Some(first) = take_key(state_dir, entry).await? {
+            let taken = take_key(state_dir, entry).await;
+            if !matches!(taken, Ok(None)) {
+                hooks.forget(number);
+            }
+            if let Some(first) = taken? {
                 drop(alone);
                 return self.run_again(&first, params, actor).await;
             }
         }
-        let hooks = &self.registry.shared.hooks;
-        let recorded = match &hook {
-            Some(hook) => hooks.record(hook).await,
-            None => Ok(()),
-        };
-        let started = match recorded {
-            Ok(()) => self.registry.start_as(id, Some(own), birth, actor).await,
-            Err(fault) => Err(fault),
-        };
-        if let Err(fault) = started {
+        if let Err(fault) = self.registry.start_as(id, Some(own), birth, actor).await {
             // Nothing was started.
             hooks.forget(number);
             if let Some(key) = &params.key {
@@ -269,6 +277,10 @@ enum Found {
     There(Rc<Session>, Run),
     /// Its session is cleared; its key says what is known.
     Gone(index::Entry),
+}
+
+fn another_runs() -> Fault {
+    Fault::new(Code::BadRequest, "this id is another run's").hint("draw another one, at random")
 }
 
 fn no_such(wanted: &RunRef) -> Fault {

@@ -504,6 +504,7 @@ impl Session {
             crate::spawn::reap(child);
         }
         drop(state);
+        self.end_runs();
         self.save_runs();
         self.lapse_questions();
         self.shell_ended();

@@ -12,7 +12,7 @@ use holdfast_abi::protocol::{ToKeeper, refused};
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Refusal, Reply, TurnNeed, recorded};
 use holdfast_screen::{Mark, Screen};
-use holdfast_types::{Actor, Fence, Offset, Right};
+use holdfast_types::{Actor, Exit, Fence, Offset, Right};
 use holdfast_wire::attention::Now;
 use holdfast_wire::params::Life;
 use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
@@ -130,6 +130,24 @@ impl Session {
                 this.save_runs();
             }
         });
+    }
+
+    /// What runs in a session that is over is over too, also where its ring was never made, or where an earlier host did not come
+    /// to write it down.
+    pub(crate) fn end_runs(&self) {
+        let Some(run) = self.run_on() else { return };
+        let ring = self.open_ring().ok();
+        let head = ring.as_ref().map_or(run.from, Ring::head);
+        if !run.own && ring.is_some() {
+            self.state.borrow_mut().ring = ring;
+            self.scan_marks(run.typed_at);
+            self.state.borrow_mut().ring = None;
+        }
+        let mut state = self.state.borrow_mut();
+        let (exit, ended_ms) = (state.spec.exit.unwrap_or(Exit::Lost), state.spec.ended_ms);
+        state.runs.session_ended(exit, head, ended_ms.unwrap_or_else(crate::now_ms));
+        drop(state);
+        self.save_runs();
     }
 
     /// Reads marks from the ring: what the screen saw before this host was there.

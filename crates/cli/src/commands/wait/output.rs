@@ -4,7 +4,7 @@ use super::{Came, Deadline, is_over, left_ms};
 use crate::failure::Failure;
 use crate::here::Link;
 use crate::show::{cut, visible};
-use holdfast_screen::PlainText;
+use holdfast_screen::Window;
 use holdfast_types::{Exit, Offset};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ReadAnswer, ReadParams, SessionView};
@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 const WAIT_MS: u64 = 60_000;
 /// Bytes asked for at once.
 const READ_BYTES: u32 = 64 * 1024;
-/// A match lies within this much text: a few screens.
-const WINDOW_BYTES: usize = 256 * 1024;
 /// Columns of the match that people are shown.
 const SHOWN_COLUMNS: usize = 200;
 
@@ -39,7 +37,7 @@ pub fn text(
             window = Window::default();
         }
         window.feed(answer.from, &bytes);
-        if let Some(found) = window.find(pattern) {
+        if let Some(found) = find(&mut window, pattern) {
             let shown = visible(&cut(&found.text, SHOWN_COLUMNS));
             let seen = json!({ "text": found.text, "offset": found.at, "to": answer.to });
             return Ok(Came::Yes(seen, format!("{}: {shown}", found.at)));
@@ -89,16 +87,6 @@ fn read(
     link.call_with_bytes::<op::Read>(&params, &[])
 }
 
-/// The last text of the output, and where in the output each byte of it came from.
-#[derive(Default)]
-struct Window {
-    plain: PlainText,
-    text: Vec<u8>,
-    offsets: Vec<Offset>,
-    /// What was searched: a match that begins before it was no match yet.
-    searched: usize,
-}
-
 /// A match.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
@@ -107,32 +95,10 @@ struct Found {
     at: Offset,
 }
 
-impl Window {
-    fn feed(&mut self, from: Offset, bytes: &[u8]) {
-        for (at, byte) in (from..).zip(bytes) {
-            self.plain.feed(std::slice::from_ref(byte), &mut self.text);
-            self.offsets.resize(self.text.len(), at);
-        }
-    }
-
-    fn find(&mut self, pattern: &Regex) -> Option<Found> {
-        if self.searched == self.text.len() {
-            return None;
-        }
-        self.searched = self.text.len();
-        let found = pattern.find(&self.text)?;
-        // An empty match stands behind the last byte, or before any.
-        let at = self.offsets.get(found.start()).or(self.offsets.last()).copied().unwrap_or(0);
-        Some(Found { text: String::from_utf8_lossy(found.as_bytes()).into_owned(), at })
-    }
-
-    /// Lets go of what no match can begin in any more.
-    fn forget(&mut self) {
-        let old = self.text.len().saturating_sub(WINDOW_BYTES);
-        self.text.drain(..old);
-        self.offsets.drain(..old);
-        self.searched -= old;
-    }
+fn find(window: &mut Window, pattern: &Regex) -> Option<Found> {
+    let found = pattern.find(window.news()?)?;
+    let (start, text) = (found.start(), String::from_utf8_lossy(found.as_bytes()).into_owned());
+    Some(Found { text, at: window.offset(start) })
 }
 
 #[cfg(test)]
@@ -144,23 +110,9 @@ mod tests {
         let mut window = Window::default();
         let pattern = Regex::new("listening on \\d+").unwrap();
         window.feed(100, b"x\r\nlist\x1b[1mening ");
-        assert_eq!(window.find(&pattern), None);
+        assert_eq!(find(&mut window, &pattern), None);
         window.forget();
         window.feed(118, b"on 80\r\n");
-        assert_eq!(window.find(&pattern), Some(Found { text: "listening on 80".into(), at: 103 }));
-    }
-
-    #[test]
-    fn a_flood_is_forgotten_but_for_its_end() {
-        let mut window = Window::default();
-        let pattern = Regex::new("needle").unwrap();
-        for n in 0..20 {
-            window.feed(n * 65_536, &[b'x'; 65_536]);
-            assert_eq!(window.find(&pattern), None);
-            window.forget();
-            assert!(window.text.len() <= WINDOW_BYTES && window.offsets.len() == window.text.len());
-        }
-        window.feed(20 * 65_536, b"needle");
-        assert_eq!(window.find(&pattern).unwrap().at, 20 * 65_536);
+        assert_eq!(find(&mut window, &pattern), Some(Found { text: "listening on 80".into(), at: 103 }));
     }
 }

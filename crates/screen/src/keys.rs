@@ -11,11 +11,13 @@ pub struct Key(pub Vec<u8>);
 
 impl Key {
     /// A cursor key, which a program may want in its application form.
+    #[must_use]
     pub fn has_two_forms(&self) -> bool {
         matches!(self.0.as_slice(), [0x1b, b'[', b'A'..=b'D' | b'F' | b'H'])
     }
 
     /// What to send.
+    #[must_use]
     pub fn bytes(&self, application: bool) -> Vec<u8> {
         match self.0.as_slice() {
             [escape, _, key] if application && self.has_two_forms() => vec![*escape, b'O', *key],
@@ -74,6 +76,7 @@ impl FromStr for Key {
 }
 
 /// The control byte of a character: `C-a` is 1, `C-\` is 28.
+#[must_use]
 pub fn control(c: char) -> Option<u8> {
     match c {
         '@' | ' ' => Some(0),

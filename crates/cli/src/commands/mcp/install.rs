@@ -1,0 +1,116 @@
+//! `holdfast mcp install`: shows what changes in a client's configuration, asks, and writes it.
+
+use super::clients::{difference, edited, file};
+use crate::args::McpInstallArgs;
+use crate::failure::{Failure, STATUS_USAGE};
+use crate::here::Here;
+use crate::show::{print, print_json};
+use crate::who::Said;
+use rustix::termios::isatty;
+use serde_json::json;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// `holdfast mcp install`.
+pub fn install(here: &Here, args: &McpInstallArgs) -> Result<u8, Failure> {
+    let words = words(here)?;
+    if args.print {
+        let entry = edited(args.client, "", Some(&words)).map_err(|why| Failure::new("internal", why))?;
+        print(format!("{}\n", entry.trim_end()))?;
+        return Ok(0);
+    }
+    let file = match &args.file {
+        Some(file) => file.clone(),
+        None => file(args.client, &|key| std::env::var_os(key))
+            .ok_or_else(|| Failure::new("no_home", "HOME is not set").hint("give --file FILE"))?,
+    };
+    // Behind a link lies what is written: a rename must not replace the link.
+    let file = std::fs::canonicalize(&file).unwrap_or(file);
+    let before = read(&file)?;
+    let after = edited(args.client, &before, (!args.remove).then_some(&*words)).map_err(|why| {
+        Failure::new("damaged", format!("{} cannot be changed: {why}", file.display())).hint("nothing was written")
+    })?;
+    let changes = after != before && !(args.remove && before.is_empty());
+    if changes {
+        agree(here, args, &difference(&file, &before, &after))?;
+        write(&file, &after)?;
+    }
+    if here.json {
+        print_json(&json!({ "file": file, "changed": changes }))?;
+    } else {
+        print(format!("{}: {}\n", file.display(), if changes { "written" } else { "nothing to change" }))?;
+    }
+    Ok(0)
+}
+
+/// How the client starts the server: this program, in this home, and as whoever was said.
+fn words(here: &Here) -> Result<Vec<String>, Failure> {
+    let text = |path: &Path| match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Failure::new("bad_request", format!("the path {} is not UTF-8", path.display()))),
+    };
+    let mut words = vec![text(&here.program)?, "mcp".into()];
+    if let Some(home) = std::env::var_os("HOLDFAST_HOME").filter(|home| !home.is_empty()) {
+        words.extend(["--home".into(), text(Path::new(&home))?]);
+    }
+    match here.said() {
+        Some(Said::Handle(handle)) => words.extend(["--as".into(), handle.to_string()]),
+        Some(Said::File(path)) => words.extend(["--as".into(), text(path)?]),
+        None => {}
+    }
+    Ok(words)
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(Failure::io(format!("cannot read {}", file.display()), error)),
+    }
+}
+
+/// Shows the change and asks about it.
+fn agree(here: &Here, args: &McpInstallArgs, change: &str) -> Result<(), Failure> {
+    if !here.json {
+        print(change)?;
+    }
+    if args.yes {
+        return Ok(());
+    }
+    let refused = |message: &str| Failure::new("not_written", message.to_owned());
+    if !isatty(rustix::stdio::stdin()) || !isatty(rustix::stdio::stdout()) {
+        let hint = "give --yes to write it, or --print to write it yourself";
+        return Err(refused("there is no terminal to ask at").hint(hint).status(STATUS_USAGE));
+    }
+    print("write this? [y/N] ")?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|error| Failure::io("cannot read the answer", error))?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(refused("nothing was written")),
+    }
+}
+
+/// Writes a file whole or not at all, as readable as it was.
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error| Failure::io(format!("cannot write {}", file.display()), error);
+    let dir = file.parent().unwrap_or(Path::new("/"));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    let mode = std::fs::metadata(file).map_or(0o600, |meta| meta.permissions().mode() & 0o7777);
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".new{}", std::process::id()));
+    let beside: PathBuf = dir.join(name);
+    let written = std::fs::OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(true)
+        .mode(mode)
+        .open(&beside)
+        .and_then(|mut to| to.write_all(text.as_bytes()).and_then(|()| to.sync_all()))
+        .and_then(|()| std::fs::rename(&beside, file));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written.map_err(failed)
+}

@@ -1,0 +1,264 @@
+//! A host asked over its socket, many questions at once, in the name of one agent.
+//!
+//! A connection that breaks is made anew, and the host is started where it is not there, as every command does it. What was asked
+//! is then asked again, but for what would happen twice by that.
+
+use crate::args::NewArgs;
+use crate::commands::new;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::here::Here;
+use holdfast_authority::Ask;
+use holdfast_client::{Identity, connect_or_start_as};
+use holdfast_mcp::{Client, Host, Wanted};
+use holdfast_types::{ActorClass, Handle, Home, SessionId, Size};
+use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame};
+use holdfast_wire::{Body, Code, Fault, Message};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+/// Hosts that break one after the other without an answer in between before we give up, as for every command.
+const BREAKS_MAX: u64 = 10;
+/// Pause after a break, times the breaks so far.
+const BREAK_PAUSE_MS: u64 = 20;
+/// Read at once.
+const RECEIVE_BYTES: usize = 64 * 1024;
+/// A client that does not say what it is.
+const UNNAMED: &str = "mcp";
+/// Columns and rows of sessions that agents start: lines wrap less than at 80 columns, and a person's window still shows it.
+const SIZE: (u16, u16) = (120, 40);
+
+/// An answer and its bytes.
+type Answer = Result<(Value, Vec<u8>), Fault>;
+
+/// The host, for one agent.
+#[derive(Clone)]
+pub struct HostLink(Arc<Inner>);
+
+struct Inner {
+    home: Home,
+    program: PathBuf,
+    said: Option<Identity>,
+    client: OnceLock<Client>,
+    live: tokio::sync::Mutex<Option<Arc<Live>>>,
+}
+
+/// One connection.
+struct Live {
+    out: UnboundedSender<Vec<u8>>,
+    who: Identity,
+    next_id: AtomicU64,
+    /// Who waits for which answer; none where the connection is broken.
+    open: Open,
+}
+
+/// Who waits for which answer.
+type Open = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<Answer>>>>>;
+
+/// The connection broke before there was an answer.
+struct Broken;
+
+impl HostLink {
+    /// A link that connects when something is asked.
+    pub fn new(here: &Here, said: Option<Identity>) -> Result<HostLink, Failure> {
+        // A host that cannot read its configuration would only end up as a line in a log.
+        here.config()?;
+        Ok(HostLink(Arc::new(Inner {
+            home: here.home.clone(),
+            program: here.program.clone(),
+            said,
+            client: OnceLock::new(),
+            live: tokio::sync::Mutex::new(None),
+        })))
+    }
+
+    fn client(&self) -> Client {
+        let unnamed = || Client { name: UNNAMED.into(), version: String::new() };
+        self.0.client.get().cloned().unwrap_or_else(unnamed)
+    }
+
+    fn handle(&self) -> Handle {
+        match &self.0.said {
+            Some(identity) => identity.actor().handle.clone(),
+            None => Handle::near(ActorClass::Agent, &self.client().name),
+        }
+    }
+
+    /// The connection there is, or a new one.
+    async fn live(&self) -> Result<Arc<Live>, Fault> {
+        let mut live = self.0.live.lock().await;
+        if let Some(live) = live.as_ref().filter(|live| live.is_whole()) {
+            return Ok(Arc::clone(live));
+        }
+        let fresh = Arc::new(self.connect().await?);
+        *live = Some(Arc::clone(&fresh));
+        Ok(fresh)
+    }
+
+    async fn connect(&self) -> Result<Live, Fault> {
+        let (inner, handle, client) = (Arc::clone(&self.0), self.handle(), self.client());
+        // Connecting may start a host, and waits for it as every command does.
+        let connecting = tokio::task::spawn_blocking(move || {
+            let who = match &inner.said {
+                Some(who) => who.clone(),
+                None => Identity::load_or_make(&inner.home, &handle)?,
+            };
+            let said = format!("mcp {} {}", client.name, client.version);
+            let connection = connect_or_start_as(&inner.home, &inner.program, &who, said.trim_end())?;
+            Ok::<_, Failure>((connection.into_parts(), who))
+        });
+        let connected = connecting.await.map_err(|error| Fault::new(Code::Internal, error.to_string()))?;
+        let ((stream, received, next_id), who) = connected.map_err(|failure| fault(&failure))?;
+        Live::start(stream, received, next_id, who)
+            .map_err(|error| Fault::new(Code::Internal, format!("the host's socket: {error}")))
+    }
+
+    /// Asks until there is an answer; `params` are made anew each time.
+    async fn until_answered(
+        &self,
+        method: &str,
+        params: impl Fn(&Identity) -> Value,
+        bytes: &[u8],
+        once: bool,
+    ) -> Answer {
+        for breaks in 0..BREAKS_MAX {
+            tokio::time::sleep(Duration::from_millis(BREAK_PAUSE_MS * breaks)).await;
+            let live = self.live().await?;
+            match live.ask(method, params(&live.who), bytes).await {
+                Ok(answer) => return answer,
+                Err(Broken) if once => {
+                    let message = format!("the host went away: whether it did {method} is not known");
+                    return Err(Fault::new(Code::Internal, message).hint("look before you ask again"));
+                }
+                Err(Broken) => {}
+            }
+        }
+        Err(Fault::new(Code::Internal, "the host goes away each time it is asked").hint("see `holdfast host status`"))
+    }
+}
+
+impl Host for HostLink {
+    async fn call(&self, method: &str, params: Value, bytes: Vec<u8>) -> Answer {
+        // A second session would be one too many; everything else has an id of its own, or only looks.
+        let once = method == "session.new";
+        self.until_answered(method, |_| params.clone(), &bytes, once).await
+    }
+
+    async fn act(&self, session: SessionId, ask: Ask, method: &str, params: Value) -> Result<Value, Fault> {
+        // Signed anew each time: a copied signature is found out.
+        let signed = |who: &Identity| {
+            let mut params = params.clone();
+            params["proof"] = json!(who.prove(session, &ask));
+            params
+        };
+        Ok(self.until_answered(method, signed, &[], false).await?.0)
+    }
+
+    async fn settle(&self, wanted: Wanted) -> Result<Value, Fault> {
+        let config = Config::load(&self.0.home.config_file(), |key| std::env::var_os(key));
+        let args = NewArgs {
+            name: wanted.name,
+            detach: true,
+            cwd: wanted.cwd.map(PathBuf::from),
+            env: wanted.env_add,
+            size: Some(Size::clamped(SIZE.0, SIZE.1)),
+            command: wanted.command,
+            ..NewArgs::default()
+        };
+        let params = config.and_then(|config| new::params_by(config, &args)).map_err(|failure| fault(&failure))?;
+        serde_json::to_value(params).map_err(|error| Fault::new(Code::Internal, error.to_string()))
+    }
+
+    fn own_name(&self) -> String {
+        self.handle().name().to_owned()
+    }
+
+    fn meet(&self, client: &Client) {
+        self.0.client.get_or_init(|| client.clone());
+    }
+}
+
+/// What this program says of itself as the host would say it.
+fn fault(failure: &Failure) -> Fault {
+    Fault::new(Code::Internal, failure.message()).hint(failure.advice())
+}
+
+impl Live {
+    fn start(
+        stream: std::os::unix::net::UnixStream,
+        received: Vec<u8>,
+        next_id: u64,
+        who: Identity,
+    ) -> io::Result<Live> {
+        stream.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(stream)?.into_split();
+        let (out, queue) = unbounded_channel();
+        tokio::spawn(write_all(writer, queue));
+        let open: Open = Arc::new(Mutex::new(Some(HashMap::new())));
+        tokio::spawn(read_all(reader, received, Arc::clone(&open)));
+        Ok(Live { out, who, next_id: AtomicU64::new(next_id), open })
+    }
+
+    fn is_whole(&self) -> bool {
+        lock(&self.open).is_some()
+    }
+
+    async fn ask(&self, method: &str, params: Value, bytes: &[u8]) -> Result<Answer, Broken> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (tell, told) = oneshot::channel();
+        lock(&self.open).as_mut().ok_or(Broken)?.insert(id, tell);
+        let body = Body::Request { id, method: method.to_owned(), params };
+        let mut frame = Vec::new();
+        Message { body, bytes: bytes.to_vec() }.encode(&mut frame);
+        self.out.send(frame).map_err(|_| Broken)?;
+        told.await.map_err(|_| Broken)
+    }
+}
+
+fn lock(open: &Open) -> std::sync::MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Answer>>>> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A task of its own: who stops waiting in the middle must not leave half a frame behind.
+async fn write_all(mut writer: OwnedWriteHalf, mut queue: UnboundedReceiver<Vec<u8>>) {
+    while let Some(frame) = queue.recv().await {
+        if writer.write_all(&frame).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Hands answers to who waits for them, until the connection is over.
+async fn read_all(mut reader: OwnedReadHalf, mut received: Vec<u8>, open: Open) {
+    loop {
+        match Frame::decode(&received, FRAME_BYTES_MAX) {
+            Ok(Some((frame, taken))) => {
+                let message = Message::decode(frame);
+                received.drain(..taken);
+                let Ok(Message { body: Body::Answer { id, result }, bytes }) = message else { continue };
+                let waiting = lock(&open).as_mut().and_then(|open| open.remove(&id));
+                // Nobody waits for an answer any more that was given up on.
+                let _ = waiting.map(|waiting| waiting.send(result.map(|value| (value, bytes))));
+            }
+            Ok(None) => {
+                received.reserve(RECEIVE_BYTES);
+                if !matches!(reader.read_buf(&mut received).await, Ok(1..)) {
+                    break;
+                }
+            }
+            Err(_) => break,
+        }
+    }
+    // Whoever waits learns by this that nothing will come.
+    *lock(&open) = None;
+}

@@ -1,0 +1,67 @@
+//! How a browser comes by its token: a code from the address's fragment, once, for a cookie that no script can read.
+//!
+//! The cookie's name has the port: hosts on other ports of the same machine have cookies of their own.
+
+use crate::guard::{self, Names};
+use crate::listen::Http;
+use crate::refusal::Refused;
+use crate::rest::read_json;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use holdfast_wire::{Code, Fault};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// How long a browser keeps the cookie; the token in it ends by itself.
+const COOKIE_SECONDS: u64 = 30 * 24 * 60 * 60;
+
+/// The two routes.
+pub fn routes() -> Router<Arc<Http>> {
+    Router::new().route("/v1/login", post(login)).route("/v1/logout", post(logout))
+}
+
+async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let exchanged = async {
+        http.names.must_be_page(&head.headers)?;
+        let fields = read_json(&head.headers, body).await?;
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        match (text("code"), text("token")) {
+            (Some(code), None) => http.handle.login(code).await,
+            (None, Some(token)) => {
+                http.paces.check(&http.handle, token.clone()).await?;
+                Ok(token)
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                Err(Fault::new(Code::BadRequest, "a login has a `code` or a `token`, both texts"))
+            }
+        }
+    };
+    match exchanged.await {
+        Ok(token) => (
+            StatusCode::OK,
+            [(header::SET_COOKIE, cookie(&http.names, &head.headers, &token, COOKIE_SECONDS))],
+            axum::Json(serde_json::json!({})),
+        )
+            .into_response(),
+        Err(fault) => Refused(fault).into_response(),
+    }
+}
+
+async fn logout(State(http): State<Arc<Http>>, headers: HeaderMap) -> Response {
+    match http.names.must_be_page(&headers) {
+        Ok(()) => ([(header::SET_COOKIE, cookie(&http.names, &headers, "", 0))], axum::Json(serde_json::json!({})))
+            .into_response(),
+        Err(fault) => Refused(fault).into_response(),
+    }
+}
+
+fn cookie(names: &Names, headers: &HeaderMap, token: &str, seconds: u64) -> HeaderValue {
+    let name = guard::cookie_name(headers);
+    let secure = if names.tls { "; Secure" } else { "" };
+    let text = format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+}

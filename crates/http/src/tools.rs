@@ -1,0 +1,119 @@
+//! `/mcp`: the host's sessions as tools and resources of the Model Context Protocol, over streamable HTTP.
+//!
+//! Each request says by its token who acts. A session of the protocol is its first token's alone.
+
+use crate::Handle;
+use crate::listen::Http;
+use crate::refusal::Refused;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::{Router, body::Body};
+use holdfast_mcp::rmcp::model::Extensions;
+use holdfast_mcp::rmcp::transport::StreamableHttpServerConfig;
+use holdfast_mcp::{Host, Wanted};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::Nothing;
+use holdfast_wire::tokens::MeAnswer;
+use holdfast_wire::{Call, Code, Fault, Operation};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The header that names a session of the protocol.
+const SESSION: &str = "mcp-session-id";
+/// Sessions whose token is remembered; they are named at random, and one that is forgotten is simply opened anew.
+const SESSIONS_MAX: usize = 10_000;
+
+/// Who sent a request.
+#[derive(Debug, Clone)]
+struct Caller {
+    token: String,
+    name: String,
+}
+
+/// The host, in the name of whoever asks.
+#[derive(Debug, Clone)]
+struct Tools {
+    handle: Handle,
+    caller: Option<Caller>,
+}
+
+impl Host for Tools {
+    async fn call(&self, method: &str, params: Value, bytes: Vec<u8>) -> Result<(Value, Vec<u8>), Fault> {
+        let caller = self.caller.as_ref().ok_or_else(nobody)?;
+        self.handle.call(&caller.token, Call::decode(method, params)?, bytes).await
+    }
+
+    async fn settle(&self, wanted: Wanted) -> Result<Value, Fault> {
+        let Wanted { name, command, cwd, env_add } = wanted;
+        // What is not said is the host's user's.
+        Ok(json!({ "name": name, "command": command, "cwd": cwd, "env_add": env_add }))
+    }
+
+    fn own_name(&self) -> String {
+        self.caller.as_ref().map_or_else(|| "agent".into(), |caller| caller.name.clone())
+    }
+
+    fn of(&self, request: &Extensions) -> Result<Tools, Fault> {
+        let caller = request.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+        Ok(Tools { handle: self.handle.clone(), caller: Some(caller.ok_or_else(nobody)?.clone()) })
+    }
+}
+
+fn nobody() -> Fault {
+    Fault::new(Code::Unidentified, "nobody said who asks")
+}
+
+/// Which token opened which session of the protocol.
+#[derive(Debug, Default)]
+struct Sessions(Mutex<HashMap<String, String>>);
+
+struct Door {
+    http: Arc<Http>,
+    sessions: Sessions,
+}
+
+/// The route.
+pub fn routes(http: &Arc<Http>) -> Router {
+    // Whose page asks is checked for all routes alike.
+    let config = StreamableHttpServerConfig::default().disable_allowed_hosts();
+    let service = holdfast_mcp::http(Tools { handle: http.handle.clone(), caller: None }, config);
+    let door = Arc::new(Door { http: Arc::clone(http), sessions: Sessions::default() });
+    Router::new().route_service("/mcp", service).layer(middleware::from_fn_with_state(door, admit))
+}
+
+async fn admit(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
+    let caller = match who(&door, request.headers().clone()).await {
+        Ok(caller) => caller,
+        Err(fault) => return Refused(fault).into_response(),
+    };
+    let token = caller.token.clone();
+    request.extensions_mut().insert(caller);
+    let response: Response<Body> = next.run(request).await;
+    if let Some(session) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
+        let mut all = door.sessions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= SESSIONS_MAX {
+            all.clear();
+        }
+        all.entry(session.to_owned()).or_insert(token);
+    }
+    response
+}
+
+async fn who(door: &Door, headers: HeaderMap) -> Result<Caller, Fault> {
+    let http = &door.http;
+    let token = http.paces.admit(&http.handle, &http.names, &headers).await?;
+    let session = headers.get(SESSION).and_then(|id| id.to_str().ok());
+    if let Some(session) = session {
+        let all = door.sessions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.get(session).is_some_and(|owner| *owner != token) {
+            return Err(Fault::new(Code::NotFound, "there is no such session of the protocol").hint("initialize anew"));
+        }
+    }
+    let (me, _) = http.handle.call(&token, Call::decode(op::Me::ROW.name, json!(Nothing {}))?, Vec::new()).await?;
+    let me: MeAnswer = serde_json::from_value(me).map_err(|e| Fault::new(Code::Internal, e.to_string()))?;
+    Ok(Caller { token, name: me.actor.handle.name().to_owned() })
+}

@@ -1,0 +1,217 @@
+//! What a tool works with: the host in its caller's name, the caller's own session, and where progress is told.
+
+use crate::host::{Host, Wanted, act, ask, ask_with_bytes};
+use crate::trouble::Trouble;
+use holdfast_authority::Ask;
+use holdfast_types::{SessionId, SessionName};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{Life, ListParams, SessionParams, SessionView};
+use holdfast_wire::{Code, Fault, Operation};
+use rmcp::RoleServer;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::Peer;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// How long one question waits at the host before it is asked again: one that nobody waits for any more is soon over.
+pub const ASK_MS: u64 = 20_000;
+/// The same where progress is told: as often as it is worth a line.
+const TOLD_MS: u64 = 1_000;
+/// Names tried for a session of one's own.
+const NAMES_MAX: u32 = 100;
+
+/// The session that `run` uses where none is named, once it was needed.
+pub type Own = Arc<Mutex<Option<SessionId>>>;
+
+/// One call of a tool.
+pub struct Desk<H> {
+    /// Whom to ask.
+    pub host: H,
+    /// The caller's own session.
+    pub own: Own,
+    /// Where progress is told, if the caller wants it.
+    pub progress: Option<Progress>,
+}
+
+/// Where progress is told.
+pub struct Progress {
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+    since: Instant,
+}
+
+impl Progress {
+    /// To this client, under its token.
+    pub fn new(peer: Peer<RoleServer>, token: ProgressToken) -> Progress {
+        Progress { peer, token, since: Instant::now() }
+    }
+}
+
+impl<H: Host> Desk<H> {
+    /// Asks one thing.
+    pub async fn ask<O: Operation>(&self, params: O::Params) -> Result<O::Answer, Trouble>
+    where
+        O::Params: Send,
+    {
+        Ok(ask::<O>(&self.host, params).await?)
+    }
+
+    /// Asks with bytes.
+    pub async fn ask_with_bytes<O: Operation>(
+        &self,
+        params: O::Params,
+        bytes: Vec<u8>,
+    ) -> Result<(O::Answer, Vec<u8>), Trouble>
+    where
+        O::Params: Send,
+    {
+        Ok(ask_with_bytes::<O>(&self.host, params, bytes).await?)
+    }
+
+    /// Asks for an act.
+    pub async fn act<O: Operation>(&self, session: SessionId, ask: Ask, params: O::Params) -> Result<O::Answer, Trouble>
+    where
+        O::Params: Send,
+    {
+        Ok(act::<O>(&self.host, session, ask, params).await?)
+    }
+
+    /// One session by name or id. Its id is used from there on: a name may go to another.
+    pub async fn find(&self, session: &str) -> Result<SessionView, Trouble> {
+        self.ask::<op::Get>(SessionParams { session: session.to_owned() }).await
+    }
+
+    /// A session by name or id; none: the caller's own, which is started where it is not there.
+    pub async fn find_or_own(&self, session: Option<&str>) -> Result<SessionView, Trouble> {
+        match session {
+            Some(session) => self.find(session).await,
+            None => self.own(true).await,
+        }
+    }
+
+    /// A session by name or id; none: the caller's own, if it is there. For what only looks.
+    pub async fn find_or_there(&self, session: Option<&str>) -> Result<SessionView, Trouble> {
+        match session {
+            Some(session) => self.find(session).await,
+            None => self.own(false).await,
+        }
+    }
+
+    async fn own(&self, start: bool) -> Result<SessionView, Trouble> {
+        let mut own = self.own.lock().await;
+        if let Some(id) = *own {
+            match self.find(&id.to_string()).await {
+                Ok(view) if view.life == Life::Running => return Ok(view),
+                Ok(_) => {}
+                Err(gone) if gone.code == "not_found" => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let view = self.find_or_start_own(start).await?;
+        *own = Some(view.id);
+        Ok(view)
+    }
+
+    /// The caller's session of an earlier connection, if it was started in the same directory; else a new one.
+    async fn find_or_start_own(&self, start: bool) -> Result<SessionView, Trouble> {
+        let name = near(&self.host.own_name());
+        let params = self.host.settle(Wanted::default()).await?;
+        let sessions = self.ask::<op::List>(ListParams::default()).await?;
+        let is_own = |view: &&SessionView| view.life == Life::Running && is_numbered(view.name.as_str(), &name);
+        // What the host chooses by itself cannot be compared: there the name decides.
+        let fits = |view: &&SessionView| params["cwd"].as_str().is_none_or(|cwd| view.cwd == cwd);
+        if let Some(view) = sessions.iter().filter(is_own).find(fits) {
+            return Ok(view.clone());
+        }
+        if !start {
+            return Err(Trouble::new("not_found", "you have no session of your own yet")
+                .hint("`run` starts one; `sessions` lists the others."));
+        }
+        for number in 1..=NAMES_MAX {
+            let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+            if sessions.iter().any(|view| view.name.as_str() == name) {
+                continue;
+            }
+            match self.start(Wanted { name: name.parse().ok(), ..Wanted::default() }).await {
+                Err(taken) if taken.code == "name_taken" => {}
+                other => return other,
+            }
+        }
+        Err(Trouble::new("name_taken", format!("{name} and {NAMES_MAX} more names are taken")).hint("Name a session."))
+    }
+
+    /// Starts a session.
+    pub async fn start(&self, wanted: Wanted) -> Result<SessionView, Trouble> {
+        let params = self.host.settle(wanted).await?;
+        let (view, _) = self.host.call(<op::New as Operation>::ROW.name, params, Vec::new()).await?;
+        Ok(serde_json::from_value(view).map_err(|error| Fault::new(Code::Internal, error.to_string()))?)
+    }
+
+    /// How long the next question may wait, of what is left until a moment.
+    pub fn ask_ms(&self, until: Instant) -> u64 {
+        let most = if self.progress.is_some() { TOLD_MS } else { ASK_MS };
+        left_ms(until).min(most)
+    }
+
+    /// Tells how far it is, to who wants to know.
+    pub async fn tell(&self, message: impl FnOnce() -> String) {
+        let Some(progress) = &self.progress else { return };
+        let seconds = progress.since.elapsed().as_secs_f64();
+        let told = ProgressNotificationParam::new(progress.token.clone(), seconds).with_message(message());
+        // Who is gone needs no progress.
+        let _ = progress.peer.notify_progress(told).await;
+    }
+}
+
+/// Milliseconds until a moment.
+pub fn left_ms(until: Instant) -> u64 {
+    until.saturating_duration_since(Instant::now()).as_millis() as u64
+}
+
+/// The moment so many milliseconds from now.
+pub fn in_ms(ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(ms)
+}
+
+/// The nearest valid name of a session.
+fn near(name: &str) -> String {
+    let name: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '_' { c } else { '-' })
+        .take(48)
+        .collect();
+    let name = name.trim_start_matches('-');
+    match name.parse::<SessionName>() {
+        Ok(name) => name.as_str().to_owned(),
+        Err(_) => "agent".into(),
+    }
+}
+
+/// Whether a name is this one, or this one with a number behind it.
+fn is_numbered(name: &str, base: &str) -> bool {
+    let rest = name.strip_prefix(base);
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_client_has_a_name_for_its_session() {
+        for (client, name) in
+            [("claude-code", "claude-code"), ("Visual Studio Code", "Visual-Studio-Code"), ("--", "agent")]
+        {
+            assert_eq!(near(client), name);
+        }
+        assert_eq!(near("ses_x"), "agent");
+        assert!(near(&"x".repeat(200)).len() <= 64);
+    }
+
+    #[test]
+    fn a_sessions_name_may_have_a_number_behind_it() {
+        assert!(is_numbered("bot", "bot") && is_numbered("bot-2", "bot"));
+        assert!(!is_numbered("bot-x", "bot") && !is_numbered("bottle", "bot") && !is_numbered("b", "bot"));
+    }
+}

@@ -1,0 +1,97 @@
+//! Output as bounded text: its beginning and its end, and the offsets of what is left out.
+
+use holdfast_screen::PlainText;
+use holdfast_types::Offset;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Most output in one answer unless said otherwise: what the host shows of a run, and what fits an agent's memory.
+pub const OUTPUT_BYTES: u32 = 16 * 1024;
+/// Most output in one answer whatever is said.
+pub const OUTPUT_BYTES_MAX: u32 = 64 * 1024;
+/// Least: a line or two.
+const OUTPUT_BYTES_MIN: u32 = 256;
+
+/// How many bytes are given, by what was asked for.
+pub fn bounded(asked: Option<u32>) -> u32 {
+    asked.unwrap_or(OUTPUT_BYTES).clamp(OUTPUT_BYTES_MIN, OUTPUT_BYTES_MAX)
+}
+
+/// Output that is not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Span {
+    /// Offset of its first byte.
+    pub from: Offset,
+    /// Offset behind its last byte.
+    pub to: Offset,
+}
+
+impl From<holdfast_wire::params::Gap> for Span {
+    fn from(gap: holdfast_wire::params::Gap) -> Span {
+        Span { from: gap.from, to: gap.to }
+    }
+}
+
+/// What of a range is read when at most `max` bytes may be shown: a quarter from its beginning, the rest from its end, where
+/// errors stand.
+pub fn parts(range: Span, max: u32) -> (Span, Option<Span>) {
+    let max = u64::from(max);
+    if range.to.saturating_sub(range.from) <= max {
+        return (range, None);
+    }
+    let head = Span { from: range.from, to: range.from + max / 4 };
+    (head, Some(Span { from: range.to - (max - max / 4), to: range.to }))
+}
+
+/// Bytes as text without escape sequences, and whether some were no UTF-8.
+pub fn text(bytes: &[u8]) -> (String, bool) {
+    let whole = whole_characters(bytes);
+    let mut out = Vec::with_capacity(whole.len());
+    PlainText::new().feed(whole, &mut out);
+    let lossy = std::str::from_utf8(whole).is_err();
+    (String::from_utf8_lossy(&out).into_owned(), lossy)
+}
+
+/// Without the halves of characters that a cut left at either end.
+fn whole_characters(bytes: &[u8]) -> &[u8] {
+    let continues = |byte: &u8| byte & 0xc0 == 0x80;
+    let front = bytes.iter().take(3).take_while(|byte| continues(byte)).count();
+    let bytes = &bytes[front..];
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
+        // A half at the end behind something that is wrong anyway.
+        Ok(_) | Err(_) => bytes,
+    }
+}
+
+/// How the part that is left out is told inside the text.
+pub fn omission(span: Span) -> String {
+    let count = span.to.saturating_sub(span.from);
+    format!("\n[… {count} bytes left out: read from offset {} to {} …]\n", span.from, span.to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_range_is_shown_from_both_ends_and_a_short_one_whole() {
+        let whole = Span { from: 100, to: 1100 };
+        assert_eq!(parts(whole, 1000), (whole, None));
+        let (head, tail) = parts(whole, 400);
+        assert_eq!((head, tail), (Span { from: 100, to: 200 }, Some(Span { from: 800, to: 1100 })));
+    }
+
+    #[test]
+    fn text_has_no_sequences_and_says_when_bytes_were_lost() {
+        assert_eq!(text(b"\x1b[1mok\x1b[0m\r\n"), ("ok\n".into(), false));
+        assert!(text(b"a\xffb").1);
+        // Cut in the middle of characters on both sides.
+        assert_eq!(text(&"äöü".as_bytes()[1..5]), ("ö".into(), false));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_bounded() {
+        assert_eq!((bounded(None), bounded(Some(0)), bounded(Some(u32::MAX))), (16_384, 256, 65_536));
+    }
+}

@@ -1,0 +1,18 @@
+//! The same over HTTP: a service that any tower or axum router can mount.
+
+use crate::host::Host;
+use crate::service::{Service, service};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::sync::Arc;
+
+/// Streamable HTTP.
+pub type HttpService<H> = StreamableHttpService<Service<H>, LocalSessionManager>;
+
+/// A service of streamable HTTP: one [`Service`] per session of the protocol. Who acts is said by each request
+/// ([`Host::of`]); whoever mounts it has checked the request's token before, and put into the request's extensions what
+/// `of` reads.
+pub fn http<H: Host>(host: H, config: StreamableHttpServerConfig) -> HttpService<H> {
+    let make = move || Ok(service(host.clone()));
+    StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), config)
+}

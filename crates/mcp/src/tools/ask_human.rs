@@ -1,0 +1,116 @@
+//! `ask_human`: a question to the people of a session.
+
+use super::{Hints, Operate, Shown};
+use crate::desk::{Desk, in_ms, left_ms};
+use crate::host::Host;
+use crate::trouble::Trouble;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// How long an answer is waited for, unless said otherwise: a person who is there needs about so long.
+const ANSWER_MS: u64 = 60_000;
+/// Longest that one call waits.
+const ANSWER_MS_MAX: u64 = 600_000;
+
+/// What to ask.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskIn {
+    /// What to ask. Say what you want to do and why.
+    #[serde(default)]
+    question: Option<String>,
+    /// Name or id of the session it is about. Left out: your own.
+    #[serde(default)]
+    session: Option<String>,
+    /// What can be answered; left out: any text.
+    #[serde(default)]
+    options: Vec<String>,
+    /// How long to wait for the answer, in milliseconds (60000 unless said). Then the answer is `open`, and the question stays.
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+    /// In place of a question: the `id` of one that was asked, to wait for its answer again.
+    #[serde(default)]
+    id: Option<String>,
+}
+
+/// A question, and its answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AskOut {
+    /// Its id: ask with it again to wait further.
+    id: String,
+    /// `open`: nobody has answered yet. `answered`, `withdrawn`, `expired`.
+    state: String,
+    /// The answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
+    /// Who answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+}
+
+impl Shown for AskOut {
+    fn text(&self) -> String {
+        match (&self.answer, &self.by) {
+            (Some(answer), Some(by)) => format!("{by} answered: {answer}"),
+            (Some(answer), None) => format!("answered: {answer}"),
+            (None, _) if self.state == "open" => {
+                format!("nobody has answered yet: `ask_human` {{id: \"{}\"}} waits further", self.id)
+            }
+            (None, _) => format!("{}: there is no answer", self.state),
+        }
+    }
+}
+
+/// The tool.
+pub struct AskHuman;
+
+impl Operate for AskHuman {
+    const NAME: &'static str = "ask_human";
+    const TITLE: &'static str = "Ask a person";
+    const DESCRIPTION: &'static str = "Asks the people of a session something and waits for their answer: a decision that is not \
+        yours, a password to be typed (by them, never by you), a turn you need. Without an answer in time the question \
+        stays open and has an id to wait further with.";
+    const HINTS: Hints = Hints { reads: false, destroys: false, once: false, open: true };
+    type In = AskIn;
+    type Out = AskOut;
+
+    async fn call<H: Host>(desk: &Desk<H>, input: AskIn) -> Result<AskOut, Trouble> {
+        let until = in_ms(input.timeout_ms.unwrap_or(ANSWER_MS).min(ANSWER_MS_MAX));
+        let mut view = match (&input.id, &input.question) {
+            (Some(id), None) => desk.host.call("question.get", json!({ "question": id }), Vec::new()).await?.0,
+            (None, Some(text)) => {
+                let session = desk.find_or_own(input.session.as_deref()).await?;
+                let mut params = json!({ "session": session.id, "text": text, "question": fresh()? });
+                if !input.options.is_empty() {
+                    params["options"] = json!(input.options);
+                }
+                desk.host.call("question.ask", params, Vec::new()).await?.0
+            }
+            (None, None) | (Some(_), Some(_)) => return Err(Trouble::bad("either a question or the id of one")),
+        };
+        while view["state"] == "open" && left_ms(until) > 0 {
+            let params = json!({ "question": view["id"], "wait_ms": desk.ask_ms(until) });
+            view = desk.host.call("question.get", params, Vec::new()).await?.0;
+            desk.tell(|| "waiting for a person's answer".into()).await;
+        }
+        Ok(AskOut {
+            id: word(&view["id"]).unwrap_or_default(),
+            state: word(&view["state"]).unwrap_or_default(),
+            answer: word(&view["answer"]["text"]),
+            by: word(&view["answer"]["by"]["handle"]),
+        })
+    }
+}
+
+fn word(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// A question's id, drawn at random: asked again after an answer was lost it is not asked twice.
+fn fresh() -> Result<String, Trouble> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|error| Trouble::new("internal", format!("no random number: {error}")))?;
+    let id = holdfast_types::SessionId::from_random_bits(u128::from_le_bytes(bits));
+    Ok(id.to_string().replacen("ses_", "que_", 1))
+}

@@ -1,0 +1,185 @@
+//! The tools: what each is called, takes and gives.
+
+mod ask_human;
+mod graph;
+mod interrupt;
+mod read;
+mod run;
+mod sessions;
+mod state;
+mod turn;
+mod views;
+mod wait;
+mod write;
+
+use crate::desk::Desk;
+use crate::host::Host;
+use crate::trouble::Trouble;
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::future::Future;
+use std::sync::Arc;
+
+/// What a client is told a tool does to the world.
+pub(crate) struct Hints {
+    /// It only looks.
+    reads: bool,
+    /// It may undo or end something.
+    destroys: bool,
+    /// Doing it twice is doing it once.
+    once: bool,
+    /// What it starts may reach anywhere.
+    open: bool,
+}
+
+/// Looks.
+const LOOKS: Hints = Hints { reads: true, destroys: false, once: true, open: false };
+/// Whatever a shell can do.
+const ANYTHING: Hints = Hints { reads: false, destroys: true, once: false, open: true };
+
+/// An answer that can be read.
+pub(crate) trait Shown {
+    /// A short text of what the structured content says.
+    fn text(&self) -> String;
+}
+
+/// A tool.
+pub(crate) trait Operate {
+    /// What it is called.
+    const NAME: &'static str;
+    /// What people are shown.
+    const TITLE: &'static str;
+    /// What it does, for who decides whether to use it.
+    const DESCRIPTION: &'static str;
+    /// What it does to the world.
+    const HINTS: Hints;
+    /// What it takes.
+    type In: DeserializeOwned + JsonSchema + Send;
+    /// What it gives.
+    type Out: Serialize + JsonSchema + Shown + Send;
+
+    /// Does it.
+    fn call<H: Host>(desk: &Desk<H>, input: Self::In) -> impl Future<Output = Result<Self::Out, Trouble>> + Send;
+}
+
+macro_rules! tools {
+    ($($tool:ty),* $(,)?) => {
+        /// Every tool, as clients are told of it.
+        #[must_use]
+        pub fn listing() -> Vec<Tool> {
+            vec![$(described::<$tool>()),*]
+        }
+
+        /// Calls a tool by its name; none where there is no such tool.
+        pub(crate) async fn call<H: Host>(name: &str, desk: &Desk<H>, arguments: JsonObject) -> Option<CallToolResult> {
+            match name {
+                $(<$tool as Operate>::NAME => Some(perform::<$tool, H>(desk, arguments).await),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+tools! {
+    run::Run,
+    wait::Wait,
+    read::Read,
+    write::Write,
+    state::State,
+    interrupt::Interrupt,
+    sessions::Sessions,
+    sessions::Open,
+    turn::Turn,
+    ask_human::AskHuman,
+    graph::Graph,
+    graph::Ports,
+}
+
+/// A graph as the tool `graph` answers it, as JSON.
+pub(crate) fn graph_json(answer: &holdfast_wire::graphs::GraphAnswer) -> String {
+    serde_json::to_string_pretty(&graph::shown(answer)).unwrap_or_default()
+}
+
+async fn perform<T: Operate, H: Host>(desk: &Desk<H>, arguments: JsonObject) -> CallToolResult {
+    let input: T::In = match serde_json::from_value(Value::Object(arguments)) {
+        Ok(input) => input,
+        Err(error) => return Trouble::bad(format!("{}: {error}", T::NAME)).answer(),
+    };
+    match T::call(desk, input).await {
+        Ok(out) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(out.text())]);
+            result.structured_content = serde_json::to_value(&out).ok();
+            result
+        }
+        Err(trouble) => trouble.answer(),
+    }
+}
+
+fn described<T: Operate>() -> Tool {
+    let Hints { reads, destroys, once, open } = T::HINTS;
+    let annotations =
+        ToolAnnotations::with_title(T::TITLE).read_only(reads).destructive(destroys).idempotent(once).open_world(open);
+    Tool::new(T::NAME, T::DESCRIPTION, Arc::new(schema_of::<T::In>()))
+        .with_title(T::TITLE)
+        .with_raw_output_schema(Arc::new(or_error(schema_of::<T::Out>())))
+        .with_annotations(annotations)
+}
+
+/// A type's schema as one object, without references that some clients do not follow.
+fn schema_of<T: JsonSchema>() -> JsonObject {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
+    let mut object = match schema.to_value() {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    };
+    object.remove("title");
+    object.remove("description");
+    object.entry("type").or_insert_with(|| json!("object"));
+    object.entry("properties").or_insert_with(|| json!({}));
+    object
+}
+
+/// A tool that fails answers with `error` alone: clients that check answers check those too.
+fn or_error(mut schema: JsonObject) -> JsonObject {
+    let required = schema.remove("required").unwrap_or_else(|| json!([]));
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("error".into(), Value::Object(schema_of::<Trouble>()));
+    }
+    schema.insert("anyOf".into(), json!([{ "required": required }, { "required": ["error"] }]));
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_teaches_and_says_what_it_takes_and_gives() {
+        let tools = listing();
+        assert!(tools.len() >= 10);
+        for tool in &tools {
+            assert!(tool.description.as_ref().is_some_and(|text| text.len() > 60), "{}", tool.name);
+            let input = &tool.input_schema;
+            assert_eq!(input["type"], "object", "{}", tool.name);
+            for (name, property) in input["properties"].as_object().unwrap() {
+                assert!(property["description"].is_string(), "{}.{name}", tool.name);
+            }
+            let output = tool.output_schema.as_ref().unwrap();
+            assert_eq!(output["type"], "object", "{}", tool.name);
+            assert!(output["properties"]["error"]["properties"]["code"].is_object(), "{}", tool.name);
+            let text = serde_json::to_string(&tool).unwrap();
+            assert!(!text.contains("$ref"), "{text}");
+            let hints = tool.annotations.as_ref().unwrap();
+            assert!(hints.read_only_hint.is_some() && hints.open_world_hint.is_some());
+            assert!(!(hints.read_only_hint == Some(true) && hints.destructive_hint == Some(true)));
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! `run`: a command with an end and a status; one that takes longer is answered with its handle.
+
+use super::views::Doing;
+use super::{ANYTHING, Hints, Operate, Shown};
+use crate::desk::{ASK_MS, Desk, in_ms, left_ms};
+use crate::excerpt::{self, Span};
+use crate::host::Host;
+use crate::trouble::Trouble;
+use holdfast_authority::{Ask, recorded};
+use holdfast_types::SessionId;
+use holdfast_wire::attention::{StateView, Until};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{SessionParams, WaitParams};
+use holdfast_wire::runs::{RunAnswer, RunEnd, RunId, RunOutputParams, RunParams, RunStartParams, RunState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// How long a command may take before its handle is given, unless said otherwise: most are over by then.
+pub const YIELD_MS: u64 = 10_000;
+/// Longest that one call waits: clients give up on a call that takes longer.
+pub const YIELD_MS_MAX: u64 = 600_000;
+/// Whether somebody waits for input is looked at only behind this: most commands are over before, and cost nothing.
+const LOOK_MS: u64 = 300;
+
+/// What to run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunIn {
+    /// The command, as one would type it: pipes, variables, several lines.
+    command: String,
+    /// Name or id of the session whose shell runs it. Left out: a session of your own, which is started at first use and keeps directory and variables.
+    #[serde(default)]
+    session: Option<String>,
+    /// How long to wait for its end, in milliseconds (10000 unless said). Then the answer is `running` with the handle `run`: the command goes on.
+    #[serde(default)]
+    yield_ms: Option<u64>,
+    /// Runs once per key: the same key and command again give the run that is there, also after a crash. Use it for what must not happen twice.
+    #[serde(default)]
+    key: Option<String>,
+    /// Most bytes of output in the answer (16384 unless said, 65536 at most). Of more, beginning and end are given, and the offsets of the rest.
+    #[serde(default)]
+    max_output_bytes: Option<u32>,
+}
+
+/// A run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunOut {
+    /// Its handle, for `wait`, `read` and `interrupt`.
+    pub run: String,
+    /// Its session.
+    pub session: String,
+    /// `starting`, `running`: it is on. `ended`, `cancelled`: it is over. `lost`: nobody knows what became of it.
+    pub state: String,
+    /// Its status, where it is known.
+    pub exit_code: Option<i32>,
+    /// How the end is known: `exact`, `inferred`, `not_started` (the shell did not take it for a command), `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<RunEnd>,
+    /// How long it took so far.
+    pub duration_ms: u64,
+    /// Its output as text: of a long one beginning and end.
+    pub output: String,
+    /// Offset of its first output byte in the session's output.
+    pub from: u64,
+    /// Offset behind its last output byte so far: `read` the session from here for what comes.
+    pub to: u64,
+    /// What is not shown: `read` it by its offsets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<Span>,
+    /// Some bytes were no UTF-8 and are shown as U+FFFD; `read` with `encoding: "base64"` gives them as they are.
+    pub lossy: bool,
+    /// The shell's directory after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// It was there before: the key was used.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub existing: bool,
+    /// While it is on: what the session is doing, and what to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doing: Option<Doing>,
+}
+
+impl Shown for RunOut {
+    fn text(&self) -> String {
+        let mut text = self.output.clone();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let status = match (self.state.as_str(), self.exit_code) {
+            ("starting" | "running", _) => {
+                format!("still running after {} ms: `wait` {{run: \"{}\"}} goes on waiting", self.duration_ms, self.run)
+            }
+            ("lost", _) => "lost: nobody knows how it ended; it was not run again".into(),
+            (state, Some(code)) => format!("{state} with exit code {code} after {} ms", self.duration_ms),
+            (state, None) => format!("{state} after {} ms, exit code not known", self.duration_ms),
+        };
+        text.push_str(&format!("[{status}; session {}, offsets {} to {}]", self.session, self.from, self.to));
+        if let Some(doing) = self.doing.as_ref().filter(|doing| doing.state != "running") {
+            text.push_str(&format!("\n[the session is {}]", doing.line()));
+        }
+        if self.end == Some(RunEnd::NotStarted) {
+            text.push_str("\n[the shell did not take it for a command: nothing was run]");
+        }
+        text
+    }
+}
+
+/// The tool.
+pub struct Run;
+
+impl Operate for Run {
+    const NAME: &'static str = "run";
+    const TITLE: &'static str = "Run a command";
+    const DESCRIPTION: &'static str = "Runs a shell command in a live terminal session and gives its output and exit code. \
+        The shell keeps its directory, variables and background jobs between calls, and people see the same terminal. \
+        A command that takes longer than yield_ms is not stopped: the answer is `running` with a `run` handle for `wait`, \
+        `read` and `interrupt`. If the command asks for input the answer comes at once and says so (`doing`). \
+        Refused with `shell_busy` where the shell is not at an empty prompt; then nothing was typed.";
+    const HINTS: Hints = ANYTHING;
+    type In = RunIn;
+    type Out = RunOut;
+
+    async fn call<H: Host>(desk: &Desk<H>, input: RunIn) -> Result<RunOut, Trouble> {
+        if input.command.trim().is_empty() {
+            return Err(Trouble::bad("there is no command"));
+        }
+        let until = in_ms(input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX));
+        let session = desk.find_or_own(input.session.as_deref()).await?;
+        let ask =
+            Ask::Run { key: input.key.clone().unwrap_or_default(), command: recorded(&input.command).into_owned() };
+        let params = RunStartParams {
+            session: Some(session.id.to_string()),
+            key: input.key.clone(),
+            run: Some(fresh_run()?),
+            command: input.command,
+            wait_ms: left_ms(until).min(LOOK_MS),
+            ..RunStartParams::default()
+        };
+        let answer = desk.act::<op::RunStart>(session.id, ask, params).await?;
+        let existing = answer.existing && input.key.is_some();
+        let (answer, state) = go_on(desk, answer, until).await?;
+        shown(desk, RunAnswer { existing, ..answer }, state.as_ref(), input.max_output_bytes).await
+    }
+}
+
+/// A run's id, drawn at random.
+fn fresh_run() -> Result<RunId, Trouble> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|error| Trouble::new("internal", format!("no random number: {error}")))?;
+    Ok(RunId::from_random_bits(u128::from_le_bytes(bits)))
+}
+
+/// Waits for a run's end, or until its session waits for input, or until a moment; with what the session does, where it is on.
+pub async fn go_on<H: Host>(
+    desk: &Desk<H>,
+    answer: RunAnswer,
+    until: Instant,
+) -> Result<(RunAnswer, Option<StateView>), Trouble> {
+    let (run, session) = (answer.run.id, answer.run.session);
+    let mut answer = answer;
+    if answer.run.state.is_over() {
+        return Ok((answer, None));
+    }
+    let input = waits(desk, session, until);
+    tokio::pin!(input);
+    while left_ms(until) > 0 {
+        let more = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: desk.ask_ms(until) });
+        tokio::select! {
+            more = more => {
+                answer = more?;
+                if answer.run.state.is_over() {
+                    return Ok((answer, None));
+                }
+                desk.tell(|| told(&answer)).await;
+            }
+            () = &mut input => {
+                // It may have ended by itself this moment.
+                answer = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?;
+                break;
+            }
+        }
+    }
+    if answer.run.state.is_over() {
+        return Ok((answer, None));
+    }
+    let state = desk.ask::<op::State>(SessionParams { session: session.to_string() }).await.ok();
+    Ok((answer, state))
+}
+
+/// Comes back when the session waits for input; otherwise never.
+async fn waits<H: Host>(desk: &Desk<H>, session: SessionId, until: Instant) {
+    while left_ms(until) > 0 {
+        let timeout_ms = Some(left_ms(until).min(ASK_MS));
+        let params = WaitParams { session: session.to_string(), timeout_ms, until: Until::Waiting };
+        match desk.ask::<op::Wait>(params).await {
+            Ok(answer) if answer.state.is_some() => return,
+            Ok(answer) if answer.exit.is_none() => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
+    std::future::pending().await
+}
+
+fn told(answer: &RunAnswer) -> String {
+    let last = answer.output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let last: String = last.chars().take(120).collect();
+    format!("{}, {} bytes of output: {last}", answer.run.state.word(), answer.run.to.saturating_sub(answer.run.from))
+}
+
+/// A run as it is answered.
+pub async fn shown<H: Host>(
+    desk: &Desk<H>,
+    answer: RunAnswer,
+    state: Option<&StateView>,
+    max: Option<u32>,
+) -> Result<RunOut, Trouble> {
+    let (output, omitted, lossy) = output(desk, &answer, excerpt::bounded(max)).await?;
+    let run = answer.run;
+    Ok(RunOut {
+        run: run.id.to_string(),
+        session: run.name.to_string(),
+        state: run.state.word().into(),
+        exit_code: run.exit_code,
+        end: run.end,
+        duration_ms: run.duration_ms,
+        output,
+        from: run.from,
+        to: run.to,
+        omitted,
+        lossy,
+        cwd: run.cwd,
+        existing: answer.existing,
+        doing: state.filter(|_| matches!(run.state, RunState::Starting | RunState::Running)).map(Doing::from),
+    })
+}
+
+/// A run's output within a bound: what the host gave where that fits, else beginning and end anew.
+async fn output<H: Host>(
+    desk: &Desk<H>,
+    answer: &RunAnswer,
+    max: u32,
+) -> Result<(String, Option<Span>, bool), Trouble> {
+    let given = || {
+        let lossy = answer.output.contains('\u{fffd}');
+        (answer.output.clone(), answer.omitted.map(Span::from), lossy)
+    };
+    if !answer.truncated && answer.output.len() <= max as usize {
+        return Ok(given());
+    }
+    let (head, tail) = excerpt::parts(Span { from: answer.run.from, to: answer.run.to }, max);
+    let first = match piece(desk, answer.run.id, head).await {
+        Ok(first) => first,
+        // Only its key knows it still.
+        Err(gone) if gone.code == "no_such_run" => return Ok(given()),
+        Err(error) => return Err(error),
+    };
+    let (mut text, mut lossy) = excerpt::text(&first.bytes);
+    let mut omitted = first.gap;
+    if let Some(tail) = tail {
+        let last = piece(desk, answer.run.id, tail).await?;
+        let left_out = Span { from: omitted.map_or(head.to, |gap| gap.from), to: last.from };
+        let (rest, lost) = excerpt::text(&last.bytes);
+        text.push_str(&excerpt::omission(left_out));
+        text.push_str(&rest);
+        lossy |= lost;
+        omitted = Some(left_out);
+    }
+    Ok((text, omitted, lossy))
+}
+
+struct Piece {
+    bytes: Vec<u8>,
+    from: u64,
+    gap: Option<Span>,
+}
+
+async fn piece<H: Host>(desk: &Desk<H>, run: RunId, span: Span) -> Result<Piece, Trouble> {
+    let max = u32::try_from(span.to - span.from).unwrap_or(u32::MAX);
+    let params = RunOutputParams { run: run.into(), from: Some(span.from), max: Some(max) };
+    let (answer, bytes) = desk.ask_with_bytes::<op::RunOutput>(params, Vec::new()).await?;
+    Ok(Piece { bytes, from: answer.from, gap: answer.gap.map(Span::from) })
+}

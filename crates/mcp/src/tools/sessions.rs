@@ -1,0 +1,128 @@
+//! `sessions` and `open`: what there is, and what shall be.
+
+use super::views::Session;
+use super::{Hints, LOOKS, Operate, Shown};
+use crate::desk::Desk;
+use crate::host::{Host, Wanted};
+use crate::trouble::Trouble;
+use holdfast_types::SessionName;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{Life, ListParams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Sessions in one answer: more than anybody reads.
+const SESSIONS_MAX: usize = 200;
+
+/// Which sessions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionsIn {
+    /// Ended ones too.
+    #[serde(default)]
+    all: bool,
+}
+
+/// Sessions.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SessionsOut {
+    /// Those you may observe.
+    sessions: Vec<Session>,
+    /// So many more are not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<usize>,
+}
+
+impl Shown for SessionsOut {
+    fn text(&self) -> String {
+        match self.sessions.as_slice() {
+            [] => "there are no sessions: `open` or `run` starts one".into(),
+            sessions => sessions.iter().map(Session::line).collect::<Vec<_>>().join("\n"),
+        }
+    }
+}
+
+/// The tool.
+pub struct Sessions;
+
+impl Operate for Sessions {
+    const NAME: &'static str = "sessions";
+    const TITLE: &'static str = "List sessions";
+    const DESCRIPTION: &'static str = "Lists the live terminal sessions of this machine that you may observe: name, command, \
+        directory, who has the turn to write, who is attached. Sessions belong to nobody and outlive every client.";
+    const HINTS: Hints = LOOKS;
+    type In = SessionsIn;
+    type Out = SessionsOut;
+
+    async fn call<H: Host>(desk: &Desk<H>, input: SessionsIn) -> Result<SessionsOut, Trouble> {
+        let views = desk.ask::<op::List>(ListParams { all: input.all }).await?;
+        let more = views.len().checked_sub(SESSIONS_MAX).filter(|more| *more > 0);
+        Ok(SessionsOut { sessions: views.iter().take(SESSIONS_MAX).map(Session::from).collect(), more })
+    }
+}
+
+/// What to open.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpenIn {
+    /// Its name: 1 to 64 of A-Z a-z 0-9 . _ -. Left out: one is picked.
+    #[serde(default)]
+    name: Option<String>,
+    /// Command and arguments, one item each. Left out: your shell, which `run` needs.
+    #[serde(default)]
+    command: Vec<String>,
+    /// The directory it starts in, from the root on.
+    #[serde(default)]
+    cwd: Option<String>,
+    /// Variables on top of the usual environment.
+    #[serde(default)]
+    env_add: BTreeMap<String, String>,
+}
+
+/// A session that is there.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OpenOut {
+    /// The session.
+    session: Session,
+    /// It was started by this call; otherwise it was there under that name already.
+    created: bool,
+}
+
+impl Shown for OpenOut {
+    fn text(&self) -> String {
+        format!("{} {}", if self.created { "started" } else { "there already:" }, self.session.line())
+    }
+}
+
+/// The tool.
+pub struct Open;
+
+impl Operate for Open {
+    const NAME: &'static str = "open";
+    const TITLE: &'static str = "Open a session";
+    const DESCRIPTION: &'static str = "Starts a session with your shell, or with a command of its own (a server, a REPL, an \
+        editor), or finds the live one of that name. It goes on when you disconnect, and ends when its command ends \
+        (a shell: `run` exit). Open one for a server, so that your own shell stays free.";
+    const HINTS: Hints = Hints { reads: false, destroys: false, once: false, open: true };
+    type In = OpenIn;
+    type Out = OpenOut;
+
+    async fn call<H: Host>(desk: &Desk<H>, input: OpenIn) -> Result<OpenOut, Trouble> {
+        let name = input.name.as_deref().map(str::parse::<SessionName>).transpose();
+        let name = name.map_err(|error| Trouble::bad(error.to_string()))?;
+        if let Some(name) = &name
+            && let Ok(view) = desk.find(name.as_str()).await
+            && view.life == Life::Running
+            && view.name == *name
+        {
+            return Ok(OpenOut { session: Session::from(&view), created: false });
+        }
+        if let Some(odd) = input.env_add.keys().find(|key| key.is_empty() || key.contains('=')) {
+            return Err(Trouble::bad(format!("{odd:?} cannot name a variable")));
+        }
+        let env_add = input.env_add.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let view = desk.start(Wanted { name, command: input.command, cwd: input.cwd, env_add }).await?;
+        Ok(OpenOut { session: Session::from(&view), created: true })
+    }
+}

@@ -1,0 +1,308 @@
+//! `wait`: for the end of a run, or for something else in a session.
+
+use super::run::{RunOut, YIELD_MS_MAX, go_on, shown};
+use super::views::Doing;
+use super::write::read;
+use super::{Hints, LOOKS, Operate, Shown};
+use crate::desk::{Desk, in_ms, left_ms};
+use crate::host::Host;
+use crate::trouble::Trouble;
+use holdfast_screen::Window;
+use holdfast_types::{Exit, Offset};
+use holdfast_wire::attention;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{SessionView, WaitParams};
+use holdfast_wire::runs::{RunAnswer, RunId, RunParams};
+use regex::bytes::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// How long is waited unless said otherwise: well within what clients allow a call.
+const TIMEOUT_MS: u64 = 30_000;
+/// Longest pattern, and largest program it may become: a search stays fast.
+const PATTERN_BYTES_MAX: usize = 4096;
+const PROGRAM_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes searched at once.
+const READ_BYTES: u32 = 64 * 1024;
+
+/// For what to wait.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WaitIn {
+    /// A run's handle: waits for its end, or until it asks for input.
+    #[serde(default)]
+    run: Option<String>,
+    /// Or name or id of a session, with `until`. Left out, without a run: your own.
+    #[serde(default)]
+    session: Option<String>,
+    /// For what: `exit` (its command has ended), `idle` (its shell is at the prompt), `waiting` (somebody waits for input), `port:N` (something in it listens there), `text:REGEX` (in new output), `quiet:MS` (no output for so long). `idle` unless said.
+    #[serde(default)]
+    until: Option<String>,
+    /// Give up after this many milliseconds (30000 unless said). Nothing is stopped by that.
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+    /// With `text:REGEX`: look from this offset on instead of from now.
+    #[serde(default)]
+    from: Option<Offset>,
+    /// With a run: most bytes of output in the answer (16384 unless said, 65536 at most).
+    #[serde(default)]
+    max_output_bytes: Option<u32>,
+}
+
+/// What waiting gave.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct WaitOut {
+    /// The session.
+    session: String,
+    /// `came`: what was waited for is there. `ended`: the session ended before. `timeout`: not yet; wait again.
+    outcome: String,
+    /// The run that was waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<RunOut>,
+    /// The state that came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doing: Option<Doing>,
+    /// Who listens at the port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listener: Option<ListenerOut>,
+    /// The text that fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<FoundOut>,
+    /// The status of the session's command, where that has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u8>,
+}
+
+/// Who listens.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ListenerOut {
+    /// Its process.
+    pid: u32,
+    /// Where.
+    address: String,
+}
+
+/// A text that fits a pattern.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FoundOut {
+    /// The text.
+    text: String,
+    /// Offset of its first byte.
+    offset: Offset,
+}
+
+impl Shown for WaitOut {
+    fn text(&self) -> String {
+        if let Some(run) = &self.run {
+            return run.text();
+        }
+        match (self.outcome.as_str(), &self.doing, &self.listener, &self.found) {
+            ("came", Some(doing), _, _) => format!("{} is {}", self.session, doing.line()),
+            ("came", _, Some(listener), _) => format!("process {} listens on {}", listener.pid, listener.address),
+            ("came", _, _, Some(found)) => format!("at offset {}: {}", found.offset, found.text),
+            ("came", ..) if self.exit_code.is_none() => format!("{} is quiet", self.session),
+            ("timeout", ..) => format!("not yet; {} goes on: wait again, or look with `state`", self.session),
+            _ => format!("{} has ended with {}", self.session, self.exit_code.unwrap_or(1)),
+        }
+    }
+}
+
+/// The tool.
+pub struct Wait;
+
+impl Operate for Wait {
+    const NAME: &'static str = "wait";
+    const TITLE: &'static str = "Wait";
+    const DESCRIPTION: &'static str = "Waits for a run's end by its handle, or until something has come in a session: its prompt, a \
+        request for input, a listening port, a text in its output, silence, its end. A timeout stops nothing: wait again. \
+        Better than sleeping and looking.";
+    const HINTS: Hints = LOOKS;
+    type In = WaitIn;
+    type Out = WaitOut;
+
+    async fn call<H: Host>(desk: &Desk<H>, input: WaitIn) -> Result<WaitOut, Trouble> {
+        let until = in_ms(input.timeout_ms.unwrap_or(TIMEOUT_MS).min(YIELD_MS_MAX));
+        if let Some(run) = &input.run {
+            if input.session.is_some() || input.until.is_some() {
+                return Err(Trouble::bad("a run is waited for by its handle alone: without `session` and `until`"));
+            }
+            return for_run(desk, run, until, input.max_output_bytes).await;
+        }
+        let what: Until = input.until.as_deref().unwrap_or("idle").parse().map_err(Trouble::bad)?;
+        let session = desk.find_or_there(input.session.as_deref()).await?;
+        let out = match what {
+            Until::Host(what) => at_host(desk, &session, what, until).await?,
+            Until::Text(pattern) => for_text(desk, &session, &pattern, input.from, until).await?,
+            Until::Quiet(ms) => for_quiet(desk, &session, ms, until).await?,
+        };
+        Ok(WaitOut { session: session.name.to_string(), ..out })
+    }
+}
+
+/// What can be waited for.
+#[derive(Debug)]
+enum Until {
+    /// The host sees it.
+    Host(attention::Until),
+    /// A text in the output.
+    Text(Regex),
+    /// No output for so many milliseconds.
+    Quiet(u64),
+}
+
+impl FromStr for Until {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Until, String> {
+        match text.split_once(':') {
+            None if text == "exit" => Ok(Until::Host(attention::Until::Exit)),
+            None if text == "idle" || text == "prompt" => Ok(Until::Host(attention::Until::Idle)),
+            None if text == "waiting" || text == "input" => Ok(Until::Host(attention::Until::Waiting)),
+            Some(("port", port)) => match port.parse() {
+                Ok(0) | Err(_) => Err("a port is a number from 1 to 65535: port:8080".into()),
+                Ok(port) => Ok(Until::Host(attention::Until::Port(port))),
+            },
+            Some(("text", pattern)) if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MAX => {
+                Err(format!("a pattern has 1 to {PATTERN_BYTES_MAX} bytes"))
+            }
+            Some(("text", pattern)) => RegexBuilder::new(pattern)
+                .size_limit(PROGRAM_BYTES_MAX)
+                .multi_line(true)
+                .build()
+                .map(Until::Text)
+                .map_err(|error| error.to_string()),
+            Some(("quiet", ms)) => {
+                ms.parse().map(Until::Quiet).map_err(|_| "quiet:MS, in milliseconds: quiet:2000".into())
+            }
+            Some(_) | None => Err("until is exit, idle, waiting, port:N, text:REGEX or quiet:MS".into()),
+        }
+    }
+}
+
+async fn for_run<H: Host>(desk: &Desk<H>, run: &str, until: Instant, max: Option<u32>) -> Result<WaitOut, Trouble> {
+    let run: RunId = run.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
+    let answer = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?;
+    let (answer, state) = go_on(desk, answer, until).await?;
+    let outcome = if answer.run.state.is_over() { "came" } else { "timeout" };
+    let run = shown(desk, RunAnswer { existing: false, ..answer }, state.as_ref(), max).await?;
+    Ok(WaitOut { session: run.session.clone(), outcome: outcome.into(), run: Some(run), ..WaitOut::default() })
+}
+
+fn ended(exit: Option<Exit>) -> WaitOut {
+    WaitOut { outcome: "ended".into(), exit_code: Some(exit.unwrap_or(Exit::Lost).as_status()), ..WaitOut::default() }
+}
+
+fn late() -> WaitOut {
+    WaitOut { outcome: "timeout".into(), ..WaitOut::default() }
+}
+
+fn came() -> WaitOut {
+    WaitOut { outcome: "came".into(), ..WaitOut::default() }
+}
+
+async fn at_host<H: Host>(
+    desk: &Desk<H>,
+    session: &SessionView,
+    what: attention::Until,
+    until: Instant,
+) -> Result<WaitOut, Trouble> {
+    loop {
+        let timeout_ms = Some(desk.ask_ms(until));
+        let params = WaitParams { session: session.id.to_string(), timeout_ms, until: what };
+        let answer = desk.ask::<op::Wait>(params).await?;
+        if let Some(state) = answer.state {
+            return Ok(WaitOut { doing: Some(Doing::from(&state)), ..came() });
+        }
+        if let Some(listener) = answer.listener {
+            let listener = ListenerOut { pid: listener.pid, address: listener.address.to_string() };
+            return Ok(WaitOut { listener: Some(listener), ..came() });
+        }
+        if let Some(exit) = answer.exit {
+            let exit_code = Some(exit.as_status());
+            let is_it = what == attention::Until::Exit;
+            return Ok(if is_it { WaitOut { exit_code, ..came() } } else { ended(Some(exit)) });
+        }
+        if left_ms(until) == 0 {
+            return Ok(late());
+        }
+        desk.tell(|| "not yet".into()).await;
+    }
+}
+
+async fn for_text<H: Host>(
+    desk: &Desk<H>,
+    session: &SessionView,
+    pattern: &Regex,
+    from: Option<Offset>,
+    until: Instant,
+) -> Result<WaitOut, Trouble> {
+    let mut at = from.unwrap_or(session.head);
+    let mut window = Window::default();
+    loop {
+        let (answer, bytes) = read(desk, session, at, READ_BYTES, desk.ask_ms(until)).await?;
+        if answer.gap.is_some() {
+            // A text with a hole in it was never there.
+            window = Window::default();
+        }
+        window.feed(answer.from, &bytes);
+        let found = window.news().and_then(|text| pattern.find(text)).map(|found| {
+            let text: String = String::from_utf8_lossy(found.as_bytes()).chars().take(PATTERN_BYTES_MAX).collect();
+            (found.start(), text)
+        });
+        if let Some((start, text)) = found {
+            let found = FoundOut { text, offset: window.offset(start) };
+            return Ok(WaitOut { found: Some(found), ..came() });
+        }
+        window.forget();
+        at = answer.to;
+        if answer.end {
+            return Ok(ended(desk.find(&session.id.to_string()).await?.exit));
+        }
+        if left_ms(until) == 0 {
+            return Ok(late());
+        }
+        desk.tell(|| format!("searched up to offset {at}")).await;
+    }
+}
+
+async fn for_quiet<H: Host>(
+    desk: &Desk<H>,
+    session: &SessionView,
+    ms: u64,
+    until: Instant,
+) -> Result<WaitOut, Trouble> {
+    let (mut head, mut since) = (session.head, Instant::now());
+    loop {
+        let enough = since + Duration::from_millis(ms);
+        // What was written does not matter, only that it was.
+        let (answer, _) = read(desk, session, head, 1, desk.ask_ms(enough.min(until)).max(1)).await?;
+        if answer.head > head {
+            (head, since) = (answer.head, Instant::now());
+        } else if answer.end {
+            return Ok(ended(desk.find(&session.id.to_string()).await?.exit));
+        } else if Instant::now() >= enough {
+            return Ok(came());
+        }
+        if left_ms(until) == 0 {
+            return Ok(late());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_waited_for_is_read_and_the_rest_refused() {
+        for text in ["exit", "idle", "prompt", "waiting", "input", "port:80", "text:^ok", "quiet:100"] {
+            assert!(text.parse::<Until>().is_ok(), "{text}");
+        }
+        let huge = format!("text:{}", "a{1000}".repeat(500));
+        for text in ["", "done", "port:0", "port:x", "text:", "text:(", "quiet:soon", &huge] {
+            assert!(text.parse::<Until>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! `write`: types into a session, and gives what came of it.
+
+use super::views::Doing;
+use super::{ANYTHING, Hints, Operate, Shown};
+use crate::desk::{ASK_MS, Desk, in_ms, left_ms};
+use crate::excerpt::{self, Span};
+use crate::host::Host;
+use crate::trouble::{PASSWORD, Trouble};
+use holdfast_screen::keys::Key;
+use holdfast_types::Offset;
+use holdfast_wire::attention::Now;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{ReadAnswer, ReadParams, ScreenParams, SendAnswer, SendParams, SessionParams, SessionView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// How long output is waited for, unless said otherwise.
+const YIELD_MS: u64 = 5_000;
+/// Longest that one call waits.
+const YIELD_MS_MAX: u64 = 600_000;
+/// Silence after which is looked whether the program waits for more.
+const SETTLE_MS: u64 = 250;
+/// Most that is typed at once: a large paste.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+/// A program that reads nothing for this long is not going to.
+const BUSY_MS: u64 = 10_000;
+/// Between two attempts at a terminal that takes no more.
+const BUSY_PAUSE: Duration = Duration::from_millis(50);
+
+/// What to type.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteIn {
+    /// Name or id of the session. Left out: your own.
+    #[serde(default)]
+    session: Option<String>,
+    /// Text to type. A newline in it is the Enter key.
+    #[serde(default)]
+    text: Option<String>,
+    /// Keys to press after the text: Enter, Tab, Esc, Up, C-c, C-d, M-x, F1, PgUp, or a character.
+    #[serde(default)]
+    keys: Vec<String>,
+    /// How long to wait for output, in milliseconds (5000 unless said); the answer comes sooner when the program waits for more input or is at its prompt.
+    #[serde(default)]
+    yield_ms: Option<u64>,
+    /// Most bytes of output in the answer (16384 unless said, 65536 at most).
+    #[serde(default)]
+    max_output_bytes: Option<u32>,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WriteOut {
+    /// The session.
+    session: String,
+    /// What it printed since, as text: the echo of what was typed too.
+    output: String,
+    /// Offset where that begins.
+    from: Offset,
+    /// Offset behind it: `read` from here for what comes.
+    to: Offset,
+    /// What is not shown: `read` it by its offsets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<Span>,
+    /// Some bytes were no UTF-8 and are shown as U+FFFD.
+    lossy: bool,
+    /// It has reached the terminal; otherwise it waits there, because the program does not read now.
+    written: bool,
+    /// What the session is doing now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doing: Option<Doing>,
+}
+
+impl Shown for WriteOut {
+    fn text(&self) -> String {
+        let mut text = self.output.clone();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let doing = self.doing.as_ref().map_or("unknown".into(), Doing::line);
+        text.push_str(&format!("[{}, offsets {} to {}; it is {doing}]", self.session, self.from, self.to));
+        text
+    }
+}
+
+/// The tool.
+pub struct Write;
+
+impl Operate for Write {
+    const NAME: &'static str = "write";
+    const TITLE: &'static str = "Type into a session";
+    const DESCRIPTION: &'static str = "Types text and keys into a session's terminal and gives what it printed after: for programs \
+        that ask something, REPLs, editors, menus. For commands use `run`, which knows exit codes. Refused with `turn_held` \
+        while somebody else writes, and with `waiting_for_input` where a password is asked for: that is a person's to type.";
+    const HINTS: Hints = ANYTHING;
+    type In = WriteIn;
+    type Out = WriteOut;
+
+    async fn call<H: Host>(desk: &Desk<H>, input: WriteIn) -> Result<WriteOut, Trouble> {
+        let keys = input.keys.iter().map(|key| key.parse::<Key>().map_err(|e| Trouble::bad(format!("{key:?}: {e}"))));
+        let keys = keys.collect::<Result<Vec<Key>, Trouble>>()?;
+        let text = input.text.unwrap_or_default();
+        if text.is_empty() && keys.is_empty() || text.len() > TEXT_BYTES_MAX {
+            return Err(Trouble::bad(format!("`text`, `keys` or both, at most {TEXT_BYTES_MAX} bytes")));
+        }
+        let session = desk.find_or_own(input.session.as_deref()).await?;
+        if !text.is_empty() || !keys.iter().all(leaves) {
+            refuse_password(desk, &session).await?;
+        }
+        let bytes = typed(desk, &session, &text, &keys).await?;
+        let sent = type_bytes(desk, &session, bytes).await?;
+        let until = in_ms(input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX));
+        let to = settle(desk, &session, sent.at, until).await?;
+        let range = Span { from: sent.at, to };
+        let shown = shown(desk, &session, range, excerpt::bounded(input.max_output_bytes)).await?;
+        let state = desk.ask::<op::State>(SessionParams { session: session.id.to_string() }).await.ok();
+        Ok(WriteOut {
+            session: session.name.to_string(),
+            output: shown.text,
+            from: sent.at,
+            to,
+            omitted: shown.omitted,
+            lossy: shown.lossy,
+            written: sent.written,
+            doing: state.as_ref().map(Doing::from),
+        })
+    }
+}
+
+/// Keys by which one gets out of a question without answering it.
+fn leaves(key: &Key) -> bool {
+    matches!(key.0.as_slice(), [0x03 | 0x04 | 0x1b | 0x1c])
+}
+
+async fn refuse_password<H: Host>(desk: &Desk<H>, session: &SessionView) -> Result<(), Trouble> {
+    let state = desk.ask::<op::State>(SessionParams { session: session.id.to_string() }).await?;
+    let doing = Doing::from(&state);
+    if !doing.is_password() {
+        return Ok(());
+    }
+    let mut trouble = Trouble::new("waiting_for_input", format!("{} asks for a password", session.name)).hint(PASSWORD);
+    trouble.details = Some(json!({ "kind": "password", "prompt": doing.prompt, "session": session.name }));
+    Err(trouble)
+}
+
+/// What a terminal sends for the text and the keys.
+async fn typed<H: Host>(desk: &Desk<H>, session: &SessionView, text: &str, keys: &[Key]) -> Result<Vec<u8>, Trouble> {
+    let application = if keys.iter().any(Key::has_two_forms) {
+        let params = ScreenParams { session: session.id.to_string(), ansi: false, history: 0 };
+        desk.ask::<op::Screen>(params).await?.application_cursor
+    } else {
+        false
+    };
+    let mut bytes = text.replace("\r\n", "\r").replace('\n', "\r").into_bytes();
+    bytes.extend(keys.iter().flat_map(|key| key.bytes(application)));
+    Ok(bytes)
+}
+
+/// Types bytes, once.
+pub async fn type_bytes<H: Host>(desk: &Desk<H>, session: &SessionView, bytes: Vec<u8>) -> Result<SendAnswer, Trouble> {
+    let stream = getrandom::u64().map_err(|error| Trouble::new("internal", format!("no random number: {error}")))?;
+    let params = SendParams {
+        session: session.id.to_string(),
+        stream,
+        seq: 1,
+        client: None,
+        fence: None,
+        secret: false,
+        force: false,
+    };
+    let until = in_ms(BUSY_MS);
+    loop {
+        match desk.ask_with_bytes::<op::Send>(params.clone(), bytes.clone()).await {
+            Err(busy) if busy.code == "busy" && left_ms(until) > 0 => tokio::time::sleep(BUSY_PAUSE).await,
+            other => return Ok(other?.0),
+        }
+    }
+}
+
+/// Waits until the output behind an offset stands still and nobody works on more; gives where it stands.
+async fn settle<H: Host>(
+    desk: &Desk<H>,
+    session: &SessionView,
+    from: Offset,
+    until: Instant,
+) -> Result<Offset, Trouble> {
+    let mut to = from;
+    while left_ms(until) > 0 {
+        let wait_ms = if to == from { left_ms(until).min(ASK_MS) } else { left_ms(until).min(SETTLE_MS) };
+        let (answer, _) = read(desk, session, to, 1, wait_ms).await?;
+        if answer.end {
+            return Ok(answer.head);
+        }
+        if answer.head > to {
+            to = answer.head;
+            desk.tell(|| format!("{} bytes of output", to - from)).await;
+            // What is printed now is not worth a question of its own.
+            tokio::time::sleep(Duration::from_millis(SETTLE_MS.min(left_ms(until)) / 4)).await;
+        } else if to > from && rests(desk, session).await {
+            break;
+        }
+    }
+    Ok(to)
+}
+
+/// Nobody in front is at work: what was printed is all for now.
+async fn rests<H: Host>(desk: &Desk<H>, session: &SessionView) -> bool {
+    match desk.ask::<op::State>(SessionParams { session: session.id.to_string() }).await {
+        Ok(state) => !matches!(state.now, Now::Running | Now::BlockedElsewhere | Now::Unknown { .. }),
+        Err(_) => true,
+    }
+}
+
+/// Output as bounded text.
+pub struct Excerpt {
+    /// The text.
+    pub text: String,
+    /// What is not in it.
+    pub omitted: Option<Span>,
+    /// Some bytes were no UTF-8.
+    pub lossy: bool,
+}
+
+/// A range of a session's output as bounded text.
+pub async fn shown<H: Host>(desk: &Desk<H>, session: &SessionView, range: Span, max: u32) -> Result<Excerpt, Trouble> {
+    if range.to <= range.from {
+        return Ok(Excerpt { text: String::new(), omitted: None, lossy: false });
+    }
+    let (head, tail) = excerpt::parts(range, max);
+    let (answer, bytes) = read(desk, session, head.from, (head.to - head.from) as u32, 0).await?;
+    let (mut text, mut lossy) = excerpt::text(&bytes);
+    let mut omitted = answer.gap.map(Span::from);
+    if let Some(tail) = tail {
+        let (answer, bytes) = read(desk, session, tail.from, (tail.to - tail.from) as u32, 0).await?;
+        let left_out = Span { from: omitted.map_or(head.to, |gap| gap.from), to: answer.from };
+        let (rest, lost) = excerpt::text(&bytes);
+        text.push_str(&excerpt::omission(left_out));
+        text.push_str(&rest);
+        lossy |= lost;
+        omitted = Some(left_out);
+    }
+    Ok(Excerpt { text, omitted, lossy })
+}
+
+/// Reads output.
+pub async fn read<H: Host>(
+    desk: &Desk<H>,
+    session: &SessionView,
+    from: Offset,
+    max: u32,
+    wait_ms: u64,
+) -> Result<(ReadAnswer, Vec<u8>), Trouble> {
+    let params = ReadParams { session: session.id.to_string(), from: Some(from), max: Some(max), wait_ms };
+    desk.ask_with_bytes::<op::Read>(params, Vec::new()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_can_be_left_and_not_typed() {
+        let key = |name: &str| name.parse::<Key>().unwrap();
+        assert!(["C-c", "C-d", "Esc", "C-\\"].iter().all(|name| leaves(&key(name))));
+        assert!(!["a", "Enter", "Up", "M-x"].iter().any(|name| leaves(&key(name))));
+    }
+}

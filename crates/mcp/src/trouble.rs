@@ -1,0 +1,157 @@
+//! What goes wrong, told so that an agent knows what to do next. No text tells how to get past a refusal.
+
+use holdfast_wire::{Code, Fault};
+use rmcp::model::{CallToolResult, ContentBlock};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A tool's error.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Trouble {
+    /// A stable word: `turn_held`, `shell_busy`, `waiting_for_input`, `denied`, …
+    pub code: String,
+    /// What is the matter.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hint: String,
+    /// What belongs to the code: who has the turn, what runs, which right is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl Trouble {
+    /// Of our own.
+    pub fn new(code: &str, message: impl Into<String>) -> Trouble {
+        Trouble { code: code.into(), message: message.into(), hint: String::new(), details: None }
+    }
+
+    /// Arguments that do not fit.
+    pub fn bad(message: impl Into<String>) -> Trouble {
+        Trouble::new("bad_request", message)
+    }
+
+    /// Adds what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Trouble {
+        self.hint = hint.into();
+        self
+    }
+
+    /// As an answer: an error that the agent sees.
+    pub fn answer(&self) -> CallToolResult {
+        let mut text = format!("{}: {}", self.code, self.message);
+        if !self.hint.is_empty() {
+            text.push_str(&format!("\n{}", self.hint));
+        }
+        let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+        result.structured_content = Some(json!({ "error": self }));
+        result
+    }
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Trouble {
+        let hint = hint(&fault).unwrap_or_else(|| fault.hint.clone());
+        let code = serde_json::to_value(fault.code).ok().and_then(|code| code.as_str().map(str::to_owned));
+        Trouble { code: code.unwrap_or_default(), message: fault.message, hint, details: fault.details }
+    }
+}
+
+/// What an agent can do about a refusal, by tools it has. None: what the host says is as good.
+fn hint(fault: &Fault) -> Option<String> {
+    let details = fault.details.as_ref();
+    let text = match fault.code {
+        Code::TurnHeld => {
+            let by = details.and_then(|details| details["by"]["handle"].as_str()).unwrap_or("somebody else");
+            format!(
+                "Nothing was typed: {by} is writing. Ask with `turn` {{action: \"request\"}} and try again when `turn` says it is yours, or work in a session of your own (`open`)."
+            )
+        }
+        Code::ShellBusy => busy(details),
+        Code::Denied => {
+            let right = details.and_then(|details| details["right"].as_str());
+            match right {
+                Some(right) => format!(
+                    "You do not hold the right `{right}` here. Leave it, do it in a session of your own (`open`), or ask a person with `ask_human`."
+                ),
+                None => "Leave it, or ask a person with `ask_human`.".into(),
+            }
+        }
+        Code::Frozen => {
+            "A person has stopped this session. Leave it alone until it goes on; `state` says when, `ask_human` asks."
+                .into()
+        }
+        Code::NotFound | Code::Ambiguous => "`sessions` lists what there is.".into(),
+        Code::NoSuchRun => "Use the `run` id that the tool `run` gave.".into(),
+        Code::Ended => "`read` still shows its last output; `open` starts another session.".into(),
+        Code::NameTaken => "Use that session by its name, or choose another name.".into(),
+        Code::KeyConflict => "A key stands for one command for ever: take a new key for another command.".into(),
+        Code::Ahead => "Read from an offset that an answer gave: `to` is where to go on.".into(),
+        Code::Busy => "The program does not read its terminal now. Look with `state`, then try again.".into(),
+        Code::NotHolder => "`turn` {action: \"get\"} says who has it.".into(),
+        Code::UnknownOperation => "This host is older than its client: a person can restart it; sessions go on.".into(),
+        Code::FenceStale => "Somebody else has written since. `read` the screen again before you go on.".into(),
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn busy(details: Option<&Value>) -> String {
+    let state = details.map(|details| &details["state"]);
+    let is = |field: &str, word: &str| state.is_some_and(|state| state[field] == word);
+    if is("kind", "password") {
+        return format!("Nothing was typed. {PASSWORD}");
+    }
+    if is("state", "waiting") {
+        return "Nothing was typed: a program waits for input (`details.state.prompt`). Answer it with `write`, or stop it with `interrupt`.".into();
+    }
+    if is("state", "full_screen") {
+        return "Nothing was typed: a program has the whole screen. `read` the screen; leave the program by `write` with its keys, or use another session (`open`).".into();
+    }
+    match details.and_then(|details| details["run"].as_str()) {
+        Some(run) => format!(
+            "Nothing was typed: another command runs. Wait for it with `wait` {{run: \"{run}\"}}, or use another session (`open`)."
+        ),
+        None => {
+            "Nothing was typed. Wait with `wait` {until: \"idle\"}, look with `read`, or use another session (`open`)."
+                .into()
+        }
+    }
+}
+
+/// What to do where a password is asked for.
+pub const PASSWORD: &str = "A password is asked for: do not guess and do not type one. Ask a person with `ask_human`; they type it themselves (`holdfast send NAME --secret`), or `interrupt` the command.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(code: Code, details: Value) -> Trouble {
+        let mut fault = Fault::new(code, "no").hint("holdfast seize x");
+        fault.details = Some(details);
+        fault.into()
+    }
+
+    #[test]
+    fn a_refusal_names_a_tool_to_go_on_with() {
+        let held = of(Code::TurnHeld, json!({"by": {"handle": "human:ann"}}));
+        assert!(held.hint.contains("human:ann") && held.hint.contains("request"), "{held:?}");
+        let busy = of(Code::ShellBusy, json!({"run": "run_1", "state": {"state": "running"}}));
+        assert!(busy.hint.contains("run_1"), "{busy:?}");
+        let asked = of(Code::ShellBusy, json!({"state": {"state": "waiting", "kind": "password"}}));
+        assert!(asked.hint.contains("do not guess"), "{asked:?}");
+        let denied = of(Code::Denied, json!({"right": "signal"}));
+        assert!(denied.hint.contains("`signal`"), "{denied:?}");
+    }
+
+    #[test]
+    fn no_hint_tells_how_to_take_over() {
+        for code in [Code::TurnHeld, Code::ShellBusy, Code::Denied, Code::Frozen, Code::NotHolder] {
+            for details in [json!({}), json!({"run": "run_1"}), json!({"state": {"kind": "password"}})] {
+                let hint = of(code, details).hint;
+                assert!(!hint.contains("seize") && !hint.contains("kill") && !hint.is_empty(), "{hint}");
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What subscribers are told: that a resource changed, that sessions came or went.
+//!
+//! Asks the host by long polls, and only while somebody wants to know.
+
+use crate::desk::ASK_MS;
+use crate::host::{Host, ask, ask_with_bytes};
+use crate::resources::{Address, Part};
+use holdfast_wire::attention::{WatchParams, What};
+use holdfast_wire::graphs::WatchGraphParams;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{ReadParams, SessionParams};
+use holdfast_wire::{Code, Fault};
+use std::time::Duration;
+
+/// Between two words of the same resource: a flood of output is one change after the other.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Before the host is asked again after it failed.
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
+
+/// Where changes are followed from.
+enum Mark {
+    Head(u64),
+    Graph(Option<u64>),
+}
+
+/// Follows one resource: each call of [`Follow::changed`] comes back at its next change.
+pub struct Follow<H> {
+    host: H,
+    session: String,
+    mark: Mark,
+}
+
+impl<H: Host> Follow<H> {
+    /// From now on.
+    pub async fn new(host: H, address: &Address) -> Result<Follow<H>, Fault> {
+        let view = ask::<op::Get>(&host, SessionParams { session: address.session.clone() }).await?;
+        let mark = match address.part {
+            Part::Screen | Part::Log => Mark::Head(view.head),
+            Part::Graph => Mark::Graph(None),
+        };
+        Ok(Follow { host, session: view.id.to_string(), mark })
+    }
+
+    /// Waits for a change. False: there will be none any more.
+    pub async fn changed(&mut self) -> bool {
+        loop {
+            match self.once().await {
+                Ok(Some(goes_on)) => {
+                    tokio::time::sleep(PAUSE).await;
+                    return goes_on;
+                }
+                Ok(None) => {}
+                Err(gone) if matches!(gone.code, Code::NotFound | Code::Ended | Code::Denied) => return false,
+                Err(_) => tokio::time::sleep(FAILED_PAUSE).await,
+            }
+        }
+    }
+
+    /// One question: none where nothing has changed.
+    async fn once(&mut self) -> Result<Option<bool>, Fault> {
+        let session = self.session.clone();
+        match &mut self.mark {
+            Mark::Head(head) => {
+                let params = ReadParams { session, from: Some(*head), max: Some(1), wait_ms: ASK_MS };
+                let (answer, _) = ask_with_bytes::<op::Read>(&self.host, params, Vec::new()).await?;
+                let moved = answer.head > *head;
+                *head = answer.head;
+                Ok((moved || answer.end).then_some(!answer.end))
+            }
+            Mark::Graph(after) => {
+                let params = WatchGraphParams { session, after: *after, wait_ms: ASK_MS };
+                let answer = ask::<op::WatchGraph>(&self.host, params).await?;
+                let begins = after.is_none();
+                *after = Some(answer.to);
+                Ok((!begins && !answer.events.is_empty()).then_some(true))
+            }
+        }
+    }
+}
+
+/// Follows which sessions there are.
+pub struct FollowSessions<H> {
+    host: H,
+    after: Option<u64>,
+}
+
+impl<H: Host> FollowSessions<H> {
+    /// From now on.
+    pub fn new(host: H) -> FollowSessions<H> {
+        FollowSessions { host, after: None }
+    }
+
+    /// Waits until a session has come or gone.
+    pub async fn changed(&mut self) {
+        loop {
+            let params = WatchParams { session: None, after: self.after, wait_ms: ASK_MS };
+            let Ok(answer) = ask::<op::Watch>(&self.host, params).await else {
+                tokio::time::sleep(FAILED_PAUSE).await;
+                continue;
+            };
+            let begins = self.after.replace(answer.to).is_none();
+            let counts = |what: &What| matches!(what, What::Started { .. } | What::Exit { .. });
+            if !begins && (answer.lost > 0 || answer.events.iter().any(|event| counts(&event.what))) {
+                tokio::time::sleep(PAUSE).await;
+                return;
+            }
+        }
+    }
+}

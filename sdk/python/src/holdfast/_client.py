@@ -1,0 +1,286 @@
+"""A client of a host, for `async` code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ._fault import Interrupted, TimedOut
+from ._link import PATIENCE_S, Link, Params
+from ._session import WAIT_MS, Deadline, Run, Session, draw_id
+from ._wire import Dialer, UnixDialer, WebSocketDialer
+from .calls import AsyncCalls
+from .errors import NameTaken, NotFound
+from .home import Home
+from .identity import DEFAULT_ACTOR, Identity
+from .types import Event, HostStatus, QuestionView, RunAnswer, SessionView, WatchAnswer
+
+OUTER = ("HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", "HOLDFAST_ACTOR", "HOLDFAST_TOKEN", "HOLDFAST_URL")
+"""Variables that belong to the caller alone: what runs inside a session is somebody else."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """So many events were dropped before they could be told."""
+
+    count: int
+
+
+class Client:
+    """Speaks to a host. It finds the host again when that goes away, and goes on where it was."""
+
+    def __init__(self, dialer: Dialer, patience: float = PATIENCE_S) -> None:
+        self._link = Link(dialer, patience)
+        self.identity: Identity | None = dialer.who
+        self.call = AsyncCalls(self._ask)
+        """Every operation of the table, by its name."""
+
+    async def _ask(self, method: str, params: Params, data: bytes = b"", answer: Any = Any) -> tuple[Any, bytes]:
+        return await self._link.ask(method, params, data, answer)
+
+    @property
+    def is_local(self) -> bool:
+        """The host is on this machine, reached by its socket."""
+        return isinstance(self._link.dialer, UnixDialer)
+
+    @property
+    def connects(self) -> int:
+        """How often a host was found: once, and once more each time it had gone away."""
+        return self._link.connects
+
+    async def ask(self, method: str, params: dict[str, Any] | None = None, data: bytes = b"") -> tuple[Any, bytes]:
+        """Any operation by its name on the wire: its answer as JSON, and its bytes."""
+        return await self._ask(method, params or {}, data)
+
+    async def close(self) -> None:
+        """Lets go of the host; sessions go on."""
+        await self._link.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def status(self) -> HostStatus:
+        """What the host is and how it does."""
+        return await self.call.host_status()
+
+    # Sessions.
+
+    async def sessions(self, *, all: bool = False) -> list[Session]:
+        """The sessions one may observe; with `all` the ended ones too."""
+        return [Session(self, view) for view in await self.call.session_list(all=all)]
+
+    async def session(self, name: str) -> Session:
+        """One session by its name or id."""
+        return Session(self, await self.call.session_get(session=name))
+
+    async def open(
+        self,
+        name: str | None = None,
+        command: str | Sequence[str] | None = None,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        size: str | None = None,
+    ) -> Session:
+        """The live session of this name; a new one where there is none. Without a command it is a shell; a text is
+        split into words.
+
+        `env` is laid over our own environment where the host is on this machine.
+        """
+        params = self._new(name, command, cwd, env, size)
+        for _ in range(5):
+            if name is not None:
+                try:
+                    found = await self.session(name)
+                    if found.view.life == "running":
+                        return found
+                except NotFound:
+                    pass
+            try:
+                view, _ = await self._ask("session.new", params, b"", SessionView)
+                return Session(self, view)
+            except NameTaken:
+                continue  # somebody else was faster, or we were: the answer was lost
+            except Interrupted:
+                if name is None:
+                    raise
+        raise Interrupted(f"session {name} could not be had: the host went away again and again")
+
+    def _new(
+        self,
+        name: str | None,
+        command: str | Sequence[str] | None,
+        cwd: str | os.PathLike[str] | None,
+        env: Mapping[str, str] | None,
+        size: str | None,
+    ) -> dict[str, Any]:
+        argv = shlex.split(command) if isinstance(command, str) else list(command or [])
+        params: dict[str, Any] = {"name": name, "size": size}
+        if not self.is_local:
+            # The host's own shell, directory and environment stand in for what is not said.
+            params["command"] = argv or None
+            params["cwd"] = None if cwd is None else os.fspath(cwd)
+            params["env_add"] = [f"{key}={value}" for key, value in (env or {}).items()] or None
+            return params
+        around = {key: value for key, value in os.environ.items() if key not in OUTER}
+        if around.get("TERM", "dumb") == "dumb":
+            # What we have is not what the session will be attached to.
+            around["TERM"] = "xterm-256color"
+        if cwd is not None:
+            around["PWD"] = str(Path(cwd).absolute())
+        around.update(env or {})
+        params["command"] = argv or [os.environ.get("SHELL") or "/bin/sh"]
+        params["cwd"] = str(Path(cwd).absolute() if cwd is not None else Path.cwd())
+        params["env"] = [f"{key}={value}" for key, value in around.items()]
+        return params
+
+    # Runs in sessions of their own.
+
+    async def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        name: str | None = None,
+        key: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        keep: bool = False,
+    ) -> Run:
+        """Starts a command in a session made for it: a text by the shell of the host's user, a list as it is.
+
+        The same `key` runs once.
+        """
+        new = self._new(name, None if isinstance(command, str) else command, cwd, env, None)
+        if isinstance(command, str):
+            new.pop("command")
+        called = command if isinstance(command, str) else shlex.join(command)
+        params = {"new": new, "command": called, "key": key, "run": draw_id("run"), "wait_ms": 0, "keep": keep or None}
+        answer, _ = await self._ask("run.start", params, b"", RunAnswer)
+        return Run(self, answer)
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        name: str | None = None,
+        key: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        keep: bool = False,
+        timeout: float | None = None,
+    ) -> RunAnswer:
+        """Runs a command in a session made for it, and waits for its end."""
+        return await (await self.start(command, name=name, key=key, cwd=cwd, env=env, keep=keep)).wait(timeout)
+
+    # What happens.
+
+    async def events(self, session: str | None = None, after: int | None = None) -> AsyncIterator[Event | Lost]:
+        """What happens in a session, or in all one may observe, behind a number; unless said from now on.
+
+        It begins when the first one is asked for, with what each session is doing and which ports are open.
+        """
+        first = after is None
+        while True:
+            params = {"session": session, "after": after, "wait_ms": 0 if first else WAIT_MS}
+            answer, _ = await self._ask("session.watch", params, b"", WatchAnswer)
+            if answer.lost:
+                yield Lost(answer.lost)
+            for event in answer.events:
+                yield event
+            after, first = answer.to, False
+
+    async def ask_human(
+        self,
+        text: str,
+        *,
+        session: str | Session,
+        options: list[str] | None = None,
+        timeout: float | None = None,
+        expires: float | None = None,
+    ) -> QuestionView:
+        """Asks the humans of a session, and waits for the answer: the question as it stands then.
+
+        Raises `TimedOut` where nobody answered in time; the question stays open then, unless `expires` seconds are over.
+        """
+        params: dict[str, Any] = {
+            "session": session.id if isinstance(session, Session) else session,
+            "text": text,
+            "options": options,
+            "question": draw_id("que"),
+            "expires_ms": None if expires is None else int(expires * 1000),
+            "wait_ms": 0,
+        }
+        view: QuestionView
+        view, _ = await self._ask("question.ask", params, b"", QuestionView)
+        deadline = Deadline(timeout)
+        while view.state == "open":
+            if deadline.is_over:
+                raise TimedOut("nobody has answered yet", hint="the question is still open", details=view)
+            again = {"question": view.id, "wait_ms": deadline.left_ms()}
+            view, _ = await self._ask("question.get", again, b"", QuestionView)
+        return view
+
+
+class Connecting:
+    """A client to be: `await` it, or enter it with `async with`."""
+
+    def __init__(self, dialer: Dialer, patience: float) -> None:
+        self._dialer, self._patience = dialer, patience
+        self._client: Client | None = None
+
+    async def _open(self) -> Client:
+        client = Client(self._dialer, self._patience)
+        try:
+            await client._link.connection()
+        except BaseException:
+            await asyncio.shield(client.close())
+            raise
+        return client
+
+    def __await__(self) -> Generator[Any, None, Client]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Client:
+        self._client = await self._open()
+        return self._client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+
+def connect(
+    url: str | None = None,
+    *,
+    token: str | None = None,
+    home: str | os.PathLike[str] | None = None,
+    actor: str | None = None,
+    start: bool = True,
+    patience: float = PATIENCE_S,
+) -> Connecting:
+    """Connects to a host: over HTTP where there is a `url` (or `HOLDFAST_URL`) with a `token` (`HOLDFAST_TOKEN`), else to
+    the one of this user by its socket, which is started if need be. There `actor` (`HOLDFAST_ACTOR`, else `agent:python`)
+    says who speaks; its key is made where there is none. `patience` is how many seconds a host may be away.
+    """
+    dialer: Dialer
+    url = url if url is not None or home is not None else os.environ.get("HOLDFAST_URL")
+    if url:
+        dialer = WebSocketDialer(url, token if token is not None else os.environ.get("HOLDFAST_TOKEN"))
+    else:
+        place = Home.from_env() if home is None else Home.under(home)
+        who = Identity.load_or_make(place, actor or os.environ.get("HOLDFAST_ACTOR") or DEFAULT_ACTOR)
+        dialer = UnixDialer(place, who, start)
+    return Connecting(dialer, patience)

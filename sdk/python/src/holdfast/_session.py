@@ -1,0 +1,515 @@
+"""Sessions, runs and the turn, for `async` code. What is asked is named in the table of operations."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from . import keys as key_names
+from ._fault import TimedOut
+from ._link import Params
+from .errors import Ended, ShellBusy
+from .identity import recorded
+from .types import (
+    ActorView,
+    DetectPrompt,
+    DetectQuiet,
+    Gap,
+    GraphAnswer,
+    Listener,
+    Painted,
+    PortView,
+    QuestionView,
+    ReadAnswer,
+    RunAnswer,
+    RunOutputAnswer,
+    ScreenAnswer,
+    SeizeAnswer,
+    SendAnswer,
+    SessionView,
+    StateView,
+    TurnAnswer,
+    TurnView,
+    WaitAnswer,
+)
+
+if TYPE_CHECKING:
+    from ._client import Client
+
+Piece: TypeAlias = tuple[int, bytes | Gap]
+"""An offset, and what stands there: bytes, or that they are gone."""
+
+WAIT_MS = 20_000
+"""How long one question waits; then it is asked anew. Short enough for what stands between us and a host."""
+SEQ_BYTES = 4096
+"""A message to type takes one number for each so many bytes begun."""
+SEND_BYTES_MAX = 1024 * 1024
+TEXT_BYTES_MAX = 1024 * 1024
+"""So much output is looked through at once for a text."""
+SETTLE_S = 0.02
+"""How long to wait for a host that has just begun to find its sessions."""
+READY_S = 10.0
+"""How long a shell may take until its first prompt."""
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+_ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[P^_X][^\x1b]*(?:\x1b\\)?"
+    r"|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+)
+
+
+def draw_id(prefix: str) -> str:
+    """A fresh identity: 128 random bits in 26 characters."""
+    bits = secrets.randbits(128)
+    return prefix + "_" + "".join(_DIGITS[bits >> shift & 31] for shift in range(125, -1, -5))
+
+
+def text_of(data: bytes) -> str:
+    """Output without escape sequences and control characters, lines ended by a newline."""
+    return _ESCAPES.sub("", data.decode(errors="replace")).replace("\r\n", "\n").replace("\r", "")
+
+
+class Deadline:
+    """When to give up, if ever."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._at = None if timeout is None else asyncio.get_running_loop().time() + timeout
+
+    def left_ms(self, most: int = WAIT_MS) -> int:
+        """Milliseconds that one question may still take."""
+        if self._at is None:
+            return most
+        return max(0, min(most, int((self._at - asyncio.get_running_loop().time()) * 1000)))
+
+    @property
+    def is_over(self) -> bool:
+        return self._at is not None and asyncio.get_running_loop().time() >= self._at
+
+
+class Screen(ScreenAnswer):
+    """The screen, with its text."""
+
+    @property
+    def text(self) -> str:
+        """The history that was asked for and the rows, without empty ones at the end."""
+        return "\n".join([*self.history, *self.rows]).rstrip()
+
+
+@dataclass(frozen=True)
+class Paint:
+    """Brings a cleared terminal of this size into the session's state at an offset."""
+
+    offset: int
+    size: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class RunOutput:
+    """What a run printed, and what of it is gone."""
+
+    data: bytes
+    gaps: list[Gap]
+
+    @property
+    def text(self) -> str:
+        """Without escape sequences."""
+        return text_of(self.data)
+
+
+class Session:
+    """A live process tree with its terminal. Held by its id: a name may go to another."""
+
+    def __init__(self, client: Client, view: SessionView) -> None:
+        self.client = client
+        self.view = view
+        self.turn = Turn(self)
+        self._mark: int | None = None
+        """Where the output stood when we last wrote: what came of it is behind."""
+
+    def __repr__(self) -> str:
+        return f"<Session {self.name} {self.id}>"
+
+    @property
+    def id(self) -> str:
+        return self.view.id
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    async def _ask(self, method: str, params: dict[str, Any] | None = None, data: bytes = b"", answer: Any = Any) -> Any:
+        found, _ = await self.client._ask(method, {"session": self.id, **(params or {})}, data, answer)
+        return found
+
+    async def _act(self, method: str, params: dict[str, Any], ask: Any, answer: Any) -> Any:
+        """Something discrete, signed where we have the key. Each attempt has a nonce of its own."""
+        found, _ = await self.client._ask(method, self._signed({"session": self.id, **params}, ask), b"", answer)
+        return found
+
+    def _signed(self, params: dict[str, Any], ask: Any) -> Params:
+        who = self.client.identity
+        return params if who is None else lambda: {**params, "proof": who.prove(self.id, ask)}
+
+    async def refresh(self) -> SessionView:
+        """How it stands now."""
+        self.view = await self._ask("session.get", answer=SessionView)
+        return self.view
+
+    # Runs.
+
+    async def start(
+        self,
+        command: str,
+        *,
+        key: str | None = None,
+        detect: DetectQuiet | DetectPrompt | None = None,
+        ready: float = READY_S,
+    ) -> Run:
+        """Enters a command into the session's shell and does not wait for its end. The same `key` runs once.
+
+        A shell that has just started is waited for, up to `ready` seconds; one that is busy with a run is not.
+        """
+        params = {"session": self.id, "command": command, "key": key, "run": draw_id("run"), "wait_ms": 0, "detect": detect}
+        ask = {"run": {"key": key or "", "command": recorded(command)}}
+        deadline = Deadline(ready)
+        while True:
+            try:
+                answer, _ = await self.client._ask("run.start", self._signed(params, ask), b"", RunAnswer)
+                self._mark = answer.from_
+                return Run(self.client, answer)
+            except ShellBusy as busy:
+                on = busy.details.get("run") if isinstance(busy.details, dict) else None
+                if on is not None or deadline.is_over:
+                    raise
+                if await self._waited("idle", deadline, give_up=False) is None:
+                    raise
+
+    async def run(
+        self,
+        command: str,
+        *,
+        key: str | None = None,
+        timeout: float | None = None,
+        detect: DetectQuiet | DetectPrompt | None = None,
+    ) -> RunAnswer:
+        """Runs a command in the session's shell and waits for its end. A timeout ends nothing: the run goes on."""
+        run = await self.start(command, key=key, detect=detect)
+        return await run.wait(timeout)
+
+    async def runs(self) -> list[Run]:
+        """Its runs."""
+        from .types import RunView
+
+        views = await self._ask("run.list", answer=list[RunView])
+        return [Run(self.client, RunAnswer(**view.model_dump(by_alias=True), output="", truncated=True)) for view in views]
+
+    # Waiting.
+
+    @overload
+    async def wait_for(self, *, port: int, timeout: float | None = None) -> Listener: ...
+
+    @overload
+    async def wait_for(
+        self, *, text: str | re.Pattern[str], from_: int | None = None, timeout: float | None = None
+    ) -> re.Match[str]: ...
+
+    @overload
+    async def wait_for(self, *, state: Literal["idle", "waiting"], timeout: float | None = None) -> StateView: ...
+
+    @overload
+    async def wait_for(self, *, state: Literal["exit"], timeout: float | None = None) -> WaitAnswer: ...
+
+    async def wait_for(
+        self,
+        *,
+        port: int | None = None,
+        text: str | re.Pattern[str] | None = None,
+        state: Literal["idle", "waiting", "exit"] | None = None,
+        from_: int | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Waits until something listens at a port, a text comes, or the session is in a state.
+
+        A text is a regular expression, looked for in the output without escape sequences, from `from_` on: unless said, from
+        where this object last wrote, else from now. Raises `TimedOut`, or `Ended` where the session ended first.
+        """
+        if (port is not None) + (text is not None) + (state is not None) != 1:
+            raise TypeError("wait for one of port, text and state")
+        deadline = Deadline(timeout)
+        if text is not None:
+            return await self._text(re.compile(text), from_, deadline)
+        answer = await self._waited(state if port is None else {"port": port}, deadline)
+        assert answer is not None
+        return answer if state == "exit" else answer.listener if port is not None else answer.state
+
+    async def _waited(self, until: Any, deadline: Deadline, give_up: bool = True) -> WaitAnswer | None:
+        while True:
+            asked: Callable[[], dict[str, Any]] = lambda: {  # noqa: E731
+                "session": self.id, "until": until, "timeout_ms": deadline.left_ms(),
+            }  # fmt: skip
+            found: tuple[WaitAnswer, bytes] = await self.client._ask("session.wait", asked, b"", WaitAnswer)
+            answer = found[0]
+            if answer.state is not None or answer.listener is not None or (until == "exit" and answer.exit is not None):
+                return answer
+            if answer.exit is not None:
+                raise Ended(f"session {self.name} has ended before", code="ended", details={"exit": answer.exit})
+            if deadline.is_over:
+                if not give_up:
+                    return None
+                raise TimedOut(f"{until} has not come in session {self.name}")
+
+    async def _text(self, pattern: re.Pattern[str], from_: int | None, deadline: Deadline) -> re.Match[str]:
+        if from_ is None:
+            from_ = self._mark if self._mark is not None else (await self.refresh()).head
+        offset, seen = from_, b""
+        while True:
+            answer, data = await self._read(offset, deadline.left_ms())
+            seen = (b"" if answer.gap else seen) + data
+            if found := pattern.search(text_of(seen)):
+                return found
+            seen = seen[-TEXT_BYTES_MAX:]
+            offset = answer.to
+            if answer.end:
+                raise Ended(f"session {self.name} has ended before", code="ended", details={"seen": text_of(seen)[-1000:]})
+            if deadline.is_over:
+                raise TimedOut(f"{pattern.pattern!r} has not come in session {self.name}")
+
+    # Input.
+
+    async def send(
+        self, text: str | bytes, *, enter: bool = False, secret: bool = False, force: bool = False, fence: int | None = None
+    ) -> SendAnswer:
+        """Types text into the session, exactly once, in our turn, which is taken if it is free."""
+        data = text.encode() if isinstance(text, str) else bytes(text)
+        data += b"\r" if enter else b""
+        stream, seq, answer = secrets.randbits(64), 1, None
+        for start in range(0, max(len(data), 1), SEND_BYTES_MAX):
+            part = data[start : start + SEND_BYTES_MAX]
+            params = {"stream": stream, "seq": seq, "fence": fence, "secret": secret or None, "force": force or None}
+            last: SendAnswer = await self._ask("session.send", params, part, SendAnswer)
+            self._mark = last.at if answer is None else self._mark
+            answer = last
+            seq += max(1, -(-len(part) // SEQ_BYTES))
+        assert answer is not None
+        return answer
+
+    async def keys(self, *names: str) -> SendAnswer:
+        """Types keys by their names: `"C-c"`, `"Up"`, `"Enter"`."""
+        application = False
+        if any(key_names.has_two_forms(name) for name in names):
+            application = (await self.screen()).application_cursor
+        return await self.send(b"".join(key_names.key(name, application) for name in names))
+
+    # Output.
+
+    async def screen(self, *, history: int = 0, ansi: bool = False) -> Screen:
+        """The screen as text."""
+        found: Screen = await self._ask("session.screen", {"history": history, "ansi": ansi}, answer=Screen)
+        return found
+
+    async def tail(self, lines: int = 10) -> str:
+        """The last lines of its output, as the screen shows them."""
+        return "\n".join((await self.screen(history=lines)).text.split("\n")[-lines:])
+
+    async def _read(self, offset: int | None, wait_ms: int) -> tuple[ReadAnswer, bytes]:
+        params = {"session": self.id, "from": offset, "wait_ms": wait_ms}
+        found: tuple[ReadAnswer, bytes] = await self.client._ask("session.read", params, b"", ReadAnswer)
+        answer, data = found
+        # A host that has not reached the session's keeper yet takes it for ended.
+        if answer.end and (await self.refresh()).life == "running":
+            answer.end = False
+            if not data:
+                await asyncio.sleep(SETTLE_S)
+        return answer, data
+
+    async def output(self, from_: int | None = None, *, follow: bool = True) -> AsyncIterator[Piece]:
+        """Output from an offset on (the oldest there is, unless said): each byte once, in order, whatever host answers.
+
+        What is no longer kept is told as a `Gap`. With `follow` it goes on until the session ends.
+        """
+        offset = from_
+        while True:
+            answer, data = await self._read(offset, WAIT_MS if follow else 0)
+            if answer.gap is not None:
+                yield answer.gap.from_, answer.gap
+            if data:
+                yield answer.from_, data
+            offset = answer.to
+            if answer.end or (not follow and offset >= answer.head):
+                return
+
+    async def attach(self, *, history: bool = False) -> AsyncIterator[Paint | Piece]:
+        """First what brings a terminal of the session's size into its state, then output. After a gap it is painted anew.
+
+        It is not listed among the session's clients, and does not write.
+        """
+        while True:
+            size = (await self.refresh()).size
+            params = {"session": self.id, "size": size, "history": history}
+            painted, data = await self.client._ask("session.paint", params, b"", Painted)
+            if painted.form != "repaint":
+                continue  # another size since then
+            yield Paint(painted.offset, painted.size, data)
+            async for offset, piece in self.output(painted.offset):
+                if isinstance(piece, Gap):
+                    break
+                yield offset, piece
+            else:
+                return
+
+    # Looking at it.
+
+    async def state(self) -> StateView:
+        """What it is doing."""
+        found: StateView = await self._ask("session.state", answer=StateView)
+        return found
+
+    async def graph(self, depth: Literal["processes", "sockets", "full"] = "full") -> GraphAnswer:
+        """Its processes, what they hold, and whose act started each."""
+        found: GraphAnswer = await self._ask("graph.get", {"depth": depth}, answer=GraphAnswer)
+        return found
+
+    async def ports(self) -> list[PortView]:
+        """Who listens where."""
+        found: list[PortView] = await self._ask("graph.ports", answer=list[PortView])
+        return found
+
+    # Acting on it.
+
+    async def ask(
+        self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
+    ) -> QuestionView:
+        """Asks the humans of the session, and waits for the answer."""
+        return await self.client.ask_human(text, session=self, options=options, timeout=timeout, expires=expires)
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Gives the terminal another size."""
+        size = f"{columns}x{rows}"
+        await self._act("session.resize", {"size": size}, {"resize": {"size": size}}, Any)
+
+    async def signal(self, number: int, target: Literal["foreground", "command", "tree"] = "foreground") -> None:
+        """Sends a signal."""
+        params = {"number": int(number), "target": ("foreground", "command", "tree").index(target)}
+        await self._act("session.signal", params, {"signal": params}, Any)
+
+    async def end(self, grace: float = 5.0) -> SessionView:
+        """Ends its whole process tree: HUP, then KILL after the grace."""
+        params = {"grace_ms": int(grace * 1000)}
+        self.view = await self._act("session.end", params, {"end": params}, SessionView)
+        return self.view
+
+
+class Run:
+    """One command with a beginning, an end and a status."""
+
+    def __init__(self, client: Client, view: RunAnswer) -> None:
+        self.client = client
+        self.view = view
+
+    def __repr__(self) -> str:
+        return f"<Run {self.view.command!r} {self.view.state} {self.id}>"
+
+    @property
+    def id(self) -> str:
+        return self.view.id
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more will become of it, as far as we were told."""
+        return self.view.state not in ("starting", "running")
+
+    async def refresh(self) -> RunAnswer:
+        """How it stands now."""
+        return await self._get(0)
+
+    async def _get(self, wait_ms: int) -> RunAnswer:
+        self.view, _ = await self.client._ask("run.get", {"run": self.id, "wait_ms": wait_ms}, b"", RunAnswer)
+        return self.view
+
+    async def wait(self, timeout: float | None = None) -> RunAnswer:
+        """Waits for its end. Raises `TimedOut`, and the run goes on."""
+        deadline = Deadline(timeout)
+        while True:
+            answer = await self._get(deadline.left_ms())
+            if self.is_over:
+                return answer
+            if deadline.is_over:
+                raise TimedOut(f"{answer.command!r} has not ended", hint="it goes on: wait for it again", details=answer)
+
+    async def output(self) -> RunOutput:
+        """All it has printed so far, as bytes."""
+        offset: int | None = None
+        parts: list[bytes] = []
+        gaps: list[Gap] = []
+        while True:
+            params = {"run": self.id, "from": offset}
+            answer, data = await self.client._ask("run.output", params, b"", RunOutputAnswer)
+            if answer.gap is not None:
+                gaps.append(answer.gap)
+            parts.append(data)
+            if answer.end or not data:
+                return RunOutput(b"".join(parts), gaps)
+            offset = answer.to
+
+    async def cancel(self, timeout: float = 5.0) -> RunAnswer:
+        """Interrupts it, and waits for its end."""
+        params = {"run": self.id, "wait_ms": int(timeout * 1000)}
+        self.view, _ = await self.client._ask("run.cancel", params, b"", RunAnswer)
+        return self.view
+
+
+class Turn:
+    """The exclusive right to write into a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def get(self) -> TurnView:
+        """Who has it, and who waits."""
+        found: TurnView = await self._session._ask("turn.get", answer=TurnView)
+        return found
+
+    async def _do(self, word: str) -> TurnAnswer:
+        found: TurnAnswer = await self._session._act(f"turn.{word}", {}, word, TurnAnswer)
+        return found
+
+    async def take(self) -> TurnAnswer:
+        """Takes it if it is free."""
+        return await self._do("take")
+
+    async def request(self) -> TurnAnswer:
+        """Asks for it: it comes when its holder lets go or is idle."""
+        return await self._do("request")
+
+    async def withdraw(self) -> TurnAnswer:
+        """No longer waits for it."""
+        return await self._do("withdraw")
+
+    async def release(self) -> TurnAnswer:
+        """Lets go of it."""
+        return await self._do("release")
+
+    async def give(self, to: str) -> TurnAnswer:
+        """Hands it over to an actor by its handle: `human:ann`."""
+        views, _ = await self._session.client._ask("actor.list", {}, b"", list[ActorView])
+        found = [view.actor for view in views if view.actor.handle == to]
+        if not found:
+            raise ValueError(f"the host knows no actor {to}")
+        actor = {"id": found[0].id, "handle": found[0].handle}
+        answer: TurnAnswer = await self._session._act("turn.give", {"to": actor}, {"give": {"to": actor}}, TurnAnswer)
+        return answer
+
+    async def seize(self, reason: str, *, freeze: bool = False) -> SeizeAnswer:
+        """Takes it whatever its holder does, and stops the tree if asked to."""
+        params = {"freeze": freeze, "reason": reason}
+        answer: SeizeAnswer = await self._session._act("turn.seize", params, {"seize": params}, SeizeAnswer)
+        return answer
+
+    async def thaw(self) -> TurnAnswer:
+        """Lets a frozen tree go on."""
+        return await self._do("thaw")

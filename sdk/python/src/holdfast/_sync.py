@@ -1,0 +1,444 @@
+"""The same for code that waits: calls go to an event loop in a thread of its own. What each does stands in `aio`."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import re
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, TypeVar, cast, overload
+
+from . import _client, _session, aio
+from ._client import Lost
+from ._link import PATIENCE_S
+from ._session import READY_S, Paint, Piece, RunOutput, Screen
+from .calls import Calls
+from .identity import Identity
+from .types import (
+    DetectPrompt,
+    DetectQuiet,
+    Event,
+    GraphAnswer,
+    HostStatus,
+    Listener,
+    PortView,
+    QuestionView,
+    RunAnswer,
+    SeizeAnswer,
+    SendAnswer,
+    SessionView,
+    StateView,
+    TurnAnswer,
+    TurnView,
+    WaitAnswer,
+)
+
+T = TypeVar("T")
+
+
+class Portal:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        # A daemon: who forgets to close a client can still end.
+        self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Waits for it. Ctrl-C here ends it there."""
+        future: concurrent.futures.Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def each(self, items: AsyncIterator[T]) -> Iterator[T]:
+        """One after the other, as they come."""
+
+        nothing = object()
+
+        async def step() -> T | object:
+            async for item in items:
+                return item
+            return nothing
+
+        async def close() -> None:
+            closing = getattr(items, "aclose", None)
+            if closing is not None:
+                await closing()
+
+        try:
+            while True:
+                item = self.run(step())
+                if item is nothing:
+                    return
+                yield cast(T, item)
+        finally:
+            if not self._loop.is_closed():
+                self.run(close())
+
+    def close(self) -> None:
+        """Ends the thread, and what still waits there."""
+
+        async def settle() -> None:
+            rest = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in rest:
+                task.cancel()
+            await asyncio.gather(*rest, return_exceptions=True)
+            await self._loop.shutdown_asyncgens()
+
+        self.run(settle())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Client:
+    """Speaks to a host. It finds the host again when that goes away, and goes on where it was."""
+
+    def __init__(self, portal: Portal, inner: _client.Client) -> None:
+        self._portal, self._inner = portal, inner
+        self.call = Calls(lambda method, params, data, answer: portal.run(inner._ask(method, params, data, answer)))
+        """Every operation of the table, by its name."""
+
+    @property
+    def identity(self) -> Identity | None:
+        return self._inner.identity
+
+    @property
+    def is_local(self) -> bool:
+        return self._inner.is_local
+
+    @property
+    def connects(self) -> int:
+        return self._inner.connects
+
+    def ask(self, method: str, params: dict[str, Any] | None = None, data: bytes = b"") -> tuple[Any, bytes]:
+        """Any operation by its name on the wire: its answer as JSON, and its bytes."""
+        return self._portal.run(self._inner.ask(method, params, data))
+
+    def close(self) -> None:
+        """Lets go of the host; sessions go on."""
+        self._portal.run(self._inner.close())
+        self._portal.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def status(self) -> HostStatus:
+        """What the host is and how it does."""
+        return self._portal.run(self._inner.status())
+
+    def sessions(self, *, all: bool = False) -> list[Session]:
+        """The sessions one may observe; with `all` the ended ones too."""
+        return [Session(self, found) for found in self._portal.run(self._inner.sessions(all=all))]
+
+    def session(self, name: str) -> Session:
+        """One session by its name or id."""
+        return Session(self, self._portal.run(self._inner.session(name)))
+
+    def open(
+        self,
+        name: str | None = None,
+        command: str | Sequence[str] | None = None,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        size: str | None = None,
+    ) -> Session:
+        """The live session of this name; a new one where there is none. Without a command it is a shell."""
+        return Session(self, self._portal.run(self._inner.open(name, command, cwd=cwd, env=env, size=size)))
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        name: str | None = None,
+        key: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        keep: bool = False,
+    ) -> Run:
+        """Starts a command in a session made for it. The same `key` runs once."""
+        inner = self._inner.start(command, name=name, key=key, cwd=cwd, env=env, keep=keep)
+        return Run(self._portal, self._portal.run(inner))
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        name: str | None = None,
+        key: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        keep: bool = False,
+        timeout: float | None = None,
+    ) -> RunAnswer:
+        """Runs a command in a session made for it, and waits for its end."""
+        inner = self._inner.run(command, name=name, key=key, cwd=cwd, env=env, keep=keep, timeout=timeout)
+        return self._portal.run(inner)
+
+    def events(self, session: str | None = None, after: int | None = None) -> Iterator[Event | Lost]:
+        """What happens in a session, or in all one may observe, behind a number; unless said from now on."""
+        return self._portal.each(self._inner.events(session, after))
+
+    def ask_human(
+        self,
+        text: str,
+        *,
+        session: str | Session,
+        options: list[str] | None = None,
+        timeout: float | None = None,
+        expires: float | None = None,
+    ) -> QuestionView:
+        """Asks the humans of a session, and waits for the answer: the question as it stands then."""
+        of = session.id if isinstance(session, Session) else session
+        inner = self._inner.ask_human(text, session=of, options=options, timeout=timeout, expires=expires)
+        return self._portal.run(inner)
+
+
+class Session:
+    """A live process tree with its terminal. Held by its id: a name may go to another."""
+
+    def __init__(self, client: Client, inner: _session.Session) -> None:
+        self.client, self._inner, self._portal = client, inner, client._portal
+        self.turn = Turn(client._portal, inner.turn)
+
+    def __repr__(self) -> str:
+        return repr(self._inner)
+
+    @property
+    def id(self) -> str:
+        return self._inner.id
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def view(self) -> SessionView:
+        return self._inner.view
+
+    def refresh(self) -> SessionView:
+        """How it stands now."""
+        return self._portal.run(self._inner.refresh())
+
+    def start(
+        self,
+        command: str,
+        *,
+        key: str | None = None,
+        detect: DetectQuiet | DetectPrompt | None = None,
+        ready: float = READY_S,
+    ) -> Run:
+        """Enters a command into the session's shell and does not wait for its end. The same `key` runs once."""
+        inner = self._inner.start(command, key=key, detect=detect, ready=ready)
+        return Run(self._portal, self._portal.run(inner))
+
+    def run(
+        self,
+        command: str,
+        *,
+        key: str | None = None,
+        timeout: float | None = None,
+        detect: DetectQuiet | DetectPrompt | None = None,
+    ) -> RunAnswer:
+        """Runs a command in the session's shell and waits for its end. A timeout ends nothing: the run goes on."""
+        return self._portal.run(self._inner.run(command, key=key, timeout=timeout, detect=detect))
+
+    def runs(self) -> list[Run]:
+        """Its runs."""
+        return [Run(self._portal, run) for run in self._portal.run(self._inner.runs())]
+
+    @overload
+    def wait_for(self, *, port: int, timeout: float | None = None) -> Listener: ...
+
+    @overload
+    def wait_for(
+        self, *, text: str | re.Pattern[str], from_: int | None = None, timeout: float | None = None
+    ) -> re.Match[str]: ...
+
+    @overload
+    def wait_for(self, *, state: Literal["idle", "waiting"], timeout: float | None = None) -> StateView: ...
+
+    @overload
+    def wait_for(self, *, state: Literal["exit"], timeout: float | None = None) -> WaitAnswer: ...
+
+    def wait_for(
+        self,
+        *,
+        port: int | None = None,
+        text: str | re.Pattern[str] | None = None,
+        state: Literal["idle", "waiting", "exit"] | None = None,
+        from_: int | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Waits until something listens at a port, a text comes, or the session is in a state."""
+        given: dict[str, Any] = {"port": port, "text": text, "state": state, "from_": from_, "timeout": timeout}
+        return self._portal.run(self._inner.wait_for(**given))
+
+    def send(
+        self, text: str | bytes, *, enter: bool = False, secret: bool = False, force: bool = False, fence: int | None = None
+    ) -> SendAnswer:
+        """Types text into the session, exactly once, in our turn, which is taken if it is free."""
+        return self._portal.run(self._inner.send(text, enter=enter, secret=secret, force=force, fence=fence))
+
+    def keys(self, *names: str) -> SendAnswer:
+        """Types keys by their names: `"C-c"`, `"Up"`, `"Enter"`."""
+        return self._portal.run(self._inner.keys(*names))
+
+    def screen(self, *, history: int = 0, ansi: bool = False) -> Screen:
+        """The screen as text."""
+        return self._portal.run(self._inner.screen(history=history, ansi=ansi))
+
+    def tail(self, lines: int = 10) -> str:
+        """The last lines of its output, as the screen shows them."""
+        return self._portal.run(self._inner.tail(lines))
+
+    def output(self, from_: int | None = None, *, follow: bool = True) -> Iterator[Piece]:
+        """Output from an offset on: each byte once, in order, whatever host answers. What is gone is told as a `Gap`."""
+        return self._portal.each(self._inner.output(from_, follow=follow))
+
+    def attach(self, *, history: bool = False) -> Iterator[Paint | Piece]:
+        """First what brings a terminal of the session's size into its state, then output."""
+        return self._portal.each(self._inner.attach(history=history))
+
+    def state(self) -> StateView:
+        """What it is doing."""
+        return self._portal.run(self._inner.state())
+
+    def graph(self, depth: Literal["processes", "sockets", "full"] = "full") -> GraphAnswer:
+        """Its processes, what they hold, and whose act started each."""
+        return self._portal.run(self._inner.graph(depth))
+
+    def ports(self) -> list[PortView]:
+        """Who listens where."""
+        return self._portal.run(self._inner.ports())
+
+    def ask(
+        self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
+    ) -> QuestionView:
+        """Asks the humans of the session, and waits for the answer."""
+        return self._portal.run(self._inner.ask(text, options=options, timeout=timeout, expires=expires))
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Gives the terminal another size."""
+        self._portal.run(self._inner.resize(columns, rows))
+
+    def signal(self, number: int, target: Literal["foreground", "command", "tree"] = "foreground") -> None:
+        """Sends a signal."""
+        self._portal.run(self._inner.signal(number, target))
+
+    def end(self, grace: float = 5.0) -> SessionView:
+        """Ends its whole process tree: HUP, then KILL after the grace."""
+        return self._portal.run(self._inner.end(grace))
+
+
+class Run:
+    """One command with a beginning, an end and a status."""
+
+    def __init__(self, portal: Portal, inner: _session.Run) -> None:
+        self._portal, self._inner = portal, inner
+
+    def __repr__(self) -> str:
+        return repr(self._inner)
+
+    @property
+    def id(self) -> str:
+        return self._inner.id
+
+    @property
+    def view(self) -> RunAnswer:
+        return self._inner.view
+
+    @property
+    def is_over(self) -> bool:
+        return self._inner.is_over
+
+    def refresh(self) -> RunAnswer:
+        """How it stands now."""
+        return self._portal.run(self._inner.refresh())
+
+    def wait(self, timeout: float | None = None) -> RunAnswer:
+        """Waits for its end. Raises `TimedOut`, and the run goes on."""
+        return self._portal.run(self._inner.wait(timeout))
+
+    def output(self) -> RunOutput:
+        """All it has printed so far, as bytes."""
+        return self._portal.run(self._inner.output())
+
+    def cancel(self, timeout: float = 5.0) -> RunAnswer:
+        """Interrupts it, and waits for its end."""
+        return self._portal.run(self._inner.cancel(timeout))
+
+
+class Turn:
+    """The exclusive right to write into a session."""
+
+    def __init__(self, portal: Portal, inner: _session.Turn) -> None:
+        self._portal, self._inner = portal, inner
+
+    def get(self) -> TurnView:
+        """Who has it, and who waits."""
+        return self._portal.run(self._inner.get())
+
+    def take(self) -> TurnAnswer:
+        """Takes it if it is free."""
+        return self._portal.run(self._inner.take())
+
+    def request(self) -> TurnAnswer:
+        """Asks for it: it comes when its holder lets go or is idle."""
+        return self._portal.run(self._inner.request())
+
+    def withdraw(self) -> TurnAnswer:
+        """No longer waits for it."""
+        return self._portal.run(self._inner.withdraw())
+
+    def release(self) -> TurnAnswer:
+        """Lets go of it."""
+        return self._portal.run(self._inner.release())
+
+    def give(self, to: str) -> TurnAnswer:
+        """Hands it over to an actor by its handle: `human:ann`."""
+        return self._portal.run(self._inner.give(to))
+
+    def seize(self, reason: str, *, freeze: bool = False) -> SeizeAnswer:
+        """Takes it whatever its holder does, and stops the tree if asked to."""
+        return self._portal.run(self._inner.seize(reason, freeze=freeze))
+
+    def thaw(self) -> TurnAnswer:
+        """Lets a frozen tree go on."""
+        return self._portal.run(self._inner.thaw())
+
+
+def connect(
+    url: str | None = None,
+    *,
+    token: str | None = None,
+    home: str | os.PathLike[str] | None = None,
+    actor: str | None = None,
+    start: bool = True,
+    patience: float = PATIENCE_S,
+) -> Client:
+    """Connects to a host, as `holdfast.aio.connect` does."""
+    connecting = aio.connect(url, token=token, home=home, actor=actor, start=start, patience=patience)
+
+    async def opened() -> _client.Client:
+        return await connecting
+
+    portal = Portal()
+    try:
+        return Client(portal, portal.run(opened()))
+    except BaseException:
+        portal.close()
+        raise

@@ -1,0 +1,305 @@
+"""Carriers of messages: a unix socket, or a WebSocket. Each says hello, and who speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+import websockets.asyncio.client
+import websockets.exceptions
+from websockets.typing import Subprotocol
+
+from . import frames
+from ._fault import Fault, HoldfastError, Unreachable
+from .errors import BY_CODE
+from .frames import Message
+from .home import Home, program
+from .identity import Identity
+
+VERSIONS = [1]
+PROGRAM = "holdfast-python 0.1.0"
+READY_S = 15.0
+"""How long a host may take until it answers: it reads every session's files first, on a machine that may be busy."""
+START_AGAIN_S = 0.5
+"""How long after a host was started and still none answers another one is started."""
+SOCKET_PATH_MAX = 107
+
+
+class NoHost(ConnectionError):
+    """Nobody listens; somebody may soon."""
+
+
+class Broken(ConnectionError):
+    """The connection is gone. `sent`: the host may have got the request."""
+
+    def __init__(self, why: str, sent: bool) -> None:
+        super().__init__(why)
+        self.sent = sent
+
+
+class Wire(Protocol):
+    """Carries messages."""
+
+    async def send(self, message: Message) -> None: ...
+
+    async def receive(self) -> Message: ...
+
+    async def close(self) -> None: ...
+
+
+class UnixWire:
+    """A unix socket: each frame has its length in front."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def send(self, message: Message) -> None:
+        self._writer.write(frames.encode_stream(message))
+        await self._writer.drain()
+
+    async def receive(self) -> Message:
+        # With the kind: what is no frame is known by it, before its "length" has arrived.
+        head = await self._reader.readexactly(5)
+        whole = frames.decode_stream(head)
+        if whole is None:
+            rest = await self._reader.readexactly(int.from_bytes(head[:4], "little") - 1)
+            whole = frames.decode_stream(head + rest)
+        if whole is None:
+            raise frames.FrameError("malformed", "malformed frame")
+        return whole[0]
+
+    async def close(self) -> None:
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+
+class WebSocketWire:
+    """A WebSocket: each binary message is a frame, without its length."""
+
+    def __init__(self, socket: websockets.asyncio.client.ClientConnection) -> None:
+        self._socket = socket
+
+    async def send(self, message: Message) -> None:
+        await self._socket.send(frames.encode(message))
+
+    async def receive(self) -> Message:
+        content = await self._socket.recv()
+        if isinstance(content, str):
+            raise frames.FrameError("malformed", "a text where a frame should be")
+        return frames.decode(content)
+
+    async def close(self) -> None:
+        await self._socket.close()
+
+
+def fault_of(error: dict[str, Any]) -> Fault:
+    """The exception for an error as it is sent."""
+    data = error.get("data") or {"code": "internal", "message": error.get("message", "")}
+    code = str(data.get("code", "internal"))
+    kind = BY_CODE.get(code, Fault)
+    return kind(str(data.get("message", "")), hint=str(data.get("hint", "")), details=data.get("details"), code=code)
+
+
+class Connection:
+    """Requests out, answers in, in any order."""
+
+    def __init__(self, wire: Wire, on_event: Callable[[str, Any], None] | None = None) -> None:
+        self._wire = wire
+        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._next = 1
+        self._sending = asyncio.Lock()
+        self._gone: str | None = None
+        self._on_event = on_event
+        self._reading = asyncio.create_task(self._read(), name="holdfast connection")
+
+    @property
+    def alive(self) -> bool:
+        """It is not known to be gone."""
+        return self._gone is None
+
+    async def _read(self) -> None:
+        why = "the connection to the host broke"
+        try:
+            while True:
+                message = await self._wire.receive()
+                if not message.is_answer:
+                    if message.id is None and self._on_event:
+                        self._on_event(message.method or "", message.params)
+                    continue
+                future = self._waiting.pop(message.id or 0, None)
+                # Nobody waits any more: the caller was cancelled.
+                if future and not future.done():
+                    future.set_result(message)
+        except frames.FrameError as error:
+            why = f"the host's answer cannot be read: {error}"
+        except (OSError, EOFError, websockets.exceptions.WebSocketException) as error:
+            why = f"the connection to the host broke: {error}"
+        finally:
+            self._gone = why
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(Broken(why, sent=True))
+            self._waiting.clear()
+
+    async def request(self, method: str, params: Any, data: bytes = b"") -> tuple[Any, bytes]:
+        """Asks, and waits for the answer."""
+        if self._gone is not None:
+            raise Broken(self._gone, sent=False)
+        number, self._next = self._next, self._next + 1
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        try:
+            async with self._sending:
+                await self._wire.send(Message(id=number, method=method, params=params, data=data))
+            answer = await future
+        except (OSError, websockets.exceptions.WebSocketException) as error:
+            if isinstance(error, Broken):
+                raise
+            raise Broken(str(error), sent=True) from None
+        finally:
+            self._waiting.pop(number, None)
+            if future.done() and not future.cancelled():
+                future.exception()  # looked at, or the loop complains
+        if answer.error is not None:
+            raise fault_of(answer.error)
+        return answer.result, answer.data
+
+    async def close(self) -> None:
+        """Lets go."""
+        self._reading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._reading
+        await self._wire.close()
+
+
+async def _hello(wire: Wire, who: Identity | None, on_event: Callable[[str, Any], None] | None) -> Connection:
+    connection = Connection(wire, on_event)
+    try:
+        hello = {"versions": VERSIONS, "program": PROGRAM}
+        said, _ = await asyncio.wait_for(connection.request("hello", hello), READY_S)
+        if who is not None:
+            signature = who.sign(who.challenge_bytes(said["challenge"]))
+            proof = {"actor": who.actor, "signature": signature}
+            await asyncio.wait_for(connection.request("identify", proof), READY_S)
+        return connection
+    except Broken as broken:
+        # It died, or yielded to another, between our connect and its hello.
+        await connection.close()
+        raise NoHost(str(broken)) from None
+    except asyncio.TimeoutError:
+        await connection.close()
+        raise Unreachable("the host does not answer; its process may be stopped or stuck") from None
+    except BaseException:
+        await connection.close()
+        raise
+
+
+class UnixDialer:
+    """Connects to the host of a home, and starts it where none listens."""
+
+    pause_max = 0.05
+
+    def __init__(self, home: Home, who: Identity, start: bool) -> None:
+        self.home, self.who, self.start = home, who, start
+        self.on_event: Callable[[str, Any], None] | None = None
+        self._start_at = 0.0
+
+    async def dial(self) -> Connection:
+        """One attempt; `NoHost` says that another may do."""
+        try:
+            wire = UnixWire(*await _open_unix(self.home.socket))
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            if self.start and time.monotonic() >= self._start_at:
+                # Again after a while: the one we started may have yielded to another that died since.
+                self._start_at = time.monotonic() + START_AGAIN_S
+                await asyncio.to_thread(self._spawn)
+            raise NoHost(f"no host is running (its socket would be {self.home.socket})") from error
+        connection = await _hello(wire, self.who, self.on_event)
+        # There was one: when it dies the next is started at once.
+        self._start_at = 0.0
+        return connection
+
+    def _spawn(self) -> None:
+        name = program()
+        self.home.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        env = dict(os.environ)
+        if self.home == Home.under(self.home.state):
+            env["HOLDFAST_HOME"] = str(self.home.state)
+        # `host spawn` forks away and returns at once: no zombie is left to us.
+        with open(os.open(self.home.log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "wb") as log:
+            quiet = subprocess.DEVNULL
+            done = subprocess.run([name, "host", "spawn"], cwd="/", env=env, stdin=quiet, stdout=quiet, stderr=log)
+        if done.returncode != 0:
+            raise Unreachable(f"the host could not be started from {name}", hint=f"see {self.home.log}")
+
+
+async def _open_unix(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if len(os.fsencode(path)) <= SOCKET_PATH_MAX:
+        return await asyncio.open_unix_connection(path)
+    # A longer path does not fit an address: the directory is named by a descriptor.
+    directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        return await asyncio.open_unix_connection(f"/proc/self/fd/{directory}/{path.name}")
+    finally:
+        os.close(directory)
+
+
+class WebSocketDialer:
+    """Connects to a host over HTTP; the token says who speaks."""
+
+    pause_max = 1.0
+
+    def __init__(self, url: str, token: str | None) -> None:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        schemes = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
+        if parts.scheme not in schemes:
+            raise ValueError(f"{url!r} is no address of a host: http://HOST:PORT or https://HOST:PORT")
+        path = parts.path.rstrip("/")
+        path = path if path.endswith("/v1/connect") else path.removesuffix("/v1") + "/v1/connect"
+        self.url = urlunsplit((schemes[parts.scheme], parts.netloc, path, "", ""))
+        self.token = token
+        self.who: Identity | None = None
+        self.on_event: Callable[[str, Any], None] | None = None
+
+    async def dial(self) -> Connection:
+        """One attempt; `NoHost` says that another may do."""
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        try:
+            socket = await websockets.asyncio.client.connect(
+                self.url,
+                subprotocols=[Subprotocol("holdfast.v1")],
+                additional_headers=headers,
+                max_size=frames.FRAME_BYTES_MAX,
+                compression=None,
+                open_timeout=READY_S,
+            )
+        except websockets.exceptions.InvalidStatus as error:
+            status = error.response.status_code
+            if status in (429, 502, 503, 504):
+                raise NoHost(f"the host at {self.url} answers {status}") from None
+            raise _refused(self.url, status, bytes(error.response.body or b"")) from None
+        except (OSError, EOFError, websockets.exceptions.WebSocketException) as error:
+            raise NoHost(f"no host answers at {self.url}: {error}") from None
+        return await _hello(WebSocketWire(socket), None, self.on_event)
+
+
+def _refused(url: str, status: int, body: bytes) -> HoldfastError:
+    """What a host said in place of opening a WebSocket."""
+    try:
+        told = json.loads(body)
+        return fault_of({"data": {**told, "code": told["code"]}})
+    except (ValueError, TypeError, KeyError):
+        hint = "is it a Holdfast host's address?"
+        return Unreachable(f"{url} refuses the connection with status {status}", hint=hint)
+
+
+Dialer = UnixDialer | WebSocketDialer

@@ -1,0 +1,27 @@
+"""Holdfast for `async` code: `async with holdfast.aio.connect() as client: …`."""
+
+from ._client import Client, Connecting, Lost, connect
+from ._session import Paint, Piece, Run, RunOutput, Screen, Session, Turn
+from .errors import Fault, HoldfastError, Interrupted, TimedOut, Unreachable
+from .types import Event, Gap
+
+__all__ = [
+    "Client",
+    "Connecting",
+    "Event",
+    "Fault",
+    "Gap",
+    "HoldfastError",
+    "Interrupted",
+    "Lost",
+    "Paint",
+    "Piece",
+    "Run",
+    "RunOutput",
+    "Screen",
+    "Session",
+    "TimedOut",
+    "Turn",
+    "Unreachable",
+    "connect",
+]

@@ -1,0 +1,253 @@
+# Made by generate.py from spec/schema.json: do not edit, run `python generate.py`.
+"""An exception for each code a host answers with."""
+
+from __future__ import annotations
+
+from ._fault import Fault, HoldfastError, Interrupted, TimedOut, Unreachable
+
+
+class BadRequest(Fault):
+    """The message is not JSON-RPC, or its parameters do not fit the operation."""
+
+
+class UnknownOperation(Fault):
+    """There is no such operation."""
+
+
+class Version(Fault):
+    """No protocol version both sides speak."""
+
+
+class NotFound(Fault):
+    """No session answers to that name or id."""
+
+
+class Ambiguous(Fault):
+    """An id prefix fits several sessions."""
+
+
+class NameTaken(Fault):
+    """A live session has that name already."""
+
+
+class Ended(Fault):
+    """The session has ended."""
+
+
+class UnknownKeeper(Fault):
+    """The session's keeper speaks a version this host does not know."""
+
+
+class CannotStart(Fault):
+    """The command, its directory or the session's files could not be had."""
+
+
+class Ahead(Fault):
+    """The offset asked for does not exist yet."""
+
+
+class Busy(Fault):
+    """The terminal takes no more input now."""
+
+
+class Damaged(Fault):
+    """A file of the session is damaged."""
+
+
+class Unidentified(Fault):
+    """The connection has not proven who speaks, or the proof does not hold."""
+
+
+class BadProof(Fault):
+    """A signature over an act does not fit it."""
+
+
+class NoSuchActor(Fault):
+    """The host knows no such actor."""
+
+
+class TurnHeld(Fault):
+    """Somebody else has the turn."""
+
+
+class FenceStale(Fault):
+    """The turn has changed since this was written."""
+
+
+class Denied(Fault):
+    """The actor may not do that."""
+
+
+class Frozen(Fault):
+    """The session is frozen."""
+
+
+class NotFrozen(Fault):
+    """The session is not frozen."""
+
+
+class NotHolder(Fault):
+    """Only the holder of the turn can do that."""
+
+
+class NotAttached(Fault):
+    """The client is not attached, or is another actor's."""
+
+
+class NoSuchGrant(Fault):
+    """There is no such grant now."""
+
+
+class TooWide(Fault):
+    """A grant wider than its giver's envelope."""
+
+
+class TooLong(Fault):
+    """A grant that would outlast its giver's envelope."""
+
+
+class EmptyGrant(Fault):
+    """A grant of nothing."""
+
+
+class TooMany(Fault):
+    """A bound of the session is reached."""
+
+
+class EchoOn(Fault):
+    """A secret would be shown: the terminal's echo is on."""
+
+
+class ShellBusy(Fault):
+    """The session's shell is not at an idle prompt, or nobody can know."""
+
+
+class KeyConflict(Fault):
+    """The key of a run was used for something else."""
+
+
+class NoSuchRun(Fault):
+    """There is no such run."""
+
+
+class NoSuchToken(Fault):
+    """There is no such token."""
+
+
+class TooFast(Fault):
+    """More requests than are taken in this time."""
+
+
+class TooLarge(Fault):
+    """A request larger than is taken."""
+
+
+class Stopping(Fault):
+    """The host is going away; its sessions go on."""
+
+
+class NoSuchQuestion(Fault):
+    """There is no such question."""
+
+
+class QuestionClosed(Fault):
+    """The question was answered, withdrawn, or is over."""
+
+
+class Unrecorded(Fault):
+    """What happens cannot be recorded, so it does not happen."""
+
+
+class Internal(Fault):
+    """The host ran into something it did not expect."""
+
+
+BY_CODE: dict[str, type[Fault]] = {
+    "bad_request": BadRequest,
+    "unknown_operation": UnknownOperation,
+    "version": Version,
+    "not_found": NotFound,
+    "ambiguous": Ambiguous,
+    "name_taken": NameTaken,
+    "ended": Ended,
+    "unknown_keeper": UnknownKeeper,
+    "cannot_start": CannotStart,
+    "ahead": Ahead,
+    "busy": Busy,
+    "damaged": Damaged,
+    "unidentified": Unidentified,
+    "bad_proof": BadProof,
+    "no_such_actor": NoSuchActor,
+    "turn_held": TurnHeld,
+    "fence_stale": FenceStale,
+    "denied": Denied,
+    "frozen": Frozen,
+    "not_frozen": NotFrozen,
+    "not_holder": NotHolder,
+    "not_attached": NotAttached,
+    "no_such_grant": NoSuchGrant,
+    "too_wide": TooWide,
+    "too_long": TooLong,
+    "empty_grant": EmptyGrant,
+    "too_many": TooMany,
+    "echo_on": EchoOn,
+    "shell_busy": ShellBusy,
+    "key_conflict": KeyConflict,
+    "no_such_run": NoSuchRun,
+    "no_such_token": NoSuchToken,
+    "too_fast": TooFast,
+    "too_large": TooLarge,
+    "stopping": Stopping,
+    "no_such_question": NoSuchQuestion,
+    "question_closed": QuestionClosed,
+    "unrecorded": Unrecorded,
+    "internal": Internal,
+}
+
+__all__ = [
+    "BY_CODE",
+    "Ahead",
+    "Ambiguous",
+    "BadProof",
+    "BadRequest",
+    "Busy",
+    "CannotStart",
+    "Damaged",
+    "Denied",
+    "EchoOn",
+    "EmptyGrant",
+    "Ended",
+    "Fault",
+    "FenceStale",
+    "Frozen",
+    "HoldfastError",
+    "Internal",
+    "Interrupted",
+    "KeyConflict",
+    "NameTaken",
+    "NoSuchActor",
+    "NoSuchGrant",
+    "NoSuchQuestion",
+    "NoSuchRun",
+    "NoSuchToken",
+    "NotAttached",
+    "NotFound",
+    "NotFrozen",
+    "NotHolder",
+    "QuestionClosed",
+    "ShellBusy",
+    "Stopping",
+    "TimedOut",
+    "TooFast",
+    "TooLarge",
+    "TooLong",
+    "TooMany",
+    "TooWide",
+    "TurnHeld",
+    "Unidentified",
+    "UnknownKeeper",
+    "UnknownOperation",
+    "Unreachable",
+    "Unrecorded",
+    "Version",
+]

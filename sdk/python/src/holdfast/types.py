@@ -1,0 +1,1757 @@
+# Made by generate.py from spec/schema.json: do not edit, run `python generate.py`.
+"""What clients and a host say to each other. A newer host may add fields and words: both are let through."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Model(BaseModel):
+    """What all have in common."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True, protected_namespaces=())
+
+
+class Actor(Model):
+    """Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be believed is the host's to say."""
+    handle: Handle
+    """Its handle."""
+    id: ActorId
+    """Its public key."""
+
+
+ActorId: TypeAlias = str
+"""An actor's identity: its Ed25519 public key."""
+
+
+class ActorParams(Model):
+    """An actor by its handle."""
+    handle: Handle
+    """Class and name."""
+
+
+class ActorView(Model):
+    """An actor the host knows."""
+    actor: Actor
+    """Key and handle."""
+    connected: list[Connected] = Field(default_factory=list)
+    """Its connections to the host."""
+    doing: list[Doing2] = Field(default_factory=list)
+    """Its runs that are on and what its open requests wait for, in sessions the caller may observe; oldest first."""
+    sessions: list[str] = Field(default_factory=list)
+    """Sessions it is attached to now."""
+
+
+class AnswerEvent(Model):
+    """Event `answer`: this terminal shall answer the session's queries from an offset on. What it has already drawn beyond it, it leaves to the host: it reports where it really begins (`session.update`)."""
+    client: int
+    """The client's number."""
+    from_: int = Field(..., alias="from")
+    """Queries before this offset are the host's."""
+
+
+class Answers(Model):
+    """From where on a terminal answers queries, or no longer does. What lies between the two offsets it never saw."""
+    from_: int = Field(..., alias="from")
+    """It answers from this offset on."""
+    left: int
+    """Everything before this offset it has seen."""
+    on: bool
+    """It does, or goes on to after a paint."""
+
+
+class AttachAnswer(Model):
+    """Everything an attached terminal needs to go on by itself."""
+    answers: bool
+    """This terminal answers the session's queries; the others filter them out."""
+    client: int
+    """The client's number there."""
+    fence: Fence
+    """The newest fence."""
+    has_history: bool
+    """There are lines above the screen: ask for them by `session.paint`."""
+    keeper: str
+    """The keeper's socket."""
+    painted: Painted
+    """What the bytes are."""
+    ring: str
+    """The ring file."""
+    session: SessionView
+    """The session."""
+    token: str
+    """One-time token for it, hexadecimal."""
+    writes: bool
+    """This client has the turn and writes under that fence, directly to the keeper."""
+
+
+class AttachParams(Model):
+    """A terminal that wants to be attached."""
+    session: str
+    """Name or id."""
+    size: Size
+    """The terminal's size."""
+    env: list[str] = Field(default_factory=list)
+    """Variables of the client that a session may want to follow (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each."""
+    pid: int = 0
+    """The client's process."""
+    read_only: bool = False
+    """It will not write."""
+    remote: bool = False
+    """It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size, and leaves terminal queries to the host. Whoever comes over a network does."""
+    resume: Resume | None = None
+    """What this client still has, after its host went away."""
+    tty: str = ''
+    """The terminal's name."""
+
+
+class Binding(Model):
+    """A process or socket, and the act that started it."""
+    by: Known | str
+    """How that is known."""
+    of: Bound
+    """What."""
+    act: int | None = None
+    """The act's number in the session's journal."""
+    actor: Actor | None = None
+    """Who did it."""
+    at_ms: int | None = None
+    """When it was recorded."""
+
+
+Blind: TypeAlias = Literal["nobody", "unreadable", "opaque", "too_many", "keeper", "damaged"]
+"""Why nothing can be said. `nobody`: No live process has the terminal; `unreadable`: The process is another user's, or hides itself (sudo, ssh-agent). If the terminal is canonical without echo, a password is likely; the caller has the flags; `opaque`: What it waits for cannot be seen: io_uring, or a 32-bit program; `too_many`: There is too much to look at, and what was looked at says nothing; `keeper`: Its keeper does not answer, or is of a version this host does not know; `damaged`: Its files cannot be read."""
+
+
+ProcessId: TypeAlias = str
+"""A process: `p<pid>-<start>`. The kernel gives the pid to another one later, but not with the same start."""
+
+
+SocketId: TypeAlias = str
+"""A socket: `s<inode>`."""
+
+
+Bound: TypeAlias = ProcessId | SocketId
+"""What is bound."""
+
+
+Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd"]
+"""What kind of thing a name stands for. `variable`: An exported variable; `alias`: An alias, or an abbreviation of fish. What fish calls an alias is a function; `function`: A function; `option`: An option that is on; those of zsh are all there, with `on` or `off`; `cwd`: The working directory; there is one."""
+
+
+Challenge: TypeAlias = str
+"""What a host asks a connection to sign."""
+
+
+class Changed(Model):
+    """The act that changed something."""
+    at_ms: int
+    """When the shell told."""
+    known: Known2 | str
+    """How that is known."""
+    act: int | None = None
+    """The act's number in the session's journal."""
+    actor: Actor | None = None
+    """Who."""
+    key: str | None = None
+    """That run's key."""
+    run: RunId | None = None
+    """The run it was done by."""
+
+
+class ClientView(Model):
+    """An attached client."""
+    id: int
+    """Its number in this session."""
+    pid: int
+    """Its process."""
+    read_only: bool
+    """It cannot write."""
+    since_ms: int
+    """Since when."""
+    size: Size
+    """Its terminal's size."""
+    tty: str
+    """Its terminal's name."""
+    actor: Actor | None = None
+    """Who; none until a client that outlived the last host has reported back."""
+
+
+Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "unrecorded", "internal"]
+"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session answers to that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The command, its directory or the session's files could not be had; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Somebody else has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or nobody can know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `too_fast`: More requests than are taken in this time; `too_large`: A request larger than is taken; `stopping`: The host is going away; its sessions go on; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: What happens cannot be recorded, so it does not happen; `internal`: The host ran into something it did not expect."""
+
+
+class Connected(Model):
+    """A connection of an actor's."""
+    program: str
+    """The program and its version, as it says itself; may be empty."""
+    since_ms: int
+    """Since when."""
+
+
+class Defaults(Model):
+    """What actors hold in a session before anything is granted or revoked."""
+    agent: Rights = 'observe,type,run'
+    """Agents."""
+    device: Rights = ''
+    """Devices."""
+    human: Rights = 'observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure'
+    """Humans the host vouches for."""
+    service: Rights = ''
+    """Services."""
+    spawner: Rights = 'observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure'
+    """The first grant, to whoever starts a session."""
+    unknown: Rights = ''
+    """Everybody the host does not vouch for, whatever they call themselves."""
+
+
+Depth: TypeAlias = Literal["processes", "sockets", "full"]
+"""How much a snapshot reads; each includes the ones before. `processes`: The processes: what `ps` shows; `sockets`: Their sockets too: what `ss -p` shows. Other descriptors are not listed; `full`: All descriptors, with positions and locks: what `lsof` shows."""
+
+
+class DetachAnswer(Model):
+    """Who was detached."""
+    clients: list[int]
+    """Their numbers."""
+
+
+class DetachParams(Model):
+    """Whom to detach."""
+    clients: list[int]
+    """Clients by their numbers."""
+    session: str
+    """Name or id."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class DetachedEvent(Model):
+    """Event `detached`: the host tells a client to let go of its terminal."""
+    client: int
+    """The client's number."""
+
+
+class DetectQuiet(Model):
+    """No output for this long, in milliseconds."""
+    quiet: int
+
+
+class DetectPrompt(Model):
+    """The last line fits this regular expression."""
+    prompt: str
+
+
+Detect: TypeAlias = DetectQuiet | DetectPrompt
+"""How the end is noticed in a shell that does not tell."""
+
+
+Kind: TypeAlias = Literal["line", "password", "repl", "choice"]
+"""What somebody waits for. `line`: A line that shows while it is typed; `password`: A line that does not; `repl`: Keys, on the main screen: a program with its own line editor; `choice`: One of a few answers; only by `Doing::with_screen`."""
+
+
+class Doing(Model):
+    """What a session is doing, and which process says so."""
+    doing: Literal["idle_prompt", "running", "waiting", "full_screen", "blocked_elsewhere", "stopped", "unknown"] | str
+    """Which: the other fields follow from it."""
+    pid: int | None = None
+    """The shell. / One that does. / Who. / The first of them. / Who cannot be seen."""
+    kind: Kind | str | None = None
+    """For what."""
+    why: Blind | str | None = None
+    """Why."""
+
+
+class Doing2(Model):
+    """What an actor is doing in a session."""
+    name: SessionName
+    """Its name."""
+    session: SessionId
+    """Which session."""
+    since_ms: int
+    """Since when."""
+    text: str
+    """For people: `run: make`, `waits for port 80`."""
+
+
+End: TypeAlias = Literal["read", "write", "both"]
+"""An end of a pipe. `read`: What is written comes out here; `write`: What is written goes in here; `both`: A named pipe that was opened for both."""
+
+
+class EndParams(Model):
+    """How to end."""
+    session: str
+    """Name or id."""
+    grace_ms: int = 5000
+    """From HUP to KILL, 5 seconds unless said; a frozen session is killed at once."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class EnvAnswer(Model):
+    """What a session's shell is made of, against what it started with."""
+    entries: list[EnvEntry]
+    """By category and name."""
+    integration: bool
+    """Its command is a shell that tells what it is made of."""
+    name: SessionName
+    """Its name."""
+    session: SessionId
+    """Whose."""
+    partial: bool = False
+    """It has more names than are kept: one that came or went may not be told."""
+    since_ms: int | None = None
+    """When it told so first: what everything is compared with. None: it has not."""
+
+
+class EnvEntry(Model):
+    """One name."""
+    category: Category | str
+    """Its kind."""
+    gone: bool
+    """It was there when the shell started, and is no more."""
+    name: str
+    """Its name; `cwd` for the working directory."""
+    changed: Changed | None = None
+    """Who made it what it is now. None: it is as it was when the shell started."""
+    hash: str | None = None
+    """Of its value, under a key that only this session's files have: tells two values apart and nothing else. None: it is gone."""
+
+
+class EnvParams(Model):
+    """Which session's shell, and how much of it."""
+    session: str
+    """Name or id."""
+    all: bool = False
+    """Also what is as it was when the shell started."""
+
+
+class Event(Model):
+    """Something that happened in a session."""
+    at_ms: int
+    """When."""
+    name: SessionName
+    """Its name then."""
+    seq: int
+    """Its number."""
+    session: SessionId
+    """Where."""
+    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "listen", "not_listening", "attached", "detached"] | str
+    """Which: the other fields follow from it."""
+    by: Handle | None = None
+    """Who started it. / By whom. / Who. / Who withdrew it. / Whose act started it, where that is known. / Whose."""
+    pid: int | None = None
+    """The process that says so. / The oldest process that holds it."""
+    since_ms: int | None = None
+    """Since when."""
+    kind: Kind | SocketKind | str | None = None
+    """For what. / `stream` is TCP, `dgram` is UDP."""
+    prompt: str | None = None
+    """What the screen shows before the cursor."""
+    exit: Exit | None = None
+    """How."""
+    why: Blind | str | None = None
+    """Why."""
+    state: QuestionState | str | None = None
+    """Which: the other fields follow from it. / `withdrawn` or `expired`."""
+    holder: Handle | None = None
+    """Who."""
+    options: list[str] | None = None
+    """What can be answered; none: any text."""
+    question: QuestionId | None = None
+    """The question."""
+    text: str | None = None
+    """What; of a long question the beginning. / What; of a long answer the beginning."""
+    option: int | None = None
+    """Which option that is, from 0."""
+    act: int | None = None
+    """The act's number in the session's journal."""
+    address: str | None = None
+    """Address and port."""
+    argv: list[str] | None = None
+    """That one's words."""
+    known: Known | str | None = None
+    """How that is known."""
+    port: int | None = None
+    """The port alone."""
+    socket: SocketId | None = None
+    """The socket."""
+    client: int | None = None
+    """Its number."""
+
+
+class ExitCode(Model):
+    """It returned this status."""
+    code: int
+
+
+class ExitSignal(Model):
+    """A signal ended it."""
+    signal: int
+
+
+Exit: TypeAlias = ExitCode | ExitSignal | Literal["lost"]
+"""How a session's command ended."""
+
+
+Family: TypeAlias = Literal["inet", "inet6", "unix"]
+"""A socket's address family. `inet`: IPv4; `inet6`: IPv6, which may take IPv4 too; `unix`: On this machine."""
+
+
+class Fault(Model):
+    """A refusal or failure as it is sent."""
+    code: Code | str
+    """For programs."""
+    message: str
+    """For people: lower case, no full stop."""
+    details: Any = None
+    """What belongs to the code: who has the turn, which right is missing."""
+    hint: str = ""
+    """What to do about it; may be empty."""
+
+
+FdKind: TypeAlias = Literal["file", "dir", "pipe", "socket", "tty", "memfd", "anon", "device", "unknown"]
+"""What a descriptor is of. `file`: A regular file; `dir`: A directory; `pipe`: A pipe, named or not; `socket`: A socket; `tty`: A terminal; `memfd`: A file in memory without a name; `anon`: Something of the kernel's: epoll, eventfd, pidfd; `device`: A device that is no terminal; `unknown`: We may not know."""
+
+
+class FdNode(Model):
+    """One open descriptor of a process."""
+    fd: int
+    """Its number."""
+    kind: FdKind | str
+    """What it is of."""
+    append: bool | None = None
+    """Writes go to the end; read for regular files only."""
+    deleted: bool = False
+    """The file has no name any more; its space goes when the last descriptor does."""
+    locks: list[Lock] = Field(default_factory=list)
+    """Locks held through it, the first `LOCKS_MAX`."""
+    offset: int | None = None
+    """Where in a regular file it stands."""
+    path: str | None = None
+    """Its path, or the kernel's name for what has none; nothing for sockets and unnamed pipes."""
+    read: bool | None = None
+    """Open for reading."""
+    target: Target | None = None
+    """The socket or pipe."""
+    write: bool | None = None
+    """Open for writing."""
+
+
+Fence: TypeAlias = int
+"""A number that grows with each change of turn or incarnation; a write with an old fence is dropped."""
+
+
+Form: TypeAlias = Literal["repaint", "keyframe"]
+"""How the bytes of an answer describe the screen. `repaint`: Escape sequences for a cleared terminal of the session's size; `keyframe`: A keyframe: for a client that draws the session's screen on a terminal of another size."""
+
+
+class FrozeView(Model):
+    """A tree that was stopped."""
+    how: str
+    """`cgroup` or `signals`."""
+    processes: int
+    """So many processes."""
+    us: int
+    """Microseconds from the request."""
+    refused: list[int] = Field(default_factory=list)
+    """These refused to be stopped: they run with other rights than the host."""
+
+
+class FrozenView(Model):
+    """A frozen session."""
+    by: Actor
+    """By whom."""
+    since_ms: int
+    """Since when."""
+
+
+class Gap(Model):
+    """Output that is gone."""
+    from_: int = Field(..., alias="from")
+    """First offset lost."""
+    to: int
+    """First offset there is again."""
+
+
+class GiveParams(Model):
+    """Hands the turn over."""
+    session: str
+    """Name or id."""
+    to: Actor
+    """To whom."""
+    client: int | None = None
+    """The giver's attached client."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class GrantParams(Model):
+    """Passes rights on."""
+    rights: Rights
+    """What."""
+    session: str
+    """Name or id."""
+    to: Actor
+    """To whom."""
+    proof: Proof | None = None
+    """The actor's signature."""
+    until_ms: int | None = None
+    """Until when; none: as long as the giver holds them."""
+
+
+class GrantView(Model):
+    """A live grant."""
+    at_ms: int
+    """When it was made."""
+    id: int
+    """Its number in the session."""
+    rights: Rights
+    """What."""
+    to: Actor
+    """To whom."""
+    by: Actor | None = None
+    """By whom; none: made when the session started."""
+    until_ms: int | None = None
+    """Until when."""
+
+
+class GrantsAnswer(Model):
+    """What was granted, and what classes hold by themselves."""
+    defaults: Defaults
+    """What each class holds here without a grant."""
+    grants: list[GrantView]
+    """Live grants, oldest first."""
+    you: Actor
+    """Who asked."""
+    yours: Rights
+    """What it may do now."""
+    barred: list[ActorId] = Field(default_factory=list)
+    """Actors that no longer hold what their class does."""
+
+
+class GraphAnswer(Model):
+    """A session's graph, its terminal, and whose act started what."""
+    at_ms: int
+    """When it was taken, in milliseconds since the Unix epoch."""
+    bindings: list[Binding]
+    """The act that started each process and each socket, in the graph's order."""
+    depth: Depth | str
+    """How much was read."""
+    name: SessionName
+    """Its name."""
+    partial: bool
+    """Something is missing that is there: a limit cut it, or we may not read it. Its node says which."""
+    pipes: list[PipeNode]
+    """By inode."""
+    processes: list[ProcessNode]
+    """Parents before their children."""
+    session: SessionId
+    """Whose."""
+    sockets: list[SocketNode]
+    """By inode."""
+    terminal: TerminalView
+    """Its terminal."""
+    doing: Doing | None = None
+    """What the session is doing, and which process says so."""
+
+
+class GraphEvent(Model):
+    """One thing that happened."""
+    at_ms: int
+    """When the host learnt of it."""
+    seq: int
+    """Its number; grows, over hosts too."""
+    event: Literal["fork", "exec", "exit", "listen", "connect", "not_listening", "closed"] | str
+    """Which: the other fields follow from it."""
+    parent: int | None = None
+    """Who made it."""
+    pid: int | None = None
+    """The new one. / Who."""
+    argv: list[str] | None = None
+    """Its words now; empty where it was gone before they could be read."""
+    code: int | None = None
+    """Its status; none where it was not told."""
+    signal: int | None = None
+    """The signal that ended it."""
+    holders: list[ProcessId] | None = None
+    """Who holds the socket."""
+    kind: SocketKind | str | None = None
+    """`stream` is TCP, `dgram` is UDP."""
+    local: str | None = None
+    """Address and port. / Our address."""
+    socket: SocketId | None = None
+    """The socket."""
+    remote: str | None = None
+    """The other side's."""
+
+
+class GraphParams(Model):
+    """Which session's graph, and how much of it."""
+    session: str
+    """Name or id."""
+    depth: Depth | str = 'full'
+    """How much is read; all of it where nothing is said."""
+
+
+Handle: TypeAlias = str
+"""A class and a name: `human:ann`, `agent:claude`."""
+
+
+class HelloAnswer(Model):
+    """The version both will speak."""
+    challenge: Challenge
+    """What an actor signs to prove on this connection that it is itself (`identify`)."""
+    program: str
+    """The host program's version."""
+    version: int
+    """The newest both know."""
+
+
+class HelloParams(Model):
+    """Versions the client speaks, and what it is."""
+    versions: list[int]
+    """Protocol versions, any order."""
+    program: str = ''
+    """Program and version, for the host's log."""
+
+
+class HolderView(Model):
+    """Who has the turn."""
+    active_ms: int
+    """When it last wrote."""
+    actor: Actor
+    """Who."""
+    how: str
+    """`wrote`, `asked`, `given` or `seized`."""
+    since_ms: int
+    """Since when."""
+    client: int | None = None
+    """Through which attached client; none: by single requests."""
+    ends_ms: int | None = None
+    """When it will be free by itself."""
+
+
+class HostStatus(Model):
+    """The host."""
+    clients: int
+    """Attached clients."""
+    ended: int
+    """Ended ones still shown."""
+    pid: int
+    """Its process."""
+    running: int
+    """Live sessions."""
+    socket: str
+    """Its socket."""
+    started_ms: int
+    """Since when."""
+    state: str
+    """Where its sessions lie."""
+    version: str
+    """Its version."""
+    http: str | None = None
+    """Where it listens for HTTP, as a URL."""
+    http_error: str | None = None
+    """Why it does not, although it was told to."""
+
+
+HowWatched: TypeAlias = Literal["connector", "polling"]
+"""How events are come by. `connector`: The kernel tells of forks, execs and exits as they happen; sockets are looked for from time to time; `polling`: Everything is looked for from time to time, more rarely while nothing happens: short lives are missed."""
+
+
+class IdentifyAnswer(Model):
+    """For whom the host takes the connection."""
+    actor: Actor
+    """Key and handle."""
+    known: bool
+    """The host knows this key under this handle; otherwise it holds what unknown actors hold."""
+
+
+class IdentifyParams(Model):
+    """Who speaks on this connection, proven."""
+    actor: Actor
+    """Key and handle."""
+    signature: Signature
+    """Over the connection's challenge."""
+
+
+class JournalAnswer(Model):
+    """The answer's bytes are whole lines of the journal, as they lie on disk; this says which."""
+    end: bool
+    """The session has ended and everything was given."""
+    from_: int = Field(..., alias="from")
+    """Number of the first record given; none given: the next to come."""
+    more: bool
+    """There is more now."""
+    to: int
+    """Ask behind this one next."""
+
+
+class JournalParams(Model):
+    """Which part of a journal."""
+    session: str
+    """Name or id."""
+    after: int = 0
+    """Records behind this number; 0: from the oldest kept."""
+    wait_ms: int = 0
+    """Wait this long for the first."""
+
+
+Known: TypeAlias = Literal["cgroup", "lineage", "time", "unknown"]
+"""How a binding is known. `cgroup`: By the cgroup it was born in, which is one turn's or one run's; `lineage`: By who made it; `time`: By when it was made; `unknown`: It is not: the journal does not reach back so far, or has no name."""
+
+
+Known2: TypeAlias = Literal["run", "time", "unknown"]
+"""How it is known who changed something. `run`: A run did it: the shell told when it was over; `time`: Whoever wrote last before the command started; `unknown`: It is not: the journal does not reach back so far, or has no name."""
+
+
+class LeaveParams(Model):
+    """An operator that lets go by itself."""
+    client: int
+    """The client's number."""
+    session: str
+    """Name or id."""
+
+
+Life: TypeAlias = Literal["running", "ended", "unknown", "damaged"]
+"""Whether a session lives. `running`: Its command runs; `ended`: Its command has ended; `unknown`: Its keeper speaks a version this host does not know; it is left alone; `damaged`: Its files cannot be read; nothing about it is known."""
+
+
+class ListParams(Model):
+    """Which sessions."""
+    all: bool = False
+    """Ended ones too."""
+
+
+class Listener(Model):
+    """Who takes connections."""
+    address: str
+    """Where."""
+    pid: int
+    """Its process."""
+
+
+class Lock(Model):
+    """A lock on a file."""
+    exclusive: bool
+    """Nobody else may have one: a write lock."""
+    kind: LockKind | str
+    """Which kind."""
+    start: int
+    """First byte."""
+    end: int | None = None
+    """Last byte; `None` is the end of the file, wherever that is."""
+
+
+LockKind: TypeAlias = Literal["flock", "posix", "ofd", "other"]
+"""Who made a lock, and what it belongs to. `flock`: By flock(2); `posix`: By fcntl(2), of the process; `ofd`: By fcntl(2), of the open file; `other`: A lease, or what else the kernel lists."""
+
+
+class MetricsAnswer(Model):
+    """The host's counters."""
+    text: str
+    """In the Prometheus text format."""
+
+
+class ModesView(Model):
+    """A terminal's modes: termios(3)."""
+    canonical: bool
+    """Input comes by lines (`ICANON`)."""
+    echo: bool
+    """What is typed shows (`ECHO`)."""
+    iflag: int
+    """`c_iflag`."""
+    lflag: int
+    """`c_lflag`."""
+    oflag: int
+    """`c_oflag`."""
+    unread: int
+    """Bytes of input that no program has taken."""
+
+
+class NewParams(Model):
+    """What to start."""
+    argv0: str | None = None
+    """`argv[0]` where it differs from the command (a login shell)."""
+    command: list[str] = Field(default_factory=list)
+    """Command and arguments; left out: the shell of the host's user, or with a run that shell with the run's text."""
+    cwd: str | None = None
+    """Where it starts, from the root on; left out: the home directory of the host's user."""
+    env: list[str] | None = None
+    """Its whole environment, `K=V` each; left out: the host's, without what belongs to who started the host."""
+    env_add: list[str] = Field(default_factory=list)
+    """Variables laid over that environment, `K=V` each."""
+    integrate: bool | None = None
+    """A shell is started so that it tells what it does; unless said otherwise it is."""
+    name: SessionName | None = None
+    """A name; the host picks one where none is given."""
+    nofile: int | None = None
+    """Soft limit of open files."""
+    ring_bytes: int | None = None
+    """Data bytes of the ring; rounded up to a power of two."""
+    size: Size = '80x24'
+    """Columns and rows."""
+    umask: int | None = None
+    """File mode mask."""
+
+
+Nonce: TypeAlias = str
+"""Random bytes that make each signed act unlike every other."""
+
+
+class Nothing(Model):
+    """Neither asks nor answers anything."""
+
+
+Rights: TypeAlias = str
+"""A set of rights; its text form is `observe,run`."""
+
+
+class Notice(Model):
+    """What operators are told."""
+    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "rights"] | str
+    """Which: the other fields follow from it."""
+    holder: Handle | None = None
+    """Who."""
+    by: Handle | None = None
+    """Who. / By whom."""
+    from_: Handle | None = Field(None, alias="from")
+    """From whom."""
+    reason: str | None = None
+    """Why."""
+    options: list[str] | None = None
+    """What can be answered; none: any text."""
+    question: str | None = None
+    """The question's id."""
+    text: str | None = None
+    """What; of a long question the beginning."""
+    rights: Rights | None = None
+    """What it may do."""
+
+
+class NoticeEvent(Model):
+    """Event `notice`: something an operator should be told."""
+    client: int
+    """The client's number."""
+    notice: Notice
+    """What."""
+
+
+class OnExit(Model):
+    """Who is told when a run is over."""
+    url: str
+    """Where to: `http://` or `https://`."""
+    secret: str | None = None
+    """What it is signed with."""
+
+
+class PaintParams(Model):
+    """Asks for the screen again."""
+    session: str
+    """Name or id."""
+    size: Size
+    """The terminal's size; decides the form."""
+    answers: int | None = None
+    """The client with this number answers the session's queries from the painted offset on, if nobody does yet."""
+    history: bool = False
+    """History too."""
+    remote: bool = False
+    """Paint for a terminal of the session's size, whatever `size` is."""
+
+
+class Painted(Model):
+    """What was painted."""
+    form: Form | str
+    """What the bytes are."""
+    offset: int
+    """Output goes on from here."""
+    size: Size
+    """The session's size there."""
+    history_bytes: int = 0
+    """With a keyframe: how many of the bytes, at their front, are history lines for the terminal instead."""
+
+
+class PipeEnd(Model):
+    """One descriptor on a pipe."""
+    fd: int
+    """Which of its descriptors."""
+    process: ProcessId
+    """Whose."""
+    end: End | str | None = None
+    """Which end; `None` if we may not know."""
+
+
+PipeId: TypeAlias = str
+"""A pipe: `f<inode>`; one with a name in a file system has that file system's device too: `f<inode>@<major>:<minor>`."""
+
+
+class PipeNode(Model):
+    """A pipe and who of the session holds its ends. Others may hold it too."""
+    ends: list[PipeEnd]
+    """Its ends, in the order of processes."""
+    id: PipeId
+    """Which one."""
+
+
+class PortView(Model):
+    """A port somebody listens at."""
+    argv: list[str]
+    """That one's words."""
+    by: Known | str
+    """How that is known."""
+    holders: list[ProcessId]
+    """Who holds the socket."""
+    kind: SocketKind | str
+    """`stream` is TCP, `dgram` is UDP."""
+    local: str
+    """Address and port."""
+    name: SessionName
+    """Its name."""
+    session: SessionId
+    """In which session."""
+    socket: SocketId
+    """The socket."""
+    act: int | None = None
+    """The act's number in the session's journal."""
+    actor: Actor | None = None
+    """Whose act started it."""
+    process: ProcessId | None = None
+    """The oldest process that holds it."""
+    since_ms: int | None = None
+    """Since when that process is there: the port is open since then or later, which the kernel does not tell."""
+
+
+class PortsParams(Model):
+    """Whose ports."""
+    session: str | None = None
+    """Name or id; none: those of every live session one may observe."""
+
+
+class ProcessNode(Model):
+    """One process."""
+    argv: list[str]
+    """Its words, lossily decoded; empty for a zombie. A program may overwrite them."""
+    comm: str
+    """Its name: 15 bytes that it may change."""
+    cpu_ms: int
+    """Processor time it has used, in the kernel and out of it."""
+    group: int
+    """Its process group."""
+    id: ProcessId
+    """Who it is."""
+    parent_pid: int
+    """The pid of its parent, the keeper's too."""
+    pid: int
+    """Its pid, as in the id."""
+    rss_bytes: int
+    """Memory it has resident; what is shared counts for each."""
+    session: int
+    """Its kernel session."""
+    started_ms: int
+    """When it started, in milliseconds since the Unix epoch, to a clock tick."""
+    state: str
+    """`R` runs, `S` sleeps, `D` is in the kernel, `T` is stopped, `t` is traced, `Z` is dead."""
+    threads: int
+    """Its threads."""
+    argv_cut: bool = False
+    """`argv` is only the first `ARGV_BYTES_MAX` bytes."""
+    cgroup: str | None = None
+    """Its cgroup in the unified hierarchy."""
+    cwd: str | None = None
+    """Its working directory."""
+    exe: str | None = None
+    """Its program. The kernel appends ` (deleted)` to one that was replaced."""
+    fds: list[FdNode] = Field(default_factory=list)
+    """Its descriptors in ascending order, as far as `Depth` goes."""
+    foreground: bool | None = None
+    """Whether its group has the terminal; `None` if nobody said which group has."""
+    more_fds: int = 0
+    """Descriptors there are beyond `FDS_MAX`."""
+    parent: ProcessId | None = None
+    """Its parent, unless that is the keeper."""
+    uid: int | None = None
+    """Its effective user."""
+    unknown: bool = False
+    """We may not see its descriptors."""
+
+
+class Proof(Model):
+    """An actor's signature over one act."""
+    nonce: Nonce
+    """Random, from the actor: the same act signed again is another one, and a copied one is found out."""
+    signature: Signature
+    """Over the act's content, as the authority spells it."""
+
+
+class QuestionAnswer(Model):
+    """An answer."""
+    at_ms: int
+    """When."""
+    by: Actor
+    """Who answered."""
+    text: str
+    """What was answered."""
+    option: int | None = None
+    """Which option that is, from 0."""
+
+
+class QuestionAnswerParams(Model):
+    """What to answer."""
+    question: QuestionId
+    """The question's id."""
+    option: int | None = None
+    """In place of a text: the number of an option, from 0."""
+    proof: Proof | None = None
+    """The actor's signature."""
+    text: str | None = None
+    """The answer; where there are options, one of them."""
+
+
+class QuestionAskParams(Model):
+    """What to ask."""
+    session: str
+    """Name or id of the session it is about, whose humans are asked."""
+    text: str
+    """The question."""
+    expires_ms: int | None = None
+    """After this long nobody can answer it any more; none: it is open as long as its session lives."""
+    options: list[str] = Field(default_factory=list)
+    """What can be answered; none: any text."""
+    question: QuestionId | None = None
+    """The id it shall have, drawn at random: asked again with the same one after an answer was lost, it is not asked twice."""
+    wait_ms: int = 0
+    """Answer when it is no longer open, at the latest after this long."""
+
+
+QuestionId: TypeAlias = str
+"""A question's identity for all time: `que_` and 26 characters."""
+
+
+class QuestionListParams(Model):
+    """Which questions."""
+    all: bool = False
+    """Those that are no longer open too, as far as they are remembered."""
+    session: str | None = None
+    """Those of one session; none: of all one may observe."""
+
+
+class QuestionParams(Model):
+    """Which question."""
+    question: QuestionId
+    """Its id."""
+    wait_ms: int = 0
+    """Answer when it is no longer open, at the latest after this long."""
+
+
+QuestionState: TypeAlias = Literal["open", "answered", "withdrawn", "expired"]
+"""Where a question stands. `open`: It waits for an answer; `answered`: A human has answered; `withdrawn`: Its asker, or a human, took it back; `expired`: Its time is over, or its session is."""
+
+
+class QuestionView(Model):
+    """A question as clients see it."""
+    asked_ms: int
+    """When it was asked."""
+    by: Actor
+    """Who asks."""
+    id: QuestionId
+    """Identity."""
+    name: SessionName
+    """That session's name."""
+    options: list[str]
+    """What can be answered; none: any text."""
+    session: SessionId
+    """Its session."""
+    state: QuestionState | str
+    """Where it stands."""
+    text: str
+    """The question, as it was written: what shows it makes it harmless first."""
+    answer: QuestionAnswer | None = None
+    """The answer."""
+    expires_at_ms: int | None = None
+    """When nobody can answer it any more."""
+    withdrawn_by: Actor | None = None
+    """Who took it back."""
+
+
+class QuestionWithdrawParams(Model):
+    """Which question to take back."""
+    question: QuestionId
+    """Its id."""
+
+
+class ReadAnswer(Model):
+    """The answer's bytes are output; this says where they stand."""
+    end: bool
+    """The session has ended and everything was given."""
+    from_: int = Field(..., alias="from")
+    """Offset of the first byte given."""
+    head: int
+    """Offset of the next byte to come."""
+    to: int
+    """Offset behind the last byte given: ask from here next."""
+    gap: Gap | None = None
+    """What was asked for and is gone."""
+    size: Size = '80x24'
+    """The session's size when they were written: bytes behind a change of it are given by the next answer. Where none are given, its size now; a change ends a wait."""
+
+
+class ReadParams(Model):
+    """Which output."""
+    session: str
+    """Name or id."""
+    from_: int | None = Field(None, alias="from")
+    """First offset wanted; none: the oldest there is."""
+    max: int | None = None
+    """At most this many bytes."""
+    wait_ms: int = 0
+    """Wait this long for the first byte."""
+
+
+class RenameParams(Model):
+    """Another name."""
+    name: SessionName
+    """The new name."""
+    session: str
+    """Name or id."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class ResizeParams(Model):
+    """Another size."""
+    session: str
+    """Name or id."""
+    size: Size
+    """Columns and rows."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class Resume(Model):
+    """What a client that goes on without its host still has."""
+    answers: bool
+    """It answers the session's queries."""
+    client: int
+    """Its number in the session."""
+    connection: int
+    """Its connection to the keeper."""
+
+
+class RevokeAnswer(Model):
+    """What fell."""
+    grants: list[int]
+    """The grants that are no more, what was passed on too."""
+
+
+class RevokeParams(Model):
+    """Takes rights back: one grant, or everything an actor holds."""
+    session: str
+    """Name or id."""
+    actor: ActorId | None = None
+    """Everything this actor holds."""
+    grant: int | None = None
+    """One grant."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class RingEvent(Model):
+    """Event `ring`: an attached terminal shall catch its person's attention."""
+    client: int
+    """The client's number."""
+    text: str
+    """What to say."""
+
+
+class RunAnswer(Model):
+    """A run, and what it printed."""
+    actor: Actor
+    """Who."""
+    command: str
+    """What was entered."""
+    duration_ms: int
+    """How long it took so far."""
+    from_: int = Field(..., alias="from")
+    """Offset of its first output byte."""
+    id: RunId
+    """Identity."""
+    name: SessionName
+    """That session's name."""
+    output: str
+    """Its output as text without escape sequences; of a long one the beginning and the end."""
+    session: SessionId
+    """Its session."""
+    started_ms: int
+    """When it was entered."""
+    state: RunState | str
+    """Where it stands."""
+    to: int
+    """Offset behind its last output byte, or behind the last one so far."""
+    truncated: bool
+    """The output is longer than what is shown, or part of it is no longer kept."""
+    cwd: str | None = None
+    """And after it."""
+    cwd_before: str | None = None
+    """The shell's directory before."""
+    end: RunEnd | str | None = None
+    """How the end is known."""
+    ended_ms: int | None = None
+    """When it ended, as the host noticed."""
+    existing: bool = False
+    """It was there before, and nothing was started: the key, or the id, was used."""
+    exit_code: int | None = None
+    """Its status, where it is known."""
+    key: str | None = None
+    """Its key."""
+    omitted: Gap | None = None
+    """What is not shown."""
+    own_session: bool = False
+    """It is its session's own command."""
+
+
+class RunCancelParams(Model):
+    """Which run to interrupt."""
+    run: RunRef
+    """Its id, or its key."""
+    proof: Proof | None = None
+    """The actor's signature."""
+    wait_ms: int = 0
+    """Answer when it has ended, at the latest after this long."""
+
+
+RunEnd: TypeAlias = Literal["exact", "inferred", "not_started", "unknown"]
+"""How the end is known. `exact`: The shell said so under the run's token, or the session's command was the run and ended; `inferred`: Taken from what the terminal showed: there is no status; `not_started`: The shell did not take it for a command: a syntax error; `unknown`: It is over, and nobody saw how."""
+
+
+RunId: TypeAlias = str
+"""A run's identity for all time: `run_` and 26 characters."""
+
+
+class RunListParams(Model):
+    """Which runs."""
+    session: str | None = None
+    """Those of one session; none: of all one may observe."""
+
+
+class RunOutputAnswer(Model):
+    """The answer's bytes are output; this says where they stand."""
+    end: bool
+    """The run is over and everything was given."""
+    from_: int = Field(..., alias="from")
+    """Offset of the first byte given."""
+    to: int
+    """Offset behind the last byte given: ask from here next."""
+    gap: Gap | None = None
+    """What was asked for and is gone."""
+
+
+class RunOutputParams(Model):
+    """Which part of a run's output."""
+    run: RunRef
+    """Its id, or its key."""
+    from_: int | None = Field(None, alias="from")
+    """First offset wanted; none: the run's first."""
+    max: int | None = None
+    """At most this many bytes."""
+
+
+class RunParams(Model):
+    """Which run."""
+    run: RunRef
+    """Its id, or its key."""
+    wait_ms: int = 0
+    """Answer when it has ended, at the latest after this long."""
+
+
+RunRef: TypeAlias = str
+"""Which run is meant: its id, or the key it was started under. What reads as an id is one."""
+
+
+class RunStartParams(Model):
+    """What to run."""
+    command: str = ''
+    """What the shell is to execute; with a command in `new` what it is called, and may be left out."""
+    detect: Detect | None = None
+    """How its end is noticed where the shell does not tell."""
+    keep: bool = False
+    """With `new`: the session stays listed when it has ended."""
+    key: str | None = None
+    """The same key runs once."""
+    new: NewParams | None = None
+    """In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the host's user executes the text in `command`."""
+    on_exit: OnExit | None = None
+    """Who is told when it is over; where the run is there already, what was said at its start holds."""
+    proof: Proof | None = None
+    """The actor's signature."""
+    run: RunId | None = None
+    """The id it shall have, drawn at random: asked again with the same one after an answer was lost, in the same session, it is not run again."""
+    session: str | None = None
+    """Name or id of the session whose shell runs it."""
+    wait_ms: int = 0
+    """Answer when it has ended, at the latest after this long."""
+
+
+RunState: TypeAlias = Literal["starting", "running", "ended", "cancelled", "lost"]
+"""Where a run stands. `starting`: Typed; the shell has not said yet that it runs; `running`: It runs; `ended`: It ended; `cancelled`: It was interrupted, and ended; `lost`: Its session is gone and nobody knows what became of it. It is not run again."""
+
+
+class RunView(Model):
+    """A run as clients see it."""
+    actor: Actor
+    """Who."""
+    command: str
+    """What was entered."""
+    duration_ms: int
+    """How long it took so far."""
+    from_: int = Field(..., alias="from")
+    """Offset of its first output byte."""
+    id: RunId
+    """Identity."""
+    name: SessionName
+    """That session's name."""
+    session: SessionId
+    """Its session."""
+    started_ms: int
+    """When it was entered."""
+    state: RunState | str
+    """Where it stands."""
+    to: int
+    """Offset behind its last output byte, or behind the last one so far."""
+    cwd: str | None = None
+    """And after it."""
+    cwd_before: str | None = None
+    """The shell's directory before."""
+    end: RunEnd | str | None = None
+    """How the end is known."""
+    ended_ms: int | None = None
+    """When it ended, as the host noticed."""
+    exit_code: int | None = None
+    """Its status, where it is known."""
+    key: str | None = None
+    """Its key."""
+    own_session: bool = False
+    """It is its session's own command."""
+
+
+class ScreenAnswer(Model):
+    """The screen as text."""
+    alternate: bool
+    """A full-screen program is on."""
+    cursor: tuple[int, int]
+    """Column and row of the cursor, from 0."""
+    history: list[str]
+    """History lines asked for, oldest first."""
+    offset: int
+    """Everything before this offset is in it."""
+    rows: list[str]
+    """The rows, top first."""
+    size: Size
+    """Columns and rows."""
+    title: str
+    """The title."""
+    application_cursor: bool = False
+    """The program wants cursor keys in their application form."""
+    gap: Gap | None = None
+    """Output the screen never saw: it was overwritten before a host could look."""
+
+
+class ScreenParams(Model):
+    """Which view of the screen."""
+    session: str
+    """Name or id."""
+    ansi: bool = False
+    """With colours and attributes as escape sequences."""
+    history: int = 0
+    """This many lines of history before it."""
+
+
+class SeizeAnswer(Model):
+    """What a seizure did."""
+    cut_us: int
+    """Microseconds from the request until nothing more of the old holder could reach the terminal."""
+    fence: Fence
+    """The fence under which the caller has the turn."""
+    turn: TurnView
+    """How it stands now."""
+    froze: FrozeView | None = None
+    """What froze, where that was asked for."""
+
+
+class SeizeParams(Model):
+    """Takes the turn whatever its holder does."""
+    reason: str
+    """Why: for the journal, and for who loses the turn."""
+    session: str
+    """Name or id."""
+    client: int | None = None
+    """The attached client through which it will write."""
+    freeze: bool = False
+    """The whole tree stands still."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class SendAnswer(Model):
+    """What became of the bytes."""
+    at: int
+    """Output offset at that moment."""
+    fence: Fence
+    """The fence they were typed under; for a repeat the newest."""
+    written: bool
+    """They have reached the terminal; otherwise they are queued, because the program does not read now."""
+
+
+class SendParams(Model):
+    """Where the message's bytes are typed."""
+    seq: int
+    """Grows by one with each message of the stream, from 1; a repeated one is not typed twice. A message of more than 4096 bytes takes one number for each 4096 begun."""
+    session: str
+    """Name or id."""
+    stream: int
+    """A random number of the sender's."""
+    client: int | None = None
+    """The attached client that types."""
+    fence: Fence | None = None
+    """The fence the writer believes in: under another one nothing is typed. None: whatever it is now."""
+    force: bool = False
+    """Type the secret although the terminal may show it."""
+    secret: bool = False
+    """They are a secret: typed only while the terminal does not show what is typed, and recorded as a length."""
+
+
+SessionId: TypeAlias = str
+"""A session's identity for all time."""
+
+
+SessionName: TypeAlias = str
+"""A name of one to 64 letters, digits, dots, underscores and hyphens."""
+
+
+class SessionParams(Model):
+    """One session by name, id, or the beginning of its id."""
+    session: str
+    """Name or id."""
+
+
+class SessionView(Model):
+    """A session as clients see it."""
+    clients: list[ClientView]
+    """Who is attached."""
+    command: list[str]
+    """Command and arguments."""
+    created_ms: int
+    """When it started."""
+    cwd: str
+    """Where it started."""
+    head: int
+    """Offset of the next output byte."""
+    id: SessionId
+    """Identity."""
+    keeper_pid: int
+    """The keeper's process."""
+    life: Life | str
+    """Whether it lives."""
+    name: SessionName
+    """Human name."""
+    oldest: int
+    """Oldest offset `read` can still give."""
+    pid: int
+    """The command's process."""
+    ring_bytes: int
+    """Data bytes of the ring."""
+    size: Size
+    """The terminal's size."""
+    turn: TurnView
+    """Who may write."""
+    asks: int = 0
+    """How many questions wait for an answer."""
+    ended_ms: int | None = None
+    """When it ended."""
+    exit: Exit | None = None
+    """How it ended."""
+    note: str | None = None
+    """Something a person should know (a damaged file, a gap in the screen)."""
+    title: str = ""
+    """The title its program set."""
+
+
+class SignalParams(Model):
+    """Sends a signal."""
+    number: int
+    """Its number."""
+    session: str
+    """Name or id."""
+    proof: Proof | None = None
+    """The actor's signature."""
+    target: int = 0
+    """0 the foreground group, 1 the command's group, 2 the whole tree."""
+
+
+Signature: TypeAlias = str
+"""An Ed25519 signature."""
+
+
+Size: TypeAlias = str
+"""Columns by rows, always within the limits."""
+
+
+SocketKind: TypeAlias = Literal["stream", "dgram", "seqpacket"]
+"""How a socket carries bytes. `stream`: TCP, or a unix stream; `dgram`: UDP, or unix datagrams; `seqpacket`: Unix packets over a connection."""
+
+
+class SocketNode(Model):
+    """One socket and who of the session holds it."""
+    holders: list[ProcessId]
+    """Who holds it, in the order of processes, each once."""
+    id: SocketId
+    """Which one."""
+    elsewhere: bool = False
+    """It is in another network namespace, which we do not ask about."""
+    family: Family | str | None = None
+    """Its family."""
+    kind: SocketKind | str | None = None
+    """Its kind."""
+    local: str | None = None
+    """Our address."""
+    path: str | None = None
+    """The path of a unix socket; an abstract one starts with `@`."""
+    peer: SocketId | None = None
+    """The other side, where it is a socket of this machine that is known."""
+    protocol: str | None = None
+    """The kernel's name for its protocol (`TCP`, `NETLINK`), known even where its state is not."""
+    remote: str | None = None
+    """The other side's."""
+    state: SocketState | str | None = None
+    """Its state."""
+    unknown: bool = False
+    """The kernel did not tell its state: it is elsewhere, neither bound nor connected, or of a family that we do not ask about."""
+
+
+SocketState: TypeAlias = Literal["listening", "established", "connecting", "closing", "unconnected"]
+"""Where a connection stands. `listening`: Takes connections; `established`: Connected; a UDP socket with a fixed peer too; `connecting`: Asked for a connection; `closing`: One side has closed, or both and the last packets are on their way; `unconnected`: Neither: a UDP socket that takes from anyone, or a stream that is not connected."""
+
+
+class StateView(Model):
+    """What a session is doing, as clients see it."""
+    at: int
+    """Where its output stood."""
+    name: SessionName
+    """Its name."""
+    session: SessionId
+    """Which session."""
+    since_ms: int
+    """Since when the host has seen it so. Where nobody looked before it may have been so for longer."""
+    state: Literal["idle_prompt", "running", "waiting", "full_screen", "blocked_elsewhere", "stopped", "frozen", "ended", "unknown"] | str
+    """Which: the other fields follow from it."""
+    pid: int | None = None
+    """The process that says so, if one does."""
+    kind: Kind | str | None = None
+    """For what."""
+    prompt: str | None = None
+    """What the screen shows before the cursor."""
+    by: Handle | None = None
+    """By whom."""
+    exit: Exit | None = None
+    """How."""
+    why: Blind | str | None = None
+    """Why."""
+
+
+Target: TypeAlias = SocketId | PipeId
+"""What a descriptor leads to: the id of a socket or a pipe of the same graph."""
+
+
+class TerminalView(Model):
+    """A session's terminal. What only its keeper knows is not there where that does not answer."""
+    alternate_screen: bool
+    """The programs' output switched to the alternate screen."""
+    size: Size
+    """Columns and rows."""
+    foreground: int | None = None
+    """The process group that has the terminal."""
+    modes: ModesView | None = None
+    """Its modes."""
+
+
+class TokenNewAnswer(Model):
+    """A new token."""
+    text: str
+    """Its text: it is not shown again."""
+    token: TokenView
+    """What it is."""
+
+
+class TokenNewParams(Model):
+    """What the token shall be."""
+    actor: Handle
+    """Who shows it. A handle nobody has yet becomes an actor that is known by its tokens alone."""
+    can: Rights | None = None
+    """The most it may do; none: whatever the actor may."""
+    for_ms: int | None = None
+    """How long it is good, in milliseconds; none: 30 days."""
+    note: str = ""
+    """What it is for, in the maker's words."""
+
+
+class TokenParams(Model):
+    """Which token."""
+    token: str
+    """Its id."""
+
+
+class TokenView(Model):
+    """A token as it is listed."""
+    actor: Handle
+    """Who shows it."""
+    by: Handle
+    """Who made it."""
+    created_ms: int
+    """When."""
+    id: str
+    """Identity: no secret."""
+    until_ms: int
+    """When it ends."""
+    can: Rights | None = None
+    """The most it may do; none: whatever the actor may."""
+    note: str = ""
+    """What it is for."""
+
+
+class TurnAnswer(Model):
+    """What came of it."""
+    turn: TurnView
+    """How it stands now."""
+    before: int | None = None
+    """The caller waits behind so many."""
+    fence: Fence | None = None
+    """The caller has the turn, under this fence."""
+
+
+class TurnParams(Model):
+    """Something an actor does about the turn."""
+    session: str
+    """Name or id."""
+    client: int | None = None
+    """The attached client through which it will write."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class TurnView(Model):
+    """Who may write now, and who waits."""
+    fence: Fence
+    """The newest fence."""
+    frozen: FrozenView | None = None
+    """The tree stands still."""
+    holder: HolderView | None = None
+    """Who has it; none: it is free."""
+    queue: list[Handle] = Field(default_factory=list)
+    """Who waits, first in first."""
+
+
+class UntilPort(Model):
+    """Something in the session's tree takes connections at this port."""
+    port: int
+
+
+Until: TypeAlias = Literal["exit"] | Literal["idle"] | Literal["waiting"] | UntilPort
+"""What to wait for."""
+
+
+class UpdateAnswer(Model):
+    """What a terminal should know after its update."""
+    size: Size
+    """The session's size now."""
+
+
+class UpdateParams(Model):
+    """What changed at an attached terminal."""
+    client: int
+    """The client's number."""
+    session: str
+    """Name or id."""
+    answers: Answers | None = None
+    """From this offset on it answers queries (true) or no longer does (false)."""
+    connection: int | None = None
+    """The keeper's number for its connection."""
+    size: Size | None = None
+    """Its terminal's new size."""
+
+
+class WaitAnswer(Model):
+    """What waiting gave."""
+    exit: Exit | None = None
+    """How the command ended; none: it still runs."""
+    listener: Listener | None = None
+    """Who takes connections at the port that was waited for."""
+    state: StateView | None = None
+    """The state that was waited for."""
+
+
+class WaitParams(Model):
+    """How long to wait."""
+    session: str
+    """Name or id."""
+    timeout_ms: int | None = None
+    """Give up after this long."""
+    until: Until = 'exit'
+    """For what; the command's end unless said."""
+
+
+class WatchAnswer(Model):
+    """Events."""
+    events: list[Event]
+    """Oldest first."""
+    to: int
+    """Ask behind this one next."""
+    lost: int = 0
+    """So many, of all sessions, were dropped before they could be told: the reader was too slow, or the host is another one."""
+
+
+class WatchGraphAnswer(Model):
+    """What happened since."""
+    events: list[GraphEvent]
+    """Oldest first."""
+    how: HowWatched | str
+    """How they are come by."""
+    to: int
+    """Ask after this one next."""
+    end: bool = False
+    """The session has ended: nothing follows."""
+    lost: bool = False
+    """Some events between the two are not here: the reader or the host was too slow, or nobody watched. Take a new graph."""
+
+
+class WatchGraphParams(Model):
+    """What happens to a session's processes."""
+    session: str
+    """Name or id."""
+    after: int | None = None
+    """The `to` of the answer before; none: from now on, which is answered at once."""
+    wait_ms: int = 0
+    """How long to wait for an event, at most."""
+
+
+class WatchParams(Model):
+    """Which events."""
+    after: int | None = None
+    """Those behind this number; none: those to come, and first of all what each session is doing."""
+    session: str | None = None
+    """Name or id; none: every session the caller may observe."""
+    wait_ms: int = 0
+    """Wait this long for the first."""
+
+
+class WritesEvent(Model):
+    """Event `writes`: whether an attached client is the one that writes now, and under which fence."""
+    client: int
+    """The client's number."""
+    fence: Fence
+    """The newest fence."""
+    writes: bool
+    """It writes: it may speak to the keeper directly."""
+
+
+for _model in Model.__subclasses__():
+    _model.model_rebuild()

@@ -1,0 +1,244 @@
+"""Sessions, runs, the turn and what happens, against a real host."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+from conftest import PATIENCE_S, TestHome
+
+from holdfast import aio, errors
+from holdfast.types import Gap
+
+COUNT = "import sys\nfor i in range({n}): sys.stdout.write(f'line {{i:06d}} of many\\n')\n"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def test_a_host_is_started_and_knows_us(client: aio.Client) -> None:
+    status = await client.status()
+    assert status.pid > 0
+    assert client.identity is not None and client.identity.handle == "agent:python"
+    known = [view.actor.handle for view in await client.call.actor_list()]
+    assert "agent:python" in known
+
+
+async def test_a_run_has_its_output_and_its_status(client: aio.Client) -> None:
+    session = await client.open("work")
+    good = await session.run("echo one; echo two", timeout=PATIENCE_S)
+    assert (good.state, good.exit_code, good.output) == ("ended", 0, "one\ntwo\n")
+    bad = await session.run("(exit 7)", timeout=PATIENCE_S)
+    assert (bad.exit_code, bad.end) == (7, "exact")
+    assert [run.view.command for run in await session.runs()][-2:] == ["echo one; echo two", "(exit 7)"]
+
+
+async def test_the_same_key_runs_once(client: aio.Client, home: TestHome) -> None:
+    session = await client.open("work")
+    first = await session.run("echo x >> count", key="once", timeout=PATIENCE_S)
+    second = await session.run("echo x >> count", key="once", timeout=PATIENCE_S)
+    assert (first.id, second.existing) == (second.id, True)
+    assert (home.path / "count").read_text() == "x\n"
+    with pytest.raises(errors.KeyConflict) as conflict:
+        await session.run("echo y >> count", key="once", timeout=PATIENCE_S)
+    assert conflict.value.code == "key_conflict"
+
+
+async def test_open_gives_the_live_session_of_that_name(client: aio.Client) -> None:
+    first = await client.open("same", "sleep 1000")
+    second = await client.open("same", "sleep 1000")
+    assert first.id == second.id
+    assert [session.name for session in await client.sessions()] == ["same"]
+    with pytest.raises(errors.NotFound) as missing:
+        await client.session("another")
+    assert missing.value.hint
+
+
+async def test_a_port_is_waited_for_and_told(client: aio.Client) -> None:
+    session = await client.open("web")
+    port = free_port()
+    run = await session.start(f"exec 3>&1; python3 -m http.server {port} --bind 127.0.0.1")
+    listener = await session.wait_for(port=port, timeout=PATIENCE_S)
+    assert listener.address == f"127.0.0.1:{port}"
+    assert [view.local for view in await session.ports()] == [f"127.0.0.1:{port}"]
+    graph = await session.graph("processes")
+    assert any(node.pid == listener.pid for node in graph.processes)
+    ended = await run.cancel(timeout=PATIENCE_S)
+    assert ended.state == "cancelled"
+
+
+async def test_a_run_of_its_own_session_gives_every_byte(client: aio.Client) -> None:
+    run = await client.start(["python3", "-c", COUNT.format(n=20_000)])
+    answer = await run.wait(PATIENCE_S)
+    assert (answer.exit_code, answer.truncated) == (0, True)
+    output = await run.output()
+    expected = "".join(f"line {i:06d} of many\r\n" for i in range(20_000)).encode()
+    assert (output.data, output.gaps) == (expected, [])
+
+
+async def test_a_text_is_run_by_a_shell_and_a_list_as_it_is(client: aio.Client) -> None:
+    assert (await client.run("echo $((6 * 7)) | cat", timeout=PATIENCE_S)).output == "42\n"
+    assert (await client.run(["echo", "$((6 * 7))"], timeout=PATIENCE_S)).output == "$((6 * 7))\n"
+
+
+async def test_output_that_is_gone_is_told_as_a_gap(client: aio.Client) -> None:
+    made = await client.call.session_new(
+        command=["python3", "-c", COUNT.format(n=100_000)], cwd="/", env=["PATH=/usr/bin:/bin"], ring_bytes=65536
+    )
+    session = await client.session(made.id)
+    await session.wait_for(state="exit", timeout=PATIENCE_S)
+    pieces = [piece async for piece in session.output(0)]
+    assert isinstance(pieces[0][1], Gap)
+    gap = pieces[0][1]
+    assert (pieces[0][0], gap.from_) == (0, 0)
+    whole = "".join(f"line {i:06d} of many\r\n" for i in range(100_000)).encode()
+    rest = b"".join(piece for _, piece in pieces[1:] if isinstance(piece, bytes))
+    assert rest == whole[gap.to :]
+
+
+async def test_what_is_typed_is_answered(client: aio.Client) -> None:
+    session = await client.open("talk", ["/bin/sh", "-c", "printf 'name? '; read name; echo hello, $name; cat"])
+    await session.wait_for(state="waiting", timeout=PATIENCE_S)
+    assert (await session.state()).prompt == "name?"
+    await session.send("ann", enter=True)
+    found = await session.wait_for(text=r"hello, (\w+)", timeout=PATIENCE_S)
+    assert found[1] == "ann"
+    assert "hello, ann" in (await session.screen()).text
+    await session.keys("x", "Enter", "C-d")
+    ended = await session.wait_for(state="exit", timeout=PATIENCE_S)
+    assert ended.exit is not None and getattr(ended.exit, "code", None) == 0
+
+
+async def test_a_large_text_is_typed_whole(client: aio.Client, home: TestHome) -> None:
+    script = "stty -echo -icanon; echo ready; head -c 200000 > got; echo done"
+    session = await client.open("paste", ["/bin/sh", "-c", script])
+    await session.wait_for(text="ready", from_=0, timeout=PATIENCE_S)
+    text = b"".join(b"%06d\n" % i for i in range(30_000))[:200_000]
+    for start in range(0, len(text), 20_000):
+        await session.send(text[start : start + 20_000])
+    await session.wait_for(text="done", from_=0, timeout=PATIENCE_S)
+    assert (home.path / "got").read_bytes() == text
+
+
+async def test_a_timeout_ends_nothing(client: aio.Client) -> None:
+    session = await client.open("slow")
+    with pytest.raises(aio.TimedOut):
+        await session.run("read line; echo got $line", timeout=0.3)
+    with pytest.raises(TimeoutError):
+        await session.wait_for(text="got it", timeout=0.1)
+    (run,) = await session.runs()
+    assert not run.is_over
+    await session.send("it", enter=True)
+    assert (await run.wait(PATIENCE_S)).exit_code == 0
+
+
+async def test_the_turn_is_taken_given_asked_for_and_let_go(client: aio.Client, home: TestHome) -> None:
+    session = await client.open("shared", "cat")
+    async with aio.connect(actor="agent:other") as other_client:
+        other = await other_client.session("shared")
+        taken = await session.turn.take()
+        assert taken.fence is not None
+        with pytest.raises(errors.TurnHeld) as held:
+            await other.send("no\r")
+        assert held.value.hint and held.value.details
+        assert (await other.turn.request()).before is not None
+        await other.turn.withdraw()
+        given = await session.turn.give("agent:other")
+        assert given.turn.holder is not None and given.turn.holder.actor.handle == "agent:other"
+        await other.turn.release()
+        assert (await session.turn.get()).holder is None
+        with pytest.raises(errors.Denied):
+            await other.turn.seize("it loops")
+    async with aio.connect(actor="human:ann") as human:
+        seized = await (await human.session("shared")).turn.seize("it loops", freeze=True)
+        assert seized.froze is not None
+        with pytest.raises(errors.Frozen):
+            await session.send("x")
+        await (await human.session("shared")).turn.thaw()
+    journal = home.program("journal", "shared", "--json")
+    assert '"proof"' in journal or "signature" in journal
+
+
+async def test_events_tell_what_happens(client: aio.Client) -> None:
+    seen: list[str] = []
+
+    # Its first question is answered before the session is there: it begins now, and nothing is missed.
+    begun = await client.call.session_watch()
+    events = client.events(after=begun.to)
+
+    async def until_exit() -> None:
+        async for event in events:
+            if isinstance(event, aio.Lost):
+                continue
+            seen.append(event.event)
+            if event.event == "exit":
+                return
+
+    watching = asyncio.create_task(until_exit())
+    session = await client.open("short", ["/bin/sh", "-c", "exit 3"])
+    await asyncio.wait_for(watching, PATIENCE_S)
+    assert seen[0] == "started" and seen[-1] == "exit"
+    assert session.name == "short"
+
+
+async def test_attach_paints_and_goes_on(client: aio.Client) -> None:
+    session = await client.open("paint", ["/bin/sh", "-c", "echo before; read x; echo after; read y"])
+    await session.wait_for(text="before", from_=0, timeout=PATIENCE_S)
+    stream = session.attach()
+    paint = await stream.__anext__()
+    assert isinstance(paint, aio.Paint) and b"before" in paint.data and paint.size == session.view.size
+    await session.send("\r")
+    got = b""
+    while b"after" not in got:
+        piece = await asyncio.wait_for(stream.__anext__(), PATIENCE_S)
+        assert isinstance(piece, tuple) and isinstance(piece[1], bytes)
+        assert piece[0] == paint.offset + len(got)
+        got += piece[1]
+
+
+async def test_questions_that_wait_hold_nobody_up(client: aio.Client) -> None:
+    session = await client.open("quiet", "sleep 1000")
+    waits = [asyncio.create_task(session.wait_for(state="exit")) for _ in range(20)]
+    for _ in range(50):
+        await asyncio.wait_for(session.refresh(), PATIENCE_S)
+    assert not any(wait.done() for wait in waits)
+    await session.end(grace=0)
+    for wait in waits:
+        assert (await asyncio.wait_for(wait, PATIENCE_S)).exit is not None
+
+
+async def test_every_operation_has_a_method_that_asks_for_it(client: aio.Client) -> None:
+    session = await client.open("all", "sleep 1000")
+    assert (await client.call.session_state(session=session.id)).session == session.id
+    read, data = await client.call.session_read(session=session.id)
+    assert (read.to, data) == (len(data), data)
+    assert "holdfast" in (await client.call.host_metrics()).text
+    journal, lines = await client.call.session_journal(session="all")
+    assert journal.to > 0 and lines.count(b"\n") >= 1
+    with pytest.raises(errors.UnknownOperation) as unknown:
+        await client.ask("session.fly")
+    assert unknown.value.code == "unknown_operation"
+    with pytest.raises(errors.BadRequest):
+        await client.ask("session.list", {"al": True})
+
+
+async def test_a_human_is_asked_and_answers(client: aio.Client, home: TestHome) -> None:
+    session = await client.open("deploy", "sleep 1000")
+    asking = asyncio.create_task(session.ask("Deploy?", options=["yes", "no"], timeout=PATIENCE_S))
+    async with aio.connect(actor="human:ann") as human:
+        while not (open_ones := await human.call.question_list()):
+            await human.call.session_watch(session=session.id, after=0, wait_ms=50)
+        assert [(question.text, question.by.handle) for question in open_ones] == [("Deploy?", "agent:python")]
+        with pytest.raises(errors.Denied):
+            await client.call.question_answer(question=open_ones[0].id, option=0)
+        await human.call.question_answer(question=open_ones[0].id, option=1)
+    question = await asyncio.wait_for(asking, PATIENCE_S)
+    assert question.state == "answered" and question.answer is not None
+    assert (question.answer.text, question.answer.by.handle) == ("no", "human:ann")
+    with pytest.raises(aio.TimedOut) as nobody:
+        await session.ask("Again?", timeout=0.05)
+    assert nobody.value.details.state == "open"
