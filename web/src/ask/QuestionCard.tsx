@@ -1,7 +1,7 @@
 // A question of an operator, answered with one tap or a line of text. Approvals will look like this, too.
 
 import { useState } from "preact/hooks";
-import type { Question } from "@holdfast/client";
+import type { QuestionView as Question } from "@holdfast/client";
 import { client, questions } from "../lib/store.js";
 import { follow, sessionPath } from "../lib/route.js";
 import { span } from "../lib/text.js";

@@ -6,7 +6,7 @@ import {
   HoldfastError,
   Session,
   type Client,
-  type Question,
+  type QuestionView,
   type SessionEvent,
   type SessionView,
   type StateView,
@@ -35,7 +35,7 @@ export class LiveSession {
   /** The last lines of its output, as text. */
   readonly tail = signal<string[]>([]);
   /** Its open questions, oldest first. */
-  readonly questions: ReadonlySignal<Question[]>;
+  readonly questions: ReadonlySignal<QuestionView[]>;
   /** How much it needs this person: 0 is most. */
   readonly need: ReadonlySignal<Need>;
   /** To act on it. */
@@ -73,7 +73,7 @@ export const client: Client = connect(location.origin, {
 });
 
 const all = signal<ReadonlyMap<string, LiveSession>>(new Map());
-export const questions = signal<Question[]>([]);
+export const questions = signal<QuestionView[]>([]);
 /** Whether the host is reached. */
 export const link = signal<"connecting" | "connected" | "reconnecting">("connecting");
 /** The first list is there. */
@@ -166,9 +166,7 @@ async function happened(event: WatchEvent): Promise<void> {
     if (!all.value.has(event.session)) return;
     return happened(event);
   }
-  // The generated types may not know the newest events.
-  const kind: string = event.event;
-  if (kind === "asked" || kind === "answered" || kind === "question_closed") await ask();
+  if (event.event === "asked" || event.event === "answered" || event.event === "question_closed") await ask();
   else if (event.event === "state") live.doing.value = doing(event);
   else if (event.event === "listen") addPort(live, event);
   else if (event.event === "not_listening") live.ports.value = live.ports.value.filter((port) => port.socket !== event.socket);

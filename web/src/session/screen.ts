@@ -46,6 +46,7 @@ export class Screen {
   private fits = false;
   private pannedAt = 0;
   private readonly marks: { offset: number; marker: IMarker }[] = [];
+  private readonly live: LiveSession;
   private readonly pane: HTMLElement;
   private readonly hooks: Hooks;
   private readonly closing = new AbortController();
@@ -54,6 +55,7 @@ export class Screen {
 
   constructor(live: LiveSession, pane: HTMLElement, fontSize: number, hooks: Hooks) {
     allowStyles();
+    this.live = live;
     this.pane = pane;
     this.hooks = hooks;
     const size = sizeOf(live.view.value.size);
@@ -89,6 +91,8 @@ export class Screen {
     sheet.className = "sheet";
     pane.append(sheet);
     this.term.open(sheet);
+    // For tests, and for whoever looks into the page.
+    Object.assign(window, { holdfastTerminal: this.term });
     void this.useWebgl();
     this.listen(sheet);
     this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
@@ -101,6 +105,7 @@ export class Screen {
   /** Whether what is typed goes to the session. */
   setMine(mine: boolean): void {
     this.mine = mine;
+    this.fitted = "";
     this.term.options.disableStdin = !mine;
     this.term.options.cursorBlink = mine;
     // A phone shows its keyboard only where there is something to type.
@@ -130,6 +135,7 @@ export class Screen {
   /** Gives the session this window's size now, and whenever the window changes; `false` stops that. */
   setFits(fits: boolean): void {
     this.fits = fits;
+    this.fitted = "";
     if (fits && this.mine) this.fit();
   }
 
@@ -271,8 +277,16 @@ export class Screen {
     // The sheet's padding, and the terminal's own scroll bar.
     const cols = Math.max(20, Math.floor((this.pane.clientWidth - 16 - 12) / width));
     const rows = Math.max(5, Math.floor((this.pane.clientHeight - 16) / height));
-    this.attachment.resize({ cols, rows });
+    const size = `${cols}x${rows}`;
+    if (size === this.fitted) return;
+    this.fitted = size;
+    // A terminal in a page says no size by itself; it is given one as an act, in the turn. Then the attachment looks.
+    this.live.session.resize(size).then(
+      () => this.attachment.resize(size),
+      () => (this.fitted = ""),
+    );
   }
+  private fitted = "";
 
   private pan(dx: number, dy: number): void {
     this.pannedAt = Date.now();
