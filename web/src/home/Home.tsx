@@ -135,7 +135,7 @@ function Bar({ onNew }: { onNew: () => void }) {
             </div>
           </details>
         )}
-        <button type="button" class="primary new" onClick={onNew}>
+        <button type="button" class="primary new" aria-label="New session" onClick={onNew}>
           <Icon name="plus" size={16} />
           <span>New session</span>
         </button>

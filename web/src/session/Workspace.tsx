@@ -158,10 +158,11 @@ function turnActs(live: LiveSession, screen: Signal<Screen | undefined>, asking:
 
 function Dialogs({ live, asking, screen }: { live: LiveSession; asking: Signal<Asking | undefined>; screen: Signal<Screen | undefined> }) {
   const ask = asking.value;
-  const onClose = () => {
-    asking.value = undefined;
-    screen.value?.focus();
-  };
+  const onClose = () => (asking.value = undefined);
+  // Only when the dialog is gone: what is behind it takes no focus.
+  useEffect(() => {
+    if (!ask) screen.value?.focus();
+  }, [ask]);
   const seize = (reason: string, freeze: boolean) => {
     onClose();
     const number = screen.value?.attachment.client;

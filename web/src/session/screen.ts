@@ -98,6 +98,7 @@ export class Screen {
     this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
     this.attachment.on("paint", (paint) => this.paint(paint));
     this.attachment.on("output", (output) => this.write(output));
+    this.attachment.on("detached", ({ why }) => why === "ended" && !this.isPainted && this.showEnd());
     this.term.onData((keys) => this.type(this.held(keys)));
     this.term.onBinary((keys) => this.type(Uint8Array.from(keys, (character) => character.charCodeAt(0))));
   }
@@ -240,6 +241,7 @@ export class Screen {
 
   private paint({ bytes, size, offset }: AttachEvents["paint"]): Promise<void> {
     const { cols, rows } = sizeOf(size);
+    this.isPainted = true;
     this.marks.splice(0);
     this.term.reset();
     this.term.resize(cols, rows);
@@ -255,6 +257,16 @@ export class Screen {
   private write({ bytes, offset }: AttachEvents["output"]): Promise<void> {
     this.mark(offset);
     return new Promise((done) => this.term.write(bytes, done));
+  }
+
+  private isPainted = false;
+
+  /** A session that has ended cannot be attached to; its last screen is still there. */
+  private async showEnd(): Promise<void> {
+    const { rows, history } = await this.live.session.screen({ ansi: true, history: HISTORY_LINES });
+    const lines = [...history, ...rows];
+    while (lines.length > 0 && lines.at(-1)?.trim() === "") lines.pop();
+    this.term.write(`${lines.join("\x1b[m\r\n")}\x1b[m\x1b[?25l`);
   }
 
   /** Remembers where an offset stands. */

@@ -13,7 +13,9 @@ export function Dialog({ title, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {
-    element.current?.showModal();
+    const { current } = element;
+    current?.showModal();
+    return () => current?.close();
   }, []);
   const isOutside = (event: MouseEvent) => event.target === element.current;
   return (
