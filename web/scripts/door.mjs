@@ -37,6 +37,8 @@ export function open(port, target) {
       [up, socket],
       [socket, up],
     ]) {
+      // A key must not wait for the acknowledgement of the one before.
+      one.setNoDelay(true);
       sockets.add(one);
       one.on("error", () => other.destroy());
       one.on("close", () => {

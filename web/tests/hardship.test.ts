@@ -144,12 +144,12 @@ test("on a phone the key row types, a wide screen pans, and the session keeps it
   await home.shell("phone", HUMAN, "120x30");
   const opened = await enter(browser, home, "phone", PHONE);
   await shows(opened, "$");
-  await opened.getByRole("button", { name: "Escape" }).click();
+  await opened.getByRole("button", { name: "Esc" }).click();
   await opened.getByRole("button", { name: "Take the turn" }).click();
   await opened.getByText("You have the turn").waitFor();
   const keys = opened.getByRole("toolbar", { name: "Keys" });
   await opened.keyboard.type("echo fir");
-  await keys.getByRole("button", { name: "Control, for the next key" }).click();
+  await keys.getByRole("button", { name: "Ctrl, for the next key" }).click();
   await opened.keyboard.type("a");
   await opened.keyboard.type("#");
   await opened.keyboard.press("Enter");

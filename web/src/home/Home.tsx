@@ -17,9 +17,17 @@ import { NewSession } from "./NewSession.js";
 
 const search = signal("");
 
+/** After Home has shown itself and its cards. */
+const TERMINAL_AFTER_MS = 800;
+
 export function Home() {
   const [isNew, setIsNew] = useState(false);
   useEffect(() => followTails(), []);
+  useEffect(() => {
+    // The terminal's code, while nothing else is to do: the first session then opens at once.
+    const timer = setTimeout(() => void import("../session/screen.js"), TERMINAL_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const wanted = search.value.trim().toLowerCase();
   const fitting = sessions.value.filter((live) => fits(live, wanted));
   const needing = fitting.filter((live) => ["question", "waiting", "turn"].includes(live.need.value));
@@ -98,7 +106,7 @@ function Bar({ onNew }: { onNew: () => void }) {
   const me = myActor();
   return (
     <header class="bar">
-      <a class="brand" href="/" onClick={follow}>
+      <a class="brand" href="/" onClick={follow} aria-label="Holdfast, all sessions">
         <img src="/icon.svg" alt="" width="26" height="26" />
         <span>Holdfast</span>
       </a>

@@ -2,14 +2,17 @@
 
 import { signal } from "@preact/signals";
 import type { Actor } from "@holdfast/client";
+import { go } from "./route.js";
 
 /** For whom the host takes this browser. */
 export interface Me {
   actor: Actor;
-  /** The most it may do, `observe,type`; none: whatever the actor may. */
-  can?: string | null;
-  /** Until when. */
-  until_ms?: number | null;
+  /** By what it was let in. */
+  token?: {
+    /** The most it may do, `observe,type`; none: whatever the actor may. */
+    can?: string | null;
+    until_ms?: number | null;
+  } | null;
 }
 
 export type Login =
@@ -43,7 +46,7 @@ export async function enter(): Promise<void> {
   if (brought) {
     // Before anything else: it must not stay in the address, the history or a screenshot.
     const path = brought.session ? `/s/${encodeURIComponent(brought.session)}` : location.pathname;
-    history.replaceState(null, "", path);
+    go(path, "replace");
     why = await exchange(brought.body);
   }
   await look(why);

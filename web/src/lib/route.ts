@@ -30,7 +30,8 @@ export function sessionPath(name: string, panel?: string): string {
 
 /** Goes to a view. */
 export function go(path: string, how: "push" | "replace" = "push"): void {
-  if (path !== location.pathname) history[how === "push" ? "pushState" : "replaceState"](null, "", path);
+  // A fragment goes, too: it may have been a login code.
+  if (path !== location.pathname || location.hash !== "") history[how === "push" ? "pushState" : "replaceState"](null, "", path);
   route.value = read(path);
 }
 

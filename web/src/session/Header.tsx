@@ -111,10 +111,10 @@ function Tools({ live, now, rights, screen, fits, asking }: Props) {
         <Icon name="fit" size={16} /> <span class="fit-word">Fit</span>
       </button>
       <span class="joined">
-        <button type="button" class="quiet small" aria-label="Smaller text" onClick={() => font(-1)}>
+        <button type="button" class="quiet small" aria-label="A− smaller text" onClick={() => font(-1)}>
           A−
         </button>
-        <button type="button" class="quiet small" aria-label="Larger text" onClick={() => font(1)}>
+        <button type="button" class="quiet small" aria-label="A+ larger text" onClick={() => font(1)}>
           A+
         </button>
       </span>

@@ -6,7 +6,7 @@ import { fontSize } from "./font.js";
 import type { Screen } from "./screen.js";
 
 const KEYS: { name: string; label: string; keys: string }[] = [
-  { name: "Esc", label: "Escape", keys: "\x1b" },
+  { name: "Esc", label: "Esc", keys: "\x1b" },
   { name: "Tab", label: "Tab", keys: "\t" },
 ];
 const ARROWS = [
@@ -16,8 +16,8 @@ const ARROWS = [
   ["→", "Right", "C"],
 ] as const;
 const MORE: { name: string; label: string; keys: string }[] = [
-  { name: "^C", label: "Control C", keys: "\x03" },
-  { name: "^D", label: "Control D", keys: "\x04" },
+  { name: "^C", label: "^C Control C", keys: "\x03" },
+  { name: "^D", label: "^D Control D", keys: "\x04" },
   { name: "|", label: "Pipe", keys: "|" },
   { name: "/", label: "Slash", keys: "/" },
   { name: "-", label: "Hyphen", keys: "-" },
@@ -56,14 +56,14 @@ export function KeyRow({ screen, pane, mine, refused }: { screen: Screen; pane: 
       onMouseDown={(event) => event.preventDefault()}
     >
       {KEYS.map(({ name, label, keys }) => key(name, label, () => press(keys)))}
-      <button type="button" aria-pressed={ctrl} aria-label="Control, for the next key" onClick={hold}>
+      <button type="button" aria-pressed={ctrl} aria-label="Ctrl, for the next key" onClick={hold}>
         Ctrl
       </button>
       {ARROWS.map(([name, label, letter]) => key(name, label, () => screen.arrow(letter)))}
       {key("Paste", "Paste", () => void paste())}
       {MORE.map(({ name, label, keys }) => key(name, label, () => press(keys)))}
-      {key("A−", "Smaller text", () => screen.setFontSize(fontSize.value - 1))}
-      {key("A+", "Larger text", () => screen.setFontSize(fontSize.value + 1))}
+      {key("A−", "A− smaller text", () => screen.setFontSize(fontSize.value - 1))}
+      {key("A+", "A+ larger text", () => screen.setFontSize(fontSize.value + 1))}
       <button type="button" aria-label="Show the keyboard" onClick={() => screen.focus()}>
         <Icon name="keyboard" />
       </button>

@@ -6,6 +6,7 @@
 import { Terminal, type IMarker } from "@xterm/xterm";
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
+import { WebglAddon } from "@xterm/addon-webgl";
 import type { AttachEvents, Attachment } from "@holdfast/client";
 import "@xterm/xterm/css/xterm.css";
 import type { LiveSession } from "../lib/store.js";
@@ -93,7 +94,7 @@ export class Screen {
     this.term.open(sheet);
     // For tests, and for whoever looks into the page.
     Object.assign(window, { holdfastTerminal: this.term });
-    void this.useWebgl();
+    this.useWebgl();
     this.listen(sheet);
     this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
     this.attachment.on("paint", (paint) => this.paint(paint));
@@ -180,10 +181,8 @@ export class Screen {
     this.pane.replaceChildren();
   }
 
-  private async useWebgl(): Promise<void> {
+  private useWebgl(): void {
     try {
-      const { WebglAddon } = await import("@xterm/addon-webgl");
-      if (this.closing.signal.aborted) return;
       const webgl = new WebglAddon();
       // The browser takes the context away when there are many; the slow way to draw needs none.
       webgl.onContextLoss(() => webgl.dispose());

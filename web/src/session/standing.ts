@@ -21,7 +21,7 @@ export function standing(view: SessionView, me: { id: string; handle: string } |
 /** Rights as a set, narrowed to what this browser was let in with. */
 export function rightsOf(rights: string): Set<string> {
   const held = rights.split(",").filter(Boolean);
-  const can = login.value.state === "in" ? login.value.me.can : undefined;
+  const can = login.value.state === "in" ? login.value.me.token?.can : undefined;
   if (can === undefined || can === null) return new Set(held);
   const most = can.split(/[ ,]+/);
   return new Set(held.filter((right) => most.includes(right)));

@@ -4,8 +4,8 @@ import { chromium, type Browser, type BrowserContext, type BrowserContextOptions
 import { onTestFinished } from "vitest";
 import { until, type Home } from "./home.js";
 
-export const DESK = { viewport: { width: 1440, height: 900 } } satisfies BrowserContextOptions;
-export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true } satisfies BrowserContextOptions;
+export const DESK = { viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" } satisfies BrowserContextOptions;
+export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, reducedMotion: "reduce" } satisfies BrowserContextOptions;
 
 /** `gl: false`: without WebGL, so that the terminal is drawn by elements. */
 export function launch({ gl = true } = {}): Promise<Browser> {
