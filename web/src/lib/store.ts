@@ -118,7 +118,24 @@ export function start(): void {
     // A browser does not say why a socket was refused: perhaps the cookie is no longer good.
     void look();
   };
+  for (const event of ["online", "offline", "focus"]) addEventListener(event, () => void probe());
+  document.addEventListener("visibilitychange", () => void probe());
   void watch();
+}
+
+/** What else has a connection, to be opened anew with this one. */
+export const connections = new Set<{ reconnect(): void }>([client]);
+/** An answer that takes longer does not come: phones sleep, and their sockets are gone without a word. */
+const PROBE_MS = 3_000;
+
+/** Asks the host something small; where no answer comes, every connection is opened anew. */
+async function probe(): Promise<void> {
+  if (document.visibilityState === "hidden" || link.value !== "connected") return;
+  try {
+    await client.status({ signal: AbortSignal.timeout(PROBE_MS) });
+  } catch {
+    for (const connection of connections) connection.reconnect();
+  }
 }
 
 async function watch(): Promise<void> {

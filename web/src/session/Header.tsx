@@ -29,7 +29,7 @@ interface Props {
 
 export function Header(props: Props) {
   const { live, now, rights, acts, panel } = props;
-  const { name, command } = live.view.value;
+  const { name, command, title } = live.view.value;
   const others = waiting.value - (["question", "waiting", "turn"].includes(live.need.value) ? 1 : 0);
   return (
     <header class="session-bar">
@@ -46,9 +46,10 @@ export function Header(props: Props) {
           <Line text={name} />
         </span>
         <StatePill live={live} />
+        {title && title !== name && <Line class="program-title muted" text={title} />}
         {link.value === "reconnecting" && <span class="state waits">reconnecting</span>}
       </div>
-      <TurnBar live={live} now={now} rights={rights} acts={acts} />
+      {now.is !== "over" && <TurnBar live={live} now={now} rights={rights} acts={acts} />}
       <Operators live={live} />
       <Tools {...props} />
       {panels.length > 0 && (
@@ -90,7 +91,12 @@ function Operators({ live }: { live: LiveSession }) {
 function Tools({ live, now, rights, screen, fits, asking }: Props) {
   const { size, life } = live.view.value;
   const canFit = now.is === "mine";
-  const font = (by: number) => screen?.setFontSize(fontSize.value + by);
+  // The focus goes back to where one types.
+  const then = (act: () => void) => () => {
+    act();
+    screen?.focus();
+  };
+  const font = (by: number) => then(() => screen?.setFontSize(fontSize.value + by));
   return (
     <div class="tools" role="group" aria-label="View">
       <span class="size muted" title="Columns and rows of the session">
@@ -103,18 +109,18 @@ function Tools({ live, now, rights, screen, fits, asking }: Props) {
         aria-pressed={fits.value && canFit}
         disabled={!canFit}
         title={canFit ? "Give the session this window's size" : "Who has the turn says the size"}
-        onClick={() => {
+        onClick={then(() => {
           fits.value = !fits.value;
           chooseFit(fits.value);
-        }}
+        })}
       >
         <Icon name="fit" size={16} /> <span class="fit-word">Fit</span>
       </button>
       <span class="joined">
-        <button type="button" class="quiet small" aria-label="A− smaller text" onClick={() => font(-1)}>
+        <button type="button" class="quiet small" aria-label="A− smaller text" onClick={font(-1)}>
           A−
         </button>
-        <button type="button" class="quiet small" aria-label="A+ larger text" onClick={() => font(1)}>
+        <button type="button" class="quiet small" aria-label="A+ larger text" onClick={font(1)}>
           A+
         </button>
       </span>
@@ -123,10 +129,10 @@ function Tools({ live, now, rights, screen, fits, asking }: Props) {
           <Icon name="more" />
         </summary>
         <div class="menu-list">
-          <button type="button" onClick={() => screen?.showWidth()}>
+          <button type="button" onClick={then(() => screen?.showWidth())}>
             Show the whole width
           </button>
-          <button type="button" onClick={() => screen?.term.scrollToBottom()}>
+          <button type="button" onClick={then(() => screen?.term.scrollToBottom())}>
             Go to the end
           </button>
           {life === "running" && rights.has("end") && (

@@ -35,7 +35,7 @@ export function Hint({ now, may, onAct, onClose }: Props) {
           Ask for the turn <kbd>Enter</kbd>
         </button>
       )}
-      <button type="button" class="quiet icon-only" aria-label="Close" onClick={onClose}>
+      <button type="button" class="quiet icon-only close" aria-label="Close" onClick={onClose}>
         <Icon name="close" size={16} />
       </button>
     </div>

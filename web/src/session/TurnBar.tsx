@@ -48,7 +48,7 @@ function Words({ now }: { now: Standing }) {
     case "free":
       return <span>The turn is free</span>;
     case "over":
-      return <span class="muted">Ended</span>;
+      return null;
     case "theirs":
       return (
         <>

@@ -114,6 +114,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
 function listen(attachment: Attachment, live: LiveSession, line: Signal<string>, rights: Signal<ReadonlySet<string>>): void {
   attachment.on("state", ({ state }) => (line.value = state === "connected" ? "attached" : "reconnecting"));
   attachment.on("writes", () => refresh(live));
+  attachment.on("size", () => refresh(live));
   attachment.on("refused", (error) => {
     refresh(live);
     tell(error.message, "bad", error.hint);

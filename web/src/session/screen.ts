@@ -9,7 +9,7 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { WebglAddon } from "@xterm/addon-webgl";
 import type { AttachEvents, Attachment } from "@holdfast/client";
 import "@xterm/xterm/css/xterm.css";
-import type { LiveSession } from "../lib/store.js";
+import { connections, refresh, type LiveSession } from "../lib/store.js";
 import { sizeOf } from "../lib/text.js";
 import { clipboardText } from "./clipboard.js";
 import { allowStyles } from "./styles.js";
@@ -45,6 +45,7 @@ export class Screen {
   private mine = false;
   /** The session takes this window's size, and follows it. */
   private fits = false;
+  private readonly dark = matchMedia("(prefers-color-scheme: dark)");
   private pannedAt = 0;
   private readonly marks: { offset: number; marker: IMarker }[] = [];
   private readonly live: LiveSession;
@@ -60,7 +61,6 @@ export class Screen {
     this.pane = pane;
     this.hooks = hooks;
     const size = sizeOf(live.view.value.size);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
     this.term = new Terminal({
       ...size,
       allowProposedApi: true,
@@ -70,16 +70,11 @@ export class Screen {
       fontSize,
       lineHeight: 1.15,
       scrollback: HISTORY_LINES,
-      theme: dark.matches ? DARK : LIGHT,
-      minimumContrastRatio: dark.matches ? 1 : 4.5,
       macOptionIsMeta: true,
       linkHandler: { activate: (_, url) => hooks.link(url), allowNonHttpProtocols: false },
     });
-    const recolour = () => {
-      this.term.options.theme = dark.matches ? DARK : LIGHT;
-      this.term.options.minimumContrastRatio = dark.matches ? 1 : 4.5;
-    };
-    dark.addEventListener("change", recolour, { signal: this.closing.signal });
+    this.dark.addEventListener("change", () => this.colour(), { signal: this.closing.signal });
+    this.colour();
     this.term.loadAddon(new Unicode11Addon());
     this.term.unicode.activeVersion = "11";
     this.term.loadAddon(new WebLinksAddon((_, url) => hooks.link(url)));
@@ -97,6 +92,7 @@ export class Screen {
     this.useWebgl();
     this.listen(sheet);
     this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
+    connections.add(this.attachment);
     this.attachment.on("paint", (paint) => this.paint(paint));
     this.attachment.on("output", (output) => this.write(output));
     this.attachment.on("detached", ({ why }) => why === "ended" && !this.isPainted && this.showEnd());
@@ -110,6 +106,7 @@ export class Screen {
     this.fitted = "";
     this.term.options.disableStdin = !mine;
     this.term.options.cursorBlink = mine;
+    this.colour();
     // A phone shows its keyboard only where there is something to type.
     if (this.term.textarea) this.term.textarea.inputMode = mine ? "text" : "none";
     if (mine && this.fits) this.fit();
@@ -176,9 +173,18 @@ export class Screen {
 
   close(): void {
     this.closing.abort();
+    connections.delete(this.attachment);
     void this.attachment.close();
     this.term.dispose();
     this.pane.replaceChildren();
+  }
+
+  /** Colours by day and night; a cursor that cannot be typed at is grey. */
+  private colour(): void {
+    const isDark = this.dark.matches;
+    const theme = isDark ? DARK : LIGHT;
+    this.term.options.theme = this.mine ? theme : { ...theme, cursor: isDark ? "#5f6e6a" : "#a9b5b1" };
+    this.term.options.minimumContrastRatio = isDark ? 1 : 4.5;
   }
 
   private useWebgl(): void {
@@ -293,7 +299,10 @@ export class Screen {
     this.fitted = size;
     // A terminal in a page says no size by itself; it is given one as an act, in the turn. Then the attachment looks.
     this.live.session.resize(size).then(
-      () => this.attachment.resize(size),
+      () => {
+        this.attachment.resize(size);
+        refresh(this.live);
+      },
       () => (this.fitted = ""),
     );
   }
