@@ -83,22 +83,31 @@ export class Screen {
       if (text !== undefined) hooks.clipboard(text);
       return true;
     });
-    const sheet = document.createElement("div");
-    sheet.className = "sheet";
-    pane.append(sheet);
-    this.term.open(sheet);
     // For tests, and for whoever looks into the page.
     Object.assign(window, { holdfastTerminal: this.term });
-    this.useWebgl();
-    this.listen(sheet);
     this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
     connections.add(this.attachment);
     this.attachment.on("paint", (paint) => this.paint(paint));
     this.attachment.on("output", (output) => this.write(output));
-    this.attachment.on("detached", ({ why }) => why === "ended" && !this.isPainted && this.showEnd());
+    this.attachment.on("detached", ({ why }) => why === "ended" && !this.isOpen && this.showEnd());
     this.term.onData((keys) => this.type(this.held(keys)));
     this.term.onBinary((keys) => this.type(Uint8Array.from(keys, (character) => character.charCodeAt(0))));
   }
+
+  /** Puts the terminal into the page. What it is written before costs a fraction of what it does after. */
+  private open(): void {
+    if (this.isOpen || this.closing.signal.aborted) return;
+    this.isOpen = true;
+    const sheet = document.createElement("div");
+    sheet.className = "sheet";
+    this.pane.append(sheet);
+    this.term.open(sheet);
+    this.useWebgl();
+    this.listen(sheet);
+    this.setMine(this.mine);
+    if (document.activeElement === null || document.activeElement === document.body) this.term.focus();
+  }
+  private isOpen = false;
 
   /** Whether what is typed goes to the session. */
   setMine(mine: boolean): void {
@@ -246,12 +255,12 @@ export class Screen {
 
   private paint({ bytes, size, offset }: AttachEvents["paint"]): Promise<void> {
     const { cols, rows } = sizeOf(size);
-    this.isPainted = true;
     this.marks.splice(0);
     this.term.reset();
     this.term.resize(cols, rows);
     return new Promise((done) =>
       this.term.write(bytes, () => {
+        this.open();
         this.mark(offset);
         this.followCursor();
         done();
@@ -264,14 +273,12 @@ export class Screen {
     return new Promise((done) => this.term.write(bytes, done));
   }
 
-  private isPainted = false;
-
   /** A session that has ended cannot be attached to; its last screen is still there. */
   private async showEnd(): Promise<void> {
     const { rows, history } = await this.live.session.screen({ ansi: true, history: HISTORY_LINES });
     const lines = [...history, ...rows];
     while (lines.length > 0 && lines.at(-1)?.trim() === "") lines.pop();
-    this.term.write(`${lines.join("\x1b[m\r\n")}\x1b[m\x1b[?25l`);
+    this.term.write(`${lines.join("\x1b[m\r\n")}\x1b[m\x1b[?25l`, () => this.open());
   }
 
   /** Remembers where an offset stands. */
@@ -290,6 +297,7 @@ export class Screen {
   }
 
   private fit(): void {
+    if (!this.isOpen) return;
     const { width, height } = this.cell();
     // The sheet's padding, and the terminal's own scroll bar.
     const cols = Math.max(20, Math.floor((this.pane.clientWidth - 16 - 12) / width));
