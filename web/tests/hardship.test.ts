@@ -166,6 +166,26 @@ test("on a phone the key row types, a wide screen pans, and the session keeps it
   expect(before).toBe("120x30");
 });
 
+test("without a network the page itself still opens, says so, and comes back by itself", async () => {
+  const opened = await enter(browser, home);
+  await opened.evaluate(async () => void (await navigator.serviceWorker.ready));
+  // The worker keeps what is fetched while it is there.
+  await opened.reload();
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+  await opened.context().setOffline(true);
+  await opened.reload();
+  await opened.getByText("The host is not reached").waitFor();
+  const kept = await opened.evaluate(async () => {
+    const names = await caches.keys();
+    const all = await Promise.all(names.map(async (name) => (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname)));
+    return all.flat();
+  });
+  expect(kept.length).toBeGreaterThan(3);
+  expect(kept.filter((path) => path.startsWith("/v1"))).toEqual([]);
+  await opened.context().setOffline(false);
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+});
+
 /** A finger, by the browser's own protocol: as a phone's. */
 async function swipe(opened: Page, from: { x: number; y: number }, to: { x: number; y: number }): Promise<void> {
   const session = await opened.context().newCDPSession(opened);
