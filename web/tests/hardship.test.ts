@@ -162,8 +162,11 @@ test("on a phone the key row types, a wide screen pans, and the session keeps it
   expect(await opened.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   await swipe(opened, { x: 300, y: 300 }, { x: 80, y: 300 });
   await until("the pan", () => pane.evaluate((element) => element.scrollLeft > 100));
-  const before = (await home.json<{ size: string }>(HUMAN, "info", "phone")).size;
-  expect(before).toBe("120x30");
+  const cell = () => opened.locator(".xterm-screen").evaluate((element) => element.getBoundingClientRect().width / 120);
+  const before = await cell();
+  await pinch(opened, { x: 180, y: 300 }, 40, 120);
+  await until("larger text", async () => (await cell()) > before * 1.3);
+  expect((await home.json<{ size: string }>(HUMAN, "info", "phone")).size).toBe("120x30");
 });
 
 test("without a network the page itself still opens, says so, and comes back by itself", async () => {
@@ -197,4 +200,18 @@ async function swipe(opened: Page, from: { x: number; y: number }, to: { x: numb
     await touch("touchMove", [{ x: at(from.x, to.x), y: at(from.y, to.y) }]);
   }
   await touch("touchEnd", []);
+}
+
+/** Two fingers that go apart. */
+async function pinch(opened: Page, at: { x: number; y: number }, from: number, to: number): Promise<void> {
+  const session = await opened.context().newCDPSession(opened);
+  const fingers = (apart: number) => [
+    { x: at.x - apart / 2, y: at.y, id: 0 },
+    { x: at.x + apart / 2, y: at.y, id: 1 },
+  ];
+  await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: fingers(from) });
+  for (let step = 1; step <= 10; step += 1) {
+    await session.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: fingers(from + ((to - from) * step) / 10) });
+  }
+  await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
 }

@@ -148,6 +148,7 @@ async function watch(): Promise<void> {
       loaded.value = true;
       for (let next = await first; !next.done; next = await events.next()) await happened(next.value);
     } catch (error) {
+      if (client.link.isClosed) return;
       if (error instanceof HoldfastError && error.code === "unidentified") return look();
       console.error(error);
       await new Promise((resolve) => setTimeout(resolve, 1_000));
