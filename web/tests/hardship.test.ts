@@ -50,6 +50,17 @@ test("a host that is killed under output is found again, with nothing lost or do
   await until("the host's screen", async () => JSON.stringify(await rows(opened)) === JSON.stringify(await home.screen("crash")));
 });
 
+test("Home finds a killed host again, and tells what happened since", async () => {
+  await home.shell("before");
+  const opened = await enter(browser, home);
+  await opened.getByRole("link", { name: /^before/ }).waitFor();
+  await home.killHost();
+  await opened.getByText("Reconnecting").waitFor();
+  await home.shell("after");
+  await opened.getByText("Reconnecting").waitFor({ state: "detached" });
+  await opened.getByRole("link", { name: /^after/ }).waitFor();
+});
+
 test("offline and online again the terminal goes on where it stood", async () => {
   await home.shell("tunnel");
   const opened = await enter(browser, home, "tunnel");

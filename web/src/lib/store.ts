@@ -117,6 +117,8 @@ export function start(): void {
     link.value = "reconnecting";
     // A browser does not say why a socket was refused: perhaps the cookie is no longer good.
     void look();
+    // Nobody may be asking anything now: it is opened again all the same.
+    void client.connect().catch(() => undefined);
   };
   for (const event of ["online", "offline", "focus"]) addEventListener(event, () => void probe());
   document.addEventListener("visibilitychange", () => void probe());
