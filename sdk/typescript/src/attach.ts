@@ -172,6 +172,11 @@ export class Attachment extends Emitter<AttachEvents> {
     this.wake();
   }
 
+  /** Opens another connection, for a network that changed without a word. Goes on where it stands. */
+  reconnect(): void {
+    this.link.drop();
+  }
+
   /** Lets go. The session goes on. */
   async close(): Promise<void> {
     if (this.closing.signal.aborted) return this.over;

@@ -85,6 +85,11 @@ export class Link {
     }
   }
 
+  /** Lets go of the connection, and opens another when something is asked: a network may change without a word. */
+  drop(): void {
+    this.current?.close();
+  }
+
   /** Ends it; what is under way fails. */
   close(): void {
     this.closing.abort(disconnected("the client was closed"));

@@ -1,0 +1,1 @@
+export function open(port: number, target: string): Promise<{ url: string; shut: () => void }>;

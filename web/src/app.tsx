@@ -1,0 +1,84 @@
+// Which view is shown, by who looks and what the address names.
+
+import { useEffect } from "preact/hooks";
+import { Home } from "./home/Home.js";
+import { enter, login } from "./lib/login.js";
+import { route } from "./lib/route.js";
+import { client, start } from "./lib/store.js";
+import { start as startAttention } from "./lib/attention.js";
+import { PageFrame } from "./panels/PageFrame.js";
+import { SessionPage } from "./session/SessionPage.js";
+import { Line } from "./ui/Text.js";
+import { Toast } from "./ui/Toast.js";
+
+export function App() {
+  const who = login.value;
+  switch (who.state) {
+    case "asking":
+      return <main class="notice" aria-busy="true" />;
+    case "out":
+      return <Door why={who.why} />;
+    case "cut off":
+      return <CutOff />;
+    case "in":
+      return <Inside />;
+  }
+}
+
+function Inside() {
+  useEffect(() => {
+    start();
+    startAttention();
+    // Whoever is out comes in again with a fresh page.
+    return () => client.close();
+  }, []);
+  const where = route.value;
+  return (
+    <>
+      {where.view === "home" && <Home />}
+      {where.view === "session" && <SessionPage name={where.name} panel={where.panel} />}
+      {where.view === "page" && <PageFrame id={where.page} />}
+      <Toast />
+    </>
+  );
+}
+
+function Door({ why }: { why: string | undefined }) {
+  useEffect(() => {
+    // Another tab may have come in meanwhile.
+    const look = () => void fetch("/v1/me", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), () => undefined);
+    addEventListener("focus", look);
+    return () => removeEventListener("focus", look);
+  }, []);
+  return (
+    <main class="notice">
+      <img src="/icon.svg" alt="" width="56" height="56" />
+      <h1>Open this page from your machine</h1>
+      <p>
+        On the machine this host runs on, enter <code>holdfast web</code>. It opens this page and signs you in.
+      </p>
+      <p class="muted">For a phone: the address it prints works once, wherever the host is reached.</p>
+      {why && (
+        <p class="banner" role="alert">
+          <Line text={why} />
+        </p>
+      )}
+    </main>
+  );
+}
+
+function CutOff() {
+  useEffect(() => {
+    const timer = setInterval(() => void enter(), 2_000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <main class="notice">
+      <img src="/icon.svg" alt="" width="56" height="56" />
+      <h1>The host is not reached</h1>
+      <p class="muted" role="status">
+        Your sessions go on without it. This page tries again by itself.
+      </p>
+    </main>
+  );
+}

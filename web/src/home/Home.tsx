@@ -1,0 +1,153 @@
+// All sessions of the host, what needs this person first.
+
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { QuestionCard } from "../ask/QuestionCard.js";
+import { notifies, toggleNotifications } from "../lib/attention.js";
+import { leave, myActor } from "../lib/login.js";
+import { followTails, link, loaded, questions, sessions, type LiveSession } from "../lib/store.js";
+import { commandLine } from "../lib/text.js";
+import { pages } from "../panels/index.js";
+import { follow } from "../lib/route.js";
+import { ActorChip } from "../ui/Actor.js";
+import { Icon } from "../ui/icons.js";
+import { Line } from "../ui/Text.js";
+import { Card } from "./Card.js";
+import { NewSession } from "./NewSession.js";
+
+const search = signal("");
+
+/** After Home has shown itself and its cards. */
+const TERMINAL_AFTER_MS = 800;
+
+export function Home() {
+  const [isNew, setIsNew] = useState(false);
+  useEffect(() => followTails(), []);
+  useEffect(() => {
+    // The terminal's code, while nothing else is to do: the first session then opens at once.
+    const timer = setTimeout(() => void import("../session/screen.js"), TERMINAL_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const wanted = search.value.trim().toLowerCase();
+  const fitting = sessions.value.filter((live) => fits(live, wanted));
+  const needing = fitting.filter((live) => ["question", "waiting", "turn"].includes(live.need.value));
+  const living = fitting.filter((live) => live.need.value === "none");
+  const ended = fitting.filter((live) => live.need.value === "ended");
+  return (
+    <div class="home">
+      <Bar onNew={() => setIsNew(true)} />
+      <main>
+        <h1 class="visually-hidden">Sessions</h1>
+        {link.value === "reconnecting" && (
+          <p class="banner" role="status">
+            Reconnecting to the host. Your sessions go on.
+          </p>
+        )}
+        {questions.value.length > 0 && (
+          <section aria-label="Questions" class="questions">
+            {questions.value.map((question) => (
+              <QuestionCard key={question.id} question={question} where />
+            ))}
+          </section>
+        )}
+        <Group title="Needs you" all={needing} />
+        <Group title="Sessions" all={living} />
+        <Group title="Ended" all={ended} />
+        {loaded.value && fitting.length === 0 && <Nothing wanted={wanted} onNew={() => setIsNew(true)} />}
+      </main>
+      {isNew && <NewSession onClose={() => setIsNew(false)} />}
+    </div>
+  );
+}
+
+function fits(live: LiveSession, wanted: string): boolean {
+  if (wanted === "") return true;
+  const { name, command, cwd, title, turn, clients } = live.view.value;
+  const actors = [turn.holder?.actor.handle ?? "", ...clients.map(({ actor }) => actor?.handle ?? "")];
+  const ports = live.ports.value.map(({ port }) => `:${port}`);
+  return [name, commandLine(command), cwd, title ?? "", ...actors, ...ports].some((text) => text.toLowerCase().includes(wanted));
+}
+
+function Group({ title, all }: { title: string; all: LiveSession[] }) {
+  if (all.length === 0) return null;
+  return (
+    <section class="group" aria-label={title}>
+      <h2>
+        {title} <span class="count">{all.length}</span>
+      </h2>
+      <div class="cards">
+        {all.map((live) => (
+          <Card key={live.id} live={live} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function Nothing({ wanted, onNew }: { wanted: string; onNew: () => void }) {
+  if (wanted !== "") {
+    return (
+      <p class="empty muted">
+        No session fits “<Line text={wanted} />”.
+      </p>
+    );
+  }
+  return (
+    <div class="empty">
+      <p class="muted">No session runs here yet.</p>
+      <button type="button" class="primary" onClick={onNew}>
+        Start one
+      </button>
+    </div>
+  );
+}
+
+function Bar({ onNew }: { onNew: () => void }) {
+  const me = myActor();
+  return (
+    <header class="bar">
+      <a class="brand" href="/" onClick={follow} aria-label="Holdfast, all sessions">
+        <img src="/icon.svg" alt="" width="26" height="26" />
+        <span>Holdfast</span>
+      </a>
+      <label class="search">
+        <Icon name="search" size={16} />
+        <span class="visually-hidden">Search sessions</span>
+        <input type="search" placeholder="Search" value={search.value} onInput={(event) => (search.value = event.currentTarget.value)} />
+      </label>
+      <nav class="bar-end">
+        {pages.map((page) => (
+          <a key={page.id} class="button quiet" href={`/${page.id}`} onClick={follow}>
+            {page.title}
+          </a>
+        ))}
+        <button
+          type="button"
+          class="quiet icon-only"
+          aria-pressed={notifies.value}
+          aria-label="Notify me when a session waits"
+          title={notifies.value ? "Notifications are on" : "Notify me when a session waits"}
+          onClick={() => void toggleNotifications()}
+        >
+          <Icon name={notifies.value ? "bell" : "bellOff"} />
+        </button>
+        {me && (
+          <details class="menu">
+            <summary aria-label={`You are ${me.handle}`}>
+              <ActorChip handle={me.handle} />
+            </summary>
+            <div class="menu-list">
+              <button type="button" onClick={() => void leave()}>
+                Sign out
+              </button>
+            </div>
+          </details>
+        )}
+        <button type="button" class="primary new" aria-label="New session" onClick={onNew}>
+          <Icon name="plus" size={16} />
+          <span>New session</span>
+        </button>
+      </nav>
+    </header>
+  );
+}

@@ -1,0 +1,85 @@
+// That somebody waits shows in the tab: its title, its icon, and, where it was asked for, a notification.
+
+import { effect, signal } from "@preact/signals";
+import { find, questions, sessions, waiting, type LiveSession } from "./store.js";
+import { go, route, sessionPath } from "./route.js";
+import { shownLine } from "./text.js";
+
+const STORED = "holdfast.notify";
+
+/** Notifications are wanted, and allowed. */
+export const notifies = signal(
+  typeof Notification !== "undefined" && Notification.permission === "granted" && localStorage.getItem(STORED) === "yes",
+);
+
+/** Asks the browser for leave. Only on a click: a page that asks by itself is refused for good. */
+export async function toggleNotifications(): Promise<void> {
+  const wanted = !notifies.value && typeof Notification !== "undefined" && (await Notification.requestPermission()) === "granted";
+  notifies.value = wanted;
+  localStorage.setItem(STORED, wanted ? "yes" : "no");
+}
+
+/** Keeps title and icon as they should be. */
+export function start(): void {
+  effect(() => {
+    const count = waiting.value;
+    const here = route.value.view === "session" ? `${shownLine(find(route.value.name)?.name ?? route.value.name)} · ` : "";
+    document.title = `${count > 0 ? `(${count}) ` : ""}${here}Holdfast`;
+    const icon = document.getElementById("favicon") as HTMLLinkElement | null;
+    const href = count > 0 ? "/icon-waits.svg" : "/icon.svg";
+    if (icon && icon.getAttribute("href") !== href) icon.href = href;
+  });
+  notifyOfNews();
+}
+
+function notifyOfNews(): void {
+  const told = new Set<string>();
+  let isFirst = true;
+  effect(() => {
+    const news = [
+      ...questions.value.map((question) => ({
+        key: question.id,
+        session: question.name,
+        title: `${question.by.handle} asks in ${question.name}`,
+        body: question.text,
+      })),
+      ...sessions.value.flatMap((live) => waitingNews(live)),
+    ];
+    const keys = new Set(news.map(({ key }) => key));
+    for (const one of news) {
+      if (told.has(one.key)) continue;
+      told.add(one.key);
+      // What waited when the page was opened is on the page.
+      if (!isFirst) notify(one);
+    }
+    for (const key of told) if (!keys.has(key)) told.delete(key);
+    isFirst = false;
+  });
+}
+
+function waitingNews(live: LiveSession): News[] {
+  const doing = live.doing.value;
+  if (doing?.state !== "waiting") return [];
+  return [{ key: `${live.id} ${doing.since_ms}`, session: live.name, title: `${live.name} waits for input`, body: doing.prompt ?? "" }];
+}
+
+interface News {
+  key: string;
+  session: string;
+  title: string;
+  body: string;
+}
+
+function notify({ key, session, title, body }: News): void {
+  if (!notifies.value || document.visibilityState === "visible") return;
+  try {
+    const notification = new Notification(shownLine(title), { body: shownLine(body).slice(0, 200), tag: key, icon: "/icon-192.png" });
+    notification.onclick = () => {
+      window.focus();
+      go(sessionPath(session));
+      notification.close();
+    };
+  } catch {
+    // Some phones only allow them from a service worker.
+  }
+}

@@ -1,0 +1,98 @@
+// Who looks at this page. The cookie that says so is the browser's to keep: this code never sees it.
+
+import { signal } from "@preact/signals";
+import type { Actor } from "@holdfast/client";
+import { go } from "./route.js";
+
+/** For whom the host takes this browser. */
+export interface Me {
+  actor: Actor;
+  /** By what it was let in. */
+  token?: {
+    /** The most it may do, `observe,type`; none: whatever the actor may. */
+    can?: string | null;
+    until_ms?: number | null;
+  } | null;
+}
+
+export type Login =
+  | { state: "asking" }
+  | { state: "in"; me: Me }
+  /** `why` is for a person; none: nobody has tried. */
+  | { state: "out"; why?: string }
+  | { state: "cut off" };
+
+export const login = signal<Login>({ state: "asking" });
+
+/** What the address asks for: a code or a token to show once, and the session to open. */
+interface Ticket {
+  body: { code: string } | { token: string };
+  session?: string;
+}
+
+function ticket(): Ticket | undefined {
+  const params = new URLSearchParams(location.hash.slice(1));
+  const code = params.get("code");
+  const token = params.get("token");
+  const session = params.get("session");
+  const body = code ? { code } : token ? { token } : undefined;
+  return body && { body, ...(session ? { session } : {}) };
+}
+
+/** Shows the host what the address brought, and asks who we are. */
+export async function enter(): Promise<void> {
+  const brought = ticket();
+  let why: string | undefined;
+  if (brought) {
+    // Before anything else: it must not stay in the address, the history or a screenshot.
+    const path = brought.session ? `/s/${encodeURIComponent(brought.session)}` : location.pathname;
+    go(path, "replace");
+    why = await exchange(brought.body);
+  }
+  await look(why);
+}
+
+async function exchange(body: Ticket["body"]): Promise<string | undefined> {
+  try {
+    const answer = await post("/v1/login", body);
+    if (answer.ok) return undefined;
+    const fault = (await answer.json().catch(() => ({}))) as { message?: string };
+    return fault.message ?? "the host did not take this link";
+  } catch {
+    return undefined;
+  }
+}
+
+/** Asks the host who we are. */
+export async function look(why?: string): Promise<void> {
+  try {
+    const answer = await fetch("/v1/me", { credentials: "same-origin", cache: "no-store" });
+    if (answer.ok) login.value = { state: "in", me: (await answer.json()) as Me };
+    else login.value = { state: "out", ...(why ? { why } : {}) };
+  } catch {
+    if (login.value.state !== "in") login.value = { state: "cut off" };
+  }
+}
+
+/** A link that is opened in a page that is already there begins anew, with what it brings. */
+export function followLinks(): void {
+  addEventListener("hashchange", () => {
+    if (ticket()) location.reload();
+  });
+}
+
+/** Gives the cookie back. */
+export async function leave(): Promise<void> {
+  await post("/v1/logout", {}).catch(() => undefined);
+  login.value = { state: "out" };
+}
+
+function post(path: string, body: object): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  return fetch(path, { method: "POST", credentials: "same-origin", headers, body: JSON.stringify(body) });
+}
+
+/** The actor; only where somebody is in. */
+export function myActor(): Actor | undefined {
+  return login.value.state === "in" ? login.value.me.actor : undefined;
+}

@@ -1,0 +1,44 @@
+// Which view the address names: `/`, `/s/NAME`, `/s/NAME/PANEL`, `/share`.
+
+import { signal } from "@preact/signals";
+
+export type Route = { view: "home" } | { view: "session"; name: string; panel?: string } | { view: "page"; page: string };
+
+function read(path: string): Route {
+  const [first, name, panel] = path.split("/").filter(Boolean).map(decode);
+  if (first === "s" && name) return { view: "session", name, ...(panel ? { panel } : {}) };
+  if (first) return { view: "page", page: first };
+  return { view: "home" };
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export const route = signal<Route>(read(location.pathname));
+
+addEventListener("popstate", () => (route.value = read(location.pathname)));
+
+/** The address of a session, and of a panel beside it. */
+export function sessionPath(name: string, panel?: string): string {
+  return `/s/${encodeURIComponent(name)}${panel ? `/${panel}` : ""}`;
+}
+
+/** Goes to a view. */
+export function go(path: string, how: "push" | "replace" = "push"): void {
+  // A fragment goes, too: it may have been a login code.
+  if (path !== location.pathname || location.hash !== "") history[how === "push" ? "pushState" : "replaceState"](null, "", path);
+  route.value = read(path);
+}
+
+/** For links: goes there without loading the page anew. */
+export function follow(event: MouseEvent): void {
+  const link = event.currentTarget as HTMLAnchorElement;
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  go(link.pathname);
+}

@@ -1,0 +1,18 @@
+import { render } from "preact";
+import { App } from "./app.js";
+import { enter, followLinks } from "./lib/login.js";
+import { followViewport } from "./lib/viewport.js";
+import "./css/base.css";
+import "./css/home.css";
+import "./css/session.css";
+
+followViewport();
+followLinks();
+void enter();
+const root = document.getElementById("app");
+if (root) render(<App />, root);
+
+// Service workers need a secure context: https, or this machine.
+if ("serviceWorker" in navigator && import.meta.env.PROD) {
+  navigator.serviceWorker.register("/sw.js").catch(() => undefined);
+}

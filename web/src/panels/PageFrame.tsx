@@ -1,0 +1,28 @@
+// A page of the host beside Home: loads it when it is opened.
+
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { follow } from "../lib/route.js";
+import { Icon } from "../ui/icons.js";
+import { pages } from "./index.js";
+
+export function PageFrame({ id }: { id: string }) {
+  const page = pages.find((one) => one.id === id);
+  const [Body, setBody] = useState<ComponentType | undefined>();
+  useEffect(() => {
+    let isGone = false;
+    void page?.load().then(({ default: loaded }) => isGone || setBody(() => loaded));
+    return () => (isGone = true);
+  }, [id]);
+  return (
+    <div class="home">
+      <header class="bar">
+        <a class="button quiet icon-only" href="/" onClick={follow} aria-label="All sessions">
+          <Icon name="back" />
+        </a>
+        <h1 class="page-title">{page?.title ?? "Nothing is here"}</h1>
+      </header>
+      <main>{Body && <Body />}</main>
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+// What stands beside a session's terminal, and pages of the host. Each is a file of its own, loaded when it is opened.
+//
+// A panel is `/s/NAME/ID`: it gets the session, live, and the terminal beside it. A page is `/ID`. To add one, write the component
+// and add a line here; nothing else has to know it.
+
+import type { ComponentType } from "preact";
+import type { LiveSession } from "../lib/store.js";
+import type { Screen } from "../session/screen.js";
+
+export interface PanelProps {
+  live: LiveSession;
+  /** The terminal beside it, once it is attached: to jump to an offset of the output. */
+  screen: Screen | undefined;
+}
+
+export interface Panel {
+  id: string;
+  title: string;
+  load: () => Promise<{ default: ComponentType<PanelProps> }>;
+}
+
+export interface Page {
+  id: string;
+  title: string;
+  load: () => Promise<{ default: ComponentType }>;
+}
+
+export const panels: Panel[] = [];
+
+export const pages: Page[] = [];

@@ -1,0 +1,147 @@
+// How a session stands: its name and state, the turn, who is there, its size.
+
+import type { Signal } from "@preact/signals";
+import { myActor } from "../lib/login.js";
+import { follow, sessionPath } from "../lib/route.js";
+import { link, waiting, type LiveSession } from "../lib/store.js";
+import { commandLine, shownLine } from "../lib/text.js";
+import { panels } from "../panels/index.js";
+import { ActorChip } from "../ui/Actor.js";
+import { Icon } from "../ui/icons.js";
+import { StatePill } from "../ui/State.js";
+import { Line } from "../ui/Text.js";
+import { chooseFit, fontSize } from "./font.js";
+import type { Screen } from "./screen.js";
+import type { Standing } from "./standing.js";
+import { TurnBar, type TurnActs } from "./TurnBar.js";
+import type { Asking } from "./Workspace.js";
+
+interface Props {
+  live: LiveSession;
+  now: Standing;
+  rights: ReadonlySet<string>;
+  acts: TurnActs;
+  screen: Screen | undefined;
+  fits: Signal<boolean>;
+  panel: string | undefined;
+  asking: Signal<Asking | undefined>;
+}
+
+export function Header(props: Props) {
+  const { live, now, rights, acts, panel } = props;
+  const { name, command, title } = live.view.value;
+  const others = waiting.value - (["question", "waiting", "turn"].includes(live.need.value) ? 1 : 0);
+  return (
+    <header class="session-bar">
+      <div class="session-title">
+        <a class="button quiet icon-only" href="/" onClick={follow} aria-label={others > 0 ? `All sessions, ${others} need you` : "All sessions"}>
+          <Icon name="back" />
+          {others > 0 && (
+            <span class="badge" aria-hidden="true">
+              {others}
+            </span>
+          )}
+        </a>
+        <span class="session-name" title={shownLine(commandLine(command))}>
+          <Line text={name} />
+        </span>
+        <StatePill live={live} />
+        {title && title !== name && <Line class="program-title muted" text={title} />}
+        {link.value === "reconnecting" && <span class="state waits">reconnecting</span>}
+      </div>
+      {now.is !== "over" && <TurnBar live={live} now={now} rights={rights} acts={acts} />}
+      <Operators live={live} />
+      <Tools {...props} />
+      {panels.length > 0 && (
+        <nav class="tabs" aria-label="Panels">
+          {panels.map(({ id, title }) => (
+            <a
+              key={id}
+              class="button quiet small"
+              href={panel === id ? sessionPath(name) : sessionPath(name, id)}
+              aria-current={panel === id ? "page" : undefined}
+              onClick={follow}
+            >
+              {title}
+            </a>
+          ))}
+        </nav>
+      )}
+    </header>
+  );
+}
+
+function Operators({ live }: { live: LiveSession }) {
+  const me = myActor()?.handle;
+  const handles = [...new Set(live.view.value.clients.flatMap(({ actor }) => (actor ? [actor.handle] : [])))];
+  return (
+    <div class="operators" role="group" aria-label="Attached">
+      {handles.map((handle) => (
+        <ActorChip key={handle} handle={handle} you={handle === me} />
+      ))}
+      {live.ports.value.map((port) => (
+        <span class="port" key={port.socket} title={shownLine(port.address)}>
+          <span class="visually-hidden">listens at port </span>:{port.port}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function Tools({ live, now, rights, screen, fits, asking }: Props) {
+  const { size, life } = live.view.value;
+  const canFit = now.is === "mine";
+  // The focus goes back to where one types.
+  const then = (act: () => void) => () => {
+    act();
+    screen?.focus();
+  };
+  const font = (by: number) => then(() => screen?.setFontSize(fontSize.value + by));
+  return (
+    <div class="tools" role="group" aria-label="View">
+      <span class="size muted" title="Columns and rows of the session">
+        {size.replace("x", "×")}
+      </span>
+      <button
+        type="button"
+        class="quiet small"
+        aria-label="Fit the session to this window"
+        aria-pressed={fits.value && canFit}
+        disabled={!canFit}
+        title={canFit ? "Give the session this window's size" : "Who has the turn says the size"}
+        onClick={then(() => {
+          fits.value = !fits.value;
+          chooseFit(fits.value);
+        })}
+      >
+        <Icon name="fit" size={16} /> <span class="fit-word">Fit</span>
+      </button>
+      <span class="joined">
+        <button type="button" class="quiet small" aria-label="A− smaller text" onClick={font(-1)}>
+          A−
+        </button>
+        <button type="button" class="quiet small" aria-label="A+ larger text" onClick={font(1)}>
+          A+
+        </button>
+      </span>
+      <details class="menu">
+        <summary aria-label="More">
+          <Icon name="more" />
+        </summary>
+        <div class="menu-list">
+          <button type="button" onClick={then(() => screen?.showWidth())}>
+            Show the whole width
+          </button>
+          <button type="button" onClick={then(() => screen?.term.scrollToBottom())}>
+            Go to the end
+          </button>
+          {life === "running" && rights.has("end") && (
+            <button type="button" class="danger" onClick={() => (asking.value = { what: "end" })}>
+              End the session …
+            </button>
+          )}
+        </div>
+      </details>
+    </div>
+  );
+}

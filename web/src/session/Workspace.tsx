@@ -1,0 +1,212 @@
+// One session: a header that says how it stands, its terminal, and a panel beside it.
+
+import { useComputed, useSignal, type Signal } from "@preact/signals";
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Attachment } from "@holdfast/client";
+import { QuestionCard } from "../ask/QuestionCard.js";
+import { myActor } from "../lib/login.js";
+import { client, refresh, type LiveSession } from "../lib/store.js";
+import { attempt, tell } from "../ui/told.js";
+import { PanelFrame } from "../panels/PanelFrame.js";
+import { Confirm, Seize } from "./dialogs.js";
+import { Header } from "./Header.js";
+import { Hint } from "./Hint.js";
+import { KeyRow } from "./KeyRow.js";
+import { fitsByChoice, fontSize, setFontSize } from "./font.js";
+import type { Screen } from "./screen.js";
+import { rightsOf, standing } from "./standing.js";
+import { startedHere } from "./started.js";
+import type { TurnActs } from "./TurnBar.js";
+
+export type Asking = { what: "seize" } | { what: "end" } | { what: "link"; url: string } | { what: "copy"; text: string };
+
+export function Workspace({ live, panel }: { live: LiveSession; panel?: string | undefined }) {
+  const pane = useRef<HTMLDivElement>(null);
+  const screen = useSignal<Screen | undefined>(undefined);
+  const line = useSignal<Line>("attaching");
+  const hint = useSignal(false);
+  const fits = useSignal(startedHere.has(live.id) || fitsByChoice());
+  const asking = useSignal<Asking | undefined>(undefined);
+  const rights = useSignal<ReadonlySet<string>>(new Set(["observe"]));
+  const now = useComputed(() => standing(live.view.value, myActor()));
+  const mine = now.value.is === "mine" && rights.value.has("type");
+  const acts = turnActs(live, screen, asking);
+  const takeOrAsk = () => {
+    if (now.value.is === "free") acts.take();
+    else if (now.value.is === "theirs" && !now.value.asked) acts.request();
+    screen.value?.focus();
+  };
+  const onKeyRefused = (event?: KeyboardEvent) => {
+    // The key that a shown hint names.
+    if (event?.key === "Enter" && hint.value) takeOrAsk();
+    else hint.value = true;
+  };
+
+  useTerminal(live, pane, { screen, line, rights, asking }, onKeyRefused);
+  useEffect(() => {
+    screen.value?.setMine(mine);
+    if (mine) hint.value = false;
+  }, [mine, screen.value]);
+  useEffect(() => screen.value?.setFits(fits.value), [fits.value, screen.value, mine]);
+  // Who has just started a session means to type into it.
+  useEffect(() => {
+    if (line.value !== "attached" || !startedHere.has(live.id) || now.value.is !== "free" || !rights.value.has("type")) return;
+    startedHere.delete(live.id);
+    acts.take();
+  }, [line.value, rights.value]);
+
+  return (
+    <div class={`session ${panel ? "with-panel" : ""}`}>
+      <Header live={live} now={now.value} rights={rights.value} acts={acts} screen={screen.value} fits={fits} panel={panel} asking={asking} />
+      <main class="session-main">
+        <h1 class="visually-hidden">Terminal of {live.name}</h1>
+        <div class={`pane-box ${mine ? "mine" : ""}`}>
+          <div class="pane" ref={pane} role="region" aria-label={mine ? "Terminal" : "Terminal, read-only"} />
+          <LineNote line={line.value} />
+          {hint.value && !mine && <Hint now={now.value} may={rights.value.has("type")} onAct={takeOrAsk} onClose={() => (hint.value = false)} />}
+          {live.questions.value.length > 0 && (
+            <div class="over-pane">
+              {live.questions.value.map((question) => (
+                <QuestionCard key={question.id} question={question} />
+              ))}
+            </div>
+          )}
+        </div>
+        {panel && <PanelFrame id={panel} live={live} screen={screen.value} />}
+      </main>
+      {screen.value && pane.current && <KeyRow screen={screen.value} pane={pane.current} mine={mine} refused={() => onKeyRefused()} />}
+      <Dialogs live={live} asking={asking} screen={screen} />
+    </div>
+  );
+}
+
+type Line = "attaching" | "attached" | "reconnecting" | "over";
+
+function LineNote({ line }: { line: Line }) {
+  if (line === "attaching") return <p class="pane-note">Attaching …</p>;
+  if (line !== "reconnecting") return null;
+  return (
+    <p class="pane-banner" role="status">
+      Reconnecting … what you type now is sent once, when the host is back.
+    </p>
+  );
+}
+
+interface Held {
+  screen: Signal<Screen | undefined>;
+  line: Signal<Line>;
+  rights: Signal<ReadonlySet<string>>;
+  asking: Signal<Asking | undefined>;
+}
+
+/** Has a terminal in the pane as long as the view is there, its code loaded when it is first needed. */
+function useTerminal(live: LiveSession, pane: RefObject<HTMLDivElement | null>, held: Held, refused: (event?: KeyboardEvent) => void): void {
+  const latest = useRef(refused);
+  latest.current = refused;
+  useEffect(() => {
+    const { screen, line, rights, asking } = held;
+    void client.call("grant.list", { session: live.id }).then(
+      ({ yours }) => (rights.value = rightsOf(yours)),
+      () => undefined,
+    );
+    let isGone = false;
+    let opened: Screen | undefined;
+    void import("./screen.js").then(({ Screen }) => {
+      if (isGone || !pane.current) return;
+      opened = new Screen(live, pane.current, fontSize.value, {
+        refused: (event) => latest.current(event),
+        link: (url) => (asking.value = { what: "link", url }),
+        clipboard: (text) => (asking.value = { what: "copy", text }),
+        leave: () => document.querySelector<HTMLElement>(".session-bar a, .session-bar button")?.focus(),
+        fontSize: setFontSize,
+      });
+      listen(opened.attachment, live, line, rights);
+      screen.value = opened;
+    });
+    return () => {
+      isGone = true;
+      opened?.close();
+    };
+  }, []);
+}
+
+function listen(attachment: Attachment, live: LiveSession, line: Signal<Line>, rights: Signal<ReadonlySet<string>>): void {
+  attachment.on("state", ({ state }) => (line.value = state === "connected" ? "attached" : "reconnecting"));
+  attachment.on("writes", () => refresh(live));
+  attachment.on("size", () => refresh(live));
+  attachment.on("refused", (error) => {
+    refresh(live);
+    tell(error.message, "bad", error.hint);
+  });
+  attachment.on("notice", (notice) => {
+    refresh(live);
+    if (notice.kind === "rights") rights.value = rightsOf(notice.rights);
+    if (notice.kind === "seized") tell(`${notice.by} seized the turn: ${notice.reason}`);
+    if (notice.kind === "requested") tell(`${notice.by} asks for the turn`);
+  });
+  attachment.on("ring", ({ text }) => tell(text));
+  attachment.on("detached", ({ why, error }) => {
+    line.value = "over";
+    refresh(live);
+    if (why === "detached") tell("This terminal was detached. The session goes on.");
+    if (why === "refused") tell(error instanceof Error ? error.message : "not attached", "bad");
+  });
+}
+
+/** Acts on the turn, through the terminal that is attached. */
+function turnActs(live: LiveSession, screen: Signal<Screen | undefined>, asking: Signal<Asking | undefined>): TurnActs {
+  const { turn } = live.session;
+  const through = () => {
+    const number = screen.value?.attachment.client;
+    return number === undefined ? {} : { client: number };
+  };
+  const act = async (done: () => Promise<unknown>) => {
+    await attempt(done);
+    refresh(live);
+    screen.value?.focus();
+  };
+  return {
+    take: () => void act(() => turn.take(through())),
+    request: () => void act(() => turn.request(through())),
+    withdraw: () => void act(() => turn.withdraw(through())),
+    release: () => void act(() => turn.release(through())),
+    thaw: () => void act(() => turn.thaw(through())),
+    give: (handle) => void act(() => turn.give(handle, through())),
+    seize: () => (asking.value = { what: "seize" }),
+  };
+}
+
+function Dialogs({ live, asking, screen }: { live: LiveSession; asking: Signal<Asking | undefined>; screen: Signal<Screen | undefined> }) {
+  const ask = asking.value;
+  const onClose = () => (asking.value = undefined);
+  // Only when the dialog is gone: what is behind it takes no focus.
+  useEffect(() => {
+    if (!ask) screen.value?.focus();
+  }, [ask]);
+  const seize = (reason: string, freeze: boolean) => {
+    onClose();
+    const number = screen.value?.attachment.client;
+    const through = number === undefined ? {} : { client: number };
+    void attempt(() => live.session.turn.seize(reason, { freeze, ...through })).then(() => refresh(live));
+  };
+  switch (ask?.what) {
+    case undefined:
+      return null;
+    case "seize":
+      return <Seize holder={live.view.value.turn.holder?.actor.handle ?? "whoever has it"} onClose={onClose} onSeize={seize} />;
+    case "end": {
+      const end = () => void attempt(() => live.session.end()).then(() => refresh(live));
+      return <Confirm title="End this session" text="All its processes are ended." yes="End it" danger onClose={onClose} onYes={end} />;
+    }
+    case "link": {
+      const open = () => void window.open(ask.url, "_blank", "noopener,noreferrer");
+      return <Confirm title="Open this link?" text="It comes from the session's output." quoted={ask.url} yes="Open" onClose={onClose} onYes={open} />;
+    }
+    case "copy": {
+      const copy = () => void attempt(() => navigator.clipboard.writeText(ask.text));
+      const text = "A program in this session wants to put this into your clipboard.";
+      return <Confirm title="Copy this text?" text={text} quoted={ask.text} yes="Copy" onClose={onClose} onYes={copy} />;
+    }
+  }
+}

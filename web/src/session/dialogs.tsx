@@ -1,0 +1,88 @@
+// What is asked before something happens that cannot be taken back.
+
+import { useState } from "preact/hooks";
+import { Dialog } from "../ui/Dialog.js";
+import { Line, Lines } from "../ui/Text.js";
+
+export function Seize({ holder, onClose, onSeize }: { holder: string; onClose: () => void; onSeize: (reason: string, freeze: boolean) => void }) {
+  const [reason, setReason] = useState("");
+  const [freeze, setFreeze] = useState(false);
+  return (
+    <Dialog title="Seize the turn" onClose={onClose}>
+      <p>
+        <Line text={holder} /> loses the turn at once. What it has sent and the program has not read is dropped.
+      </p>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSeize(reason.trim(), freeze);
+        }}
+      >
+        <label>
+          Reason
+          <input
+            class="field"
+            required
+            value={reason}
+            placeholder="for the journal, and for who loses it"
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        </label>
+        <label class="check">
+          <input type="checkbox" checked={freeze} onChange={(event) => setFreeze(event.currentTarget.checked)} />
+          <span>
+            Freeze every process of the session <span class="muted">until somebody thaws it</span>
+          </span>
+        </label>
+        <p class="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="danger solid" disabled={reason.trim() === ""}>
+            Seize
+          </button>
+        </p>
+      </form>
+    </Dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  text: string;
+  /** What it is about, word for word. */
+  quoted?: string;
+  yes: string;
+  danger?: boolean;
+  onClose: () => void;
+  onYes: () => void;
+}
+
+export function Confirm({ title, text, quoted, yes, danger, onClose, onYes }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{text}</p>
+      {quoted !== undefined && (
+        <p class="quoted">
+          <Lines text={quoted.length > 2000 ? `${quoted.slice(0, 2000)} …` : quoted} />
+        </p>
+      )}
+      <p class="buttons">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button
+          type="button"
+          class={danger ? "danger solid" : "primary"}
+          onClick={() => {
+            onYes();
+            onClose();
+          }}
+        >
+          {yes}
+        </button>
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,355 @@
+// A session's terminal in the page: xterm.js, painted and fed by an attachment.
+//
+// It always has the session's size, so that what it shows is exact; a window that is smaller pans over it. Without the turn it is
+// read-only: a key is given to `refused` and goes nowhere.
+
+import { Terminal, type IMarker } from "@xterm/xterm";
+import { Unicode11Addon } from "@xterm/addon-unicode11";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { WebglAddon } from "@xterm/addon-webgl";
+import type { AttachEvents, Attachment } from "@holdfast/client";
+import "@xterm/xterm/css/xterm.css";
+import { connections, refresh, type LiveSession } from "../lib/store.js";
+import { sizeOf } from "../lib/text.js";
+import { clipboardText } from "./clipboard.js";
+import { hasGpu } from "./gpu.js";
+import { allowStyles } from "./styles.js";
+import { DARK, LIGHT } from "./themes.js";
+import { onTouch } from "./touch.js";
+
+export interface Hooks {
+  /** A key was pressed that may not be typed now. */
+  refused(event?: KeyboardEvent): void;
+  /** A link in the output was clicked. */
+  link(url: string): void;
+  /** A program wants to set the clipboard. */
+  clipboard(text: string): void;
+  /** The focus wants to leave the terminal. */
+  leave(): void;
+  fontSize(size: number): void;
+}
+
+/** Lines above the screen that can be scrolled to; what a host keeps at most. */
+const HISTORY_LINES = 10_000;
+/** Places in the output that can be jumped to. */
+const MARKS_MAX = 4_000;
+const FONT = 'ui-monospace, "SF Mono", SFMono-Regular, Menlo, "Cascadia Mono", Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace';
+const FONT_MIN = 6;
+const FONT_MAX = 28;
+/** Who pans looks: the cursor is not followed for so long. */
+const PANNED_MS = 4_000;
+
+export class Screen {
+  readonly term: Terminal;
+  readonly attachment: Attachment;
+  /** Keys are typed. */
+  private mine = false;
+  /** The session takes this window's size, and follows it. */
+  private fits = false;
+  private readonly dark = matchMedia("(prefers-color-scheme: dark)");
+  private pannedAt = 0;
+  private readonly marks: { offset: number; marker: IMarker }[] = [];
+  private readonly live: LiveSession;
+  private readonly pane: HTMLElement;
+  private readonly hooks: Hooks;
+  private readonly closing = new AbortController();
+  /** Ctrl was tapped: it is for the next key. */
+  ctrl = false;
+
+  constructor(live: LiveSession, pane: HTMLElement, fontSize: number, hooks: Hooks) {
+    allowStyles();
+    this.live = live;
+    this.pane = pane;
+    this.hooks = hooks;
+    const size = sizeOf(live.view.value.size);
+    this.term = new Terminal({
+      ...size,
+      allowProposedApi: true,
+      cursorBlink: false,
+      disableStdin: true,
+      fontFamily: FONT,
+      fontSize,
+      lineHeight: 1.15,
+      scrollback: HISTORY_LINES,
+      macOptionIsMeta: true,
+      linkHandler: { activate: (_, url) => hooks.link(url), allowNonHttpProtocols: false },
+    });
+    this.dark.addEventListener("change", () => this.colour(), { signal: this.closing.signal });
+    this.colour();
+    this.term.loadAddon(new Unicode11Addon());
+    this.term.unicode.activeVersion = "11";
+    this.term.loadAddon(new WebLinksAddon((_, url) => hooks.link(url)));
+    this.term.parser.registerOscHandler(52, (data) => {
+      const text = clipboardText(data);
+      if (text !== undefined) hooks.clipboard(text);
+      return true;
+    });
+    // For tests, and for whoever looks into the page.
+    Object.assign(window, { holdfastTerminal: this.term });
+    this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
+    connections.add(this.attachment);
+    this.attachment.on("paint", (paint) => this.paint(paint));
+    this.attachment.on("output", (output) => this.write(output));
+    this.attachment.on("detached", ({ why }) => why === "ended" && !this.isOpen && this.showEnd());
+    this.term.onData((keys) => this.type(this.held(keys)));
+    this.term.onBinary((keys) => this.type(Uint8Array.from(keys, (character) => character.charCodeAt(0))));
+  }
+
+  /** Puts the terminal into the page. What it is written before costs a fraction of what it does after. */
+  private open(): void {
+    if (this.isOpen || this.closing.signal.aborted) return;
+    this.isOpen = true;
+    const sheet = document.createElement("div");
+    sheet.className = "sheet";
+    this.pane.append(sheet);
+    this.term.open(sheet);
+    if (hasGpu()) this.useWebgl();
+    this.listen(sheet);
+    this.setMine(this.mine);
+    if (document.activeElement === null || document.activeElement === document.body) this.term.focus();
+  }
+  private isOpen = false;
+
+  /** Whether what is typed goes to the session. */
+  setMine(mine: boolean): void {
+    this.mine = mine;
+    this.fitted = "";
+    this.term.options.disableStdin = !mine;
+    this.term.options.cursorBlink = mine;
+    this.colour();
+    // A phone shows its keyboard only where there is something to type.
+    if (this.term.textarea) this.term.textarea.inputMode = mine ? "text" : "none";
+    if (mine && this.fits) this.fit();
+  }
+
+  /** Types text, as the key row and a paste do. */
+  type(keys: string | Uint8Array): void {
+    if (!this.mine) return;
+    this.pannedAt = 0;
+    void this.attachment.type(keys);
+  }
+
+  /** Pastes, in brackets where the program wants them. */
+  paste(text: string): void {
+    if (this.mine) this.term.paste(text);
+    else this.hooks.refused();
+  }
+
+  /** A cursor key, in the form the program wants. */
+  arrow(letter: "A" | "B" | "C" | "D" | "H" | "F"): void {
+    if (!this.mine) return this.hooks.refused();
+    this.type(`\x1b${this.term.modes.applicationCursorKeysMode ? "O" : "["}${letter}`);
+  }
+
+  /** Gives the session this window's size now, and whenever the window changes; `false` stops that. */
+  setFits(fits: boolean): void {
+    this.fits = fits;
+    this.fitted = "";
+    if (fits && this.mine) this.fit();
+  }
+
+  setFontSize(size: number): void {
+    const next = Math.min(FONT_MAX, Math.max(FONT_MIN, Math.round(size)));
+    if (next === this.term.options.fontSize) return;
+    this.term.options.fontSize = next;
+    this.hooks.fontSize(next);
+    if (this.fits && this.mine) requestAnimationFrame(() => this.fit());
+  }
+
+  /** The font size at which all columns are seen. */
+  showWidth(): void {
+    const { width } = this.cell();
+    const room = this.pane.clientWidth - 18;
+    const now = this.term.options.fontSize ?? 14;
+    this.setFontSize(Math.floor(now * (room / (width * this.term.cols))));
+  }
+
+  focus(): void {
+    this.term.focus();
+  }
+
+  /** Scrolls to where some output stands. Says whether that is still known. */
+  jump(offset: number): boolean {
+    const before = this.marks.filter((mark) => mark.offset <= offset && !mark.marker.isDisposed).at(-1);
+    if (!before) return false;
+    this.term.scrollToLine(Math.max(0, before.marker.line - 1));
+    return true;
+  }
+
+  /** The output offset behind which a line of the buffer was written, where that is known. */
+  offsetAt(line: number): number | undefined {
+    return this.marks.filter((mark) => !mark.marker.isDisposed && mark.marker.line <= line).at(-1)?.offset;
+  }
+
+  close(): void {
+    this.closing.abort();
+    connections.delete(this.attachment);
+    void this.attachment.close();
+    this.term.dispose();
+    this.pane.replaceChildren();
+  }
+
+  /** Colours by day and night; a cursor that cannot be typed at is grey. */
+  private colour(): void {
+    const isDark = this.dark.matches;
+    const theme = isDark ? DARK : LIGHT;
+    this.term.options.theme = this.mine ? theme : { ...theme, cursor: isDark ? "#5f6e6a" : "#a9b5b1" };
+    this.term.options.minimumContrastRatio = isDark ? 1 : 4.5;
+  }
+
+  private useWebgl(): void {
+    try {
+      const webgl = new WebglAddon();
+      // The browser takes the context away when there are many; the slow way to draw needs none.
+      webgl.onContextLoss(() => webgl.dispose());
+      this.term.loadAddon(webgl);
+    } catch {
+      // Drawn by elements instead.
+    }
+  }
+
+  private listen(sheet: HTMLElement): void {
+    const { signal } = this.closing;
+    this.term.attachCustomKeyEventHandler((event) => this.onKey(event));
+    this.term.textarea?.addEventListener("beforeinput", () => this.mine || this.hooks.refused(), { signal });
+    this.term.textarea?.addEventListener("paste", () => this.mine || this.hooks.refused(), { signal });
+    this.term.onCursorMove(() => this.followCursor());
+    const resized = new ResizeObserver(() => {
+      if (this.fits && this.mine) this.fit();
+      else this.followCursor();
+    });
+    resized.observe(this.pane);
+    signal.addEventListener("abort", () => resized.disconnect());
+    onTouch(sheet, signal, {
+      pan: (dx, dy) => this.pan(dx, dy),
+      zoom: (factor) => this.setFontSize((this.term.options.fontSize ?? 14) * factor),
+    });
+  }
+
+  private onKey(event: KeyboardEvent): boolean {
+    const { key, ctrlKey, shiftKey } = event;
+    const isDown = event.type === "keydown";
+    if (ctrlKey && shiftKey && key === "ArrowUp") {
+      if (isDown) this.hooks.leave();
+      return false;
+    }
+    if (ctrlKey && shiftKey && key.toLowerCase() === "c" && this.term.hasSelection()) {
+      if (isDown) void navigator.clipboard?.writeText(this.term.getSelection());
+      event.preventDefault();
+      return false;
+    }
+    if (this.mine) return true;
+    const isHarmless = ["Control", "Shift", "Alt", "Meta", "Tab", "CapsLock"].includes(key) || (shiftKey && key.startsWith("Page")) || event.metaKey;
+    if (!isHarmless && isDown) this.hooks.refused(event);
+    return isHarmless && key !== "Tab";
+  }
+
+  /** Ctrl of the key row, applied to what a phone's keyboard gives. */
+  private held(keys: string): string {
+    if (!this.ctrl || keys.length !== 1) return keys;
+    const code = keys.toUpperCase().charCodeAt(0);
+    this.ctrl = false;
+    this.pane.dispatchEvent(new Event("ctrl-used"));
+    if (keys === " ") return "\x00";
+    return code >= 0x40 && code <= 0x5f ? String.fromCharCode(code - 0x40) : keys;
+  }
+
+  private paint({ bytes, size, offset }: AttachEvents["paint"]): Promise<void> {
+    const { cols, rows } = sizeOf(size);
+    this.marks.splice(0);
+    this.term.reset();
+    this.term.resize(cols, rows);
+    return new Promise((done) =>
+      this.term.write(bytes, () => {
+        this.open();
+        this.mark(offset);
+        this.followCursor();
+        done();
+      }),
+    );
+  }
+
+  private write({ bytes, offset }: AttachEvents["output"]): Promise<void> {
+    this.mark(offset);
+    return new Promise((done) => this.term.write(bytes, done));
+  }
+
+  /** A session that has ended cannot be attached to; its last screen is still there. */
+  private async showEnd(): Promise<void> {
+    const { rows, history } = await this.live.session.screen({ ansi: true, history: HISTORY_LINES });
+    const lines = [...history, ...rows];
+    while (lines.length > 0 && lines.at(-1)?.trim() === "") lines.pop();
+    this.term.write(`${lines.join("\x1b[m\r\n")}\x1b[m\x1b[?25l`, () => this.open());
+  }
+
+  /** Remembers where an offset stands. */
+  private mark(offset: number): void {
+    const last = this.marks.at(-1);
+    const { baseY, cursorY, type } = this.term.buffer.active;
+    if (type !== "normal" || (last && !last.marker.isDisposed && last.marker.line === baseY + cursorY)) return;
+    const marker = this.term.registerMarker(0);
+    if (marker) this.marks.push({ offset, marker });
+    if (this.marks.length > MARKS_MAX) this.marks.shift()?.marker.dispose();
+  }
+
+  private cell(): { width: number; height: number } {
+    const box = this.term.element?.querySelector(".xterm-screen")?.getBoundingClientRect();
+    return { width: (box?.width ?? 0) / this.term.cols || 8, height: (box?.height ?? 0) / this.term.rows || 17 };
+  }
+
+  private fit(): void {
+    if (!this.isOpen) return;
+    const { width, height } = this.cell();
+    // The sheet's padding, and the terminal's own scroll bar.
+    const cols = Math.max(20, Math.floor((this.pane.clientWidth - 16 - 12) / width));
+    const rows = Math.max(5, Math.floor((this.pane.clientHeight - 16) / height));
+    const size = `${cols}x${rows}`;
+    if (size === this.fitted) return;
+    this.fitted = size;
+    // A terminal in a page says no size by itself; it is given one as an act, in the turn. Then the attachment looks.
+    this.live.session.resize(size).then(
+      () => {
+        this.attachment.resize(size);
+        refresh(this.live);
+      },
+      () => (this.fitted = ""),
+    );
+  }
+  private fitted = "";
+
+  private pan(dx: number, dy: number): void {
+    this.pannedAt = Date.now();
+    const { pane } = this;
+    pane.scrollLeft -= dx;
+    const top = pane.scrollTop;
+    pane.scrollTop -= dy;
+    const rest = dy + (pane.scrollTop - top);
+    if (this.term.buffer.active.type === "alternate") {
+      // As a wheel: the program scrolls, if it may be told.
+      const wheel = { deltaY: -rest, deltaMode: WheelEvent.DOM_DELTA_PIXEL, bubbles: true, cancelable: true };
+      this.term.element?.querySelector(".xterm-screen")?.dispatchEvent(new WheelEvent("wheel", wheel));
+      return;
+    }
+    this.scrolled += rest / this.cell().height;
+    const lines = Math.trunc(this.scrolled);
+    this.scrolled -= lines;
+    if (lines !== 0) this.term.scrollLines(-lines);
+  }
+  private scrolled = 0;
+
+  /** Where the window is smaller than the terminal, the cursor stays in it. */
+  private followCursor(): void {
+    if (Date.now() - this.pannedAt < PANNED_MS) return;
+    const { pane } = this;
+    if (pane.scrollWidth <= pane.clientWidth && pane.scrollHeight <= pane.clientHeight) return;
+    const { width, height } = this.cell();
+    const { cursorX, cursorY } = this.term.buffer.active;
+    const [x, y] = [cursorX * width + 8, cursorY * height + 8];
+    if (x < pane.scrollLeft || x + 3 * width > pane.scrollLeft + pane.clientWidth) {
+      pane.scrollLeft = x < pane.clientWidth * 0.8 ? 0 : x - pane.clientWidth / 2;
+    }
+    if (y < pane.scrollTop || y + 2 * height > pane.scrollTop + pane.clientHeight) {
+      pane.scrollTop = y + 2 * height - pane.clientHeight;
+    }
+  }
+}

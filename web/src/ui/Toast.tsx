@@ -1,0 +1,16 @@
+import { told } from "./told.js";
+import { Line } from "./Text.js";
+
+export function Toast() {
+  const now = told.value;
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {now && (
+        <div class={`toast ${now.tone}`}>
+          <Line text={now.text} />
+          {now.hint && <Line class="muted" text={now.hint} />}
+        </div>
+      )}
+    </div>
+  );
+}

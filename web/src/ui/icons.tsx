@@ -1,0 +1,29 @@
+// Small pictures, drawn with the colour of the text around them.
+
+const PATHS = {
+  back: "M15 5l-7 7 7 7",
+  plus: "M12 5v14M5 12h14",
+  search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l4 4",
+  close: "M6 6l12 12M18 6L6 18",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
+  bell: "M6 16V11a6 6 0 1 1 12 0v5l1.5 2h-15zM10 21h4",
+  bellOff: "M6 16V11a6 6 0 0 1 9-5.2M18 11v5l1.5 2h-11M10 21h4M4 4l16 16",
+  human: "M12 4a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7zM5 20c.6-4 3.4-6 7-6s6.400 2 7 6",
+  agent: "M6 9h12v10H6zM12 9V5M9.500 13.500h.01M14.500 13.500h.01M3 13v3M21 13v3M12 4.500h.01",
+  service: "M5 5h14v5H5zM5 14h14v5H5zM8.500 7.500h.01M8.500 16.500h.01",
+  device: "M8 3h8v18H8zM11.500 18h1",
+  fit: "M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5",
+  keyboard: "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8",
+  snow: "M12 3v18M4.200 7.500l15.600 9M19.800 7.500l-15.600 9",
+  down: "M12 5v13M6 13l6 6 6-6",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
+  return (
+    <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path d={PATHS[name]} fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round" />
+    </svg>
+  );
+}

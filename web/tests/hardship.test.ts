@@ -1,0 +1,228 @@
+// What networks, crashes, crowds and hostile words do to the page: nothing lost, nothing doubled, nothing run.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { enter, launch, PHONE, rows, shows, take } from "./support/browser.js";
+import { Home, HUMAN, until } from "./support/home.js";
+
+let home: Home;
+let browser: Browser;
+
+beforeAll(async () => {
+  [home, browser] = await Promise.all([Home.open(), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await home?.close();
+});
+
+/** Every line of the terminal's buffer, what scrolled away too. */
+function lines(opened: Page): Promise<string[]> {
+  return opened.evaluate(() => {
+    const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
+    const buffer = term.buffer.normal;
+    return Array.from({ length: buffer.length }, (_, row) => buffer.getLine(row)?.translateToString(true).trimEnd() ?? "");
+  });
+}
+
+/** Numbered lines are all there, once each and in order. */
+function counted(all: string[]): number[] {
+  return all.flatMap((line) => /^line (\d+)$/.exec(line)?.[1] ?? []).map(Number);
+}
+
+test("a host that is killed under output is found again, with nothing lost or doubled", async () => {
+  await home.shell("crash");
+  const opened = await enter(browser, home, "crash");
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("stty -echo; for i in $(seq 1 1500); do echo line $i; [ $((i%10)) = 0 ] && sleep 0.01; done; stty echo\n");
+  await shows(opened, /line \d+/);
+  await home.killHost();
+  await opened.getByText("Reconnecting").first().waitFor();
+  // Typed while nobody listens: it comes once, when somebody does.
+  await opened.keyboard.type("echo typed-$((40+2))\n");
+  await home.hf("ls");
+  await shows(opened, "typed-42");
+  const all = await lines(opened);
+  expect(counted(all)).toEqual(Array.from({ length: 1500 }, (_, i) => i + 1));
+  expect(all.filter((line) => line === "typed-42").length).toBe(1);
+  await until("the host's screen", async () => JSON.stringify(await rows(opened)) === JSON.stringify(await home.screen("crash")));
+});
+
+test("Home finds a killed host again, and tells what happened since", async () => {
+  await home.shell("before");
+  const opened = await enter(browser, home);
+  await opened.getByRole("link", { name: /^before/ }).waitFor();
+  await home.killHost();
+  await opened.getByText("Reconnecting").waitFor();
+  await home.shell("after");
+  await opened.getByText("Reconnecting").waitFor({ state: "detached" });
+  await opened.getByRole("link", { name: /^after/ }).waitFor();
+});
+
+test("offline and online again the terminal goes on where it stood", async () => {
+  await home.shell("tunnel");
+  const opened = await enter(browser, home, "tunnel");
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("for i in $(seq 1 300); do echo line $i; sleep 0.01; done; echo all done\n");
+  await shows(opened, "line 20");
+  await opened.context().setOffline(true);
+  await until("the end of the output", async () => (await home.screen("tunnel")).some((row) => row === "all done"));
+  await opened.context().setOffline(false);
+  await shows(opened, /^all done/);
+  expect(counted(await lines(opened))).toEqual(Array.from({ length: 300 }, (_, i) => i + 1));
+});
+
+test("two browsers and a program see the same, and one writes at a time", async () => {
+  await home.shell("crowd");
+  const one = await enter(browser, home, "crowd");
+  const two = await enter(browser, home, "crowd");
+  await shows(two, "$");
+  await home.as("agent:bot", "send", "crowd", "--enter", "echo from-bot");
+  await shows(one, /^from-bot/);
+  await shows(two, /^from-bot/);
+  await home.as("agent:bot", "release", "crowd").catch(() => "");
+  await take(one);
+  await one.keyboard.type("echo from-one\n");
+  await shows(two, /^from-one/);
+  await expect(home.as("agent:bot", "send", "crowd", "--enter", "echo refused")).rejects.toThrow();
+  await until("the same screen", async () => {
+    const [a, b, c] = await Promise.all([rows(one), rows(two), home.screen("crowd")]);
+    return JSON.stringify(a) === JSON.stringify(b) && JSON.stringify(b) === JSON.stringify(c);
+  });
+});
+
+test("hostile words stay words: titles, prompts, commands, questions, output", async () => {
+  const evil = "<img src=x onerror=alert(1)><script>alert(2)</script>\u202eevil";
+  await home.hf("new", "-d", "-n", "evil", "--", "sh", "-c", `printf '\\033]0;%s\\007%s\\n%s? ' '${evil}' '${evil}' '${evil}'; read x`);
+  const asked = home.as("agent:bot", "ask", "-t", "evil", "--option", evil, "--timeout", "60s", evil).catch(() => "");
+  const opened = await enter(browser, home);
+  let dialogs = 0;
+  opened.on("dialog", (dialog) => {
+    dialogs += 1;
+    void dialog.dismiss();
+  });
+  const card = opened.getByRole("region", { name: /Question/ });
+  await card.getByText("<script>alert(2)</script>").first().waitFor();
+  await opened.getByText("⟨RLO⟩evil").first().waitFor();
+  expect(await opened.locator("img[src='x'], main script").count()).toBe(0);
+  await opened.getByRole("link", { name: /evil/ }).first().waitFor();
+  await card.getByRole("button", { name: /script/ }).click();
+  await asked;
+  await opened.goto(`${home.url}/s/evil`);
+  await shows(opened, "<script>");
+  expect(await opened.locator("img[src='x'], main script").count()).toBe(0);
+  await opened.goto(`${home.url}/s/${encodeURIComponent(evil)}`);
+  await opened.getByText("No such session").waitFor();
+  expect(dialogs).toBe(0);
+});
+
+test("a program's clipboard text and links are shown before anything happens", async () => {
+  await home.shell("links");
+  const opened = await enter(browser, home, "links");
+  await opened.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("printf '\\033]52;c;%s\\007' $(printf stolen | base64)\n");
+  const dialog = opened.getByRole("dialog");
+  await dialog.getByText("stolen").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  expect(await opened.evaluate(() => navigator.clipboard.readText())).not.toBe("stolen");
+  await opened.keyboard.type("clear; echo https://example.org/path\n");
+  await shows(opened, /^https:/);
+  const box = await opened.locator(".xterm-screen").boundingBox();
+  if (!box) throw new Error("no terminal");
+  const row = (await rows(opened)).findIndex((text) => text.startsWith("https:"));
+  const height = box.height / (await rows(opened)).length;
+  // The terminal looks for links where the mouse moves.
+  let x = 30;
+  await until("a link", async () => {
+    await opened.mouse.move(box.x + (x = x === 30 ? 40 : 30), box.y + height * (row + 0.5));
+    return opened.locator(".xterm-cursor-pointer").count();
+  });
+  await opened.mouse.down();
+  await opened.mouse.up();
+  await dialog.getByText("https://example.org/path").waitFor();
+  const popup = opened.context().waitForEvent("page");
+  await dialog.getByRole("button", { name: "Open" }).click();
+  const other = await popup;
+  expect(await other.evaluate(() => window.opener === null)).toBe(true);
+});
+
+test("on a phone the key row types, a wide screen pans, and the session keeps its size", async () => {
+  await home.shell("phone", HUMAN, "120x30");
+  const opened = await enter(browser, home, "phone", PHONE);
+  await shows(opened, "$");
+  await opened.getByRole("button", { name: "Esc" }).click();
+  await opened.getByRole("button", { name: "Take the turn" }).click();
+  await opened.getByText("You have the turn").waitFor();
+  const keys = opened.getByRole("toolbar", { name: "Keys" });
+  await opened.keyboard.type("echo fir");
+  await keys.getByRole("button", { name: "Ctrl, for the next key" }).click();
+  await opened.keyboard.type("a");
+  await opened.keyboard.type("#");
+  await opened.keyboard.press("Enter");
+  await shows(opened, "#echo fir");
+  await keys.getByRole("button", { name: "Up" }).click();
+  await keys.getByRole("button", { name: "Control C" }).click();
+  await shows(opened, "^C");
+  const pane = opened.locator(".pane");
+  expect(await pane.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(true);
+  expect(await opened.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await swipe(opened, { x: 300, y: 300 }, { x: 80, y: 300 });
+  await until("the pan", () => pane.evaluate((element) => element.scrollLeft > 100));
+  const cell = () => opened.locator(".xterm-screen").evaluate((element) => element.getBoundingClientRect().width / 120);
+  const before = await cell();
+  await pinch(opened, { x: 180, y: 300 }, 40, 120);
+  await until("larger text", async () => (await cell()) > before * 1.3);
+  expect((await home.json<{ size: string }>(HUMAN, "info", "phone")).size).toBe("120x30");
+});
+
+test("without a network the page itself still opens, says so, and comes back by itself", async () => {
+  const opened = await enter(browser, home);
+  await opened.evaluate(async () => void (await navigator.serviceWorker.ready));
+  // The worker keeps what is fetched while it is there.
+  await opened.reload();
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+  await opened.context().setOffline(true);
+  await opened.reload();
+  await opened.getByText("The host is not reached").waitFor();
+  const kept = await opened.evaluate(async () => {
+    const names = await caches.keys();
+    const all = await Promise.all(names.map(async (name) => (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname)));
+    return all.flat();
+  });
+  expect(kept.length).toBeGreaterThan(3);
+  expect(kept.filter((path) => path.startsWith("/v1"))).toEqual([]);
+  await opened.context().setOffline(false);
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+});
+
+/** A finger, by the browser's own protocol: as a phone's. */
+async function swipe(opened: Page, from: { x: number; y: number }, to: { x: number; y: number }): Promise<void> {
+  const session = await opened.context().newCDPSession(opened);
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", points: { x: number; y: number }[]) =>
+    session.send("Input.dispatchTouchEvent", { type, touchPoints: points });
+  await touch("touchStart", [from]);
+  for (let step = 1; step <= 10; step += 1) {
+    const at = (a: number, b: number) => a + ((b - a) * step) / 10;
+    await touch("touchMove", [{ x: at(from.x, to.x), y: at(from.y, to.y) }]);
+  }
+  await touch("touchEnd", []);
+}
+
+/** Two fingers that go apart. */
+async function pinch(opened: Page, at: { x: number; y: number }, from: number, to: number): Promise<void> {
+  const session = await opened.context().newCDPSession(opened);
+  const fingers = (apart: number) => [
+    { x: at.x - apart / 2, y: at.y, id: 0 },
+    { x: at.x + apart / 2, y: at.y, id: 1 },
+  ];
+  await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: fingers(from) });
+  for (let step = 1; step <= 10; step += 1) {
+    await session.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: fingers(from + ((to - from) * step) / 10) });
+  }
+  await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+}

@@ -1,0 +1,186 @@
+// One session in a real browser, against a real host.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Browser } from "playwright-core";
+import { enter, launch, page, rows, shows, take } from "./support/browser.js";
+import { Home, HUMAN, until } from "./support/home.js";
+
+let home: Home;
+let browser: Browser;
+
+beforeAll(async () => {
+  [home, browser] = await Promise.all([Home.open(), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await home?.close();
+});
+
+test("without a login the page says what to do, and a code works once and leaves the address", async () => {
+  const opened = await page(browser);
+  await opened.route("**/v1/me", (route) => route.continue());
+  await opened.goto(home.url).catch(() => undefined);
+  await opened.getByText("holdfast web").waitFor();
+  const entrance = await home.entrance();
+  await opened.goto("about:blank");
+  await opened.goto(entrance);
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+  expect(opened.url()).not.toContain("code");
+  const cookies = await opened.context().cookies();
+  expect(cookies.every((cookie) => cookie.httpOnly && cookie.sameSite === "Strict")).toBe(true);
+  expect(cookies.length).toBe(1);
+});
+
+test("what is typed with the turn reaches the shell, and the page shows what the host does", async () => {
+  await home.shell("typed");
+  const opened = await enter(browser, home, "typed");
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("echo one$((1+1))three\n");
+  await shows(opened, "one2three");
+  expect(await rows(opened)).toEqual(await home.screen("typed"));
+});
+
+test("without the turn keys do nothing but show a hint, and Enter takes the turn", async () => {
+  await home.shell("free");
+  const opened = await enter(browser, home, "free");
+  await shows(opened, "$");
+  await opened.locator(".xterm-screen").click();
+  await opened.keyboard.type("x");
+  await opened.getByText("Nothing was typed").waitFor();
+  await opened.keyboard.press("Enter");
+  await opened.getByText("You have the turn").waitFor();
+  await opened.keyboard.type("echo typed\n");
+  await shows(opened, /^typed/);
+  expect((await home.screen("free")).join("\n")).not.toContain("xecho");
+});
+
+test("the turn is asked for, given, and passed on", async () => {
+  await home.shell("passing");
+  await home.as("agent:bot", "take", "passing");
+  const opened = await enter(browser, home, "passing");
+  await opened.getByText("agent:bot has the turn").waitFor();
+  await opened.locator(".xterm-screen").click();
+  await opened.keyboard.type("x");
+  await opened.getByRole("button", { name: "Ask for the turn" }).click();
+  await opened.getByRole("button", { name: "Asked" }).waitFor();
+  await home.as("agent:bot", "release", "passing");
+  await opened.getByText("You have the turn").waitFor();
+  await home.as("agent:bot", "request", "passing");
+  await opened.getByRole("button", { name: "Give to agent:bot" }).click();
+  await opened.getByText("agent:bot has the turn").waitFor();
+});
+
+test("a looping writer is seized with a reason, frozen, and thawed", async () => {
+  await home.shell("loop");
+  await home.as("agent:bot", "send", "loop", "--enter", "while :; do echo again; sleep 0.05; done");
+  await home.as("agent:bot", "take", "loop").catch(() => "");
+  const opened = await enter(browser, home, "loop");
+  await opened.getByRole("button", { name: "Seize" }).click();
+  const dialog = opened.getByRole("dialog");
+  expect(await dialog.getByRole("button", { name: "Seize" }).isDisabled()).toBe(true);
+  await dialog.getByLabel("Reason").fill("it loops");
+  await dialog.getByLabel("Freeze").check();
+  await dialog.getByRole("button", { name: "Seize" }).click();
+  await opened.getByText("You have the turn").waitFor();
+  await opened.getByText("frozen").first().waitFor();
+  expect(await home.hf("journal", "loop")).toContain("it loops");
+  await opened.getByRole("button", { name: "Thaw" }).click();
+  await until("the thaw", async () => !(await home.json<{ turn: { frozen?: unknown } }>(HUMAN, "info", "loop")).turn.frozen);
+  await opened.locator(".xterm-screen").click();
+  await opened.keyboard.press("Control+c");
+  await opened.keyboard.type("echo stopped\n");
+  await shows(opened, /^stopped/);
+});
+
+test("vim is exact, before and after the session takes the window's size", async () => {
+  await home.shell("vim");
+  const opened = await enter(browser, home, "vim");
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("vim -u NONE -c 'set laststatus=2 ruler' notes\n");
+  await shows(opened, "notes");
+  await opened.keyboard.type("iline one\nline two");
+  await opened.keyboard.press("Escape");
+  await shows(opened, "line two");
+  await until("the same screen", async () => same(await rows(opened), await home.screen("vim")));
+  await opened.getByRole("button", { name: /Fit/ }).click();
+  await until("another size", async () => (await rows(opened)).length > 30);
+  await until("the same screen", async () => same(await rows(opened), await home.screen("vim")));
+  await opened.locator(".xterm-screen").click();
+  await opened.keyboard.type(":wq\n");
+  await shows(opened, "$");
+  await opened.keyboard.type("cat notes\n");
+  await shows(opened, "line one");
+});
+
+test("a question is answered with one tap, and the tab tells of it", async () => {
+  await home.shell("asking");
+  const answer = home.as("agent:bot", "ask", "-t", "asking", "--option", "yes", "--option", "not yet", "Deploy now?");
+  const opened = await enter(browser, home);
+  const card = opened.getByRole("region", { name: "Question from agent:bot" });
+  await card.getByText("Deploy now?").waitFor();
+  await until("the title", async () => /^\(\d+\)/.test(await opened.title()));
+  expect(await opened.locator("#favicon").getAttribute("href")).toBe("/icon-waits.svg");
+  await card.getByRole("button", { name: "not yet" }).click();
+  expect((await answer).trim()).toBe("not yet");
+  await card.waitFor({ state: "detached" });
+});
+
+test("a question without options is answered with a text beside the terminal", async () => {
+  await home.shell("texts");
+  const answer = home.as("agent:bot", "ask", "-t", "texts", "Which branch?");
+  const opened = await enter(browser, home, "texts");
+  await opened.getByLabel("Your answer").fill("main");
+  await opened.getByRole("button", { name: "Answer" }).click();
+  expect((await answer).trim()).toBe("main");
+});
+
+test("Home has what needs somebody first, tells what changes, and finds", async () => {
+  await home.shell("calm");
+  const opened = await enter(browser, home);
+  const needing = opened.getByRole("region", { name: "Needs you" });
+  await opened.getByRole("link", { name: /^calm/ }).waitFor();
+  await home.hf("new", "-d", "-n", "needy", "--", "sh", "-c", "printf 'Overwrite? [y/N] '; read x");
+  const card = needing.getByRole("link", { name: /^needy/ });
+  await card.getByText("Overwrite? [y/N]").first().waitFor();
+  await card.getByText("waits for input").waitFor();
+  await home.hf("send", "needy", "--enter", "y");
+  await opened.getByRole("region", { name: "Ended" }).getByRole("link", { name: /^needy/ }).waitFor();
+  await home.as("agent:bot", "take", "calm");
+  await opened.getByRole("link", { name: /^calm.*bot.*has the turn/ }).waitFor();
+  await opened.getByRole("searchbox", { name: "Search sessions" }).fill("agent:bot");
+  await opened.getByRole("link", { name: /^needy/ }).waitFor({ state: "detached" });
+  expect(await opened.locator("a.card").count()).toBe(1);
+});
+
+test("signed out, the page asks for a new link, and another link lets in again", async () => {
+  const opened = await enter(browser, home);
+  await opened.getByLabel("You are human:ann").click();
+  await opened.getByRole("button", { name: "Sign out" }).click();
+  await opened.getByText("Open this page from your machine").waitFor();
+  await opened.reload();
+  await opened.getByText("Open this page from your machine").waitFor();
+  const { hash } = new URL(await home.entrance());
+  await opened.evaluate((fragment) => void (location.hash = fragment), hash);
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+  expect(opened.url()).not.toContain("code");
+});
+
+test("a session is started from the page, in this window's size and with the turn", async () => {
+  const opened = await enter(browser, home);
+  await opened.getByRole("button", { name: "New session" }).click();
+  const dialog = opened.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("fresh");
+  await dialog.getByLabel("Directory").fill(home.dir);
+  await dialog.getByRole("button", { name: "Start" }).click();
+  await opened.getByText("You have the turn").waitFor();
+  await until("this window's size", async () => (await rows(opened)).length > 30);
+  await opened.keyboard.type("pwd\n");
+  await shows(opened, home.dir);
+});
+
+function same(one: string[], other: string[]): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,0 +1,68 @@
+// Debian's chromium, and a page of it that is logged in. What the page complains about fails the test that used it.
+
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from "playwright-core";
+import { onTestFinished } from "vitest";
+import { until, type Home } from "./home.js";
+
+export const DESK = { viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" } satisfies BrowserContextOptions;
+export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, reducedMotion: "reduce" } satisfies BrowserContextOptions;
+
+export function launch(): Promise<Browser> {
+  const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+  return chromium.launch({ executablePath, args: ["--no-sandbox"] });
+}
+
+/** What a page may say without being at fault: a driver's advice, and that nobody is logged in yet, and that a host went away when a test killed it. */
+const HARMLESS = [/status of 401/, /GPU stall/, /WebSocket connection to/, /ERR_CONNECTION_REFUSED/, /ERR_EMPTY_RESPONSE/, /ERR_INTERNET_DISCONNECTED/, /WebGL/];
+
+/** A page without a login. */
+export async function page(browser: Browser, options: BrowserContextOptions = DESK): Promise<Page> {
+  const context: BrowserContext = await browser.newContext(options);
+  const complaints: string[] = [];
+  const opened = await context.newPage();
+  opened.on("console", (message) => {
+    const text = message.text();
+    if (message.type() === "error" && !HARMLESS.some((harmless) => harmless.test(text))) complaints.push(text);
+  });
+  opened.on("pageerror", (error) => complaints.push(String(error)));
+  onTestFinished(async () => {
+    await context.close();
+    if (complaints.length > 0) throw new Error(`the page complained:\n${complaints.join("\n")}`);
+  });
+  return opened;
+}
+
+/** A page that is logged in, at Home or at a session. */
+export async function enter(browser: Browser, home: Home, session?: string, options: BrowserContextOptions = DESK): Promise<Page> {
+  const opened = await page(browser, options);
+  await opened.goto(await home.entrance());
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+  if (session) {
+    await opened.goto(`${home.url}/s/${session}`);
+    await opened.locator(".xterm-screen").waitFor();
+  }
+  return opened;
+}
+
+/** The rows the page's terminal shows, by its own buffer. */
+export function rows(opened: Page): Promise<string[]> {
+  return opened.evaluate(() => {
+    const { holdfastTerminal: term } = window as unknown as { holdfastTerminal?: import("@xterm/xterm").Terminal };
+    const buffer = term?.buffer.active;
+    if (!term || !buffer) return [];
+    return Array.from({ length: term.rows }, (_, row) => buffer.getLine(buffer.baseY + row)?.translateToString(true).trimEnd() ?? "");
+  });
+}
+
+/** Waits until the terminal shows a text. */
+export function shows(opened: Page, text: string | RegExp): Promise<true> {
+  const fits = (row: string) => (typeof text === "string" ? row.includes(text) : text.test(row));
+  return until(`${String(text)} in the terminal`, async () => (await rows(opened)).some(fits) || undefined) as Promise<true>;
+}
+
+/** Takes the free turn by the button, and gives the terminal the focus. */
+export async function take(opened: Page): Promise<void> {
+  await opened.getByRole("button", { name: "Take", exact: true }).click();
+  await opened.getByText("You have the turn").waitFor();
+  await opened.locator(".xterm-screen").click();
+}

@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { commandLine, shown, shownLine, span } from "../src/lib/text.js";
+import { clipboardText } from "../src/session/clipboard.js";
+
+test("characters that reorder, hide or control are made visible, and others stay", () => {
+  expect(shown("a\u202eb\u2066c\u200bd")).toBe("a⟨RLO⟩b⟨LRI⟩c⟨ZWSP⟩d");
+  expect(shown("\x1b]0;x\x07\x00\x7f\x9b")).toBe("␛]0;x␇␀␡⟨U+009B⟩");
+  expect(shown("two\nlines\tand 漢字 👩‍💻 é")).toBe("two\nlines\tand 漢字 👩‍💻 é");
+  expect(shownLine("two\r\nlines")).toBe("two lines");
+});
+
+test("a command reads as one would type it", () => {
+  expect(commandLine(["sh", "-c", "echo 'hi'"])).toBe("sh -c 'echo '\\''hi'\\'''");
+});
+
+test("spans are short", () => {
+  expect([0, 40_000, 720_000, 3 * 3_600_000, 5 * 86_400_000].map(span)).toEqual(["now", "40 s", "12 min", "3 h", "5 d"]);
+});
+
+test("a program's clipboard text is read, its wish to read ours is not", () => {
+  expect(clipboardText(`c;${btoa("hello")}`)).toBe("hello");
+  expect(clipboardText("c;?")).toBeUndefined();
+  expect(clipboardText("c;***")).toBeUndefined();
+});
+
+test("nothing in the page makes markup of text", () => {
+  const dir = new URL("../src", import.meta.url).pathname;
+  const sources = readdirSync(dir, { recursive: true }).map(String).filter((name) => /\.tsx?$/.test(name));
+  expect(sources.length).toBeGreaterThan(20);
+  for (const name of sources) {
+    const source = readFileSync(join(dir, name), "utf8");
+    expect(source, name).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function/);
+  }
+});
