@@ -42,7 +42,7 @@ pub struct Client {
     /// The keeper's number for it, once it is there.
     pub connection: Option<u32>,
     /// Its connection to this host: number and where to put events.
-    pub peer: Option<(u64, UnboundedSender<Message>)>,
+    pub peer: Option<(u64, UnboundedSender<Box<Message>>)>,
     /// The fence under which it was told that it writes; none: it was told that it does not.
     pub told_writes: Option<Fence>,
 }

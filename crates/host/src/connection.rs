@@ -37,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Speaker {
     pub number: u64,
-    out: UnboundedSender<Message>,
+    out: UnboundedSender<Box<Message>>,
     pub challenge: Challenge,
     /// Proven; or why it was not.
     pub actor: RefCell<Result<Actor, Fault>>,
@@ -148,8 +148,8 @@ impl Server {
     pub async fn serve_token(
         self: Rc<Self>,
         token: String,
-        mut incoming: mpsc::Receiver<Message>,
-        outgoing: mpsc::Sender<Message>,
+        mut incoming: mpsc::Receiver<Box<Message>>,
+        outgoing: mpsc::Sender<Box<Message>>,
     ) {
         let (speaker, answers) = self.speaker(Some(token));
         let there = outgoing.clone();
@@ -166,7 +166,7 @@ impl Server {
             // A question may wait for room that will never come: whoever does not read, or is gone, makes none.
             tokio::select! {
                 biased;
-                heard = self.hear(message, &speaker, &open) => if heard.is_err() { break },
+                heard = self.hear(*message, &speaker, &open) => if heard.is_err() { break },
                 _ = &mut writing => break,
                 () = there.closed() => break,
             }
@@ -175,7 +175,7 @@ impl Server {
         self.over(speaker, true);
     }
 
-    fn speaker(&self, token: Option<String>) -> (Rc<Speaker>, UnboundedReceiver<Message>) {
+    fn speaker(&self, token: Option<String>) -> (Rc<Speaker>, UnboundedReceiver<Box<Message>>) {
         let number = self.next_peer.get();
         self.next_peer.set(number + 1);
         self.presence.came(number);
@@ -257,7 +257,7 @@ impl Server {
                 Ok(Err(fault)) => (Err(fault), Vec::new()),
                 Err(_) => (Err(internal()), Vec::new()),
             };
-            let answer = Message { body: Body::Answer { id, result }, bytes };
+            let answer = Box::new(Message { body: Body::Answer { id, result }, bytes });
             speaker.unread.more(weight(&answer));
             let _ = speaker.out.send(answer);
             drop(permit);
@@ -314,7 +314,7 @@ async fn while_read(write: impl Future<Output = bool>, waiting: impl Fn() -> usi
     }
 }
 
-async fn write_all(mut writer: OwnedWriteHalf, mut answers: UnboundedReceiver<Message>, unread: Rc<Unread>) {
+async fn write_all(mut writer: OwnedWriteHalf, mut answers: UnboundedReceiver<Box<Message>>, unread: Rc<Unread>) {
     let mut out = Vec::new();
     while let Some(message) = answers.recv().await {
         out.clear();
@@ -330,7 +330,11 @@ async fn write_all(mut writer: OwnedWriteHalf, mut answers: UnboundedReceiver<Me
     }
 }
 
-async fn pass_all(outgoing: mpsc::Sender<Message>, mut answers: UnboundedReceiver<Message>, unread: Rc<Unread>) {
+async fn pass_all(
+    outgoing: mpsc::Sender<Box<Message>>,
+    mut answers: UnboundedReceiver<Box<Message>>,
+    unread: Rc<Unread>,
+) {
     while let Some(message) = answers.recv().await {
         let bytes = weight(&message);
         let passed = while_read(async { outgoing.send(message).await.is_ok() }, || answers.len()).await;

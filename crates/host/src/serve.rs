@@ -112,10 +112,11 @@ impl Server {
         let _waits = self.note_wait(&call, peer.as_ref().map_or(0, |(number, _)| *number), &actor);
         let right = call.row().right;
         let find = |session: &str| registry.find_for(session, &actor, right.unwrap_or(Right::Observe));
+        // What takes more than a look is boxed: a thousand who wait for a session's output cost no more than that.
         match call {
             Call::New(params) => {
                 self.must_be_known(&actor)?;
-                plain(registry.start(params, &actor).await?)
+                plain(Box::pin(registry.start(params, &actor)).await?)
             }
             Call::List(params) => {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
@@ -126,38 +127,40 @@ impl Server {
             Call::Get(params) => plain(find(&params.session)?.view_with_title()),
             Call::Attach(params) => {
                 let peer = peer.ok_or_else(|| Fault::new(Code::BadRequest, "one attaches by a connection"))?;
-                with(find(&params.session)?.attach(&params, &actor, peer).await?)
+                with(Box::pin(find(&params.session)?.attach(&params, &actor, peer)).await?)
             }
             Call::Paint(params) => with(find(&params.session)?.paint_for(&params, &actor)),
-            Call::Update(params) => plain(find(&params.session)?.update(&params, &actor).await?),
+            Call::Update(params) => plain(Box::pin(find(&params.session)?.update(&params, &actor)).await?),
             Call::Leave(params) => {
                 find(&params.session)?.leave(&params, &actor)?;
                 plain(Nothing {})
             }
             Call::Screen(params) => plain(find(&params.session)?.screen(&params)),
             Call::Read(params) => with(find(&params.session)?.read(&params).await?),
-            Call::Journal(params) => with(find(&params.session)?.journal(&params).await?),
-            Call::State(params) => plain(find(&params.session)?.doing().await?),
-            Call::Env(params) => Ok((find(&params.session)?.env(&params).await?, Vec::new())),
+            Call::Journal(params) => with(Box::pin(find(&params.session)?.journal(&params)).await?),
+            Call::State(params) => plain(Box::pin(find(&params.session)?.doing()).await?),
+            Call::Env(params) => Ok((Box::pin(find(&params.session)?.env(&params)).await?, Vec::new())),
             Call::Watch(params) => plain(self.watch(&params, &actor).await?),
-            Call::Wait(params) => plain(find(&params.session)?.wait(&params).await),
-            Call::Graph(params) => Ok((find(&params.session)?.graph(&params).await?, Vec::new())),
-            Call::Ports(params) => plain(self.ports(&params, &actor).await?),
+            Call::Wait(params) => plain(Box::pin(find(&params.session)?.wait(&params)).await),
+            Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
+            Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => plain(self.lookout.watch(&*find(&params.session)?, &params).await?),
-            Call::RunGet(params) => plain(self.run_get(&params, &actor).await?),
+            Call::RunGet(params) => plain(Box::pin(self.run_get(&params, &actor)).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor)?),
             Call::RunList(params) => plain(self.run_list(&params, &actor)?),
-            Call::QuestionAsk(params) => plain(self.question_ask(&params, &actor).await?),
-            Call::QuestionGet(params) => plain(self.question_get(&params, &actor).await?),
+            Call::QuestionAsk(params) => plain(Box::pin(self.question_ask(&params, &actor)).await?),
+            Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),
             Call::QuestionList(params) => plain(self.question_list(&params, &actor)?),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
-            Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
+            Call::Withdraw(params) => {
+                plain(Box::pin(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor)).await?)
+            }
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
             call if call.row().right.is_none() => self.answer_host(call, actor),
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
-                self.answer_act(act, &bytes, &actor).await
+                Box::pin(self.answer_act(act, &bytes, &actor)).await
             }
         }
     }

@@ -54,14 +54,15 @@ pub enum Asked {
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
-    /// A connection that speaks the whole protocol.
+    /// A connection that speaks the whole protocol. Its messages are boxed: a channel has room for dozens, and most connections are
+    /// idle.
     Connect {
         /// Who speaks.
         token: String,
         /// What it says.
-        incoming: mpsc::Receiver<Message>,
+        incoming: mpsc::Receiver<Box<Message>>,
         /// What it is told.
-        outgoing: mpsc::Sender<Message>,
+        outgoing: mpsc::Sender<Box<Message>>,
     },
 }
 
@@ -102,8 +103,8 @@ impl Handle {
     async fn connect(
         &self,
         token: String,
-        incoming: mpsc::Receiver<Message>,
-        outgoing: mpsc::Sender<Message>,
+        incoming: mpsc::Receiver<Box<Message>>,
+        outgoing: mpsc::Sender<Box<Message>>,
     ) -> Result<(), Fault> {
         self.0.send(Asked::Connect { token, incoming, outgoing }).await.map_err(|_| gone())
     }

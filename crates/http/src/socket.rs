@@ -83,7 +83,7 @@ async fn talk(mut socket: WebSocket, http: Arc<Http>, token: String) {
             // The host takes questions one by one; whoever does not read its answers gets no further.
             room = say.reserve(), if !ahead.0.is_empty() => match (room, ahead.0.pop_front()) {
                 (Ok(room), Some((message, _))) => {
-                    room.send(message);
+                    room.send(Box::new(message));
                     heard = tokio::time::Instant::now();
                 }
                 (Ok(_) | Err(_), _) => break None,
@@ -104,7 +104,7 @@ async fn talk(mut socket: WebSocket, http: Arc<Http>, token: String) {
     // What it said before it left is done all the same, where the host takes it.
     let rest = async {
         for (message, _) in ahead.0 {
-            if say.send(message).await.is_err() {
+            if say.send(Box::new(message)).await.is_err() {
                 break;
             }
         }

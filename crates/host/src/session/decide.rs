@@ -392,9 +392,9 @@ impl State {
 }
 
 /// An event for a client.
-pub(crate) fn event(method: &str, params: &impl serde::Serialize) -> Message {
+pub(crate) fn event(method: &str, params: &impl serde::Serialize) -> Box<Message> {
     let params = serde_json::to_value(params).expect("texts and numbers always serialise");
-    Message::plain(Body::Event { method: method.into(), params })
+    Box::new(Message::plain(Body::Event { method: method.into(), params }))
 }
 
 fn word(how: How) -> &'static str {

@@ -25,7 +25,7 @@ const RESIZE_WAIT: Duration = Duration::from_millis(300);
 const JOINED_WAIT: Duration = Duration::from_secs(2);
 
 /// A client's connection to this host: its number, and where events for it go.
-pub type Peer = (u64, UnboundedSender<Message>);
+pub type Peer = (u64, UnboundedSender<Box<Message>>);
 
 /// Somebody waits for output until this is dropped: also where the question is given up half-way.
 struct Watcher<'a>(&'a Session);

@@ -271,6 +271,6 @@ fn learn(ctx: &mut Ctx, record: &Record) {
 }
 
 /// An event for a client.
-pub(super) fn event(method: &str, params: serde_json::Value) -> Message {
-    Message::plain(Body::Event { method: method.into(), params })
+pub(super) fn event(method: &str, params: serde_json::Value) -> Box<Message> {
+    Box::new(Message::plain(Body::Event { method: method.into(), params }))
 }

@@ -60,8 +60,8 @@ pub(crate) struct Attached {
 pub(crate) struct Line {
     requests: VecDeque<(u64, Request)>,
     next_id: u64,
-    events: UnboundedSender<Message>,
-    heard: UnboundedReceiver<Message>,
+    events: UnboundedSender<Box<Message>>,
+    heard: UnboundedReceiver<Box<Message>>,
     answers: BTreeMap<u64, Answer>,
     pub host_closed: bool,
     pub client_closed: bool,
@@ -109,7 +109,7 @@ impl Line {
     pub(super) fn answer(&mut self, id: u64, answer: Answer) {
         self.answers.insert(id, answer);
         let body = Body::Answer { id, result: Ok(serde_json::Value::Null) };
-        let _ = self.events.send(Message::plain(body));
+        let _ = self.events.send(Box::new(Message::plain(body)));
     }
 }
 
