@@ -78,8 +78,9 @@ fn observers(address: &str, token: &str, host: u64) {
         (after - before) as f64 / OBSERVERS as f64
     );
     // Each is told what its session prints, as soon as it does, and all leave at once.
+    let mut http = Http::open(address, token);
     for n in 0..OBSERVERS / OBSERVED {
-        http.ask("POST", &format!("/v1/sessions/o{n}/input"), &json!({ "text": "\r" }));
+        http.ask("POST", &format!("/v1/sessions/o{n}/input"), &json!({ "text": "\n" }));
     }
     let expected: Vec<u8> = (1..=1000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
     let mut held = after;
