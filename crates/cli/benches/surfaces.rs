@@ -138,8 +138,25 @@ fn packet(socket: &mut TcpStream, message: &Value) {
     socket.write_all(&frame).expect("it is sent");
 }
 
-/// Reads one frame, and gives the bytes behind its fields.
+/// Reads one answer, and gives the bytes behind its fields.
 fn answer(socket: &mut TcpStream) -> Vec<u8> {
+    loop {
+        let mut frame = frame(socket);
+        let fields = match frame[0] {
+            2 => 5 + u32::from_le_bytes(frame[1..5].try_into().expect("four bytes")) as usize,
+            _ => frame.len(),
+        };
+        let said = String::from_utf8_lossy(&frame[1..fields]);
+        assert!(!said.contains("\"error\""), "{said}");
+        // What is told without being asked for has no number.
+        if said.contains("\"id\":") {
+            return frame.split_off(fields);
+        }
+    }
+}
+
+/// Reads one frame.
+fn frame(socket: &mut TcpStream) -> Vec<u8> {
     let mut head = [0; 2];
     socket.read_exact(&mut head).expect("an answer");
     let length = match head[1] {
@@ -157,13 +174,7 @@ fn answer(socket: &mut TcpStream) -> Vec<u8> {
     };
     let mut frame = vec![0; usize::try_from(length).expect("it fits")];
     socket.read_exact(&mut frame).expect("an answer");
-    let fields = match frame[0] {
-        2 => 5 + u32::from_le_bytes(frame[1..5].try_into().expect("four bytes")) as usize,
-        _ => frame.len(),
-    };
-    let said = String::from_utf8_lossy(&frame[1..fields]);
-    assert!(!said.contains("\"error\""), "{said}");
-    frame.split_off(fields)
+    frame
 }
 
 fn agents(address: &str, token: &str) {
