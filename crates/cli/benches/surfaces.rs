@@ -78,8 +78,9 @@ fn observers(address: &str, token: &str, host: u64) {
         (after - before) as f64 / OBSERVERS as f64
     );
     // Each is told what its session prints, as soon as it does, and all leave at once.
+    let mut http = Http::open(address, token);
     for n in 0..OBSERVERS / OBSERVED {
-        http.ask("POST", &format!("/v1/sessions/o{n}/input"), &json!({ "text": "\r" }));
+        http.ask("POST", &format!("/v1/sessions/o{n}/input"), &json!({ "text": "\n" }));
     }
     let expected: Vec<u8> = (1..=1000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
     let mut held = after;
@@ -137,8 +138,25 @@ fn packet(socket: &mut TcpStream, message: &Value) {
     socket.write_all(&frame).expect("it is sent");
 }
 
-/// Reads one frame, and gives the bytes behind its fields.
+/// Reads one answer, and gives the bytes behind its fields.
 fn answer(socket: &mut TcpStream) -> Vec<u8> {
+    loop {
+        let mut frame = frame(socket);
+        let fields = match frame[0] {
+            2 => 5 + u32::from_le_bytes(frame[1..5].try_into().expect("four bytes")) as usize,
+            _ => frame.len(),
+        };
+        let said = String::from_utf8_lossy(&frame[1..fields]);
+        assert!(!said.contains("\"error\""), "{said}");
+        // What is told without being asked for has no number.
+        if said.contains("\"id\":") {
+            return frame.split_off(fields);
+        }
+    }
+}
+
+/// Reads one frame.
+fn frame(socket: &mut TcpStream) -> Vec<u8> {
     let mut head = [0; 2];
     socket.read_exact(&mut head).expect("an answer");
     let length = match head[1] {
@@ -156,13 +174,7 @@ fn answer(socket: &mut TcpStream) -> Vec<u8> {
     };
     let mut frame = vec![0; usize::try_from(length).expect("it fits")];
     socket.read_exact(&mut frame).expect("an answer");
-    let fields = match frame[0] {
-        2 => 5 + u32::from_le_bytes(frame[1..5].try_into().expect("four bytes")) as usize,
-        _ => frame.len(),
-    };
-    let said = String::from_utf8_lossy(&frame[1..fields]);
-    assert!(!said.contains("\"error\""), "{said}");
-    frame.split_off(fields)
+    frame
 }
 
 fn agents(address: &str, token: &str) {

@@ -12,7 +12,7 @@ use std::net::{Shutdown, TcpStream};
 fn whoever_goes_away_or_stops_speaking_is_not_waited_for() {
     let http = Http::new();
     http.home.session("one", "read x");
-    let polls = ["sessions/one/output?from=0&wait=9999", "sessions/one/journal?after=999&wait=9999", "events?wait=29"];
+    let polls = ["sessions/one/output?from=0&wait=9999", "sessions/one/journal?after=999&wait=9999"];
     for poll in polls {
         for half in [false, true] {
             let stream = http.begin(&format!("GET /v1/{poll} HTTP/1.1"));

@@ -4,6 +4,7 @@ use crate::home::until;
 use crate::http::Http;
 use crate::websocket::Line;
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 use std::time::Duration;
 use tungstenite::Message;
 
@@ -63,6 +64,21 @@ fn one_at_the_unix_socket_that_is_killed_leaves_no_wait_behind() {
     waits.kill().unwrap();
     waits.wait().unwrap();
     until("nobody waits", || http.open_requests() == 1);
+}
+
+#[test]
+fn one_at_the_unix_socket_that_only_listens_is_still_answered() {
+    let http = Http::new();
+    let path = http.home.json(&["host", "status"])["socket"].as_str().unwrap().to_owned();
+    let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+    stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+    let json = json!({ "jsonrpc": "2.0", "id": 1, "method": "hello", "params": { "versions": [1] } }).to_string();
+    let length = (json.len() as u32 + 1).to_le_bytes();
+    stream.write_all(&[&length, &[1][..], json.as_bytes()].concat()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    assert!(String::from_utf8_lossy(&answer).contains("\"version\":1"), "{answer:?}");
 }
 
 #[test]

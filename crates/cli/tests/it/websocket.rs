@@ -98,7 +98,7 @@ fn a_session_is_steered_over_a_websocket_with_the_turn_and_the_operators_number(
         from = read["to"].clone();
         seen.extend(bytes);
     }
-    assert_eq!(String::from_utf8_lossy(&seen).matches("\none").count(), 1, "the same number types once");
+    assert_eq!(String::from_utf8_lossy(&seen).matches("one\r\n").count(), 1, "the same number types once");
     assert_eq!(http.home.json(&["turn", "one", "--json"])["holder"]["client"], *client);
     assert_eq!(http.home.json(&["info", "one", "--json"])["clients"][0]["actor"]["handle"], "agent:bot");
     let mut other = Line::open(&http, &http.token).unwrap();
