@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { Home } from "./home/Home.js";
 import { enter, login } from "./lib/login.js";
 import { route } from "./lib/route.js";
-import { start } from "./lib/store.js";
+import { client, start } from "./lib/store.js";
 import { start as startAttention } from "./lib/attention.js";
 import { PageFrame } from "./panels/PageFrame.js";
 import { SessionPage } from "./session/SessionPage.js";
@@ -29,6 +29,8 @@ function Inside() {
   useEffect(() => {
     start();
     startAttention();
+    // Whoever is out comes in again with a fresh page.
+    return () => client.close();
   }, []);
   const where = route.value;
   return (
@@ -42,6 +44,12 @@ function Inside() {
 }
 
 function Door({ why }: { why: string | undefined }) {
+  useEffect(() => {
+    // Another tab may have come in meanwhile.
+    const look = () => void fetch("/v1/me", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), () => undefined);
+    addEventListener("focus", look);
+    return () => removeEventListener("focus", look);
+  }, []);
   return (
     <main class="notice">
       <img src="/icon.svg" alt="" width="56" height="56" />

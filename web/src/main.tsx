@@ -1,12 +1,13 @@
 import { render } from "preact";
 import { App } from "./app.js";
-import { enter } from "./lib/login.js";
+import { enter, followLinks } from "./lib/login.js";
 import { followViewport } from "./lib/viewport.js";
 import "./css/base.css";
 import "./css/home.css";
 import "./css/session.css";
 
 followViewport();
+followLinks();
 void enter();
 const root = document.getElementById("app");
 if (root) render(<App />, root);

@@ -50,6 +50,17 @@ test("a host that is killed under output is found again, with nothing lost or do
   await until("the host's screen", async () => JSON.stringify(await rows(opened)) === JSON.stringify(await home.screen("crash")));
 });
 
+test("Home finds a killed host again, and tells what happened since", async () => {
+  await home.shell("before");
+  const opened = await enter(browser, home);
+  await opened.getByRole("link", { name: /^before/ }).waitFor();
+  await home.killHost();
+  await opened.getByText("Reconnecting").waitFor();
+  await home.shell("after");
+  await opened.getByText("Reconnecting").waitFor({ state: "detached" });
+  await opened.getByRole("link", { name: /^after/ }).waitFor();
+});
+
 test("offline and online again the terminal goes on where it stood", async () => {
   await home.shell("tunnel");
   const opened = await enter(browser, home, "tunnel");
@@ -162,8 +173,31 @@ test("on a phone the key row types, a wide screen pans, and the session keeps it
   expect(await opened.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   await swipe(opened, { x: 300, y: 300 }, { x: 80, y: 300 });
   await until("the pan", () => pane.evaluate((element) => element.scrollLeft > 100));
-  const before = (await home.json<{ size: string }>(HUMAN, "info", "phone")).size;
-  expect(before).toBe("120x30");
+  const cell = () => opened.locator(".xterm-screen").evaluate((element) => element.getBoundingClientRect().width / 120);
+  const before = await cell();
+  await pinch(opened, { x: 180, y: 300 }, 40, 120);
+  await until("larger text", async () => (await cell()) > before * 1.3);
+  expect((await home.json<{ size: string }>(HUMAN, "info", "phone")).size).toBe("120x30");
+});
+
+test("without a network the page itself still opens, says so, and comes back by itself", async () => {
+  const opened = await enter(browser, home);
+  await opened.evaluate(async () => void (await navigator.serviceWorker.ready));
+  // The worker keeps what is fetched while it is there.
+  await opened.reload();
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+  await opened.context().setOffline(true);
+  await opened.reload();
+  await opened.getByText("The host is not reached").waitFor();
+  const kept = await opened.evaluate(async () => {
+    const names = await caches.keys();
+    const all = await Promise.all(names.map(async (name) => (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname)));
+    return all.flat();
+  });
+  expect(kept.length).toBeGreaterThan(3);
+  expect(kept.filter((path) => path.startsWith("/v1"))).toEqual([]);
+  await opened.context().setOffline(false);
+  await opened.getByRole("button", { name: "New session" }).waitFor();
 });
 
 /** A finger, by the browser's own protocol: as a phone's. */
@@ -177,4 +211,18 @@ async function swipe(opened: Page, from: { x: number; y: number }, to: { x: numb
     await touch("touchMove", [{ x: at(from.x, to.x), y: at(from.y, to.y) }]);
   }
   await touch("touchEnd", []);
+}
+
+/** Two fingers that go apart. */
+async function pinch(opened: Page, at: { x: number; y: number }, from: number, to: number): Promise<void> {
+  const session = await opened.context().newCDPSession(opened);
+  const fingers = (apart: number) => [
+    { x: at.x - apart / 2, y: at.y, id: 0 },
+    { x: at.x + apart / 2, y: at.y, id: 1 },
+  ];
+  await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: fingers(from) });
+  for (let step = 1; step <= 10; step += 1) {
+    await session.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: fingers(from + ((to - from) * step) / 10) });
+  }
+  await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
 }

@@ -137,6 +137,37 @@ test("a question without options is answered with a text beside the terminal", a
   expect((await answer).trim()).toBe("main");
 });
 
+test("Home has what needs somebody first, tells what changes, and finds", async () => {
+  await home.shell("calm");
+  const opened = await enter(browser, home);
+  const needing = opened.getByRole("region", { name: "Needs you" });
+  await opened.getByRole("link", { name: /^calm/ }).waitFor();
+  await home.hf("new", "-d", "-n", "needy", "--", "sh", "-c", "printf 'Overwrite? [y/N] '; read x");
+  const card = needing.getByRole("link", { name: /^needy/ });
+  await card.getByText("Overwrite? [y/N]").first().waitFor();
+  await card.getByText("waits for input").waitFor();
+  await home.hf("send", "needy", "--enter", "y");
+  await opened.getByRole("region", { name: "Ended" }).getByRole("link", { name: /^needy/ }).waitFor();
+  await home.as("agent:bot", "take", "calm");
+  await opened.getByRole("link", { name: /^calm.*bot.*has the turn/ }).waitFor();
+  await opened.getByRole("searchbox", { name: "Search sessions" }).fill("agent:bot");
+  await opened.getByRole("link", { name: /^needy/ }).waitFor({ state: "detached" });
+  expect(await opened.locator("a.card").count()).toBe(1);
+});
+
+test("signed out, the page asks for a new link, and another link lets in again", async () => {
+  const opened = await enter(browser, home);
+  await opened.getByLabel("You are human:ann").click();
+  await opened.getByRole("button", { name: "Sign out" }).click();
+  await opened.getByText("Open this page from your machine").waitFor();
+  await opened.reload();
+  await opened.getByText("Open this page from your machine").waitFor();
+  const { hash } = new URL(await home.entrance());
+  await opened.evaluate((fragment) => void (location.hash = fragment), hash);
+  await opened.getByRole("button", { name: "New session" }).waitFor();
+  expect(opened.url()).not.toContain("code");
+});
+
 test("a session is started from the page, in this window's size and with the turn", async () => {
   const opened = await enter(browser, home);
   await opened.getByRole("button", { name: "New session" }).click();

@@ -4,12 +4,17 @@
 
 mod bench;
 mod ci;
+mod clients;
 mod fuzz;
-#[allow(dead_code)] // called by `test` once that knows where the program is
+mod mcp;
+mod openapi;
 mod python;
 mod step;
 mod test;
 mod tidy;
+mod typescript;
+mod venv;
+mod world;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,6 +29,7 @@ const HELP: &[(&str, &str)] = &[
 usage: cargo xtask COMMAND
 
   test [FILTER…]     install what the tests need, then run all of them
+  clients [NAME…]    the program with clients in other languages, which `test` runs too
   ci                 what CI runs: fmt, clippy, rustdoc, tidy, test, fuzz-smoke
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
@@ -37,11 +43,23 @@ usage: cargo xtask COMMAND
         "\
 usage: cargo xtask test [FILTER…]
 
-Runs every test of the workspace with cargo-nextest, then the doc tests. FILTERs are parts of test names.
+Runs every test of the workspace with cargo-nextest, then the doc tests, then the clients (`cargo xtask clients`).
+FILTERs are parts of test names; with one of them the clients are left out.
 
 Before that it installs what is missing: Debian packages (as root, on Debian), npm packages of the tests written in
 JavaScript, and cargo-nextest. Where it may not install, it says what is missing and the command to get it, and stops.
 The exit code is that of the tests.
+",
+    ),
+    (
+        "clients",
+        "\
+usage: cargo xtask clients [NAME…]
+
+Tests the program that was just built with clients in other languages: `python` and `typescript` are ours, in sdk/; `openapi`
+is schemathesis against the document the host serves; `mcp` is the official Python client, the Inspector's command line and the
+conformance suite of the Model Context Protocol. Installs what they need: environments of Python in the target directory, npm
+packages beside the tests.
 ",
     ),
     (
@@ -120,6 +138,7 @@ fn run(args: &[String]) -> Result<ExitCode> {
     let root = root();
     match (command, rest) {
         ("test", filters) => test::run(&root, filters),
+        ("clients", names) => clients::run(&root, names),
         ("ci", []) => ci::run(&root),
         ("tidy", []) => tidy::run(&root),
         ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),

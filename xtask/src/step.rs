@@ -17,6 +17,11 @@ pub fn cargo(root: &Path) -> Command {
     command
 }
 
+/// Where cargo puts what it makes.
+pub fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
+}
+
 /// A program in a directory.
 pub fn program(name: &str, dir: &Path) -> Command {
     let mut command = Command::new(name);

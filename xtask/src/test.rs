@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 
+use crate::clients;
 use crate::step::{cargo, cargo_has, exit_code, must, on_path, program, say, status};
 
 /// Programs the tests drive or are driven by, and the Debian package of each.
@@ -29,7 +30,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// Directories whose JavaScript packages the tests use; each has a package-lock.json.
-pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm", "sdk/typescript"];
+pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm", "sdk/typescript", "tests/mcp"];
 
 /// Makes the tests runnable and runs them.
 pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
@@ -46,7 +47,12 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
         doc.arg("--").args(filters);
     }
     let doc_tests = status(&mut doc)?;
-    Ok(exit_code(if tests.success() { doc_tests } else { tests }))
+    let clients = if filters.is_empty() { clients::run(root, &[])? } else { ExitCode::SUCCESS };
+    Ok(match (tests.success(), doc_tests.success()) {
+        (false, _) => exit_code(tests),
+        (true, false) => exit_code(doc_tests),
+        (true, true) => clients,
+    })
 }
 
 /// Installs the Debian packages of missing programs, or says how to.

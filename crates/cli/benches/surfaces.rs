@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 300;
 const WARM: usize = 20;
 const OBSERVERS: usize = 1000;
+/// Those of one session: more than 256 are not attached at once.
+const OBSERVED: usize = 250;
 const AGENTS: usize = 200;
 const AGENT_SECONDS: u32 = 20;
 
@@ -52,13 +54,18 @@ fn runs(dir: &Path, address: &str, token: &str) {
 
 /// The host's memory before and after a thousand WebSockets that are attached to a session and wait for its output.
 fn observers(address: &str, token: &str, host: u64) {
+    let mut http = Http::open(address, token);
+    for n in 0..OBSERVERS / OBSERVED {
+        let command = json!(["sh", "-c", "stty -echo -opost; read x; seq 1000; read x"]);
+        http.ask("POST", "/v1/sessions", &json!({ "name": format!("o{n}"), "command": command, "cwd": "/" }));
+    }
+    let name = |n: usize| format!("o{}", n / OBSERVED);
     let before = resident_kib(host);
-    let mut sockets: Vec<TcpStream> = (0..OBSERVERS).map(|_| observer(address, token)).collect();
+    let mut sockets: Vec<TcpStream> = (0..OBSERVERS).map(|n| observer(address, token, &name(n))).collect();
     // Each has answered its attach; then all wait.
-    for socket in &mut sockets {
-        packet(socket, &json!({ "jsonrpc": "2.0", "id": 3, "method": "session.read", "params": { "session": "one", "from": 0, "max": 1 } }));
-        answer(socket);
-        packet(socket, &json!({ "jsonrpc": "2.0", "id": 4, "method": "session.watch", "params": { "session": "one", "wait_ms": 600_000 } }));
+    for (n, socket) in sockets.iter_mut().enumerate() {
+        let wait = json!({ "session": name(n), "from": 0, "wait_ms": 600_000 });
+        packet(socket, &json!({ "jsonrpc": "2.0", "id": 3, "method": "session.read", "params": wait }));
     }
     let mut last = http_status(address, token);
     while last < OBSERVERS as u64 {
@@ -70,13 +77,35 @@ fn observers(address: &str, token: &str, host: u64) {
         (after - before) as f64 / 1024.0,
         (after - before) as f64 / OBSERVERS as f64
     );
+    // Each is told what its session prints, as soon as it does, and all leave at once.
+    for n in 0..OBSERVERS / OBSERVED {
+        http.ask("POST", &format!("/v1/sessions/o{n}/input"), &json!({ "text": "\r" }));
+    }
+    let expected: Vec<u8> = (1..=1000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
+    let mut held = after;
+    for (n, socket) in sockets.iter_mut().enumerate() {
+        let mut seen = Vec::new();
+        loop {
+            seen.extend(answer(socket));
+            if seen.len() >= expected.len() {
+                break;
+            }
+            let next = json!({ "session": name(n), "from": seen.len(), "wait_ms": 600_000 });
+            packet(socket, &json!({ "jsonrpc": "2.0", "id": 4, "method": "session.read", "params": next }));
+        }
+        assert!(seen == expected, "{} bytes in place of {}", seen.len(), expected.len());
+        held = held.max(resident_kib(host));
+    }
+    println!("{:<44} {:.1} MiB", "and while all are told what they print", (held - before) as f64 / 1024.0);
+    drop(sockets);
+    while http_status(address, token) > 0 {}
 }
 
 fn http_status(address: &str, token: &str) -> u64 {
     Http::open(address, token).ask("GET", "/v1/host", &Value::Null)["clients"].as_u64().expect("a number")
 }
 
-fn observer(address: &str, token: &str) -> TcpStream {
+fn observer(address: &str, token: &str, session: &str) -> TcpStream {
     let mut socket = TcpStream::connect(address).expect("a connection");
     let head = "GET /v1/connect HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
     let keys = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
@@ -90,7 +119,7 @@ fn observer(address: &str, token: &str) -> TcpStream {
     assert!(answered.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&answered));
     packet(&mut socket, &json!({ "jsonrpc": "2.0", "id": 1, "method": "hello", "params": { "versions": [1] } }));
     answer(&mut socket);
-    let attach = json!({ "session": "one", "size": "80x24", "read_only": true });
+    let attach = json!({ "session": session, "size": "80x24", "read_only": true });
     packet(&mut socket, &json!({ "jsonrpc": "2.0", "id": 2, "method": "session.attach", "params": attach }));
     answer(&mut socket);
     socket
@@ -108,8 +137,8 @@ fn packet(socket: &mut TcpStream, message: &Value) {
     socket.write_all(&frame).expect("it is sent");
 }
 
-/// Reads one frame.
-fn answer(socket: &mut TcpStream) {
+/// Reads one frame, and gives the bytes behind its fields.
+fn answer(socket: &mut TcpStream) -> Vec<u8> {
     let mut head = [0; 2];
     socket.read_exact(&mut head).expect("an answer");
     let length = match head[1] {
@@ -125,7 +154,15 @@ fn answer(socket: &mut TcpStream) {
         }
         short => u64::from(short),
     };
-    std::io::copy(&mut socket.take(length), &mut std::io::sink()).expect("an answer");
+    let mut frame = vec![0; usize::try_from(length).expect("it fits")];
+    socket.read_exact(&mut frame).expect("an answer");
+    let fields = match frame[0] {
+        2 => 5 + u32::from_le_bytes(frame[1..5].try_into().expect("four bytes")) as usize,
+        _ => frame.len(),
+    };
+    let said = String::from_utf8_lossy(&frame[1..fields]);
+    assert!(!said.contains("\"error\""), "{said}");
+    frame.split_off(fields)
 }
 
 fn agents(address: &str, token: &str) {
@@ -225,7 +262,8 @@ impl Mcp {
         let mut mcp = Mcp { child, say, hear: BufReader::new(hear), id: 0 };
         let client = json!({ "name": "bench", "version": "1" });
         mcp.ask("initialize", &json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client }));
-        writeln!(mcp.say, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).expect("it is sent");
+        writeln!(mcp.say, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+            .expect("it is sent");
         mcp.ask("tools/call", &json!({ "name": "open", "arguments": { "name": "two", "command": ["bash"] } }));
         mcp
     }
@@ -245,7 +283,8 @@ impl Mcp {
     }
 
     fn run(&mut self) {
-        let answer = self.ask("tools/call", &json!({ "name": "run", "arguments": { "session": "two", "command": "true" } }));
+        let answer =
+            self.ask("tools/call", &json!({ "name": "run", "arguments": { "session": "two", "command": "true" } }));
         assert_eq!(answer["structuredContent"]["exit_code"], 0, "{answer}");
     }
 }

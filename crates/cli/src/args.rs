@@ -4,18 +4,18 @@ mod attention;
 mod authority;
 mod env;
 mod graph;
+mod mcp;
 mod network;
 mod questions;
-mod mcp;
 mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
+pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
 pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs, WebArgs};
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
-pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};

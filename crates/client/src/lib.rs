@@ -11,4 +11,4 @@ mod start;
 pub use attach::{AttachEnd, AttachError, AttachOptions, attach};
 pub use connection::{CallError, Connection, Incoming};
 pub use identity::{Identity, KeyError, PublicKey};
-pub use start::{ConnectError, HOST_READY_MS, connect, connect_or_start, connect_or_start_as};
+pub use start::{ConnectError, HOST_READY_MS, connect, connect_as, connect_or_start, connect_or_start_as};

@@ -45,7 +45,8 @@ pub fn connect(home: &Home, who: &Identity) -> Result<Connection, ConnectError> 
     connect_as(home, who, PROGRAM)
 }
 
-fn connect_as(home: &Home, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
+/// The same as another program than this one, which is what the host is told.
+pub fn connect_as(home: &Home, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
     let path = home.host_socket();
     let stream = match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
         Ok(stream) => stream,

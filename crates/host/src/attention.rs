@@ -97,10 +97,12 @@ impl Attention {
     pub fn behind(&self, after: u64, wanted: impl Fn(&Event) -> bool) -> WatchAnswer {
         let events = self.events.borrow();
         let newest = self.newest();
+        // A number this host has not given is an earlier one's, whose clock was ahead: before all of this one as well.
+        let after = if after > newest { self.first - 1 } else { after };
         let oldest = events.front().map_or(newest + 1, |event| event.seq);
         // What an earlier host told last is not known: what this one has dropped is the least.
         let lost = oldest.saturating_sub(after.max(self.first - 1) + 1);
-        let mut answer = WatchAnswer { events: Vec::new(), to: newest.max(after), lost };
+        let mut answer = WatchAnswer { events: Vec::new(), to: newest, lost };
         for event in events.iter().filter(|event| event.seq > after && wanted(event)) {
             answer.events.push(event.clone());
             if answer.events.len() == ANSWER_EVENTS_MAX {
@@ -149,5 +151,14 @@ mod tests {
         let log = log(3);
         let answer = log.behind(Attention::new(900, Vec::new()).newest() + 7, |_| true);
         assert_eq!((answer.events.len(), answer.lost), (3, 0));
+    }
+
+    #[test]
+    fn a_number_of_a_host_whose_clock_was_ahead_is_before_all_of_this_one_too() {
+        let log = log(3);
+        for ahead in [Attention::new(900_000, Vec::new()).newest(), u64::MAX] {
+            let answer = log.behind(ahead, |_| true);
+            assert_eq!((answer.events.len(), answer.to), (3, log.newest()), "{ahead}");
+        }
     }
 }

@@ -7,7 +7,10 @@
 use crate::serve::Server;
 use holdfast_types::{Actor, Challenge};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
+use holdfast_wire::operations::Route;
 use holdfast_wire::{Body, Call, Code, Fault, Message};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -44,13 +47,25 @@ pub(crate) struct Speaker {
 }
 
 /// What the host said and the client has not read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Unread {
     bytes: Cell<usize>,
     less: Notify,
+    /// Closed as soon as nobody is there to be answered.
+    over: Semaphore,
 }
 
 impl Unread {
+    fn new() -> Unread {
+        Unread { bytes: Cell::default(), less: Notify::new(), over: Semaphore::new(0) }
+    }
+
+    /// Nobody reads any more.
+    fn nobody(&self) {
+        self.over.close();
+        self.less.notify_one();
+    }
+
     fn more(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
     }
@@ -61,7 +76,7 @@ impl Unread {
     }
 
     async fn until_little(&self) {
-        while self.bytes.get() > UNREAD_BYTES_MAX {
+        while self.bytes.get() > UNREAD_BYTES_MAX && !self.over.is_closed() {
             self.less.notified().await;
         }
     }
@@ -80,15 +95,15 @@ impl Speaker {
 impl Server {
     /// Serves a connection at the unix socket until its end.
     pub async fn serve(self: Rc<Self>, stream: UnixStream) {
-        let (reader, writer) = stream.into_split();
+        let (mut reader, writer) = stream.into_split();
         let (speaker, answers) = self.speaker(None);
         let writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&speaker.unread)));
-        if let Err(error) = self.clone().read_all(reader, &speaker).await
+        if let Err(error) = self.clone().read_all(&mut reader, &speaker).await
             && error.kind() == io::ErrorKind::InvalidData
         {
             crate::report!("holdfast host: connection {}: {error}", speaker.number);
         }
-        self.over(speaker);
+        self.over(speaker, has_hung_up(&reader));
         let _ = writing.await;
     }
 
@@ -100,15 +115,27 @@ impl Server {
         outgoing: mpsc::Sender<Message>,
     ) {
         let (speaker, answers) = self.speaker(Some(token));
-        let writing = tokio::task::spawn_local(pass_all(outgoing, answers, Rc::clone(&speaker.unread)));
+        let there = outgoing.clone();
+        let mut writing = tokio::task::spawn_local(pass_all(outgoing, answers, Rc::clone(&speaker.unread)));
         let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
-        while let Some(message) = incoming.recv().await {
-            if self.hear(message, &speaker, &open).await.is_err() || writing.is_finished() {
-                break;
+        loop {
+            // What was said before a client left is done all the same.
+            let message = tokio::select! {
+                biased;
+                message = incoming.recv() => message,
+                _ = &mut writing => None,
+            };
+            let Some(message) = message else { break };
+            // A question may wait for room that will never come: whoever does not read, or is gone, makes none.
+            tokio::select! {
+                biased;
+                heard = self.hear(message, &speaker, &open) => if heard.is_err() { break },
+                _ = &mut writing => break,
+                () = there.closed() => break,
             }
         }
-        self.over(speaker);
-        let _ = writing.await;
+        writing.abort();
+        self.over(speaker, true);
     }
 
     fn speaker(&self, token: Option<String>) -> (Rc<Speaker>, UnboundedReceiver<Message>) {
@@ -129,19 +156,23 @@ impl Server {
             challenge: Challenge(challenge),
             actor: RefCell::new(Err(nobody)),
             token,
-            unread: Rc::default(),
+            unread: Rc::new(Unread::new()),
         };
         (Rc::new(speaker), answers)
     }
 
-    fn over(&self, speaker: Rc<Speaker>) {
+    /// No more is asked. Where nobody hears the answers either, what only looks is not looked for any longer.
+    fn over(&self, speaker: Rc<Speaker>, is_gone: bool) {
+        if is_gone {
+            speaker.unread.nobody();
+        }
         self.presence.left(speaker.number);
         for session in self.registry.all() {
             session.peer_gone(speaker.number);
         }
     }
 
-    async fn read_all(self: Rc<Self>, mut reader: OwnedReadHalf, speaker: &Rc<Speaker>) -> io::Result<()> {
+    async fn read_all(self: Rc<Self>, reader: &mut OwnedReadHalf, speaker: &Rc<Speaker>) -> io::Result<()> {
         let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
         let mut received = Vec::with_capacity(RECEIVE_BYTES);
         loop {
@@ -175,21 +206,59 @@ impl Server {
         let (server, speaker) = (Rc::clone(self), Rc::clone(speaker));
         tokio::task::spawn_local(async move {
             let asker = Rc::clone(&speaker);
+            let call = Call::decode(&method, params);
+            let only_looks = call.as_ref().is_ok_and(only_looks);
             // A task of its own: whoever runs into a fault of ours is told, instead of waiting for ever.
-            let answering = tokio::task::spawn_local(async move {
-                server.answer(Call::decode(&method, params)?, message.bytes, &asker).await
-            });
-            let (result, bytes) = match answering.await {
+            let mut answering =
+                tokio::task::spawn_local(async move { server.answer(call?, message.bytes, &asker).await });
+            let answered = tokio::select! {
+                answered = &mut answering => answered,
+                _ = speaker.unread.over.acquire(), if only_looks => return answering.abort(),
+            };
+            let (result, bytes) = match answered {
                 Ok(Ok((value, bytes))) => (Ok(value), bytes),
                 Ok(Err(fault)) => (Err(fault), Vec::new()),
                 Err(_) => (Err(internal()), Vec::new()),
             };
-            speaker.unread.more(bytes.len());
-            let _ = speaker.out.send(Message { body: Body::Answer { id, result }, bytes });
+            let answer = Message { body: Body::Answer { id, result }, bytes };
+            speaker.unread.more(weight(&answer));
+            let _ = speaker.out.send(answer);
             drop(permit);
         });
         Ok(())
     }
+}
+
+/// Whether a call changes nothing: nobody misses it if nobody hears its answer.
+pub(crate) fn only_looks(call: &Call) -> bool {
+    matches!(call.row().route, Route::Get(_)) || matches!(call, Call::Wait(_))
+}
+
+/// Whether a peer has closed both ways, not only what it says.
+fn has_hung_up(reader: &OwnedReadHalf) -> bool {
+    let stream: &UnixStream = reader.as_ref();
+    let mut polled = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
+/// About how much an answer takes until it is read. Events weigh nothing: they are counted.
+fn weight(message: &Message) -> usize {
+    fn of(value: &Value) -> usize {
+        let inside = match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => text.len(),
+            Value::Array(values) => values.iter().map(of).sum(),
+            Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + of(value)).sum(),
+        };
+        inside + size_of::<Value>()
+    }
+    message.bytes.len()
+        + match &message.body {
+            Body::Answer { result: Ok(value), .. } => of(value),
+            Body::Answer { result: Err(_), .. } => size_of::<Fault>(),
+            Body::Request { .. } | Body::Event { .. } => 0,
+        }
 }
 
 /// What is said of a panic.
@@ -214,9 +283,9 @@ async fn write_all(mut writer: OwnedWriteHalf, mut answers: UnboundedReceiver<Me
         out.clear();
         message.encode(&mut out);
         let written = while_read(async { writer.write_all(&out).await.is_ok() }, || answers.len()).await;
-        unread.fewer(message.bytes.len());
+        unread.fewer(weight(&message));
         if !written {
-            return;
+            return unread.nobody();
         }
         if out.capacity() > 64 * 1024 {
             out = Vec::new();
@@ -226,11 +295,11 @@ async fn write_all(mut writer: OwnedWriteHalf, mut answers: UnboundedReceiver<Me
 
 async fn pass_all(outgoing: mpsc::Sender<Message>, mut answers: UnboundedReceiver<Message>, unread: Rc<Unread>) {
     while let Some(message) = answers.recv().await {
-        let bytes = message.bytes.len();
+        let bytes = weight(&message);
         let passed = while_read(async { outgoing.send(message).await.is_ok() }, || answers.len()).await;
         unread.fewer(bytes);
         if !passed {
-            return;
+            return unread.nobody();
         }
     }
 }

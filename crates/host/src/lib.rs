@@ -7,10 +7,19 @@
 macro_rules! report {
     ($($what:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($what)*);
+        let _ = writeln!(std::io::stderr(), "{}", $crate::one_line(&format!($($what)*)));
     }};
 }
 pub(crate) use report;
+
+/// A text without control characters: what comes from outside can forge no line of the log, nor speak to a terminal that shows it.
+fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let escaped = text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() });
+    escaped.collect::<String>().into()
+}
 
 /// Does what blocks where that holds nobody up.
 pub(crate) async fn off_thread<T: Send + 'static>(
@@ -20,6 +29,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 }
 
 mod actors;
+mod admit;
 mod attention;
 mod birth;
 mod clients;
@@ -230,4 +240,13 @@ fn random_token() -> [u8; 16] {
 
 fn random() -> u64 {
     u64::from_le_bytes(random_token()[..8].try_into().expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_comes_from_outside_forges_no_line_of_the_log() {
+        assert_eq!(super::one_line("plain é"), "plain é");
+        assert_eq!(super::one_line("a\nb\u{1b}]0;c\u{7}\u{9b}"), r"a\nb\u{1b}]0;c\u{7}\u{9b}");
+    }
 }

@@ -142,6 +142,8 @@ pub struct Gauges {
     pub damaged: u64,
     /// Attached clients.
     pub clients: u64,
+    /// Requests that are being answered.
+    pub requests: u64,
 }
 
 /// A host's counters.
@@ -275,6 +277,8 @@ impl Metrics {
         lives.into_iter().for_each(|(life, count)| text.sample("sessions", &[("life", life)], count));
         text.head("clients", "gauge", "Attached clients.");
         text.sample("clients", &[], now.clients);
+        text.head("requests", "gauge", "Requests that are being answered, this one included.");
+        text.sample("requests", &[], now.requests);
         text.head("uptime_seconds", "gauge", "How long this host runs.");
         text.sample("uptime_seconds", &[], format_args!("{:.3}", self.since.elapsed().as_secs_f64()));
         text.head("build_info", "gauge", "This host's version; always 1.");
@@ -439,7 +443,7 @@ mod tests {
         }
         metrics.survived();
         metrics.synced(Duration::from_micros(1500));
-        let gauges = Gauges { running: 7, ended: 1, unknown: 0, damaged: 3, clients: 2 };
+        let gauges = Gauges { running: 7, ended: 1, unknown: 0, damaged: 3, clients: 2, requests: 1 };
         let text = metrics.render(&gauges);
         let samples = parsed(&text);
         let expected = [

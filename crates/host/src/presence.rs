@@ -36,6 +36,18 @@ pub struct Presence {
     /// By the number of the connection, and one of their own.
     waits: RefCell<BTreeMap<(u64, u64), Wait>>,
     next: Cell<u64>,
+    /// Requests that are being answered.
+    open: Cell<u64>,
+}
+
+/// A request is being answered until this is dropped.
+#[derive(Debug)]
+pub struct Open<'a>(&'a Cell<u64>);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 /// A request waits until this is dropped.
@@ -49,6 +61,17 @@ impl Drop for Waits<'_> {
 }
 
 impl Presence {
+    /// A request is being answered.
+    pub fn opened(&self) -> Open<'_> {
+        self.open.set(self.open.get() + 1);
+        Open(&self.open)
+    }
+
+    /// How many are.
+    pub fn open(&self) -> u64 {
+        self.open.get()
+    }
+
     /// A connection was made.
     pub fn came(&self, peer: u64) {
         let since_ms = crate::now_ms();

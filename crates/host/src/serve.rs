@@ -8,13 +8,13 @@ use crate::registry::Registry;
 use crate::session::{Peer, Session, ports_of};
 use crate::tokens::{self, Codes, Tokens};
 use holdfast_authority::{Ask, proof};
-use holdfast_types::{Actor, ActorClass, Challenge, Right, Rights, TimeMs};
+use holdfast_types::{Actor, Challenge, Right, TimeMs};
 use holdfast_wire::graphs::{PortView, PortsParams};
 use holdfast_wire::message::VERSIONS;
 use holdfast_wire::params::{
     DetachAnswer, HelloAnswer, HelloParams, HostStatus, Life, Nothing, RenameParams, SessionView,
 };
-use holdfast_wire::tokens::{MeAnswer, TokenNewAnswer, TokenNewParams, TokenView};
+use holdfast_wire::tokens::MeAnswer;
 use holdfast_wire::turns::{ActorParams, ActorView, IdentifyAnswer, IdentifyParams, MetricsAnswer};
 use holdfast_wire::{Call, Code, Fault};
 use serde::Serialize;
@@ -34,8 +34,8 @@ pub struct Server {
     pub stop: Notify,
     /// Who watches sessions' processes.
     lookout: Rc<Lookout>,
-    tokens: RefCell<Tokens>,
-    codes: RefCell<Codes>,
+    pub(crate) tokens: RefCell<Tokens>,
+    pub(crate) codes: RefCell<Codes>,
     /// Where HTTP listens; or why it does not.
     pub(crate) http: RefCell<Option<Result<String, String>>>,
     /// Keys of runs under which sessions are being made.
@@ -104,34 +104,10 @@ impl Server {
         self.answer_known(call, bytes, peer, actor).await
     }
 
-    /// Who shows a token, and the most it may do, now.
-    pub(crate) fn token_holder(&self, token: &str) -> Result<(Actor, Rights), Fault> {
-        let (actor, can) = self.tokens.borrow().good(token, crate::now_ms())?;
-        if self.registry.shared.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle) {
-            return Ok((actor, can));
-        }
-        Err(Fault::new(Code::Unidentified, format!("this host knows no {} any more", actor.handle)))
-    }
-
-    /// A browser's token, for a code that was made for it.
-    pub(crate) fn log_in(&self, code: &str) -> Result<String, Fault> {
-        let now = crate::now_ms();
-        let handle = self.codes.borrow_mut().take(code, now)?;
-        let actor = self.registry.shared.actors.borrow().by_handle(&handle);
-        let actor =
-            actor.ok_or_else(|| Fault::new(Code::NoSuchActor, format!("this host knows no {handle} any more")))?;
-        let params = TokenNewParams { actor: handle.clone(), can: None, for_ms: None, note: "a browser".into() };
-        self.tokens.borrow_mut().add(&params, &actor, &handle, now).map(|(text, _)| text)
-    }
-
-    /// The id of the token with this text.
-    pub(crate) fn token_of(&self, text: &str) -> Result<String, Fault> {
-        self.tokens.borrow().find(text, crate::now_ms())
-    }
-
     /// What concerns the host, and what only looks at a session.
     async fn answer_known(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, actor: Actor) -> Answer {
         let registry = &self.registry;
+        let _open = self.presence.opened();
         // A request by itself is no connection: it counts as number 0.
         let _waits = self.note_wait(&call, peer.as_ref().map_or(0, |(number, _)| *number), &actor);
         let right = call.row().right;
@@ -177,14 +153,23 @@ impl Server {
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor).await?),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
+            call if call.row().right.is_none() => self.answer_host(call, actor),
+            act => {
+                // What was typed may be a secret.
+                let bytes = zeroize::Zeroizing::new(bytes);
+                self.answer_act(act, &bytes, &actor).await
+            }
+        }
+    }
+
+    /// What concerns the host alone.
+    fn answer_host(&self, call: Call, actor: Actor) -> Answer {
+        match call {
             Call::LoginNew(_) => {
                 self.must_be_known(&actor)?;
                 plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms()))
             }
-            Call::Me(_) => {
-                let known = self.registry.shared.policy().vouches(&actor);
-                plain(MeAnswer { actor, known, token: None })
-            }
+            Call::Me(_) => plain(self.me(actor)),
             Call::TokenNew(params) => plain(self.token_new(&params, &actor)?),
             Call::TokenList(_) => plain(self.token_list(&actor)?),
             Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor)?),
@@ -205,12 +190,13 @@ impl Server {
                 self.stop.notify_one();
                 plain(Nothing {})
             }
-            act => {
-                // What was typed may be a secret.
-                let bytes = zeroize::Zeroizing::new(bytes);
-                self.answer_act(act, &bytes, &actor).await
-            }
+            other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
         }
+    }
+
+    fn me(&self, actor: Actor) -> MeAnswer {
+        let known = self.registry.shared.policy().vouches(&actor);
+        MeAnswer { actor, known, token: None }
     }
 
     /// What acts on a session: whether it may is the session's authority's to say.
@@ -281,46 +267,6 @@ impl Server {
             }
         }
         ports_of(trees).await
-    }
-
-    /// Makes a token. A human makes one for anybody, everybody else for themselves.
-    fn token_new(&self, params: &TokenNewParams, by: &Actor) -> Result<TokenNewAnswer, Fault> {
-        self.must_be_known(by)?;
-        let shared = &self.registry.shared;
-        if params.actor != by.handle && !shared.policy().is_human(by) {
-            return Err(Fault::new(Code::Denied, format!("{by} makes no token for {}", params.actor))
-                .hint("a human makes tokens for others"));
-        }
-        if params.actor != by.handle && params.actor.class() == ActorClass::Human {
-            return Err(Fault::new(Code::Denied, "a person makes their own tokens"));
-        }
-        shared.actors.borrow_mut().refresh();
-        let known = shared.actors.borrow().by_handle(&params.actor);
-        let actor = match known {
-            Some(actor) => actor,
-            None => shared.actors.borrow_mut().make(&params.actor).map_err(|error| {
-                Fault::new(Code::Unrecorded, format!("{} cannot be made known: {error}", params.actor))
-            })?,
-        };
-        self.registry.actors_changed();
-        let (text, token) = self.tokens.borrow_mut().add(params, &actor, &by.handle, crate::now_ms())?;
-        Ok(TokenNewAnswer { text, token })
-    }
-
-    fn token_list(&self, actor: &Actor) -> Result<Vec<TokenView>, Fault> {
-        self.must_be_known(actor)?;
-        let is_human = self.registry.shared.policy().is_human(actor);
-        let all = self.tokens.borrow().all(crate::now_ms()).into_iter();
-        Ok(all.filter(|token| is_human || token.actor == actor.handle || token.by == actor.handle).collect())
-    }
-
-    fn token_revoke(&self, token: &str, by: &Actor) -> Result<TokenView, Fault> {
-        self.must_be_known(by)?;
-        let known = self.tokens.borrow().view(token)?;
-        if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
-            return Err(Fault::new(Code::Denied, "only a human revokes somebody else's token"));
-        }
-        self.tokens.borrow_mut().revoke(token)
     }
 
     /// Takes a connection for who it proves to be.
@@ -423,6 +369,7 @@ impl Server {
             unknown: count(Life::Unknown),
             damaged: count(Life::Damaged),
             clients: all.iter().map(|s| u64::from(s.client_count())).sum(),
+            requests: self.presence.open(),
         })
     }
 

@@ -1,10 +1,8 @@
 //! What HTTP asks, answered on the host's own thread.
 
-use crate::connection::internal;
+use crate::connection::{internal, only_looks};
 use crate::serve::Server;
 use holdfast_http::{Asked, Handle, Listen};
-use holdfast_wire::Call;
-use holdfast_wire::operations::Route;
 use std::rc::Rc;
 use tokio::sync::mpsc;
 
@@ -41,7 +39,7 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
             }
             Asked::Call { token, call, bytes, mut reply } => {
                 tokio::task::spawn_local(async move {
-                    let only_looks = looks(&call);
+                    let only_looks = only_looks(&call);
                     let mut answering =
                         tokio::task::spawn_local(async move { server.answer_token(&token, *call, bytes, None).await });
                     let answer = tokio::select! {
@@ -58,8 +56,4 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
             }
         }
     }
-}
-
-fn looks(call: &Call) -> bool {
-    matches!(call.row().route, Route::Get(_)) || matches!(call, Call::Wait(_))
 }

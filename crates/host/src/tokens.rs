@@ -4,7 +4,7 @@
 //! opens nothing any more, and so does one whose actor the host forgot.
 
 use crate::store;
-use holdfast_types::{Actor, ActorId, FOREVER, Handle, Right, Rights, TimeMs};
+use holdfast_types::{Actor, ActorId, Handle, Right, Rights, TimeMs};
 use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Call, Code, Fault};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ impl Tokens {
             can: params.can,
             by: by.clone(),
             created_ms: now,
-            until_ms: now.saturating_add(params.for_ms.unwrap_or(TOKEN_MS_DEFAULT)).min(FOREVER),
+            until_ms: now.saturating_add(params.for_ms.unwrap_or(TOKEN_MS_DEFAULT)),
             note: params.note.clone(),
         };
         kept.push(Kept { hash: hash(&text), key: actor.id, view: view.clone() });
@@ -178,11 +178,29 @@ fn hash(text: &str) -> String {
 
 /// Whether a call lies within a token's rights; what its actor may do is another question.
 pub fn allows(can: Rights, call: &Call) -> Result<(), Fault> {
+    let missing = passed_on(call).without(can);
+    if needs(call).is_none_or(|right| can.has(right)) && !missing.is_empty() {
+        let mut fault =
+            Fault::new(Code::TooWide, format!("this token passes on no more than it carries: not {missing}"))
+                .hint(format!("it carries {can}"));
+        fault.details = Some(serde_json::json!({ "missing": missing }));
+        return Err(fault);
+    }
     let Some(right) = needs(call).filter(|right| !can.has(*right)) else { return Ok(()) };
     let mut fault = Fault::new(Code::Denied, format!("this token does not carry the right to {right}"))
         .hint(format!("it carries {can}"));
     fault.details = Some(serde_json::json!({ "right": right, "can": can }));
     Err(fault)
+}
+
+/// What a call gives to others, or to the same actor in another token.
+fn passed_on(call: &Call) -> Rights {
+    match call {
+        Call::TokenNew(params) => params.can.unwrap_or(Rights::ALL),
+        Call::LoginNew(_) => Rights::ALL,
+        Call::Grant(params) => params.rights,
+        _ => Rights::NONE,
+    }
 }
 
 /// The right a token must carry for a call. Where a session is named it is the row's, but for what changes something although it
@@ -249,6 +267,45 @@ mod tests {
             assert_eq!(allows(observe, &call(name, params.clone())).is_ok(), allowed, "{name}");
             assert!(allows(Rights::ALL, &call(name, params)).is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_token_passes_on_no_more_than_it_carries() {
+        let call = |name: &str, params| Call::decode(name, params).unwrap();
+        let can: Rights = "observe,grant".parse().unwrap();
+        let make = |can: serde_json::Value| call("token.new", serde_json::json!({ "actor": "agent:x", "can": can }));
+        assert!(allows(can, &make("observe".into())).is_ok());
+        assert_eq!(allows(can, &make("observe,type".into())).unwrap_err().code, Code::TooWide);
+        assert_eq!(allows(can, &make(serde_json::Value::Null)).unwrap_err().code, Code::TooWide);
+        assert_eq!(allows(can, &call("login.new", serde_json::json!({}))).unwrap_err().code, Code::TooWide);
+        let to = serde_json::to_value(bot()).unwrap();
+        let grant = |rights: &str| call("grant.add", serde_json::json!({ "session": "s", "to": to, "rights": rights }));
+        assert!(allows(can, &grant("observe")).is_ok());
+        assert_eq!(allows(can, &grant("type")).unwrap_err().code, Code::TooWide);
+        assert!(
+            allows(Rights::ALL, &grant("type")).is_ok() && allows(Rights::ALL, &make(serde_json::Value::Null)).is_ok()
+        );
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ends_tokens_and_codes_early_or_late_and_opens_none_that_was_revoked() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::load(dir.path());
+        let ann: Handle = "human:ann".parse().unwrap();
+        let (text, view) = tokens.add(&params(None, Some(1000)), &bot(), &ann, 5000).unwrap();
+        // Their end is a moment of the wall clock: ahead it comes early, and back it comes late.
+        assert_eq!(tokens.find(&text, u64::MAX).unwrap_err().code, Code::Unidentified);
+        assert_eq!(tokens.find(&text, 0).unwrap(), view.id);
+        let (forever, view) = tokens.add(&params(None, Some(u64::MAX)), &bot(), &ann, u64::MAX - 1).unwrap();
+        assert_eq!((view.until_ms, tokens.find(&forever, u64::MAX - 1).is_ok()), (holdfast_types::FOREVER, true));
+        tokens.revoke(&view.id).unwrap();
+        assert_eq!(tokens.find(&forever, 0).unwrap_err().code, Code::Unidentified);
+        let mut codes = Codes::default();
+        let code = codes.add(&bot().handle, u64::MAX).code;
+        assert_eq!(codes.take(&code, u64::MAX).unwrap_err().code, Code::Unidentified);
+        let code = codes.add(&bot().handle, 9_000).code;
+        assert_eq!(codes.take(&code, 0).unwrap(), bot().handle);
+        assert_eq!(codes.take(&code, 0).unwrap_err().code, Code::Unidentified);
     }
 
     #[test]

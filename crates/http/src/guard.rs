@@ -41,10 +41,12 @@ impl Names {
 
     /// Refuses what a stranger's page sends.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Fault> {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = host.or_else(|| uri.authority().map(axum::http::uri::Authority::as_str)).unwrap_or_default();
-        if !self.knows(host) {
-            return Err(Fault::new(Code::Denied, format!("this host is not called {:?}", name_of(host)))
+        // Whoever says it twice means one of the two for somebody else.
+        let said = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
+        let mut said = said.chain(uri.authority().map(axum::http::uri::Authority::as_str)).peekable();
+        let host = *said.peek().unwrap_or(&"");
+        if let Some(other) = said.chain([host]).find(|said| !self.knows(said)) {
+            return Err(Fault::new(Code::Denied, format!("this host is not called {:?}", name_of(other)))
                 .hint("ask it by its address, or name it with `host start --http --name NAME`"));
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
@@ -143,17 +145,22 @@ impl Paces {
         self.check(handle, token(headers, names)?).await
     }
 
-    /// The same, of a token by its text.
-    pub async fn check(&self, handle: &Handle, text: String) -> Result<String, Fault> {
-        let id = match handle.check(text).await {
+    /// What is said of a secret; of a wrong one only so often.
+    pub fn of_secret(&self, said: Result<String, Fault>) -> Result<String, Fault> {
+        match said {
             Err(fault) if fault.code == Code::Unidentified => {
                 let now = Instant::now();
                 let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
                 let pace = wrong.get_or_insert(Pace { left: WRONG_PER_SECOND, at: now });
-                return Err(if pace.take(WRONG_PER_SECOND, now) { fault } else { too_fast() });
+                Err(if pace.take(WRONG_PER_SECOND, now) { fault } else { too_fast() })
             }
-            other => other?,
-        };
+            said => said,
+        }
+    }
+
+    /// The same, of a token by its text.
+    pub async fn check(&self, handle: &Handle, text: String) -> Result<String, Fault> {
+        let id = self.of_secret(handle.check(text).await)?;
         let now = Instant::now();
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         if tokens.len() >= PACES_MAX {
@@ -191,6 +198,18 @@ mod tests {
         assert!(!check(&[("host", "localhost:7433"), ("origin", "http://localhost:9999")]));
         assert!(!check(&[("host", "localhost:7433"), ("origin", "https://evil.example")]));
         assert!(!check(&[("host", "localhost:7433"), ("origin", "null")]));
+        assert!(!check(&[("host", "localhost"), ("host", "evil.example")]));
+        assert!(!check(&[("host", "evil.example"), ("host", "localhost")]));
+        let asked = |uri: &'static str, host| {
+            let uri = Uri::from_static(uri);
+            names.check(&headers(&[("host", host)]), &uri).is_ok()
+        };
+        assert!(asked("http://localhost:7433/v1/host", "localhost:7433"));
+        assert!(!asked("http://evil.example/v1/host", "localhost"));
+        assert!(!asked("http://localhost@evil.example/v1/host", "localhost"));
+        for odd in ["localhost.", "[fe80::1%25eth0]:80", "127.0.0.1.evil.example", "0x7f.1", "localhost:80:80", ":80"] {
+            assert!(!names.knows(odd), "{odd}");
+        }
     }
 
     fn token_of(pairs: &[(&'static str, &'static str)]) -> Result<String, Fault> {

@@ -10,6 +10,7 @@ mod listen;
 mod login;
 mod openapi;
 mod pages;
+mod patient;
 mod refusal;
 mod rest;
 mod socket;

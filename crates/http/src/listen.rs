@@ -1,12 +1,14 @@
 //! The listener: who may connect, how many, and for how long without a word.
 
 use crate::guard::{Names, Paces};
+use crate::patient::Patient;
 use crate::{Handle, openapi, rest};
 use axum::Router;
 use axum::body::Body;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +26,13 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 const CONNECTIONS_MAX: usize = 4096;
 /// How long a request's head, or a handshake, may take: whoever needs longer only holds a connection.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
+/// How long a peer may take nothing of an answer: a tunnel, not a closed laptop.
+const UNREAD_WAIT: Duration = Duration::from_secs(90);
+/// After so much silence a peer's machine is asked whether it is up, as often and with as many pauses: one that is not would hold
+/// what it waited for.
+const ALIVE_AFTER: Duration = Duration::from_secs(60);
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+const ALIVE_TRIES: u32 = 4;
 /// Buffer of a connection at most: a long head fits.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
@@ -131,6 +140,9 @@ pub async fn serve(bound: Bound, handle: Handle) {
 async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router) {
     // Keys go one by one.
     let _ = stream.set_nodelay(true);
+    let alive = TcpKeepalive::new().with_time(ALIVE_AFTER).with_interval(ALIVE_EVERY).with_retries(ALIVE_TRIES);
+    let _ = SockRef::from(&stream).set_tcp_keepalive(&alive);
+    let stream = Patient::new(stream, UNREAD_WAIT);
     match tls {
         None => converse(stream, router).await,
         Some(tls) => {

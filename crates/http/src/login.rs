@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// How long a browser keeps the cookie; the token in it ends by itself.
 const COOKIE_SECONDS: u64 = 30 * 24 * 60 * 60;
 
+/// A code or a token: whoever nobody knows yet must not fill our memory.
+const LOGIN_BYTES_MAX: usize = 4096;
+
 /// The two routes.
 pub fn routes() -> Router<Arc<Http>> {
     Router::new().route("/v1/login", post(login)).route("/v1/logout", post(logout))
@@ -27,10 +30,10 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let exchanged = async {
         http.names.must_be_page(&head.headers)?;
-        let fields = read_json(&head.headers, body).await?;
+        let fields = read_json(&head.headers, body, LOGIN_BYTES_MAX).await?;
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         match (text("code"), text("token")) {
-            (Some(code), None) => http.handle.login(code).await,
+            (Some(code), None) => http.paces.of_secret(http.handle.login(code).await),
             (None, Some(token)) => {
                 http.paces.check(&http.handle, token.clone()).await?;
                 Ok(token)

@@ -6,6 +6,7 @@ use crate::refusal::Refused;
 use crate::{bytes, login, openapi, pages, socket, stream, tools};
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -96,9 +97,16 @@ pub fn router(http: Arc<Http>) -> Router {
             Route::Delete(_) => MethodFilter::DELETE,
             Route::Connection => continue,
         };
-        let handler = move |State(http): State<Arc<Http>>, path: RawPathParams, request: Request| {
+        let handler = move |State(http): State<Arc<Http>>,
+                            path: Result<RawPathParams, RawPathParamsRejection>,
+                            request: Request| {
             let endpoint = Arc::clone(&endpoint);
-            async move { answer(http, &endpoint, &path, request).await.map_err(Refused).into_response() }
+            async move {
+                match path {
+                    Ok(path) => answer(http, &endpoint, &path, request).await.map_err(Refused).into_response(),
+                    Err(why) => Refused(bad(&why.body_text())).into_response(),
+                }
+            }
         };
         router = router.route(&path, on(method, handler));
     }
@@ -152,13 +160,13 @@ async fn answer(
     for (name, value) in form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes()) {
         match &*name {
             // Seconds are what people write.
-            "wait" if endpoint.fields.contains_key("wait_ms") => wait = Some(seconds(&value)?),
+            "wait" if endpoint.fields.contains_key("wait_ms") && wait.is_none() => wait = Some(seconds(&value)?),
             name => put(&mut fields, name, endpoint.read(name, &value)?)?,
         }
     }
     let asked = read_body(endpoint, &head.method, &head.headers, body, &mut fields).await?;
     if let Some(wait) = wait {
-        fields.insert("wait_ms".into(), wait);
+        put(&mut fields, "wait_ms", wait)?;
     }
     if endpoint.row.bytes == Bytes::Asked && !fields.contains_key("stream") && !fields.contains_key("seq") {
         // Whoever does not care to repeat a lost one needs no number of its own.
@@ -166,7 +174,7 @@ async fn answer(
         put(&mut fields, "seq", 1.into())?;
     }
     if WATCHING.contains(&endpoint.row.name) && stream::is_wanted(&head.headers) {
-        return stream::answer(http, token, endpoint.row.name, fields, stream::last_event(&head.headers)).await;
+        return stream::answer(http, token, endpoint.row.name, fields, stream::last_event(&head.headers)?).await;
     }
     let call = Call::decode(endpoint.row.name, Value::Object(fields))?;
     let (answer, answered) = http.handle.call(&token, call, asked).await?;
@@ -201,7 +209,7 @@ async fn read_body(
     body: Body,
     fields: &mut Map<String, Value>,
 ) -> Result<Vec<u8>, Fault> {
-    let body = whole(headers, body).await?;
+    let body = whole(headers, body, REQUEST_BYTES_MAX).await?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let takes_bytes = endpoint.row.bytes == Bytes::Asked;
@@ -219,9 +227,9 @@ async fn read_body(
     if takes_bytes { bytes::take(fields) } else { Ok(Vec::new()) }
 }
 
-/// The fields of a body that is a JSON object.
-pub async fn read_json(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Fault> {
-    let body = whole(headers, body).await?;
+/// The fields of a body that is a JSON object of at most so many bytes.
+pub async fn read_json(headers: &HeaderMap, body: Body, max: usize) -> Result<Map<String, Value>, Fault> {
+    let body = whole(headers, body, max).await?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON)) {
         object(&body)
@@ -246,14 +254,14 @@ fn not_json() -> Fault {
     bad("the body is JSON: send `Content-Type: application/json`")
 }
 
-/// A whole body.
-async fn whole(headers: &HeaderMap, body: Body) -> Result<axum::body::Bytes, Fault> {
-    let too_large = || Fault::new(Code::TooLarge, format!("a request has at most {REQUEST_BYTES_MAX} bytes"));
+/// A whole body of at most so many bytes.
+pub async fn whole(headers: &HeaderMap, body: Body, max: usize) -> Result<axum::body::Bytes, Fault> {
+    let too_large = || Fault::new(Code::TooLarge, format!("this request has at most {max} bytes"));
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > REQUEST_BYTES_MAX as u64) {
+    if length.is_some_and(|length| length > max as u64) {
         return Err(too_large());
     }
-    let read = tokio::time::timeout(BODY_WAIT, axum::body::to_bytes(body, REQUEST_BYTES_MAX)).await;
+    let read = tokio::time::timeout(BODY_WAIT, axum::body::to_bytes(body, max)).await;
     let body = read.map_err(|_| bad("the body did not come"))?.map_err(|error| {
         let is_long = std::iter::successors(std::error::Error::source(&error), |why| why.source())
             .any(|why| why.is::<http_body_util::LengthLimitError>());
@@ -289,4 +297,23 @@ fn seconds(text: &str) -> Result<Value, Fault> {
 fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        let never = futures_util::stream::pending::<Result<axum::body::Bytes, std::convert::Infallible>>();
+        let fault = whole(&HeaderMap::new(), Body::from_stream(never), 10).await.unwrap_err();
+        assert_eq!((fault.code, &*fault.message), (Code::BadRequest, "the body did not come"));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_too_long_is_refused_also_where_it_does_not_say_so() {
+        let fault = whole(&HeaderMap::new(), Body::from("01234567890"), 10).await.unwrap_err();
+        assert_eq!(fault.code, Code::TooLarge);
+        assert_eq!(whole(&HeaderMap::new(), Body::from("0123456789"), 10).await.unwrap(), "0123456789");
+    }
 }

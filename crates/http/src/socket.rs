@@ -7,8 +7,9 @@ use axum::extract::ws::{CloseFrame, Message as Packet, WebSocket, WebSocketUpgra
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
-use holdfast_wire::Message;
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
+use holdfast_wire::{Code, Fault, Message};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -17,6 +18,13 @@ use tokio::sync::mpsc;
 const PROTOCOL: &str = "holdfast.v1";
 /// An idle observer costs little: what is longer than this is read into a buffer of its own.
 const BUFFER_BYTES: usize = 2048;
+/// Questions read ahead of the host, and their bytes: a burst of short ones.
+const AHEAD_MAX: usize = 64;
+const AHEAD_BYTES_MAX: usize = 64 * 1024;
+/// How long the host may take for what a peer that left has said: it takes a question at once, or has too many of it.
+const LEAVE_WAIT: Duration = Duration::from_secs(1);
+/// A control frame has 125 bytes, two of them the code.
+const REASON_BYTES_MAX: usize = 123;
 /// How often a silent peer is asked whether it is there.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// How long a peer may leave what it is sent unread, or a question unanswered: a tunnel, not a closed laptop.
@@ -34,7 +42,10 @@ pub async fn connect(
     };
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,
-        Err(rejection) => return rejection.into_response(),
+        Err(rejection) => {
+            let fault = Fault::new(Code::BadRequest, format!("this is for WebSockets: {}", rejection.body_text()));
+            return (rejection.status(), axum::Json(fault)).into_response();
+        }
     };
     upgrade
         .protocols([PROTOCOL])
@@ -54,51 +65,76 @@ async fn talk(mut socket: WebSocket, http: Arc<Http>, token: String) {
     // One that sleeps is asked, and one that does not answer is gone: its turn must not wait for it.
     let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + PING_EVERY, PING_EVERY);
     let mut heard = tokio::time::Instant::now();
+    let mut ahead = Ahead::default();
     let why = loop {
         tokio::select! {
-            // A question that is being handed over must not be dropped half-way: the host takes it before we go on.
-            packet = socket.next() => {
+            packet = socket.next(), if ahead.has_room() => {
                 heard = tokio::time::Instant::now();
-                let message = match packet {
+                match packet {
                     Some(Ok(Packet::Binary(content))) => match read(&content) {
-                        Ok(message) => message,
+                        Ok(message) => ahead.put(message, content.len()),
                         Err(why) => break Some((close_code::INVALID, why)),
                     },
-                    Some(Ok(Packet::Ping(_) | Packet::Pong(_))) => continue,
+                    Some(Ok(Packet::Ping(_) | Packet::Pong(_))) => {}
                     Some(Ok(Packet::Text(_))) => break Some((close_code::UNSUPPORTED, "frames are binary".into())),
                     Some(Ok(Packet::Close(_)) | Err(_)) | None => break None,
-                };
-                tokio::select! {
-                    said = say.send(message) => if said.is_err() { break None },
-                    // The host takes questions one by one; whoever does not read its answers gets no further.
-                    () = pass_on(&mut hear, &mut socket) => break None,
                 }
             }
+            // The host takes questions one by one; whoever does not read its answers gets no further.
+            room = say.reserve(), if !ahead.0.is_empty() => match (room, ahead.0.pop_front()) {
+                (Ok(room), Some((message, _))) => {
+                    room.send(message);
+                    heard = tokio::time::Instant::now();
+                }
+                (Ok(_) | Err(_), _) => break None,
+            },
             message = hear.recv() => match message {
                 Some(message) => if !write(&mut socket, &message).await { break None },
                 None => break Some((close_code::AWAY, "the host has closed this connection".into())),
             },
             _ = ping.tick() => {
-                let is_gone = heard.elapsed() > SILENCE_MAX;
+                // Nothing is heard of one that is not listened to.
+                let is_gone = ahead.has_room() && heard.elapsed() > SILENCE_MAX;
                 if is_gone || !send(&mut socket, Packet::Ping(Default::default())).await {
                     break None;
                 }
             }
         }
     };
+    // What it said before it left is done all the same, where the host takes it.
+    let rest = async {
+        for (message, _) in ahead.0 {
+            if say.send(message).await.is_err() {
+                break;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(LEAVE_WAIT, rest).await;
     drop((say, hear));
     if let Some((code, reason)) = why {
-        send(&mut socket, Packet::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
+        send(&mut socket, Packet::Close(Some(CloseFrame { code, reason: cut(reason).into() }))).await;
     }
 }
 
-/// Writes what the host says until it says no more.
-async fn pass_on(hear: &mut mpsc::Receiver<Message>, socket: &mut WebSocket) {
-    while let Some(message) = hear.recv().await {
-        if !write(socket, &message).await {
-            return;
-        }
+/// Questions the host has not taken yet, and their lengths. A few are read ahead, so that one who leaves is noticed while they
+/// wait.
+#[derive(Default)]
+struct Ahead(VecDeque<(Message, usize)>);
+
+impl Ahead {
+    fn has_room(&self) -> bool {
+        self.0.len() < AHEAD_MAX && self.0.iter().map(|(_, bytes)| bytes).sum::<usize>() < AHEAD_BYTES_MAX
     }
+
+    fn put(&mut self, message: Message, bytes: usize) {
+        self.0.push_back((message, bytes));
+    }
+}
+
+/// As much of a reason as a close frame takes: the peer would take a longer one for a fault of ours.
+fn cut(mut reason: String) -> String {
+    reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+    reason
 }
 
 fn read(content: &[u8]) -> Result<Message, String> {
@@ -116,4 +152,15 @@ async fn write(socket: &mut WebSocket, message: &Message) -> bool {
 /// Whether it was sent.
 async fn send(socket: &mut WebSocket, packet: Packet) -> bool {
     matches!(tokio::time::timeout(SILENCE_MAX, SinkExt::send(socket, packet)).await, Ok(Ok(())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_cut_to_what_a_frame_takes_between_characters() {
+        assert_eq!(cut("short".into()), "short");
+        assert_eq!(cut("é".repeat(100)), "é".repeat(61));
+    }
 }

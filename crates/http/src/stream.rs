@@ -7,7 +7,7 @@ use crate::listen::Http;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use holdfast_wire::{Call, Fault};
+use holdfast_wire::{Call, Code, Fault};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -21,8 +21,11 @@ pub fn is_wanted(headers: &HeaderMap) -> bool {
 }
 
 /// Where a reader was, if it comes back.
-pub fn last_event(headers: &HeaderMap) -> Option<u64> {
-    headers.get("last-event-id")?.to_str().ok()?.trim().parse().ok()
+pub fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
+    let Some(last) = headers.get("last-event-id") else { return Ok(None) };
+    let number = last.to_str().ok().and_then(|last| last.trim().parse().ok());
+    // One that begins anew without having asked for it would miss events and not know.
+    number.map(Some).ok_or_else(|| Fault::new(Code::BadRequest, "`Last-Event-ID` is none of ours: they are numbers"))
 }
 
 struct Follow {

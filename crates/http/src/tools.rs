@@ -5,6 +5,7 @@
 use crate::Handle;
 use crate::listen::Http;
 use crate::refusal::Refused;
+use crate::rest::whole;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
@@ -14,6 +15,7 @@ use axum::{Router, body::Body};
 use holdfast_mcp::rmcp::model::Extensions;
 use holdfast_mcp::rmcp::transport::StreamableHttpServerConfig;
 use holdfast_mcp::{Host, Wanted};
+use holdfast_wire::frame::REQUEST_BYTES_MAX;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
 use holdfast_wire::tokens::MeAnswer;
@@ -85,14 +87,20 @@ pub fn routes(http: &Arc<Http>) -> Router {
     Router::new().route_service("/mcp", service).layer(middleware::from_fn_with_state(door, admit))
 }
 
-async fn admit(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
+async fn admit(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let caller = match who(&door, request.headers().clone()).await {
         Ok(caller) => caller,
         Err(fault) => return Refused(fault).into_response(),
     };
     let token = caller.token.clone();
-    request.extensions_mut().insert(caller);
-    let response: Response<Body> = next.run(request).await;
+    let (mut head, body) = request.into_parts();
+    head.extensions.insert(caller);
+    // Read here, where it has an end: behind this nobody counts.
+    let body = match whole(&head.headers, body, REQUEST_BYTES_MAX).await {
+        Ok(body) => Body::from(body),
+        Err(fault) => return Refused(fault).into_response(),
+    };
+    let response: Response<Body> = next.run(Request::from_parts(head, body)).await;
     if let Some(session) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
         let mut all = door.sessions.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= SESSIONS_MAX {

@@ -21,8 +21,8 @@ const TOLD_MS: u64 = 1_000;
 /// Names tried for a session of one's own.
 const NAMES_MAX: u32 = 100;
 
-/// The session that `run` uses where none is named, once it was needed.
-pub type Own = Arc<Mutex<Option<SessionId>>>;
+/// The session that `run` uses where none is named, once it was needed, and whose it is: over HTTP another actor may come.
+pub type Own = Arc<Mutex<Option<(String, SessionId)>>>;
 
 /// One call of a tool.
 pub struct Desk<H> {
@@ -100,7 +100,8 @@ impl<H: Host> Desk<H> {
 
     async fn own(&self, start: bool) -> Result<SessionView, Trouble> {
         let mut own = self.own.lock().await;
-        if let Some(id) = *own {
+        let name = self.host.own_name();
+        if let Some((_, id)) = own.as_ref().filter(|(whose, _)| *whose == name) {
             match self.find(&id.to_string()).await {
                 Ok(view) if view.life == Life::Running => return Ok(view),
                 Ok(_) => {}
@@ -109,7 +110,7 @@ impl<H: Host> Desk<H> {
             }
         }
         let view = self.find_or_start_own(start).await?;
-        *own = Some(view.id);
+        *own = Some((name, view.id));
         Ok(view)
     }
 

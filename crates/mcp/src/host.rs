@@ -41,6 +41,11 @@ pub trait Host: Clone + Send + Sync + 'static {
         let _ = client;
     }
 
+    /// The same host for questions nobody waits for: where none runs, none is started for them.
+    fn quietly(&self) -> Self {
+        self.clone()
+    }
+
     /// The same host in the name of who sent this request: over HTTP each request says so itself.
     fn of(&self, request: &Extensions) -> Result<Self, Fault> {
         let _ = request;

@@ -28,6 +28,8 @@ pub struct Service<H> {
     host: H,
     own: Own,
     follows: Arc<Follows>,
+    /// Made once: schemas of every tool.
+    tools: &'static [Tool],
     _end: DropGuard,
 }
 
@@ -43,7 +45,7 @@ struct Follows {
 pub fn service<H: Host>(host: H) -> Service<H> {
     let end = CancellationToken::new();
     let follows = Follows { end: end.clone(), ..Follows::default() };
-    Service { host, own: Own::default(), follows: Arc::new(follows), _end: end.drop_guard() }
+    Service { host, own: Own::default(), follows: Arc::new(follows), tools: tools::served(), _end: end.drop_guard() }
 }
 
 impl<H: Host> Service<H> {
@@ -63,7 +65,7 @@ impl<H: Host> Service<H> {
         }
         let end = self.follows.end.clone();
         tokio::spawn(end.run_until_cancelled_owned(async move {
-            let mut sessions = FollowSessions::new(host);
+            let mut sessions = FollowSessions::new(&host);
             loop {
                 sessions.changed().await;
                 if peer.notify_resource_list_changed().await.is_err() {
@@ -75,7 +77,7 @@ impl<H: Host> Service<H> {
 
     async fn follow(&self, host: H, uri: String, peer: Peer<RoleServer>) -> Result<(), Trouble> {
         let address = address(&uri)?;
-        let mut follow = Follow::new(host, &address).await?;
+        let mut follow = Follow::new(&host, &address).await?;
         let stop = self.follows.end.child_token();
         {
             let mut resources = self.follows.resources.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,11 +147,11 @@ impl<H: Host> ServerHandler for Service<H> {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::listing()))
+        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::listing().into_iter().find(|tool| tool.name == name)
+        self.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -258,7 +260,7 @@ impl<H: Host> ServerHandler for Service<H> {
             let (host, sink) = (host.clone(), context.sink().clone());
             let Some(address) = Address::of(&uri) else { continue };
             told.spawn(async move {
-                let Ok(mut follow) = Follow::new(host, &address).await else { return };
+                let Ok(mut follow) = Follow::new(&host, &address).await else { return };
                 loop {
                     let goes_on = follow.changed().await;
                     let told = sink.notify_resource_updated(uri.clone()).await;
@@ -271,7 +273,7 @@ impl<H: Host> ServerHandler for Service<H> {
         if context.accepted().resources_list_changed == Some(true) {
             let sink = context.sink().clone();
             told.spawn(async move {
-                let mut sessions = FollowSessions::new(host);
+                let mut sessions = FollowSessions::new(&host);
                 loop {
                     sessions.changed().await;
                     if sink.notify_resource_list_changed().await.is_err() {

@@ -1,7 +1,7 @@
 //! What goes wrong, told so that an agent knows what to do next. No text tells how to get past a refusal.
 
 use holdfast_wire::{Code, Fault};
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub struct Trouble {
     pub hint: String,
     /// What belongs to the code: who has the turn, what runs, which right is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
+    pub details: Option<JsonObject>,
 }
 
 impl Trouble {
@@ -38,6 +38,12 @@ impl Trouble {
         self
     }
 
+    /// Adds what belongs to the code.
+    pub fn details(mut self, details: Value) -> Trouble {
+        self.details = details.as_object().cloned();
+        self
+    }
+
     /// As an answer: an error that the agent sees.
     pub fn answer(&self) -> CallToolResult {
         let mut text = format!("{}: {}", self.code, self.message);
@@ -54,7 +60,11 @@ impl From<Fault> for Trouble {
     fn from(fault: Fault) -> Trouble {
         let hint = hint(&fault).unwrap_or_else(|| fault.hint.clone());
         let code = serde_json::to_value(fault.code).ok().and_then(|code| code.as_str().map(str::to_owned));
-        Trouble { code: code.unwrap_or_default(), message: fault.message, hint, details: fault.details }
+        let details = fault.details.map(|details| match details {
+            Value::Object(details) => details,
+            other => JsonObject::from_iter([("value".to_owned(), other)]),
+        });
+        Trouble { code: code.unwrap_or_default(), message: fault.message, hint, details }
     }
 }
 

@@ -5,10 +5,10 @@
 use crate::desk::ASK_MS;
 use crate::host::{Host, ask, ask_with_bytes};
 use crate::resources::{Address, Part};
-use holdfast_wire::attention::{WatchParams, What};
+use holdfast_types::SessionId;
 use holdfast_wire::graphs::WatchGraphParams;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{ReadParams, SessionParams};
+use holdfast_wire::params::{ListParams, ReadParams, SessionParams};
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(250);
 /// Before the host is asked again after it failed.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
+/// Between two looks at which sessions there are: soon enough for a list that a person has before them.
+const LOOK_PAUSE: Duration = Duration::from_secs(2);
 
 /// Where changes are followed from.
 enum Mark {
@@ -32,13 +34,13 @@ pub struct Follow<H> {
 
 impl<H: Host> Follow<H> {
     /// From now on.
-    pub async fn new(host: H, address: &Address) -> Result<Follow<H>, Fault> {
-        let view = ask::<op::Get>(&host, SessionParams { session: address.session.clone() }).await?;
+    pub async fn new(host: &H, address: &Address) -> Result<Follow<H>, Fault> {
+        let view = ask::<op::Get>(host, SessionParams { session: address.session.clone() }).await?;
         let mark = match address.part {
             Part::Screen | Part::Log => Mark::Head(view.head),
             Part::Graph => Mark::Graph(None),
         };
-        Ok(Follow { host, session: view.id.to_string(), mark })
+        Ok(Follow { host: host.quietly(), session: view.id.to_string(), mark })
     }
 
     /// Waits for a change. False: there will be none any more.
@@ -78,32 +80,31 @@ impl<H: Host> Follow<H> {
     }
 }
 
-/// Follows which sessions there are.
+/// Follows which sessions there are. By looking now and then: to be told at once would make the host follow every process of
+/// every session, for a list that few clients look at again.
 pub struct FollowSessions<H> {
     host: H,
-    after: Option<u64>,
+    known: Option<Vec<SessionId>>,
 }
 
 impl<H: Host> FollowSessions<H> {
     /// From now on.
-    pub fn new(host: H) -> FollowSessions<H> {
-        FollowSessions { host, after: None }
+    pub fn new(host: &H) -> FollowSessions<H> {
+        FollowSessions { host: host.quietly(), known: None }
     }
 
     /// Waits until a session has come or gone.
     pub async fn changed(&mut self) {
         loop {
-            let params = WatchParams { session: None, after: self.after, wait_ms: ASK_MS };
-            let Ok(answer) = ask::<op::Watch>(&self.host, params).await else {
-                tokio::time::sleep(FAILED_PAUSE).await;
-                continue;
-            };
-            let begins = self.after.replace(answer.to).is_none();
-            let counts = |what: &What| matches!(what, What::Started { .. } | What::Exit { .. });
-            if !begins && (answer.lost > 0 || answer.events.iter().any(|event| counts(&event.what))) {
-                tokio::time::sleep(PAUSE).await;
-                return;
+            // Where there is no host, nothing comes or goes.
+            if let Ok(sessions) = ask::<op::List>(&self.host, ListParams::default()).await {
+                let now: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
+                let before = self.known.replace(now);
+                if before.is_some() && before != self.known {
+                    return;
+                }
             }
+            tokio::time::sleep(LOOK_PAUSE).await;
         }
     }
 }

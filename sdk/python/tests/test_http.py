@@ -18,12 +18,16 @@ from holdfast.home import Home
 from holdfast.identity import Identity
 from holdfast.types import Gap
 
-WRITER = (
-    "import sys,time\n"
-    "for i in range(20_000):\n"
-    "    sys.stdout.write(f'{i:07d} the quick brown fox\\n')\n"
-    "    if i % 500 == 499: sys.stdout.flush(); time.sleep(0.05)\n"
-)
+PART, PARTS = 5_000, 4
+# Each part waits for its word, so that the host dies between any two.
+WRITER = f"""
+import os, sys, time
+for part in range({PARTS}):
+    while not os.path.exists(f"go{{part}}"):
+        time.sleep(0.005)
+    for i in range({PART}):
+        print(f"{{part * {PART} + i:07d}} the quick brown fox")
+"""
 
 
 class Served:
@@ -102,20 +106,22 @@ def test_the_environment_names_host_and_token(served: Served, monkeypatch: pytes
 
 
 async def test_output_goes_on_behind_a_host_that_died(served: Served) -> None:
-    expected = "".join(f"{i:07d} the quick brown fox\r\n" for i in range(20_000)).encode()
+    expected = "".join(f"{i:07d} the quick brown fox\r\n" for i in range(PART * PARTS)).encode()
     got = bytearray()
     async with aio.connect(served.url, token=served.token) as client:
-        session = await client.open("stream", ["python3", "-u", "-c", WRITER], cwd="/")
-        kills = 0
+        session = await client.open("stream", ["python3", "-c", WRITER], cwd=served.home.path)
+        (served.home.path / "go0").touch()
+        told = 1
         async for offset, piece in session.output(0):
             assert not isinstance(piece, Gap), piece
             assert offset == len(got)
             got += piece
-            if kills < 3 and len(got) > (kills + 1) * 100_000:
-                kills += 1
+            if len(got) == len(expected) * told // PARTS and told < PARTS:
                 await asyncio.to_thread(served.kill)
                 await asyncio.to_thread(served.start)
-        assert (kills, client.connects) == (3, 4)
+                (served.home.path / f"go{told}").touch()
+                told += 1
+        assert (told, client.connects) == (PARTS, PARTS)
     assert bytes(got) == expected
 
 

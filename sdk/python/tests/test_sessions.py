@@ -8,7 +8,7 @@ import socket
 import pytest
 from conftest import PATIENCE_S, TestHome
 
-from holdfast import aio, errors
+from holdfast import _session, aio, errors
 from holdfast.types import Gap
 
 COUNT = "import sys\nfor i in range({n}): sys.stdout.write(f'line {{i:06d}} of many\\n')\n"
@@ -100,6 +100,30 @@ async def test_output_that_is_gone_is_told_as_a_gap(client: aio.Client) -> None:
     assert rest == whole[gap.to :]
 
 
+async def test_a_reader_that_waits_is_woken_for_the_last_bytes_of_a_burst(
+    client: aio.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One that is not woken waits for longer than this test.
+    monkeypatch.setattr(_session, "READ_WAIT_MS", 600_000)
+    burst = "import sys\nfor line in sys.stdin:\n  for i in range(5000): print(f'{i:07d} the quick brown fox')\n"
+    session = await client.open("bursts", ["/bin/sh", "-c", 'stty -echo; echo; exec python3 -c "$0"', burst])
+    output, got = session.output(0), 0
+    for number in range(1, 31):
+        await session.send("\r")
+        while got < 2 + number * 5000 * 29:
+            _, piece = await asyncio.wait_for(output.__anext__(), PATIENCE_S)
+            assert isinstance(piece, bytes)
+            got += len(piece)
+    assert got == 2 + 30 * 5000 * 29
+
+
+async def test_a_session_that_has_just_begun_is_not_taken_for_ended(client: aio.Client) -> None:
+    for _ in range(20):
+        made = await client.call.session_new(command=["sleep", "1000"], cwd="/", env=[])
+        answer, _ = await client.call.session_read(session=made.id, wait_ms=1)
+        assert not answer.end
+
+
 async def test_what_is_typed_is_answered(client: aio.Client) -> None:
     session = await client.open("talk", ["/bin/sh", "-c", "printf 'name? '; read name; echo hello, $name; cat"])
     await session.wait_for(state="waiting", timeout=PATIENCE_S)
@@ -132,6 +156,7 @@ async def test_a_timeout_ends_nothing(client: aio.Client) -> None:
         await session.wait_for(text="got it", timeout=0.1)
     (run,) = await session.runs()
     assert not run.is_over
+    await session.wait_for(state="waiting", timeout=PATIENCE_S)
     await session.send("it", enter=True)
     assert (await run.wait(PATIENCE_S)).exit_code == 0
 

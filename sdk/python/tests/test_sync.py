@@ -54,6 +54,7 @@ def test_a_session_is_used_without_async(home: TestHome) -> None:
         answer = session.run("echo hello", timeout=PATIENCE_S)
         assert (answer.exit_code, answer.output) == (0, "hello\n")
         run = session.start("cat")
+        session.wait_for(state="waiting", timeout=PATIENCE_S)
         session.send("typed\r\x04")
         assert run.wait(PATIENCE_S).state == "ended"
         assert "typed" in run.output().text

@@ -197,6 +197,7 @@ export class Client {
   /** Opens another connection, for a network that changed without a word. What may be repeated is asked again. */
   reconnect(): void {
     this.link.drop();
+    this.waiting.drop();
   }
 
   /** Lets go of the connection. Sessions go on; what is under way here fails. */

@@ -74,6 +74,13 @@ export async function look(why?: string): Promise<void> {
   }
 }
 
+/** A link that is opened in a page that is already there begins anew, with what it brings. */
+export function followLinks(): void {
+  addEventListener("hashchange", () => {
+    if (ticket()) location.reload();
+  });
+}
+
 /** Gives the cookie back. */
 export async function leave(): Promise<void> {
   await post("/v1/logout", {}).catch(() => undefined);

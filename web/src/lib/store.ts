@@ -117,6 +117,8 @@ export function start(): void {
     link.value = "reconnecting";
     // A browser does not say why a socket was refused: perhaps the cookie is no longer good.
     void look();
+    // Nobody may be asking anything now: it is opened again all the same.
+    void client.connect().catch(() => undefined);
   };
   for (const event of ["online", "offline", "focus"]) addEventListener(event, () => void probe());
   document.addEventListener("visibilitychange", () => void probe());
@@ -148,6 +150,7 @@ async function watch(): Promise<void> {
       loaded.value = true;
       for (let next = await first; !next.done; next = await events.next()) await happened(next.value);
     } catch (error) {
+      if (client.link.isClosed) return;
       if (error instanceof HoldfastError && error.code === "unidentified") return look();
       console.error(error);
       await new Promise((resolve) => setTimeout(resolve, 1_000));

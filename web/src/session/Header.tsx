@@ -4,7 +4,7 @@ import type { Signal } from "@preact/signals";
 import { myActor } from "../lib/login.js";
 import { follow, sessionPath } from "../lib/route.js";
 import { link, waiting, type LiveSession } from "../lib/store.js";
-import { commandLine } from "../lib/text.js";
+import { commandLine, shownLine } from "../lib/text.js";
 import { panels } from "../panels/index.js";
 import { ActorChip } from "../ui/Actor.js";
 import { Icon } from "../ui/icons.js";
@@ -42,7 +42,7 @@ export function Header(props: Props) {
             </span>
           )}
         </a>
-        <span class="session-name" title={commandLine(command)}>
+        <span class="session-name" title={shownLine(commandLine(command))}>
           <Line text={name} />
         </span>
         <StatePill live={live} />
@@ -80,7 +80,7 @@ function Operators({ live }: { live: LiveSession }) {
         <ActorChip key={handle} handle={handle} you={handle === me} />
       ))}
       {live.ports.value.map((port) => (
-        <span class="port" key={port.socket} title={port.address}>
+        <span class="port" key={port.socket} title={shownLine(port.address)}>
           <span class="visually-hidden">listens at port </span>:{port.port}
         </span>
       ))}

@@ -1,6 +1,7 @@
 // One session: a header that says how it stands, its terminal, and a panel beside it.
 
 import { useComputed, useSignal, type Signal } from "@preact/signals";
+import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Attachment } from "@holdfast/client";
 import { QuestionCard } from "../ask/QuestionCard.js";
@@ -23,7 +24,7 @@ export type Asking = { what: "seize" } | { what: "end" } | { what: "link"; url: 
 export function Workspace({ live, panel }: { live: LiveSession; panel?: string | undefined }) {
   const pane = useRef<HTMLDivElement>(null);
   const screen = useSignal<Screen | undefined>(undefined);
-  const line = useSignal<"attaching" | "attached" | "reconnecting" | "over">("attaching");
+  const line = useSignal<Line>("attaching");
   const hint = useSignal(false);
   const fits = useSignal(startedHere.has(live.id) || fitsByChoice());
   const asking = useSignal<Asking | undefined>(undefined);
@@ -31,44 +32,18 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   const now = useComputed(() => standing(live.view.value, myActor()));
   const mine = now.value.is === "mine" && rights.value.has("type");
   const acts = turnActs(live, screen, asking);
-
-  const onKeyRefused = (event?: KeyboardEvent) => {
-    // The key that a shown hint names.
-    if (event?.key === "Enter" && hint.value) takeOrAsk();
-    else hint.value = true;
-  };
   const takeOrAsk = () => {
     if (now.value.is === "free") acts.take();
     else if (now.value.is === "theirs" && !now.value.asked) acts.request();
     screen.value?.focus();
   };
+  const onKeyRefused = (event?: KeyboardEvent) => {
+    // The key that a shown hint names.
+    if (event?.key === "Enter" && hint.value) takeOrAsk();
+    else hint.value = true;
+  };
 
-  useEffect(() => {
-    void client.call("grant.list", { session: live.id }).then(
-      ({ yours }) => (rights.value = rightsOf(yours)),
-      () => undefined,
-    );
-    let isGone = false;
-    let opened: Screen | undefined;
-    void import("./screen.js").then(({ Screen }) => {
-      if (isGone || !pane.current) return;
-      opened = new Screen(live, pane.current, fontSize.value, {
-        refused: (event) => onKeyRefused(event),
-        link: (url) => (asking.value = { what: "link", url }),
-        clipboard: (text) => (asking.value = { what: "copy", text }),
-        leave: () => document.querySelector<HTMLElement>(".session-bar a, .session-bar button")?.focus(),
-        fontSize: setFontSize,
-      });
-      listen(opened.attachment, live, line, rights);
-      screen.value = opened;
-      opened.focus();
-    });
-    return () => {
-      isGone = true;
-      opened?.close();
-    };
-  }, []);
-
+  useTerminal(live, pane, { screen, line, rights, asking }, onKeyRefused);
   useEffect(() => {
     screen.value?.setMine(mine);
     if (mine) hint.value = false;
@@ -88,12 +63,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
         <h1 class="visually-hidden">Terminal of {live.name}</h1>
         <div class={`pane-box ${mine ? "mine" : ""}`}>
           <div class="pane" ref={pane} role="region" aria-label={mine ? "Terminal" : "Terminal, read-only"} />
-          {line.value === "attaching" && <p class="pane-note">Attaching …</p>}
-          {line.value === "reconnecting" && (
-            <p class="pane-banner" role="status">
-              Reconnecting … what you type now is sent once, when the host is back.
-            </p>
-          )}
+          <LineNote line={line.value} />
           {hint.value && !mine && <Hint now={now.value} may={rights.value.has("type")} onAct={takeOrAsk} onClose={() => (hint.value = false)} />}
           {live.questions.value.length > 0 && (
             <div class="over-pane">
@@ -111,7 +81,57 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   );
 }
 
-function listen(attachment: Attachment, live: LiveSession, line: Signal<string>, rights: Signal<ReadonlySet<string>>): void {
+type Line = "attaching" | "attached" | "reconnecting" | "over";
+
+function LineNote({ line }: { line: Line }) {
+  if (line === "attaching") return <p class="pane-note">Attaching …</p>;
+  if (line !== "reconnecting") return null;
+  return (
+    <p class="pane-banner" role="status">
+      Reconnecting … what you type now is sent once, when the host is back.
+    </p>
+  );
+}
+
+interface Held {
+  screen: Signal<Screen | undefined>;
+  line: Signal<Line>;
+  rights: Signal<ReadonlySet<string>>;
+  asking: Signal<Asking | undefined>;
+}
+
+/** Has a terminal in the pane as long as the view is there, its code loaded when it is first needed. */
+function useTerminal(live: LiveSession, pane: RefObject<HTMLDivElement | null>, held: Held, refused: (event?: KeyboardEvent) => void): void {
+  const latest = useRef(refused);
+  latest.current = refused;
+  useEffect(() => {
+    const { screen, line, rights, asking } = held;
+    void client.call("grant.list", { session: live.id }).then(
+      ({ yours }) => (rights.value = rightsOf(yours)),
+      () => undefined,
+    );
+    let isGone = false;
+    let opened: Screen | undefined;
+    void import("./screen.js").then(({ Screen }) => {
+      if (isGone || !pane.current) return;
+      opened = new Screen(live, pane.current, fontSize.value, {
+        refused: (event) => latest.current(event),
+        link: (url) => (asking.value = { what: "link", url }),
+        clipboard: (text) => (asking.value = { what: "copy", text }),
+        leave: () => document.querySelector<HTMLElement>(".session-bar a, .session-bar button")?.focus(),
+        fontSize: setFontSize,
+      });
+      listen(opened.attachment, live, line, rights);
+      screen.value = opened;
+    });
+    return () => {
+      isGone = true;
+      opened?.close();
+    };
+  }, []);
+}
+
+function listen(attachment: Attachment, live: LiveSession, line: Signal<Line>, rights: Signal<ReadonlySet<string>>): void {
   attachment.on("state", ({ state }) => (line.value = state === "connected" ? "attached" : "reconnecting"));
   attachment.on("writes", () => refresh(live));
   attachment.on("size", () => refresh(live));

@@ -12,6 +12,7 @@ import "@xterm/xterm/css/xterm.css";
 import { connections, refresh, type LiveSession } from "../lib/store.js";
 import { sizeOf } from "../lib/text.js";
 import { clipboardText } from "./clipboard.js";
+import { hasGpu } from "./gpu.js";
 import { allowStyles } from "./styles.js";
 import { DARK, LIGHT } from "./themes.js";
 import { onTouch } from "./touch.js";
@@ -102,7 +103,7 @@ export class Screen {
     sheet.className = "sheet";
     this.pane.append(sheet);
     this.term.open(sheet);
-    this.useWebgl();
+    if (hasGpu()) this.useWebgl();
     this.listen(sheet);
     this.setMine(this.mine);
     if (document.activeElement === null || document.activeElement === document.body) this.term.focus();

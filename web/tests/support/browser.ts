@@ -7,10 +7,9 @@ import { until, type Home } from "./home.js";
 export const DESK = { viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" } satisfies BrowserContextOptions;
 export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, reducedMotion: "reduce" } satisfies BrowserContextOptions;
 
-/** `gl: false`: without WebGL, so that the terminal is drawn by elements. */
-export function launch({ gl = true } = {}): Promise<Browser> {
+export function launch(): Promise<Browser> {
   const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-  return chromium.launch({ executablePath, args: ["--no-sandbox", ...(gl ? [] : ["--disable-3d-apis"])] });
+  return chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
 /** What a page may say without being at fault: a driver's advice, and that nobody is logged in yet, and that a host went away when a test killed it. */

@@ -67,8 +67,10 @@ export class Home {
     await home.as(HUMAN, "host", "start", "--http", `127.0.0.1:${await freePort()}`);
     const address = new URL((await home.login()).url).origin;
     home.url = address;
-    // A program has the page it was built with. While the page is being worked on, what was built last is shown instead.
-    if (process.env["HOLDFAST_WEB"] === "dist") {
+    // A program has the page it was built with. Where that is not the one built last, a door shows the newer one.
+    const built = readFileSync(new URL("../../dist/index.html", import.meta.url), "utf8");
+    if ((await (await fetch(address)).text()) !== built) {
+      if (process.env["HOLDFAST_WEB"] === "host") throw new Error("the program has not the page in web/dist: build it again");
       const door = await open(0, address);
       home.url = door.url;
       home.shut = door.shut;

@@ -60,6 +60,29 @@ impl Http {
         self.ask_as(&self.token, "POST", path, Some(body))
     }
 
+    /// Requests the host is answering, the one that asks included.
+    pub fn open_requests(&self) -> u64 {
+        let metrics = self.get("/host/metrics").body["text"].as_str().unwrap().to_owned();
+        let line = metrics.lines().find_map(|line| line.strip_prefix("holdfast_requests ")).unwrap();
+        line.trim().parse().unwrap()
+    }
+
+    /// The most memory the host has taken, in KiB.
+    pub fn peak_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.home.host_pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// A connection with a request on it, whose answer nobody has read yet.
+    pub fn begin(&self, head: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address()).unwrap();
+        stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+        let token = format!("Host: localhost\r\nAuthorization: Bearer {}", self.token);
+        stream.write_all(format!("{head}\r\n{token}\r\n\r\n").as_bytes()).unwrap();
+        stream
+    }
+
     /// A request as it stands, and the whole answer.
     pub fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address()).unwrap();
@@ -70,7 +93,7 @@ impl Http {
         answer
     }
 
-    fn status_of(&self, head: &str) -> String {
+    pub fn status_of(&self, head: &str) -> String {
         let answer = self.raw(&format!("{head}\r\nConnection: close\r\n\r\n"));
         answer.split_whitespace().nth(1).unwrap_or_default().to_owned()
     }

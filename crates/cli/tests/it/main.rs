@@ -5,6 +5,8 @@
 
 mod actors;
 mod attaching;
+mod bad_requests;
+mod bad_sockets;
 mod cgroups;
 mod config;
 mod env;
@@ -17,6 +19,7 @@ mod hosts;
 mod http;
 mod http_tokens;
 mod journal;
+mod killed;
 mod mcp;
 mod notify;
 mod on_exit;

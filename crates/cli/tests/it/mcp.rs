@@ -200,6 +200,37 @@ fn a_password_is_a_persons_and_any_other_question_can_be_answered() {
 }
 
 #[test]
+fn who_waits_without_a_word_is_waited_for_and_a_question_is_told_once() {
+    let home = Home::new();
+    let mut agent = Agent::start(&home, &[], "bot");
+    let silent = agent.ok("run", json!({ "command": "cat", "yield_ms": 1_500 }));
+    assert!(silent["duration_ms"].as_u64().unwrap() > 1_200, "{silent}");
+    assert_eq!(silent["doing"]["state"], "waiting", "{silent}");
+    agent.ok("interrupt", json!({}));
+    let asks = agent.ok("run", json!({ "command": "read -p 'Sure? ' x; read -p 'Really? ' x", "yield_ms": 15_000 }));
+    assert_eq!(asks["doing"]["prompt"], "Sure?");
+    let again = agent.ok("wait", json!({ "run": asks["run"], "timeout_ms": 700 }));
+    assert_eq!((&again["outcome"], &again["run"]["doing"]["prompt"]), (&json!("timeout"), &json!("Sure?")));
+    agent.ok("write", json!({ "text": "y\n" }));
+    assert_eq!(agent.ok("state", json!({}))["doing"]["prompt"], "Really?");
+    agent.ok("interrupt", json!({ "run": asks["run"] }));
+}
+
+#[test]
+fn a_person_answers_what_an_agent_asks() {
+    let home = Home::new();
+    let mut agent = Agent::start(&home, &[], "bot");
+    let asked = json!({ "question": "deploy now?", "options": ["yes", "no"], "timeout_ms": 0 });
+    let open = agent.ok("ask_human", asked);
+    assert_eq!((&open["state"], &open["answer"]), (&json!("open"), &Value::Null));
+    let id = open["id"].as_str().unwrap().to_owned();
+    let waiting = agent.begin("tools/call", json!({ "name": "ask_human", "arguments": { "id": id } }));
+    home.ok(&["answer", &id, "no"]);
+    let answered = agent.answer(waiting)["result"]["structuredContent"].clone();
+    assert_eq!((&answered["answer"], &answered["by"]), (&json!("no"), &json!(TESTER)), "{answered}");
+}
+
+#[test]
 fn who_does_not_have_the_turn_writes_nothing_and_is_told_who_has_it() {
     let home = Home::new();
     home.ok(&["new", "-d", "-n", "work", "--", "/bin/bash"]);
@@ -340,4 +371,18 @@ fn the_skill_is_short_and_names_every_tool() {
         let is_named = skill.contains(&format!("`{}", tool.name));
         assert!(is_named || ["sessions", "turn", "interrupt"].contains(&&*tool.name), "{}", tool.name);
     }
+}
+
+#[test]
+fn the_document_lists_the_tools_that_are_served() {
+    let document = include_str!("../../../../docs/mcp.md");
+    let rows: Vec<String> = holdfast_mcp::listing()
+        .iter()
+        .map(|tool| {
+            let looks = tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true);
+            let title = tool.title.as_deref().unwrap_or_default();
+            format!("| `{}` | {} | {title} |", tool.name, if looks { "no" } else { "yes" })
+        })
+        .collect();
+    assert!(document.contains(&rows.join("\n")), "docs/mcp.md should have:\n{}", rows.join("\n"));
 }

@@ -1,10 +1,46 @@
 //! The protocol as it is written down is the one that is spoken.
 
 use crate::home::Home;
+use holdfast_wire::events::EVENTS;
+use holdfast_wire::operations::Route;
+use holdfast_wire::{Code, OPERATIONS};
+
+fn written(name: &str) -> String {
+    std::fs::read_to_string(format!("{}/../../spec/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
 
 #[test]
 fn the_written_schema_is_the_tables() {
-    let written = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/schema.json")).unwrap();
     let told = Home::new().ok(&["schema"]);
-    assert!(told == written, "write it anew: cargo run -- schema > spec/schema.json");
+    assert!(told == written("schema.json"), "write it anew: cargo run -- schema > spec/schema.json");
+}
+
+#[test]
+fn the_written_protocol_has_a_line_for_every_operation_event_and_code() {
+    let text = written("protocol.md");
+    let has = |line: String| {
+        assert!(text.lines().any(|written| written.starts_with(&line)), "spec/protocol.md lacks: {line}")
+    };
+    for row in OPERATIONS {
+        let right = row.right.map_or("-".into(), |right| right.to_string());
+        let http = match row.route {
+            Route::Get(path) => format!("`GET /v1{path}`"),
+            Route::Post(path) => format!("`POST /v1{path}`"),
+            Route::Put(path) => format!("`PUT /v1{path}`"),
+            Route::Delete(path) => format!("`DELETE /v1{path}`"),
+            Route::Connection => "the connection's own".into(),
+        };
+        has(format!("| `{}` | {right} | {http} | {} |", row.name, row.doc));
+    }
+    for event in EVENTS {
+        has(format!("| `{}` |", event.name));
+    }
+    let schema: serde_json::Value = serde_json::from_str(&written("schema.json")).unwrap();
+    let codes = schema["$defs"]["Code"]["oneOf"].as_array().unwrap();
+    assert!(codes.len() > 30);
+    for code in codes {
+        let word = code["const"].as_str().unwrap();
+        let _: Code = serde_json::from_value(code["const"].clone()).unwrap();
+        has(format!("| `{word}` |"));
+    }
 }

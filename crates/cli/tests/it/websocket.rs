@@ -7,13 +7,13 @@ use std::net::TcpStream;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
 
-struct Line {
-    socket: WebSocket<TcpStream>,
-    id: u64,
+pub struct Line {
+    pub socket: WebSocket<TcpStream>,
+    pub id: u64,
 }
 
 impl Line {
-    fn open(http: &Http, token: &str) -> Result<Line, u16> {
+    pub fn open(http: &Http, token: &str) -> Result<Line, u16> {
         let mut request = format!("ws://{}/v1/connect", http.address()).into_client_request().unwrap();
         let protocols = format!("holdfast.v1, holdfast.token.{token}");
         request.headers_mut().insert("sec-websocket-protocol", protocols.parse().unwrap());
@@ -31,7 +31,7 @@ impl Line {
         }
     }
 
-    fn say(&mut self, method: &str, params: Value, bytes: &[u8]) -> u64 {
+    pub fn say(&mut self, method: &str, params: Value, bytes: &[u8]) -> u64 {
         self.id += 1;
         let json = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }).to_string();
         let mut frame = vec![if bytes.is_empty() { 1 } else { 2 }];
@@ -44,8 +44,19 @@ impl Line {
         self.id
     }
 
+    /// Reads until a question was answered; the answers are no matter.
+    pub fn until_answered(&mut self, id: u64) {
+        let answered = format!("\"id\":{id},");
+        loop {
+            let Message::Binary(frame) = self.socket.read().unwrap() else { continue };
+            if String::from_utf8_lossy(&frame).contains(&answered) {
+                return;
+            }
+        }
+    }
+
     /// The answer, `result` or `error`, and its bytes.
-    fn ask(&mut self, method: &str, params: Value, bytes: &[u8]) -> (Value, Vec<u8>) {
+    pub fn ask(&mut self, method: &str, params: Value, bytes: &[u8]) -> (Value, Vec<u8>) {
         let id = self.say(method, params, bytes);
         loop {
             let Message::Binary(frame) = self.socket.read().unwrap() else { continue };
@@ -90,8 +101,31 @@ fn a_session_is_steered_over_a_websocket_with_the_turn_and_the_operators_number(
     assert_eq!(String::from_utf8_lossy(&seen).matches("\none").count(), 1, "the same number types once");
     assert_eq!(http.home.json(&["turn", "one", "--json"])["holder"]["client"], *client);
     assert_eq!(http.home.json(&["info", "one", "--json"])["clients"][0]["actor"]["handle"], "agent:bot");
+    let mut other = Line::open(&http, &http.token).unwrap();
+    let (second, _) = other.ask("session.attach", json!({ "session": "one", "size": "80x24" }), b"");
+    other.ask("session.leave", json!({ "session": "one", "client": second["client"] }), b"");
+    let there = http.home.json(&["info", "one", "--json"])["clients"].as_array().unwrap().len();
+    assert_eq!(there, 1, "who left is gone, although its connection is there");
     drop(line);
     until("the operator has gone", || http.home.json(&["info", "one", "--json"])["clients"] == json!([]));
+}
+
+#[test]
+fn a_session_that_has_just_begun_has_not_ended() {
+    let http = Http::new();
+    let mut line = Line::open(&http, &http.token).unwrap();
+    for n in 0..10 {
+        let name = format!("s{n}");
+        line.say("session.new", json!({ "name": name, "command": ["sleep", "1000"], "cwd": "/" }), b"");
+        let (read, _) = loop {
+            let (read, bytes) = line.ask("session.read", json!({ "session": name, "wait_ms": 50 }), b"");
+            // Not there yet: the two are asked at once.
+            if read["data"]["code"] != "not_found" {
+                break (read, bytes);
+            }
+        };
+        assert_eq!(read["end"], false, "{read}");
+    }
 }
 
 #[test]

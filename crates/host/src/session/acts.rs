@@ -240,6 +240,7 @@ impl Session {
                 let _ = events.send(event("detached", &DetachedEvent { client: client.id }));
             }
         }
+        self.forget_remote(&params.clients);
         let session = Rc::clone(self);
         tokio::task::spawn_local(async move {
             tokio::time::sleep(DETACH_WAIT).await;
@@ -257,7 +258,19 @@ impl Session {
         self.own_client(params.client, actor)?;
         self.decide(Input::Left { operator: OperatorId(params.client) })?;
         self.metrics.detached();
+        self.forget_remote(&[params.client]);
         Ok(())
+    }
+
+    /// Of those who have no connection to the keeper nobody else will say that they are gone.
+    fn forget_remote(&self, clients: &[u32]) {
+        let mut state = self.state.borrow_mut();
+        let gone: Vec<u32> =
+            state.clients.iter().filter(|c| c.remote && clients.contains(&c.id)).map(|c| c.id).collect();
+        for id in gone {
+            state.clients.remove(id, None);
+            state.timers.rearm = Some(Instant::now());
+        }
     }
 
     /// Ends the whole tree and waits until it is gone.

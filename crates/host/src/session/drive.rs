@@ -385,6 +385,10 @@ impl Session {
         }
         state.timers.rearm = None;
         let eager = answering || self.watchers.get() > 0 || listens;
+        if self.watchers.get() > 0 {
+            // What came between a reader's look and ours: the keeper wakes us for what is behind it only.
+            self.changed.notify_waiters();
+        }
         let wake_at = if eager { head.max(seen) + 1 } else { seen.max(state.picture.saved()) + quarter };
         link.send(ToKeeper::Sleep { position: state.picture.saved(), wake_at })
     }

@@ -7,7 +7,7 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Input, OperatorId};
 use holdfast_types::{Actor, Size};
 use holdfast_wire::params::{
-    Answers, AttachAnswer, AttachParams, Form, Gap, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
+    Answers, AttachAnswer, AttachParams, Form, Gap, Life, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
     ScreenParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::{Code, Fault, Message};
@@ -26,6 +26,22 @@ const JOINED_WAIT: Duration = Duration::from_secs(2);
 
 /// A client's connection to this host: its number, and where events for it go.
 pub type Peer = (u64, UnboundedSender<Message>);
+
+/// Somebody waits for output until this is dropped: also where the question is given up half-way.
+struct Watcher<'a>(&'a Session);
+
+impl Watcher<'_> {
+    fn of(session: &Session) -> Watcher<'_> {
+        session.watchers.set(session.watchers.get() + 1);
+        Watcher(session)
+    }
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        self.0.watchers.set(self.0.watchers.get() - 1);
+    }
+}
 
 impl Session {
     /// Brings the screen up to the head.
@@ -351,17 +367,21 @@ impl Session {
         }
         let from = first.to;
         let size = self.state.borrow().size;
-        self.watchers.set(self.watchers.get() + 1);
+        let watcher = Watcher::of(self);
         self.state.borrow_mut().timers.rearm = Some(Instant::now());
         self.nudge.notify_one();
         let limit = Duration::from_millis(params.wait_ms);
         self.until(Some(limit), || {
             let state = self.state.borrow();
-            let grown = state.ring.as_ref().is_none_or(|ring| ring.head() > from);
+            // Without a ring it has ended; or it is so new that its keeper has not answered yet.
+            let grown = match &state.ring {
+                Some(ring) => ring.head() > from,
+                None => state.life != Life::Running,
+            };
             (grown || state.size != size).then_some(())
         })
         .await;
-        self.watchers.set(self.watchers.get() - 1);
+        drop(watcher);
         let (mut answer, bytes) = self.read_now(Some(from), wanted)?;
         answer.gap = first.gap.or(answer.gap);
         Ok((answer, bytes))
@@ -371,7 +391,7 @@ impl Session {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         // Asked before the head is loaded: what an ended session has is final.
-        let ended = state.ring.is_none();
+        let ended = state.ring.is_none() && state.life != Life::Running;
         let ended_ring = match &state.ring {
             Some(_) => None,
             None => Some(self.open_ring().map_err(|error| Fault::new(Code::Damaged, error.to_string()))?),

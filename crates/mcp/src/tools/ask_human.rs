@@ -4,9 +4,10 @@ use super::{Hints, Operate, Shown};
 use crate::desk::{Desk, in_ms, left_ms};
 use crate::host::Host;
 use crate::trouble::Trouble;
+use holdfast_wire::operations::op;
+use holdfast_wire::questions::{QuestionAskParams, QuestionId, QuestionParams, QuestionState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 /// How long an answer is waited for, unless said otherwise: a person who is there needs about so long.
 const ANSWER_MS: u64 = 60_000;
@@ -77,40 +78,41 @@ impl Operate for AskHuman {
 
     async fn call<H: Host>(desk: &Desk<H>, input: AskIn) -> Result<AskOut, Trouble> {
         let until = in_ms(input.timeout_ms.unwrap_or(ANSWER_MS).min(ANSWER_MS_MAX));
-        let mut view = match (&input.id, &input.question) {
-            (Some(id), None) => desk.host.call("question.get", json!({ "question": id }), Vec::new()).await?.0,
+        let mut view = match (&input.id, input.question) {
+            (Some(id), None) => {
+                let question = id.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
+                desk.ask::<op::QuestionGet>(QuestionParams { question, wait_ms: 0 }).await?
+            }
             (None, Some(text)) => {
                 let session = desk.find_or_own(input.session.as_deref()).await?;
-                let mut params = json!({ "session": session.id, "text": text, "question": fresh()? });
-                if !input.options.is_empty() {
-                    params["options"] = json!(input.options);
-                }
-                desk.host.call("question.ask", params, Vec::new()).await?.0
+                let params = QuestionAskParams {
+                    session: session.id.to_string(),
+                    text,
+                    options: input.options,
+                    question: Some(fresh()?),
+                    ..QuestionAskParams::default()
+                };
+                desk.ask::<op::QuestionAsk>(params).await?
             }
             (None, None) | (Some(_), Some(_)) => return Err(Trouble::bad("either a question or the id of one")),
         };
-        while view["state"] == "open" && left_ms(until) > 0 {
-            let params = json!({ "question": view["id"], "wait_ms": desk.ask_ms(until) });
-            view = desk.host.call("question.get", params, Vec::new()).await?.0;
+        while view.state == QuestionState::Open && left_ms(until) > 0 {
+            let params = QuestionParams { question: view.id, wait_ms: desk.ask_ms(until) };
+            view = desk.ask::<op::QuestionGet>(params).await?;
             desk.tell(|| "waiting for a person's answer".into()).await;
         }
         Ok(AskOut {
-            id: word(&view["id"]).unwrap_or_default(),
-            state: word(&view["state"]).unwrap_or_default(),
-            answer: word(&view["answer"]["text"]),
-            by: word(&view["answer"]["by"]["handle"]),
+            id: view.id.to_string(),
+            state: view.state.word().into(),
+            by: view.answer.as_ref().map(|answer| answer.by.handle.to_string()),
+            answer: view.answer.map(|answer| answer.text),
         })
     }
 }
 
-fn word(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
-}
-
 /// A question's id, drawn at random: asked again after an answer was lost it is not asked twice.
-fn fresh() -> Result<String, Trouble> {
+fn fresh() -> Result<QuestionId, Trouble> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| Trouble::new("internal", format!("no random number: {error}")))?;
-    let id = holdfast_types::SessionId::from_random_bits(u128::from_le_bytes(bits));
-    Ok(id.to_string().replacen("ses_", "que_", 1))
+    Ok(QuestionId::from_random_bits(u128::from_le_bytes(bits)))
 }

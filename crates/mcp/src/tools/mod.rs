@@ -16,13 +16,13 @@ use crate::desk::Desk;
 use crate::host::Host;
 use crate::trouble::Trouble;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
-use schemars::generate::SchemaSettings;
+use schemars::generate::{Contract, SchemaSettings};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// What a client is told a tool does to the world.
 pub(crate) struct Hints {
@@ -99,6 +99,12 @@ tools! {
     graph::Ports,
 }
 
+/// The same, made once.
+pub(crate) fn served() -> &'static [Tool] {
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(listing);
+    &TOOLS
+}
+
 /// A graph as the tool `graph` answers it, as JSON.
 pub(crate) fn graph_json(answer: &holdfast_wire::graphs::GraphAnswer) -> String {
     serde_json::to_string_pretty(&graph::shown(answer)).unwrap_or_default()
@@ -123,17 +129,18 @@ fn described<T: Operate>() -> Tool {
     let Hints { reads, destroys, once, open } = T::HINTS;
     let annotations =
         ToolAnnotations::with_title(T::TITLE).read_only(reads).destructive(destroys).idempotent(once).open_world(open);
-    Tool::new(T::NAME, T::DESCRIPTION, Arc::new(schema_of::<T::In>()))
+    Tool::new(T::NAME, T::DESCRIPTION, Arc::new(schema_of::<T::In>(Contract::Deserialize)))
         .with_title(T::TITLE)
-        .with_raw_output_schema(Arc::new(or_error(schema_of::<T::Out>())))
+        .with_raw_output_schema(Arc::new(or_error(schema_of::<T::Out>(Contract::Serialize))))
         .with_annotations(annotations)
 }
 
 /// A type's schema as one object, without references that some clients do not follow.
-fn schema_of<T: JsonSchema>() -> JsonObject {
+fn schema_of<T: JsonSchema>(contract: Contract) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
+        settings.contract = contract;
     });
     let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
     let mut object = match schema.to_value() {
@@ -142,16 +149,57 @@ fn schema_of<T: JsonSchema>() -> JsonObject {
     };
     object.remove("title");
     object.remove("description");
+    object.values_mut().for_each(plainer);
     object.entry("type").or_insert_with(|| json!("object"));
     object.entry("properties").or_insert_with(|| json!({}));
     object
+}
+
+/// Makes a schema one that also simple readers take: one type each, and no formats of Rust's. What may be left out is never null
+/// in our answers, and null counts as left out in what we are asked.
+fn plainer(schema: &mut Value) {
+    let is_null = |value: &Value| value["type"] == "null";
+    if let Some(Value::Array(any)) = schema.get_mut("anyOf")
+        && any.iter().any(is_null)
+    {
+        any.retain(|one| !is_null(one));
+        if let [Value::Object(one)] = any.as_slice() {
+            let one = one.clone();
+            if let Value::Object(object) = &mut *schema {
+                object.remove("anyOf");
+                for (key, value) in one {
+                    object.entry(key).or_insert(value);
+                }
+            }
+        }
+    }
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|one| one != "null");
+                if let [one] = types.as_slice() {
+                    let one = one.clone();
+                    object.insert("type".into(), one);
+                }
+            }
+            if object.get("format").and_then(Value::as_str).is_some_and(|format| format.contains("int")) {
+                object.remove("format");
+            }
+            if object.get("default") == Some(&Value::Null) {
+                object.remove("default");
+            }
+            object.values_mut().for_each(plainer);
+        }
+        Value::Array(all) => all.iter_mut().for_each(plainer),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// A tool that fails answers with `error` alone: clients that check answers check those too.
 fn or_error(mut schema: JsonObject) -> JsonObject {
     let required = schema.remove("required").unwrap_or_else(|| json!([]));
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.insert("error".into(), Value::Object(schema_of::<Trouble>()));
+        properties.insert("error".into(), Value::Object(schema_of::<Trouble>(Contract::Serialize)));
     }
     schema.insert("anyOf".into(), json!([{ "required": required }, { "required": ["error"] }]));
     schema
@@ -176,7 +224,9 @@ mod tests {
             assert_eq!(output["type"], "object", "{}", tool.name);
             assert!(output["properties"]["error"]["properties"]["code"].is_object(), "{}", tool.name);
             let text = serde_json::to_string(&tool).unwrap();
-            assert!(!text.contains("$ref"), "{text}");
+            for odd in ["$ref", "null", "uint"] {
+                assert!(!text.contains(odd), "{odd}: {text}");
+            }
             let hints = tool.annotations.as_ref().unwrap();
             assert!(hints.read_only_hint.is_some() && hints.open_world_hint.is_some());
             assert!(!(hints.read_only_hint == Some(true) && hints.destructive_hint == Some(true)));

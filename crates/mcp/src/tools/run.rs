@@ -8,13 +8,13 @@ use crate::host::Host;
 use crate::trouble::Trouble;
 use holdfast_authority::{Ask, recorded};
 use holdfast_types::SessionId;
-use holdfast_wire::attention::{StateView, Until};
+use holdfast_wire::attention::{Kind, Now, StateView, Until};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SessionParams, WaitParams};
 use holdfast_wire::runs::{RunAnswer, RunEnd, RunId, RunOutputParams, RunParams, RunStartParams, RunState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long a command may take before its handle is given, unless said otherwise: most are over by then.
 pub const YIELD_MS: u64 = 10_000;
@@ -22,6 +22,8 @@ pub const YIELD_MS: u64 = 10_000;
 pub const YIELD_MS_MAX: u64 = 600_000;
 /// Whether somebody waits for input is looked at only behind this: most commands are over before, and cost nothing.
 const LOOK_MS: u64 = 300;
+/// Between two looks at somebody who waits and asks nothing.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What to run.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,7 +54,8 @@ pub struct RunOut {
     pub session: String,
     /// `starting`, `running`: it is on. `ended`, `cancelled`: it is over. `lost`: nobody knows what became of it.
     pub state: String,
-    /// Its status, where it is known.
+    /// Its status, where it is over and known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// How the end is known: `exact`, `inferred`, `not_started` (the shell did not take it for a command), `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,8 +128,9 @@ impl Operate for Run {
         if input.command.trim().is_empty() {
             return Err(Trouble::bad("there is no command"));
         }
-        let until = in_ms(input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX));
         let session = desk.find_or_own(input.session.as_deref()).await?;
+        // From here on: starting a shell is not the command's time.
+        let until = in_ms(input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX));
         let ask =
             Ask::Run { key: input.key.clone().unwrap_or_default(), command: recorded(&input.command).into_owned() };
         let params = RunStartParams {
@@ -139,7 +143,7 @@ impl Operate for Run {
         };
         let answer = desk.act::<op::RunStart>(session.id, ask, params).await?;
         let existing = answer.existing && input.key.is_some();
-        let (answer, state) = go_on(desk, answer, until).await?;
+        let (answer, state) = go_on(desk, answer, until, None).await?;
         shown(desk, RunAnswer { existing, ..answer }, state.as_ref(), input.max_output_bytes).await
     }
 }
@@ -151,18 +155,20 @@ fn fresh_run() -> Result<RunId, Trouble> {
     Ok(RunId::from_random_bits(u128::from_le_bytes(bits)))
 }
 
-/// Waits for a run's end, or until its session waits for input, or until a moment; with what the session does, where it is on.
+/// Waits for a run's end, or until it asks for input, or until a moment; with what the session does, where it is on. A question
+/// that the caller was `told` of is none any more, but for a password.
 pub async fn go_on<H: Host>(
     desk: &Desk<H>,
     answer: RunAnswer,
     until: Instant,
+    told: Option<&StateView>,
 ) -> Result<(RunAnswer, Option<StateView>), Trouble> {
     let (run, session) = (answer.run.id, answer.run.session);
     let mut answer = answer;
     if answer.run.state.is_over() {
         return Ok((answer, None));
     }
-    let input = waits(desk, session, until);
+    let input = asked(desk, (run, session), until, told);
     tokio::pin!(input);
     while left_ms(until) > 0 {
         let more = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: desk.ask_ms(until) });
@@ -172,7 +178,7 @@ pub async fn go_on<H: Host>(
                 if answer.run.state.is_over() {
                     return Ok((answer, None));
                 }
-                desk.tell(|| told(&answer)).await;
+                desk.tell(|| progress(&answer)).await;
             }
             () = &mut input => {
                 // It may have ended by itself this moment.
@@ -188,21 +194,41 @@ pub async fn go_on<H: Host>(
     Ok((answer, state))
 }
 
-/// Comes back when the session waits for input; otherwise never.
-async fn waits<H: Host>(desk: &Desk<H>, session: SessionId, until: Instant) {
+/// Comes back when a run asks for input; otherwise never.
+async fn asked<H: Host>(desk: &Desk<H>, (run, session): (RunId, SessionId), until: Instant, told: Option<&StateView>) {
     while left_ms(until) > 0 {
         let timeout_ms = Some(left_ms(until).min(ASK_MS));
         let params = WaitParams { session: session.to_string(), timeout_ms, until: Until::Waiting };
-        match desk.ask::<op::Wait>(params).await {
-            Ok(answer) if answer.state.is_some() => return,
-            Ok(answer) if answer.exit.is_none() => {}
-            Ok(_) | Err(_) => break,
+        let Ok(answer) = desk.ask::<op::Wait>(params).await else { break };
+        match (answer.state, answer.exit) {
+            (Some(state), _) => {
+                let printed = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await;
+                if printed.is_ok_and(|answer| asks(&state, told, &answer.output)) {
+                    return;
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            (None, Some(_)) => break,
+            (None, None) => {}
         }
     }
     std::future::pending().await
 }
 
-fn told(answer: &RunAnswer) -> String {
+/// Whether somebody should answer now: a password, or an unfinished line that is new to who asks. Who waits without one may as well
+/// wait for something else, as a server does that also takes keys, or `ssh`.
+fn asks(state: &StateView, told: Option<&StateView>, printed: &str) -> bool {
+    match &state.now {
+        Now::Waiting { kind: Kind::Password, .. } => true,
+        Now::Waiting { .. } => {
+            let unfinished = !printed.is_empty() && !printed.ends_with('\n');
+            unfinished && told.is_none_or(|told| told.now != state.now)
+        }
+        _ => false,
+    }
+}
+
+fn progress(answer: &RunAnswer) -> String {
     let last = answer.output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let last: String = last.chars().take(120).collect();
     format!("{}, {} bytes of output: {last}", answer.run.state.word(), answer.run.to.saturating_sub(answer.run.from))
@@ -280,4 +306,28 @@ async fn piece<H: Host>(desk: &Desk<H>, run: RunId, span: Span) -> Result<Piece,
     let params = RunOutputParams { run: run.into(), from: Some(span.from), max: Some(max) };
     let (answer, bytes) = desk.ask_with_bytes::<op::RunOutput>(params, Vec::new()).await?;
     Ok(Piece { bytes, from: answer.from, gap: answer.gap.map(Span::from) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_asks_once_a_password_always_and_silence_never() {
+        let state = |kind, prompt: &str| StateView {
+            session: SessionId::from_random_bits(1),
+            name: "work".parse().unwrap(),
+            now: Now::Waiting { kind, prompt: prompt.into() },
+            pid: None,
+            since_ms: 1,
+            at: 1,
+        };
+        let (sure, other) = (state(Kind::Line, "Sure?"), state(Kind::Line, "Really?"));
+        let printed = "building\nSure? ";
+        assert!(asks(&sure, None, printed) && asks(&other, Some(&sure), printed));
+        assert!(!asks(&sure, Some(&sure), printed));
+        let password = state(Kind::Password, "");
+        assert!(asks(&password, Some(&password), ""));
+        assert!(!asks(&sure, None, "") && !asks(&sure, None, "ready\n"));
+    }
 }

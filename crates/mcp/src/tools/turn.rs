@@ -49,7 +49,8 @@ pub struct TurnIn {
 pub struct TurnOut {
     /// The session.
     session: String,
-    /// Who has it; none: it is free.
+    /// Who has it; left out: it is free.
+    #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<String>,
     /// Who waits for it, the next first.
     queue: Vec<String>,

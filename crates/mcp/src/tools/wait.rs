@@ -11,7 +11,7 @@ use holdfast_screen::Window;
 use holdfast_types::{Exit, Offset};
 use holdfast_wire::attention;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{SessionView, WaitParams};
+use holdfast_wire::params::{SessionParams, SessionView, WaitParams};
 use holdfast_wire::runs::{RunAnswer, RunId, RunParams};
 use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -184,7 +184,12 @@ impl FromStr for Until {
 async fn for_run<H: Host>(desk: &Desk<H>, run: &str, until: Instant, max: Option<u32>) -> Result<WaitOut, Trouble> {
     let run: RunId = run.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
     let answer = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?;
-    let (answer, state) = go_on(desk, answer, until).await?;
+    // What is asked already the caller knows; it waits for what comes after.
+    let told = match answer.run.state.is_over() {
+        true => None,
+        false => desk.ask::<op::State>(SessionParams { session: answer.run.session.to_string() }).await.ok(),
+    };
+    let (answer, state) = go_on(desk, answer, until, told.as_ref()).await?;
     let outcome = if answer.run.state.is_over() { "came" } else { "timeout" };
     let run = shown(desk, RunAnswer { existing: false, ..answer }, state.as_ref(), max).await?;
     Ok(WaitOut { session: run.session.clone(), outcome: outcome.into(), run: Some(run), ..WaitOut::default() })

@@ -140,9 +140,9 @@ async fn refuse_password<H: Host>(desk: &Desk<H>, session: &SessionView) -> Resu
     if !doing.is_password() {
         return Ok(());
     }
-    let mut trouble = Trouble::new("waiting_for_input", format!("{} asks for a password", session.name)).hint(PASSWORD);
-    trouble.details = Some(json!({ "kind": "password", "prompt": doing.prompt, "session": session.name }));
-    Err(trouble)
+    let details = json!({ "kind": "password", "prompt": doing.prompt, "session": session.name });
+    let trouble = Trouble::new("waiting_for_input", format!("{} asks for a password", session.name));
+    Err(trouble.hint(PASSWORD).details(details))
 }
 
 /// What a terminal sends for the text and the keys.

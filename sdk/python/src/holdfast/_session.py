@@ -45,6 +45,8 @@ Piece: TypeAlias = tuple[int, bytes | Gap]
 
 WAIT_MS = 20_000
 """How long one question waits; then it is asked anew. Short enough for what stands between us and a host."""
+READ_WAIT_MS = 2_000
+"""The same for output: a host that misses a reader's turn to be woken delays it by no more than this."""
 SEQ_BYTES = 4096
 """A message to type takes one number for each so many bytes begun."""
 SEND_BYTES_MAX = 1024 * 1024
@@ -268,7 +270,7 @@ class Session:
             from_ = self._mark if self._mark is not None else (await self.refresh()).head
         offset, seen = from_, b""
         while True:
-            answer, data = await self._read(offset, deadline.left_ms())
+            answer, data = await self._read(offset, deadline.left_ms(READ_WAIT_MS))
             seen = (b"" if answer.gap else seen) + data
             if found := pattern.search(text_of(seen)):
                 return found
@@ -334,7 +336,7 @@ class Session:
         """
         offset = from_
         while True:
-            answer, data = await self._read(offset, WAIT_MS if follow else 0)
+            answer, data = await self._read(offset, READ_WAIT_MS if follow else 0)
             if answer.gap is not None:
                 yield answer.gap.from_, answer.gap
             if data:

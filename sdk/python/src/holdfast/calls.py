@@ -41,6 +41,13 @@ class AsyncCalls:
         found, _ = await self._ask("actor.list", params, b"", list[ActorView])
         return found
 
+    async def actor_me(self) -> MeAnswer:
+        """Who asks, and by which token."""
+        params = _given({})
+        found: MeAnswer
+        found, _ = await self._ask("actor.me", params, b"", MeAnswer)
+        return found
+
     async def actor_remove(self, *, handle: Handle) -> Nothing:
         """Forget an actor: its key opens nothing any more."""
         params = _given({"handle": handle})
@@ -109,6 +116,13 @@ class AsyncCalls:
         params = _given({})
         found: Nothing
         found, _ = await self._ask("host.stop", params, b"", Nothing)
+        return found
+
+    async def login_new(self) -> LoginAnswer:
+        """Make a code by which a browser logs in as who asks, once."""
+        params = _given({})
+        found: LoginAnswer
+        found, _ = await self._ask("login.new", params, b"", LoginAnswer)
         return found
 
     async def question_answer(self, *, question: QuestionId, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
@@ -412,6 +426,13 @@ class Calls:
         found, _ = self._ask("actor.list", params, b"", list[ActorView])
         return found
 
+    def actor_me(self) -> MeAnswer:
+        """Who asks, and by which token."""
+        params = _given({})
+        found: MeAnswer
+        found, _ = self._ask("actor.me", params, b"", MeAnswer)
+        return found
+
     def actor_remove(self, *, handle: Handle) -> Nothing:
         """Forget an actor: its key opens nothing any more."""
         params = _given({"handle": handle})
@@ -480,6 +501,13 @@ class Calls:
         params = _given({})
         found: Nothing
         found, _ = self._ask("host.stop", params, b"", Nothing)
+        return found
+
+    def login_new(self) -> LoginAnswer:
+        """Make a code by which a browser logs in as who asks, once."""
+        params = _given({})
+        found: LoginAnswer
+        found, _ = self._ask("login.new", params, b"", LoginAnswer)
         return found
 
     def question_answer(self, *, question: QuestionId, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:

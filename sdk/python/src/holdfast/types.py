@@ -748,6 +748,24 @@ LockKind: TypeAlias = Literal["flock", "posix", "ofd", "other"]
 """Who made a lock, and what it belongs to. `flock`: By flock(2); `posix`: By fcntl(2), of the process; `ofd`: By fcntl(2), of the open file; `other`: A lease, or what else the kernel lists."""
 
 
+class LoginAnswer(Model):
+    """A code by which a browser comes by a token of the asker's."""
+    code: str
+    """It serves once, at `/v1/login`."""
+    until_ms: int
+    """And not after this."""
+
+
+class MeAnswer(Model):
+    """Who asks."""
+    actor: Actor
+    """Who."""
+    known: bool
+    """The host knows this actor."""
+    token: TokenView | None = None
+    """The token that says so, where one does."""
+
+
 class MetricsAnswer(Model):
     """The host's counters."""
     text: str

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::here::Here;
 use holdfast_authority::Ask;
-use holdfast_client::{Identity, connect_or_start_as};
+use holdfast_client::{Identity, connect_as, connect_or_start_as};
 use holdfast_mcp::{Client, Host, Wanted};
 use holdfast_types::{ActorClass, Handle, Home, SessionId, Size};
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame};
@@ -43,7 +43,16 @@ type Answer = Result<(Value, Vec<u8>), Fault>;
 
 /// The host, for one agent.
 #[derive(Clone)]
-pub struct HostLink(Arc<Inner>);
+pub struct HostLink(Arc<Inner>, Start);
+
+/// What is done where no host runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// One is started.
+    Yes,
+    /// Nothing: somebody may have stopped it on purpose.
+    No,
+}
 
 struct Inner {
     home: Home,
@@ -73,13 +82,16 @@ impl HostLink {
     pub fn new(here: &Here, said: Option<Identity>) -> Result<HostLink, Failure> {
         // A host that cannot read its configuration would only end up as a line in a log.
         here.config()?;
-        Ok(HostLink(Arc::new(Inner {
-            home: here.home.clone(),
-            program: here.program.clone(),
-            said,
-            client: OnceLock::new(),
-            live: tokio::sync::Mutex::new(None),
-        })))
+        Ok(HostLink(
+            Arc::new(Inner {
+                home: here.home.clone(),
+                program: here.program.clone(),
+                said,
+                client: OnceLock::new(),
+                live: tokio::sync::Mutex::new(None),
+            }),
+            Start::Yes,
+        ))
     }
 
     fn client(&self) -> Client {
@@ -106,7 +118,7 @@ impl HostLink {
     }
 
     async fn connect(&self) -> Result<Live, Fault> {
-        let (inner, handle, client) = (Arc::clone(&self.0), self.handle(), self.client());
+        let (inner, start, handle, client) = (Arc::clone(&self.0), self.1, self.handle(), self.client());
         // Connecting may start a host, and waits for it as every command does.
         let connecting = tokio::task::spawn_blocking(move || {
             let who = match &inner.said {
@@ -114,7 +126,10 @@ impl HostLink {
                 None => Identity::load_or_make(&inner.home, &handle)?,
             };
             let said = format!("mcp {} {}", client.name, client.version);
-            let connection = connect_or_start_as(&inner.home, &inner.program, &who, said.trim_end())?;
+            let connection = match start {
+                Start::Yes => connect_or_start_as(&inner.home, &inner.program, &who, said.trim_end())?,
+                Start::No => connect_as(&inner.home, &who, said.trim_end())?,
+            };
             Ok::<_, Failure>((connection.into_parts(), who))
         });
         let connected = connecting.await.map_err(|error| Fault::new(Code::Internal, error.to_string()))?;
@@ -181,6 +196,10 @@ impl Host for HostLink {
 
     fn own_name(&self) -> String {
         self.handle().name().to_owned()
+    }
+
+    fn quietly(&self) -> HostLink {
+        HostLink(Arc::clone(&self.0), Start::No)
     }
 
     fn meet(&self, client: &Client) {

@@ -1,0 +1,73 @@
+//! Who comes with a token, or by a login code; and who may make one.
+
+use crate::serve::Server;
+use holdfast_types::{Actor, ActorClass, Rights};
+use holdfast_wire::tokens::{TokenNewAnswer, TokenNewParams, TokenView};
+use holdfast_wire::{Code, Fault};
+
+impl Server {
+    /// Who shows a token, and the most it may do, now.
+    pub(crate) fn token_holder(&self, token: &str) -> Result<(Actor, Rights), Fault> {
+        let (actor, can) = self.tokens.borrow().good(token, crate::now_ms())?;
+        if self.registry.shared.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle) {
+            return Ok((actor, can));
+        }
+        Err(Fault::new(Code::Unidentified, format!("this host knows no {} any more", actor.handle)))
+    }
+
+    /// A browser's token, for a code that was made for it.
+    pub(crate) fn log_in(&self, code: &str) -> Result<String, Fault> {
+        let now = crate::now_ms();
+        let handle = self.codes.borrow_mut().take(code, now)?;
+        let actor = self.registry.shared.actors.borrow().by_handle(&handle);
+        let actor =
+            actor.ok_or_else(|| Fault::new(Code::NoSuchActor, format!("this host knows no {handle} any more")))?;
+        let params = TokenNewParams { actor: handle.clone(), can: None, for_ms: None, note: "a browser".into() };
+        self.tokens.borrow_mut().add(&params, &actor, &handle, now).map(|(text, _)| text)
+    }
+
+    /// The id of the token with this text.
+    pub(crate) fn token_of(&self, text: &str) -> Result<String, Fault> {
+        self.tokens.borrow().find(text, crate::now_ms())
+    }
+
+    /// Makes a token. A human makes one for anybody, everybody else for themselves.
+    pub(crate) fn token_new(&self, params: &TokenNewParams, by: &Actor) -> Result<TokenNewAnswer, Fault> {
+        self.must_be_known(by)?;
+        let shared = &self.registry.shared;
+        if params.actor != by.handle && !shared.policy().is_human(by) {
+            return Err(Fault::new(Code::Denied, format!("{by} makes no token for {}", params.actor))
+                .hint("a human makes tokens for others"));
+        }
+        if params.actor != by.handle && params.actor.class() == ActorClass::Human {
+            return Err(Fault::new(Code::Denied, "a person makes their own tokens"));
+        }
+        shared.actors.borrow_mut().refresh();
+        let known = shared.actors.borrow().by_handle(&params.actor);
+        let actor = match known {
+            Some(actor) => actor,
+            None => shared.actors.borrow_mut().make(&params.actor).map_err(|error| {
+                Fault::new(Code::Unrecorded, format!("{} cannot be made known: {error}", params.actor))
+            })?,
+        };
+        self.registry.actors_changed();
+        let (text, token) = self.tokens.borrow_mut().add(params, &actor, &by.handle, crate::now_ms())?;
+        Ok(TokenNewAnswer { text, token })
+    }
+
+    pub(crate) fn token_list(&self, actor: &Actor) -> Result<Vec<TokenView>, Fault> {
+        self.must_be_known(actor)?;
+        let is_human = self.registry.shared.policy().is_human(actor);
+        let all = self.tokens.borrow().all(crate::now_ms()).into_iter();
+        Ok(all.filter(|token| is_human || token.actor == actor.handle || token.by == actor.handle).collect())
+    }
+
+    pub(crate) fn token_revoke(&self, token: &str, by: &Actor) -> Result<TokenView, Fault> {
+        self.must_be_known(by)?;
+        let known = self.tokens.borrow().view(token)?;
+        if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
+            return Err(Fault::new(Code::Denied, "only a human revokes somebody else's token"));
+        }
+        self.tokens.borrow_mut().revoke(token)
+    }
+}

@@ -1,0 +1,39 @@
+//! `cargo xtask clients`: the program as clients in other languages, and those of others, meet it.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::step::{cargo, must, say, target};
+use crate::{mcp, openapi, python, typescript};
+
+/// What tests the program from outside, by its name.
+type Client = (&'static str, fn(&Path, &Path) -> Result<()>);
+
+const CLIENTS: &[Client] =
+    &[("python", python::test), ("typescript", typescript::test), ("openapi", openapi::test), ("mcp", mcp::test)];
+
+/// Builds the program and tests it with these clients, all where none is named, also after one that failed.
+pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
+    if let Some(odd) = names.iter().find(|name| CLIENTS.iter().all(|(known, _)| known != name)) {
+        let known: Vec<_> = CLIENTS.iter().map(|(name, _)| *name).collect();
+        bail!("there is no client {odd}; there are {}", known.join(", "));
+    }
+    must(cargo(root).args(["build", "--locked", "--package", "holdfast"]))?;
+    let holdfast = target(root).join("debug/holdfast");
+    let mut failed = vec![];
+    for (name, test) in CLIENTS.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name))
+    {
+        say(&format!("-- {name}"));
+        if let Err(error) = test(root, &holdfast) {
+            eprintln!("xtask: {name}: {error:#}");
+            failed.push(*name);
+        }
+    }
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("xtask: failed: {}", failed.join(", "));
+    Ok(ExitCode::FAILURE)
+}

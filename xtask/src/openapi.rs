@@ -1,0 +1,36 @@
+//! The OpenAPI document against the host that serves it: schemathesis asks everything in every way it can think of.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::step::must;
+use crate::venv;
+use crate::world::World;
+
+/// Inputs per operation: a few seconds for all of them together, the same ones each time.
+const EXAMPLES: &str = "15";
+
+/// Operations that would end the test: they stop the host, or take away the token that asks.
+const LEFT_OUT: [&str; 3] = ["host_stop", "actor_remove", "token_revoke"];
+
+/// Checks that would depend on chance: a session that is not there, or has just ended, refuses what fits the document; and what
+/// one request made another may have taken away again.
+const BY_CHANCE: &str = "positive_data_acceptance,ensure_resource_availability";
+
+/// No answer is a fault of the host's, and each is as the document says.
+pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
+    let bin = venv::programs(root, "openapi", &root.join("tests/openapi/requirements.lock"), None)?;
+    let world = World::new(holdfast, "api")?;
+    world.told(&["--as", "agent:tester", "new", "-d", "-n", "one", "--", "bash"])?;
+    let mut tester = world.run(&bin.join("schemathesis"));
+    tester.env("SCHEMATHESIS_HOOKS", root.join("tests/openapi/hooks.py"));
+    tester.args(["run", &format!("{}/v1/openapi.json", world.url), "--url", &world.url]);
+    tester.args(["-H", &format!("Authorization: Bearer {}", world.token)]);
+    tester.args(["--max-examples", EXAMPLES, "--seed", "1", "--request-timeout", "10", "--no-color"]);
+    tester.args(["--exclude-checks", BY_CHANCE]);
+    for operation in LEFT_OUT {
+        tester.args(["--exclude-operation-id", operation]);
+    }
+    must(&mut tester)
+}
