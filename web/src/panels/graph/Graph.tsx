@@ -94,7 +94,8 @@ function Node({ placed, card, isChosen, onChoose }: { placed: Placed; card: { wi
       class={`node ${kind} ${ended ? "ended" : ""} ${process.foreground ? "front" : ""} ${process.state === "R" ? "runs" : ""}`}
       style={{ transform: `translate(${x}px, ${y}px)` }}
       role="button"
-      tabIndex={0}
+      // In SVG names of attributes are as they are written.
+      tabindex={0}
       aria-pressed={isChosen}
       aria-label={said(twig)}
       onClick={() => onChoose(process.id)}
