@@ -6,13 +6,18 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::step::{cargo, must, say, target};
-use crate::{mcp, openapi, python, typescript};
+use crate::{mcp, openapi, python, typescript, web};
 
 /// What tests the program from outside, by its name.
 type Client = (&'static str, fn(&Path, &Path) -> Result<()>);
 
-const CLIENTS: &[Client] =
-    &[("python", python::test), ("typescript", typescript::test), ("openapi", openapi::test), ("mcp", mcp::test)];
+const CLIENTS: &[Client] = &[
+    ("python", python::test),
+    ("typescript", typescript::test),
+    ("openapi", openapi::test),
+    ("mcp", mcp::test),
+    ("web", web::test),
+];
 
 /// Builds the program and tests it with these clients, all where none is named, also after one that failed.
 pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
@@ -20,6 +25,8 @@ pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
         let known: Vec<_> = CLIENTS.iter().map(|(name, _)| *name).collect();
         bail!("there is no client {odd}; there are {}", known.join(", "));
     }
+    // The page first: the program has it inside.
+    web::build(root)?;
     must(cargo(root).args(["build", "--locked", "--package", "holdfast"]))?;
     let holdfast = target(root).join("debug/holdfast");
     let mut failed = vec![];

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 
-use crate::clients;
 use crate::step::{cargo, cargo_has, exit_code, must, on_path, program, say, status};
+use crate::{clients, web};
 
 /// Programs the tests drive or are driven by, and the Debian package of each.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -30,7 +30,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// Directories whose JavaScript packages the tests use; each has a package-lock.json.
-pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm", "sdk/typescript", "tests/mcp"];
+pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm", "sdk/typescript", "tests/mcp", "web"];
 
 /// Makes the tests runnable and runs them.
 pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
@@ -39,6 +39,8 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
         npm(&root.join(dir), dir)?;
     }
     cargo_has(root, "nextest")?;
+    // The page is built into the program: every test has the same one.
+    web::build(root)?;
 
     let tests = status(cargo(root).args(["nextest", "run", "--workspace"]).args(filters))?;
     let mut doc = cargo(root);

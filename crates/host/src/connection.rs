@@ -46,23 +46,60 @@ pub(crate) struct Speaker {
     unread: Rc<Unread>,
 }
 
+/// Whoever waits for an answer, as long as it does.
+#[derive(Debug)]
+pub(crate) struct Asker(Semaphore);
+
+impl Default for Asker {
+    fn default() -> Asker {
+        Asker(Semaphore::new(0))
+    }
+}
+
+impl Asker {
+    /// Nobody is there any more.
+    pub fn leave(&self) {
+        self.0.close();
+    }
+
+    /// Waits until it has left: there is never anything else to be had.
+    async fn left(&self) {
+        let _ = self.0.acquire().await;
+    }
+}
+
+tokio::task_local! {
+    /// Who waits for what this task answers.
+    pub(crate) static ASKER: Rc<Asker>;
+}
+
+/// Waits as long as somebody waits for the answer: what was begun goes on, and is asked for again by its key or number.
+pub(crate) async fn while_asked(wait: impl Future<Output = ()>) {
+    match ASKER.try_with(Rc::clone) {
+        Err(_) => wait.await,
+        Ok(asker) => tokio::select! {
+            () = wait => {}
+            () = asker.left() => {}
+        },
+    }
+}
+
 /// What the host said and the client has not read.
 #[derive(Debug)]
 struct Unread {
     bytes: Cell<usize>,
     less: Notify,
-    /// Closed as soon as nobody is there to be answered.
-    over: Semaphore,
+    over: Rc<Asker>,
 }
 
 impl Unread {
     fn new() -> Unread {
-        Unread { bytes: Cell::default(), less: Notify::new(), over: Semaphore::new(0) }
+        Unread { bytes: Cell::default(), less: Notify::new(), over: Rc::default() }
     }
 
     /// Nobody reads any more.
     fn nobody(&self) {
-        self.over.close();
+        self.over.leave();
         self.less.notify_one();
     }
 
@@ -76,7 +113,7 @@ impl Unread {
     }
 
     async fn until_little(&self) {
-        while self.bytes.get() > UNREAD_BYTES_MAX && !self.over.is_closed() {
+        while self.bytes.get() > UNREAD_BYTES_MAX && !self.over.0.is_closed() {
             self.less.notified().await;
         }
     }
@@ -209,11 +246,11 @@ impl Server {
             let call = Call::decode(&method, params);
             let only_looks = call.as_ref().is_ok_and(only_looks);
             // A task of its own: whoever runs into a fault of ours is told, instead of waiting for ever.
-            let mut answering =
-                tokio::task::spawn_local(async move { server.answer(call?, message.bytes, &asker).await });
+            let answer = async move { server.answer(call?, message.bytes, &asker).await };
+            let mut answering = tokio::task::spawn_local(ASKER.scope(Rc::clone(&speaker.unread.over), answer));
             let answered = tokio::select! {
                 answered = &mut answering => answered,
-                _ = speaker.unread.over.acquire(), if only_looks => return answering.abort(),
+                () = speaker.unread.over.left(), if only_looks => return answering.abort(),
             };
             let (result, bytes) = match answered {
                 Ok(Ok((value, bytes))) => (Ok(value), bytes),

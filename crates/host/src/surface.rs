@@ -1,6 +1,6 @@
 //! What HTTP asks, answered on the host's own thread.
 
-use crate::connection::{internal, only_looks};
+use crate::connection::{ASKER, Asker, internal, only_looks};
 use crate::serve::Server;
 use holdfast_http::{Asked, Handle, Listen};
 use std::rc::Rc;
@@ -40,14 +40,18 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
             Asked::Call { token, call, bytes, mut reply } => {
                 tokio::task::spawn_local(async move {
                     let only_looks = only_looks(&call);
-                    let mut answering =
-                        tokio::task::spawn_local(async move { server.answer_token(&token, *call, bytes, None).await });
+                    let asker = Rc::new(Asker::default());
+                    let answer = async move { server.answer_token(&token, *call, bytes, None).await };
+                    let mut answering = tokio::task::spawn_local(ASKER.scope(Rc::clone(&asker), answer));
                     let answer = tokio::select! {
                         answer = &mut answering => answer.unwrap_or_else(|_| Err(internal())),
                         // Nobody waits for it any more. What acts is done all the same: whoever asks again by its key or number
                         // finds it done.
-                        () = reply.closed(), if only_looks => {
-                            answering.abort();
+                        () = reply.closed() => {
+                            asker.leave();
+                            if only_looks {
+                                answering.abort();
+                            }
                             return;
                         }
                     };

@@ -95,7 +95,7 @@ async fn admit(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     let token = caller.token.clone();
     let (mut head, body) = request.into_parts();
     head.extensions.insert(caller);
-    // Read here, where it has an end: behind this nobody counts.
+    // Read here, where it has a time and our own limit: behind this one could come for ever.
     let body = match whole(&head.headers, body, REQUEST_BYTES_MAX).await {
         Ok(body) => Body::from(body),
         Err(fault) => return Refused(fault).into_response(),

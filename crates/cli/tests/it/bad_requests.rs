@@ -41,10 +41,20 @@ fn whoever_waits_for_what_it_started_and_goes_away_has_it_done_all_the_same() {
     stream.write_all(body.as_bytes()).unwrap();
     until("it runs", || http.get("/runs/k").body["state"] == "running");
     drop(stream);
+    until("nobody waits", || http.open_requests() == 1);
+    assert_eq!(http.get("/runs/k").body["state"], "running");
     std::fs::write(http.home.join("go"), "").unwrap();
     assert_eq!(http.get("/runs/k?wait=20").body["exit_code"], 0);
     assert_eq!(std::fs::read_to_string(http.home.join("count")).unwrap(), "x\n");
+    http.home.session("one", "read x");
+    let body = json!({ "session": "one", "text": "sure?" }).to_string();
+    let head = "POST /v1/questions?wait=9999 HTTP/1.1\r\nContent-Type: application/json";
+    let mut stream = http.begin(&format!("{head}\r\nContent-Length: {}", body.len()));
+    stream.write_all(body.as_bytes()).unwrap();
+    until("it asks", || http.get("/questions").body[0]["text"] == "sure?");
+    drop(stream);
     until("nobody waits", || http.open_requests() == 1);
+    assert_eq!(http.get("/questions").body[0]["state"], "open");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What clients ask about questions: which session is meant, whether they may, and the answer.
 
 use super::Question;
+use crate::connection::while_asked;
 use crate::serve::Server;
 use crate::session::{Session, fault};
 use holdfast_authority::{Refusal, Rule};
@@ -126,7 +127,7 @@ impl Server {
 }
 
 async fn question_view(session: &Session, id: QuestionId, wait_ms: u64) -> Result<QuestionView, Fault> {
-    session.question_over(id, wait_ms).await;
+    while_asked(session.question_over(id, wait_ms)).await;
     let view = session.question_views().into_iter().find(|view| view.id == id);
     view.ok_or_else(|| no_such(id))
 }

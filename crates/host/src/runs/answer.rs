@@ -2,6 +2,7 @@
 
 use super::{OwnRun, Run, index};
 use crate::birth::Birth;
+use crate::connection::while_asked;
 use crate::hooks::{self, Hook};
 use crate::registry;
 use crate::serve::Server;
@@ -182,7 +183,7 @@ impl Server {
     }
 
     async fn run_answer(&self, session: &Session, id: RunId, wait_ms: u64, was: bool) -> Result<RunAnswer, Fault> {
-        session.run_over(id, wait_ms).await;
+        while_asked(session.run_over(id, wait_ms)).await;
         let run = session.run(id).ok_or_else(|| no_such(&id.into()))?;
         Ok(session.run_answer(&run, was))
     }
