@@ -88,6 +88,22 @@ test("the timeline is live, and tells of turns, seizures, grants, questions and 
   expect(await opened.locator(".act.of-turn").count()).toBe(0);
 });
 
+test("output that the session no longer keeps is said to be gone; what it keeps is found among many lines", async () => {
+  await home.shell("gone");
+  await home.hf("run", "gone", "--", "echo", "too-long-ago");
+  await home.hf("run", "gone", "--", "seq", "1", "300000");
+  await home.hf("run", "gone", "--", "echo", "kept");
+  await home.hf("run", "gone", "--", "seq", "1", "2000");
+  await home.hf("release", "gone");
+  const opened = await panel(await enter(browser, home), "gone", "timeline");
+  await shows(opened, "2000");
+  await opened.locator(".act", { hasText: "echo kept" }).getByRole("button").click();
+  await until("the output in view", async () => (await seen(opened, "holdfastTerminal")).includes("kept"));
+  await opened.locator(".act", { hasText: "too-long-ago" }).getByRole("button").click();
+  await opened.getByText("That output is gone").waitFor();
+  expect(await seen(opened, "holdfastTerminal")).toContain("kept");
+});
+
 test("who typed a selected line is said", async () => {
   await home.shell("typed");
   await home.hf("run", "typed", "--", "echo", "by-a-human");
@@ -188,6 +204,11 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
 
   await opened.getByRole("button", { name: "Revoke for Ben" }).click();
   await opened.getByText("None: only who may enter anyway gets in.").waitFor();
+  // At once: what comes now it does not see.
+  await guest.getByText("This terminal was detached").waitFor();
+  await home.hf("run", "lent", "--", "echo", "secret");
+  await shows(await enter(browser, home, "lent"), /^secret/);
+  expect((await rows(guest)).join()).not.toContain("secret");
   await guest.reload();
   await guest.getByText("Open this page from your machine").waitFor();
   const late = await page(browser);

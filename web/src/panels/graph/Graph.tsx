@@ -24,7 +24,7 @@ export default function Graph({ live }: PanelProps) {
   return (
     <div class="graph">
       <p class="graph-top muted" role="status">
-        {isOver ? "The session has ended; this is what ran last." : graph ? `${twigs.length} ${twigs.length === 1 ? "process" : "processes"}, ${ports} open ${ports === 1 ? "port" : "ports"}${graph.partial ? "; some of it may not be seen" : ""}` : "Looking …"}
+        {isOver ? `The session has ended${graph ? "; this is what ran last." : ": nothing runs in it."}` : graph ? `${twigs.length} ${twigs.length === 1 ? "process" : "processes"}, ${ports} open ${ports === 1 ? "port" : "ports"}${graph.partial ? "; some of it may not be seen" : ""}` : "Looking …"}
       </p>
       {model.trouble.value && (
         <p class="banner" role="alert">
@@ -58,7 +58,7 @@ function Drawing({ roots, chosen, onChoose }: ViewProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
     if (by === undefined) return;
-    const nodes = [...(box.current?.querySelectorAll<SVGGElement>(".node") ?? [])];
+    const nodes = [...(box.current?.querySelectorAll<SVGGElement>(".hit") ?? [])];
     const at = nodes.indexOf(document.activeElement as unknown as SVGGElement);
     if (at < 0) return;
     event.preventDefault();
@@ -93,42 +93,40 @@ function Node({ placed, card, isChosen, onChoose }: { placed: Placed; card: { wi
     <g
       class={`node ${kind} ${ended ? "ended" : ""} ${process.foreground ? "front" : ""} ${process.state === "R" ? "runs" : ""}`}
       style={{ transform: `translate(${x}px, ${y}px)` }}
-      role="button"
-      // In SVG names of attributes are as they are written.
-      tabindex={0}
-      aria-pressed={isChosen}
-      aria-label={said(twig)}
       onClick={() => onChoose(process.id)}
-      onKeyDown={onKeyDown}
     >
-      <title>{shownLine(commandLine(process.argv) || process.comm)}</title>
-      <rect class="card-box" width={card.width} height={card.height} rx="9" />
-      <rect class="stripe" x="0.500" y="8" width="3.500" height={card.height - 16} rx="1.750" />
-      <text class="words" x="13" y="19">
-        {cut(words, (card.width - 24) / 7.5)}
-      </text>
-      <circle class="pulse" cx="17" cy="33" r="3.500" />
-      <text class="facts" x="26" y="37">
-        {ended ?? `${process.pid} · ${seconds(process.cpu_ms)} · ${memory(process.rss_bytes)}`}
-      </text>
-      <text class="who" x={card.width - 10} y="37" text-anchor="end">
-        {cut(who, Math.max(8, (card.width - 170) / 7))}
-        {doubt}
-      </text>
-      {pills.map((pill) => (
-        <g key={pill.held.key} class={`pill ${pill.held.kind}`}>
-          <path class="edge" d={`M${card.width} ${card.height / 2}C${card.width + 14} ${card.height / 2} ${card.width + 10} ${pill.y - y + 11} ${pill.x - x} ${pill.y - y + 11}`} />
-          <rect x={pill.x - x} y={pill.y - y} width={pill.width} height="22" rx="11" />
-          <text x={pill.x - x + 10} y={pill.y - y + 15}>
-            {cut(shownLine(pill.held.text), (pill.width - 18) / 7.2)}
-          </text>
-        </g>
-      ))}
-      {more > 0 && (
-        <text class="facts" x={card.width + 36} y={(pills.at(-1)?.y ?? y) - y + 42}>
-          {more} more
+      {/* In SVG names of attributes are as they are written: `tabindex`. */}
+      <g class="hit" role="button" tabindex={0} aria-pressed={isChosen} aria-label={said(twig)} onKeyDown={onKeyDown}>
+        <rect class="card-box" width={card.width} height={card.height} rx="9" />
+      </g>
+      <g aria-hidden="true">
+        <rect class="stripe" x="0.500" y="8" width="3.500" height={card.height - 16} rx="1.750" />
+        <text class="words" x="13" y="19">
+          {cut(words, (card.width - 24) / 7.5)}
         </text>
-      )}
+        <circle class="pulse" cx="17" cy="33" r="3.500" />
+        <text class="facts" x="26" y="37">
+          {ended ?? `${process.pid} · ${seconds(process.cpu_ms)} · ${memory(process.rss_bytes)}`}
+        </text>
+        <text class="who" x={card.width - 10} y="37" text-anchor="end">
+          {cut(who, Math.max(8, (card.width - 170) / 7))}
+          {doubt}
+        </text>
+        {pills.map((pill) => (
+          <g key={pill.held.key} class={`pill ${pill.held.kind}`}>
+            <path class="edge" d={`M${card.width} ${card.height / 2}C${card.width + 14} ${card.height / 2} ${card.width + 10} ${pill.y - y + 11} ${pill.x - x} ${pill.y - y + 11}`} />
+            <rect x={pill.x - x} y={pill.y - y} width={pill.width} height="22" rx="11" />
+            <text x={pill.x - x + 10} y={pill.y - y + 15}>
+              {cut(shownLine(pill.held.text), (pill.width - 18) / 7.2)}
+            </text>
+          </g>
+        ))}
+        {more > 0 && (
+          <text class="facts" x={card.width + 36} y={(pills.at(-1)?.y ?? y) - y + 42}>
+            {more} more
+          </text>
+        )}
+      </g>
     </g>
   );
 }

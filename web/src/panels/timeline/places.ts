@@ -26,6 +26,8 @@ export class Places {
   async jump(screen: Screen, offset: number): Promise<"here" | "lost" | "gone"> {
     await this.renew();
     if (offset < this.kept.oldest) return "gone";
+    // A full-screen program hides the scrollback.
+    if (screen.term.buffer.active.type !== "normal") return "lost";
     const found = this.index.locate(offset);
     const line = found && match(screen, found.up, found.text);
     if (line !== undefined) {
@@ -81,7 +83,6 @@ let unmark = () => {};
 /** Scrolls there, and marks the line for a moment. */
 function show({ term }: Screen, line: number): void {
   unmark();
-  if (term.buffer.active.type !== "normal") return;
   const { baseY, cursorY } = term.buffer.active;
   // A terminal that was written before it was opened does not know yet how far it is scrolled; from the top it does.
   term.scrollToTop();
