@@ -25,6 +25,10 @@ export interface Page {
   load: () => Promise<{ default: ComponentType }>;
 }
 
-export const panels: Panel[] = [];
+export const panels: Panel[] = [
+  { id: "timeline", title: "Timeline", load: () => import("./timeline/Timeline.js") },
+  { id: "graph", title: "Graph", load: () => import("./graph/Graph.js") },
+  { id: "share", title: "Share", load: () => import("./share/Share.js") },
+];
 
 export const pages: Page[] = [];

@@ -15,6 +15,8 @@ const PATHS = {
   fit: "M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5",
   keyboard: "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8",
   snow: "M12 3v18M4.200 7.500l15.600 9M19.800 7.500l-15.600 9",
+  past: "M4 5v5h5M4.600 10a8 8 0 1 1-.6 4M12 8v4.500l3 2",
+  copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   down: "M12 5v13M6 13l6 6 6-6",
 } as const;
 

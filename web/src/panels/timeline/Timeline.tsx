@@ -1,0 +1,245 @@
+// The journal as a stream: who did what, how it ended, newest at the end. A click goes to that output.
+
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { RunView } from "@holdfast/client";
+import { myActor } from "../../lib/login.js";
+import { ActorChip } from "../../ui/Actor.js";
+import { Icon } from "../../ui/icons.js";
+import { Line } from "../../ui/Text.js";
+import { attempt, tell } from "../../ui/told.js";
+import type { PanelProps } from "../index.js";
+import { Feed, runOf, stream } from "./feed.js";
+import { Past } from "./Past.js";
+import { Places } from "./places.js";
+import { actAt, clock, type Entry, type Kind } from "./tell.js";
+import "../../css/timeline.css";
+
+const FILTERS: { word: string; kinds: Kind[] }[] = [
+  { word: "Acts", kinds: ["command", "turn", "rights", "question", "approval", "session"] },
+  { word: "Commands", kinds: ["command"] },
+  { word: "Turn", kinds: ["turn"] },
+  { word: "Rights", kinds: ["rights"] },
+  { word: "Asks", kinds: ["question", "approval"] },
+  { word: "Visits", kinds: ["presence"] },
+];
+/** Drawn at once; the rest on demand. */
+const ROWS = 300;
+/** Nearer to the end than this, one looks at the end. */
+const END_PX = 60;
+
+export default function Timeline({ live, screen }: PanelProps) {
+  const [feed] = useState(() => new Feed(live));
+  const [places] = useState(() => new Places(live));
+  const [filter, setFilter] = useState("Acts");
+  const [rows, setRows] = useState(ROWS);
+  const past = useSignal<number | undefined>(undefined);
+  const marked = useSignal<string | undefined>(undefined);
+  const selected = useSignal<number | undefined>(undefined);
+  const list = useRef<HTMLOListElement>(null);
+  const isAtEnd = useRef(true);
+  useEffect(
+    () => () => {
+      feed.close();
+      places.close();
+    },
+    [],
+  );
+
+  const all = stream(feed.entries.value, feed.questions.value);
+  const kinds = FILTERS.find(({ word }) => word === filter)?.kinds;
+  const chosen = all.filter(({ kind }) => kinds?.includes(kind));
+  const drawn = chosen.slice(-rows);
+
+  // Whoever looks at the end goes on doing so; whoever reads further up stays there.
+  useEffect(() => {
+    const box = list.current?.parentElement;
+    if (box && isAtEnd.current) box.scrollTop = box.scrollHeight;
+  }, [drawn.length, drawn.at(-1)?.quoted, filter]);
+
+  useEffect(() => {
+    if (!screen) return;
+    const changed = screen.term.onSelectionChange(() => (selected.value = screen.term.hasSelection() ? screen.term.getSelectionPosition()?.end.y : undefined));
+    return () => changed.dispose();
+  }, [screen]);
+  useSignalEffect(() => {
+    if (past.value !== undefined) marked.value = actAt(feed.entries.value, past.value)?.key;
+  });
+  useSignalEffect(() => {
+    const { value } = marked;
+    if (value) requestAnimationFrame(() => list.current?.querySelector('[data-marked="true"]')?.scrollIntoView({ block: "nearest" }));
+  });
+
+  const scrub = (offset?: number) =>
+    attempt(async () => {
+      await places.kept.read(live);
+      past.value = Math.max(places.kept.oldest, offset ?? places.kept.head);
+    });
+  const jump = (entry: Entry, offset: number) =>
+    attempt(async () => {
+      marked.value = entry.key;
+      if (past.value !== undefined && offset >= places.kept.oldest) return void (past.value = offset);
+      const came = screen ? await places.jump(screen, offset) : "lost";
+      if (came === "gone") tell("That output is gone: the session keeps the end of it only.");
+      // On a phone the panel lies over the terminal, so the past is shown in the panel.
+      else if (came === "lost" || matchMedia("(max-width: 900px)").matches) past.value = offset;
+    });
+  const whoTyped = () =>
+    attempt(async () => {
+      if (!screen || selected.value === undefined) return;
+      const offset = await places.offsetOf(screen, selected.value);
+      const act = offset === undefined ? undefined : actAt(feed.entries.value, offset);
+      if (!act) return tell("Nobody knows: no act that is still in the journal stands before that line.");
+      setFilter("Acts");
+      setRows(Math.max(ROWS, all.length - all.findIndex(({ key }) => key === act.key) + 20));
+      marked.value = act.key;
+      tell(`${act.by?.handle ?? "the host"} ${act.words} ${act.quoted ?? ""}`, "plain", `at ${clock(act.timeMs)}, record ${act.seq}: the last act before that line`);
+    });
+
+  const stops = [...new Set(feed.entries.value.flatMap(({ at, writes }) => (writes && at !== undefined ? [at] : [])))].sort((a, b) => a - b);
+  return (
+    <div class="timeline">
+      <div class="timeline-top">
+        <div class="filters" role="group" aria-label="Show">
+          {FILTERS.map(({ word }) => (
+            <button key={word} type="button" class="quiet small" aria-pressed={filter === word} onClick={() => setFilter(word)}>
+              {word}
+            </button>
+          ))}
+        </div>
+        <div class="timeline-acts">
+          {selected.value !== undefined && past.value === undefined && (
+            <button type="button" class="small" onClick={() => void whoTyped()}>
+              Who typed this?
+            </button>
+          )}
+          <button type="button" class="small" aria-pressed={past.value !== undefined} onClick={() => (past.value === undefined ? void scrub() : (past.value = undefined))}>
+            <Icon name="past" size={15} /> Scrub<span class="visually-hidden"> back</span>
+          </button>
+        </div>
+      </div>
+      {feed.trouble.value && (
+        <p class="banner" role="alert">
+          <Line text={feed.trouble.value} />
+        </p>
+      )}
+      <div
+        class="timeline-box"
+        tabIndex={0}
+        role="region"
+        aria-label="What happened"
+        onScroll={({ currentTarget: box }) => (isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < END_PX)}
+      >
+        {chosen.length > drawn.length && (
+          <p class="earlier">
+            <button type="button" class="quiet small" onClick={() => setRows(rows + ROWS)}>
+              {chosen.length - drawn.length} earlier
+            </button>
+          </p>
+        )}
+        {feed.loaded.value && drawn.length === 0 && <p class="nothing muted">Nothing of this kind happened here.</p>}
+        <ol class="acts" ref={list}>
+          {drawn.map((entry, at) => (
+            <Row key={entry.key} entry={entry} day={dayBetween(drawn[at - 1], entry)} run={runOf(entry, feed.runs.value)} isMarked={marked.value === entry.key} onJump={jump} />
+          ))}
+        </ol>
+      </div>
+      {past.value !== undefined && (
+        <Past
+          live={live}
+          kept={places.kept}
+          offset={past.value}
+          act={actAt(feed.entries.value, past.value)}
+          stops={stops}
+          onOffset={(offset) => (past.value = offset)}
+          onClose={() => (past.value = undefined)}
+        />
+      )}
+    </div>
+  );
+}
+
+function dayBetween(before: Entry | undefined, entry: Entry): string | undefined {
+  const day = new Date(entry.timeMs).toDateString();
+  if (before ? new Date(before.timeMs).toDateString() === day : day === new Date().toDateString()) return undefined;
+  return new Date(entry.timeMs).toLocaleDateString(undefined, { weekday: "long", month: "long", day: "numeric" });
+}
+
+interface RowProps {
+  entry: Entry;
+  day: string | undefined;
+  run: RunView | undefined;
+  isMarked: boolean;
+  onJump: (entry: Entry, offset: number) => void;
+}
+
+function Row({ entry, day, run, isMarked, onJump }: RowProps) {
+  const { by, kind, timeMs, at, isRefused, isGrave } = entry;
+  const offset = run?.from ?? at;
+  const time = new Date(timeMs);
+  const isPlain = (entry.isCode || kind === "session" || kind === "presence") && !isGrave && !isRefused;
+  const inner = (
+    <>
+      <span class="act-head">
+        <span class="act-words">
+          {by ? <ActorChip handle={by.handle} you={by.id === myActor()?.id} /> : <span class="muted">host</span>}{" "}
+          <span class={`what ${isPlain ? "muted" : ""}`}>{entry.words}</span>
+          {entry.quoted && !entry.isCode && (
+            <>
+              {" "}
+              <Line class="quote" text={entry.quoted} />
+            </>
+          )}
+          {entry.more && (
+            <>
+              {entry.isCode ? ", " : " "}
+              <Line class="muted" text={entry.more} />
+            </>
+          )}
+        </span>
+        {run && <RunEnd run={run} />}
+      </span>
+      {entry.quoted && entry.isCode && <Line class="act-code" text={entry.quoted} />}
+    </>
+  );
+  return (
+    <>
+      {day && <li class="day muted">{day}</li>}
+      <li class={`act of-${kind} ${isRefused ? "refused" : ""} ${isGrave ? "grave" : ""}`} data-marked={isMarked}>
+        <time dateTime={time.toISOString()} title={time.toLocaleString()}>
+          {time.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" })}
+        </time>
+        <span class="act-dot" aria-hidden="true" />
+        {offset === undefined ? (
+          <div class="act-body">{inner}</div>
+        ) : (
+          <button type="button" class="act-body" aria-current={isMarked ? "true" : undefined} title="Go to this output" onClick={() => onJump(entry, offset)}>
+            {inner}
+          </button>
+        )}
+      </li>
+    </>
+  );
+}
+
+function RunEnd({ run }: { run: RunView }) {
+  const took = duration(run.duration_ms);
+  if (run.state === "starting" || run.state === "running") return <span class="end busy">runs · {took}</span>;
+  if (run.state === "lost") return <span class="end">lost</span>;
+  const { exit_code: code } = run;
+  const word = run.state === "cancelled" ? "cancelled" : code === undefined || code === null ? "status unknown" : `exit ${code}`;
+  return (
+    <span class={`end ${code === 0 ? "good" : code === undefined || code === null ? "" : "bad"}`}>
+      {word} · {took}
+    </span>
+  );
+}
+
+/** `27 ms`, `1.4 s`, `3 min 20 s`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+}
