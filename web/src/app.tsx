@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { Home } from "./home/Home.js";
-import { enter, login } from "./lib/login.js";
+import { enter, login, whoAmI } from "./lib/login.js";
 import { route } from "./lib/route.js";
 import { client, start } from "./lib/store.js";
 import { start as startAttention } from "./lib/attention.js";
@@ -46,7 +46,7 @@ function Inside() {
 function Door({ why }: { why: string | undefined }) {
   useEffect(() => {
     // Another tab may have come in meanwhile.
-    const look = () => void fetch("/v1/me", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), () => undefined);
+    const look = () => void whoAmI().then(({ ok }) => ok && location.reload(), () => undefined);
     addEventListener("focus", look);
     return () => removeEventListener("focus", look);
   }, []);

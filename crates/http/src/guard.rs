@@ -59,7 +59,7 @@ impl Names {
 }
 
 impl Names {
-    /// Whether a request comes from a page of ours: only then a cookie counts, or is given. A browser says so by itself.
+    /// Whether a request comes from a page of ours: only then a cookie is given or taken back. A browser says so by itself.
     pub fn must_be_page(&self, headers: &HeaderMap) -> Result<(), Fault> {
         let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
         let is_ours = site.is_some_and(|site| matches!(site, "same-origin" | "none"));
@@ -93,8 +93,12 @@ fn name_of(host: &str) -> &str {
     }
 }
 
-/// The text of the token that came with a request.
-fn token(headers: &HeaderMap, names: &Names) -> Result<String, Fault> {
+/// What a page's half of a token begins with.
+pub const PAGE_HALF: &str = "page_";
+
+/// The text of the token that came with a request. A page of ours has half of it, and its cookie the other: a browser sends a
+/// cookie to every port of a machine, to whatever listens there, and what a page keeps to nobody.
+fn token(headers: &HeaderMap) -> Result<String, Fault> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
@@ -103,13 +107,12 @@ fn token(headers: &HeaderMap, names: &Names) -> Result<String, Fault> {
     let protocols = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
     let protocol =
         protocols.flat_map(|value| value.split(',')).find_map(|word| word.trim().strip_prefix(TOKEN_PROTOCOL));
-    if bearer.or(protocol).is_none()
-        && let Some(token) = cookie(headers)
-    {
-        names.must_be_page(headers)?;
-        return Ok(token.to_owned());
-    }
-    bearer.or(protocol).map(str::to_owned).ok_or_else(|| {
+    let shown = bearer.or(protocol);
+    let whole = match shown.and_then(|shown| shown.strip_prefix(PAGE_HALF)) {
+        Some(half) => cookie(headers).map(|cookie| format!("{cookie}{half}")),
+        None => shown.map(str::to_owned),
+    };
+    whole.ok_or_else(|| {
         Fault::new(Code::Unidentified, "this request has no token")
             .hint("send `Authorization: Bearer TOKEN`; `holdfast token new` makes one")
     })
@@ -141,8 +144,8 @@ pub struct Paces {
 
 impl Paces {
     /// The id of a request's token, if it is good and does not ask too often.
-    pub async fn admit(&self, handle: &Handle, names: &Names, headers: &HeaderMap) -> Result<String, Fault> {
-        self.check(handle, token(headers, names)?).await
+    pub async fn admit(&self, handle: &Handle, headers: &HeaderMap) -> Result<String, Fault> {
+        self.check(handle, token(headers)?).await
     }
 
     /// What is said of a secret; of a wrong one only so often.
@@ -213,18 +216,19 @@ mod tests {
     }
 
     fn token_of(pairs: &[(&'static str, &'static str)]) -> Result<String, Fault> {
-        token(&headers(pairs), &Names { known: vec![], tls: false })
+        token(&headers(pairs))
     }
 
     #[test]
-    fn a_cookie_counts_from_our_own_page_alone_and_is_its_ports() {
-        let cookie = ("cookie", "a=b; holdfast-7433=hf_3; holdfast-80=hf_4");
-        let host = ("host", "localhost:7433");
-        assert_eq!(token_of(&[host, cookie, ("sec-fetch-site", "same-origin")]).unwrap(), "hf_3");
-        assert_eq!(token_of(&[host, cookie, ("origin", "http://localhost:7433")]).unwrap(), "hf_3");
-        assert_eq!(token_of(&[host, cookie, ("sec-fetch-site", "cross-site")]).unwrap_err().code, Code::Denied);
-        assert_eq!(token_of(&[host, cookie]).unwrap_err().code, Code::Denied);
-        assert_eq!(token_of(&[("host", "localhost:1"), cookie]).unwrap_err().code, Code::Unidentified);
+    fn a_cookie_is_half_of_a_token_and_its_ports() {
+        let (host, cookie) = (("host", "localhost:7433"), ("cookie", "a=b; holdfast-7433=hf_3; holdfast-80=hf_4"));
+        let half = ("authorization", "Bearer page_56");
+        assert_eq!(token_of(&[host, cookie, half]).unwrap(), "hf_356");
+        let protocols = ("sec-websocket-protocol", "holdfast.v1, holdfast.token.page_56");
+        assert_eq!(token_of(&[host, cookie, protocols]).unwrap(), "hf_356");
+        for alone in [&[host, cookie][..], &[host, half], &[("host", "localhost:1"), cookie, half]] {
+            assert_eq!(token_of(alone).unwrap_err().code, Code::Unidentified, "{alone:?}");
+        }
     }
 
     #[test]

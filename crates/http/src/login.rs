@@ -1,18 +1,19 @@
-//! How a browser comes by its token: a code from the address's fragment, once, for a cookie that no script can read.
+//! How a browser comes by its token: a code from the address's fragment, once, for a token in two halves. One is in a cookie that no
+//! script can read, the other is kept by the page: a script of another port has neither use of the first nor sight of the second.
 //!
 //! The cookie's name has the port: hosts on other ports of the same machine have cookies of their own.
 
-use crate::guard::{self, Names};
+use crate::guard::{self, Names, PAGE_HALF};
 use crate::listen::Http;
 use crate::refusal::Refused;
 use crate::rest::read_json;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use holdfast_wire::{Code, Fault};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// How long a browser keeps the cookie; the token in it ends by itself.
@@ -44,22 +45,26 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
         }
     };
     match exchanged.await {
-        Ok(token) => (
-            StatusCode::OK,
-            [(header::SET_COOKIE, cookie(&http.names, &head.headers, &token, COOKIE_SECONDS))],
-            axum::Json(serde_json::json!({})),
-        )
-            .into_response(),
+        Ok(token) => {
+            let (browsers, pages) = halves(&token);
+            let cookie = cookie(&http.names, &head.headers, browsers, COOKIE_SECONDS);
+            let page = json!({ "page": format!("{PAGE_HALF}{pages}") });
+            ([(header::SET_COOKIE, cookie)], axum::Json(page)).into_response()
+        }
         Err(fault) => Refused(fault).into_response(),
     }
 }
 
 async fn logout(State(http): State<Arc<Http>>, headers: HeaderMap) -> Response {
     match http.names.must_be_page(&headers) {
-        Ok(()) => ([(header::SET_COOKIE, cookie(&http.names, &headers, "", 0))], axum::Json(serde_json::json!({})))
-            .into_response(),
+        Ok(()) => ([(header::SET_COOKIE, cookie(&http.names, &headers, "", 0))], axum::Json(json!({}))).into_response(),
         Err(fault) => Refused(fault).into_response(),
     }
+}
+
+/// The two halves of a token: the browser keeps one, the page the other. Each alone is as hard to guess as a key.
+fn halves(token: &str) -> (&str, &str) {
+    token.split_at_checked(token.len() / 2).unwrap_or((token, ""))
 }
 
 fn cookie(names: &Names, headers: &HeaderMap, token: &str, seconds: u64) -> HeaderValue {

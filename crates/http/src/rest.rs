@@ -150,7 +150,7 @@ async fn answer(
     request: Request,
 ) -> Result<Response, Fault> {
     let (head, body) = request.into_parts();
-    let token = http.paces.admit(&http.handle, &http.names, &head.headers).await?;
+    let token = http.paces.admit(&http.handle, &head.headers).await?;
     let mut fields = Map::new();
     for (name, value) in path {
         let field = endpoint.renamed.filter(|(named, _)| *named == name).map_or(name, |(_, field)| field);

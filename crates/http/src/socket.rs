@@ -36,7 +36,7 @@ pub async fn connect(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Response {
-    let token = match http.paces.admit(&http.handle, &http.names, &headers).await {
+    let token = match http.paces.admit(&http.handle, &headers).await {
         Ok(token) => token,
         Err(fault) => return Refused(fault).into_response(),
     };

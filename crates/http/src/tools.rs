@@ -113,7 +113,7 @@ async fn admit(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
 
 async fn who(door: &Door, headers: HeaderMap) -> Result<Caller, Fault> {
     let http = &door.http;
-    let token = http.paces.admit(&http.handle, &http.names, &headers).await?;
+    let token = http.paces.admit(&http.handle, &headers).await?;
     let session = headers.get(SESSION).and_then(|id| id.to_str().ok());
     if let Some(session) = session {
         let all = door.sessions.0.lock().unwrap_or_else(PoisonError::into_inner);

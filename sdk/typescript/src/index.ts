@@ -5,7 +5,7 @@
 
 import { Client, type ClientOptions } from "./client.js";
 import { HoldfastError } from "./errors.js";
-import { webSocketDialer, type WebSocketMaker } from "./websocket.js";
+import { webSocketDialer, type Token, type WebSocketMaker } from "./websocket.js";
 
 export { Attachment } from "./attach.js";
 export type { AttachEvents, AttachOptions } from "./attach.js";
@@ -36,7 +36,7 @@ export type { WebSocketLike, WebSocketMaker } from "./websocket.js";
 /** How to reach a host over a WebSocket. */
 export interface ConnectOptions extends ClientOptions {
   /** Says who speaks. Without one the browser's cookie does. */
-  token?: string;
+  token?: Token;
   /** Makes a WebSocket where there is no global one. */
   webSocket?: WebSocketMaker;
 }

@@ -21,6 +21,9 @@ export interface WebSocketLike {
 
 export type WebSocketMaker = (url: string, subprotocols: string[]) => WebSocketLike;
 
+/** What says who speaks; a function is asked at each connection. */
+export type Token = string | (() => string | undefined);
+
 /** The address of a host's WebSocket from that of its HTTP server. */
 export function socketUrl(url: string): string {
   const parsed = new URL(url);
@@ -34,10 +37,16 @@ export function socketUrl(url: string): string {
 }
 
 /** Opens WebSockets to a host. */
-export function webSocketDialer(url: string, token: string | undefined, make: WebSocketMaker): Dialer {
+export function webSocketDialer(url: string, token: Token | undefined, make: WebSocketMaker): Dialer {
   const address = socketUrl(url);
-  const subprotocols = token === undefined ? [SUBPROTOCOL] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + token];
-  return { where: url, dial: (receiver, signal) => dial(address, subprotocols, make, receiver, signal) };
+  return {
+    where: url,
+    dial: (receiver, signal) => {
+      const shown = typeof token === "function" ? token() : token;
+      const subprotocols = shown === undefined ? [SUBPROTOCOL] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + shown];
+      return dial(address, subprotocols, make, receiver, signal);
+    },
+  };
 }
 
 function dial(

@@ -1,4 +1,6 @@
-// Who looks at this page. The cookie that says so is the browser's to keep: this code never sees it.
+// Who looks at this page. What says so is in two halves: a cookie, which is the browser's to keep and this code never sees; and one
+// that this page's origin keeps. A browser sends a cookie to every port of a machine, to whatever listens there; the other half
+// it sends to nobody.
 
 import { signal } from "@preact/signals";
 import type { Actor } from "@holdfast/client";
@@ -23,6 +25,20 @@ export type Login =
   | { state: "cut off" };
 
 export const login = signal<Login>({ state: "asking" });
+
+const KEPT = "holdfast.page";
+
+/** This page's half of the token, for `Authorization` and for the WebSocket. */
+export function pass(): string | undefined {
+  return localStorage.getItem(KEPT) ?? undefined;
+}
+
+/** Asks the host for whom it takes this browser. */
+export function whoAmI(): Promise<Response> {
+  const half = pass();
+  const headers: Record<string, string> = half === undefined ? {} : { authorization: `Bearer ${half}` };
+  return fetch("/v1/me", { credentials: "same-origin", cache: "no-store", headers });
+}
 
 /** What the address asks for: a code or a token to show once, and the session to open. */
 interface Ticket {
@@ -55,7 +71,10 @@ export async function enter(): Promise<void> {
 async function exchange(body: Ticket["body"]): Promise<string | undefined> {
   try {
     const answer = await post("/v1/login", body);
-    if (answer.ok) return undefined;
+    if (answer.ok) {
+      localStorage.setItem(KEPT, ((await answer.json()) as { page: string }).page);
+      return undefined;
+    }
     const fault = (await answer.json().catch(() => ({}))) as { message?: string };
     return fault.message ?? "the host did not take this link";
   } catch {
@@ -66,7 +85,7 @@ async function exchange(body: Ticket["body"]): Promise<string | undefined> {
 /** Asks the host who we are. */
 export async function look(why?: string): Promise<void> {
   try {
-    const answer = await fetch("/v1/me", { credentials: "same-origin", cache: "no-store" });
+    const answer = await whoAmI();
     if (answer.ok) login.value = { state: "in", me: (await answer.json()) as Me };
     else login.value = { state: "out", ...(why ? { why } : {}) };
   } catch {
@@ -83,6 +102,7 @@ export function followLinks(): void {
 
 /** Gives the cookie back. */
 export async function leave(): Promise<void> {
+  localStorage.removeItem(KEPT);
   await post("/v1/logout", {}).catch(() => undefined);
   login.value = { state: "out" };
 }

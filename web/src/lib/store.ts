@@ -12,7 +12,7 @@ import {
   type StateView,
   type WatchEvent,
 } from "@holdfast/client";
-import { look, myActor } from "./login.js";
+import { look, myActor, pass } from "./login.js";
 
 /** What a session does: the part of a state that is shown. */
 export type Doing = Pick<StateView, "since_ms"> & { state: StateView["state"]; prompt?: string; kind?: string; by?: string };
@@ -69,6 +69,7 @@ function need(live: LiveSession): Need {
 /** The client of this page's host. It gives up nothing: a page waits until its host is there again. */
 export const client: Client = connect(location.origin, {
   name: "holdfast-web",
+  token: pass,
   retry: { forMs: Number.POSITIVE_INFINITY, maxDelayMs: 2_000 },
 });
 

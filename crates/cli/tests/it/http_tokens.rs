@@ -98,12 +98,17 @@ fn a_browser_logs_in_once_by_the_link_and_keeps_a_cookie_no_page_but_ours_can_us
     let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     assert!(cookie.contains("HttpOnly; SameSite=Strict"), "{cookie}");
     let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
+    let half = answer.split_once("\r\n\r\n").unwrap().1;
+    let half: serde_json::Value = serde_json::from_str(half).unwrap();
+    let half = format!("Authorization: Bearer {}\r\n", half["page"].as_str().unwrap());
     assert!(ask("POST", "/v1/login", &origin, &body).starts_with("HTTP/1.1 401"), "once");
-    let me = ask("GET", "/v1/me", &format!("{cookie}{origin}"), "");
+    let me = ask("GET", "/v1/me", &format!("{cookie}{half}"), "");
     assert!(me.starts_with("HTTP/1.1 200") && me.contains("human:tester"), "{me}");
-    let elsewhere = "Sec-Fetch-Site: cross-site\r\n";
-    assert!(ask("POST", "/v1/host/stop", &format!("{cookie}{elsewhere}"), "").starts_with("HTTP/1.1 403"));
-    assert!(ask("POST", "/v1/host/stop", &cookie, "").starts_with("HTTP/1.1 403"), "not without saying whose page");
+    for alone in [&cookie, &half] {
+        assert!(ask("GET", "/v1/me", alone, "").starts_with("HTTP/1.1 401"), "half a token is none: {alone}");
+    }
+    let foreign = format!("{cookie}{half}Origin: http://127.0.0.1:1\r\n");
+    assert!(ask("POST", "/v1/host/stop", &foreign, "").starts_with("HTTP/1.1 403"));
     let page = ask("GET", "/", "", "");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-security-policy: default-src 'none'"), "{page}");
 }
