@@ -72,7 +72,10 @@ test("the timeline is live, and tells of turns, seizures, grants, questions and 
   await home.as(BOT, "take", "live");
   await opened.locator(".act", { hasText: "took the turn" }).waitFor();
   await home.hf("seize", "live", "--reason", "<b>stop</b> \u202ethat");
-  await opened.locator(".act.grave", { hasText: `seized the turn from ${BOT}` }).getByText("<b>stop</b> ⟨RLO⟩that").waitFor();
+  await opened
+    .locator(".act.grave", { hasText: `seized the turn from ${BOT}` })
+    .getByText("<b>stop</b> ⟨RLO⟩that")
+    .waitFor();
   await home.as(BOT, "send", "live", "--enter", "true").catch(() => "");
   await home.as(BOT, "run", "live", "--", "true").catch(() => "");
   await opened.locator(".act.refused", { hasText: "was refused: run" }).waitFor();
@@ -118,7 +121,8 @@ test("who typed a selected line is said", async () => {
   ] as const) {
     await opened.evaluate((text) => {
       const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
-      for (let at = 0; at < term.buffer.active.length; at += 1) if (term.buffer.active.getLine(at)?.translateToString(true) === text) term.selectLines(at, at);
+      for (let at = 0; at < term.buffer.active.length; at += 1)
+        if (term.buffer.active.getLine(at)?.translateToString(true) === text) term.selectLines(at, at);
     }, line);
     await opened.getByRole("button", { name: "Who typed this?" }).click();
     await until(`${who} is named`, async () => (await opened.locator('.act[data-marked="true"]').innerText()).includes(who));
@@ -165,7 +169,10 @@ test("the graph shows a server with its port and whose doing it is, as it comes 
   await opened.keyboard.press("Enter");
   const details = opened.getByRole("region", { name: /Process \d+/ });
   await details.getByText("python3 -m http.server 0 --bind 127.0.0.1").waitFor();
-  await details.getByText(/^notes\.txt$|\/notes\.txt$/).first().waitFor();
+  await details
+    .getByText(/^notes\.txt$|\/notes\.txt$/)
+    .first()
+    .waitFor();
   await details.getByText(home.dir, { exact: true }).waitFor();
   expect(await details.innerText()).toContain(BOT);
   await home.as(BOT, "send", "graph", "\x03");
