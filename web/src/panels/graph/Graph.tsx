@@ -101,7 +101,7 @@ function Node({
   const handle = binding?.actor?.handle;
   const kind = handle ? (parts(handle).kind ?? "unknown") : "unknown";
   const who = handle ? shownLine(parts(handle).name) : "unknown";
-  const doubt = binding?.by === "time" ? " ?" : "";
+  const cutWho = `${cut(who, Math.max(8, (card.width - 110) / 7.5))}${binding?.by === "time" ? " ?" : ""}`;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -124,11 +124,10 @@ function Node({
         </text>
         <circle class="pulse" cx="17" cy="33" r="3.500" />
         <text class="facts" x="26" y="37">
-          {ended ?? `${process.pid} · ${seconds(process.cpu_ms)} · ${memory(process.rss_bytes)}`}
+          {facts(twig, (card.width - 40 - 7.5 * cutWho.length) / 7.1)}
         </text>
         <text class="who" x={card.width - 10} y="37" text-anchor="end">
-          {cut(who, Math.max(8, (card.width - 170) / 7))}
-          {doubt}
+          {cutWho}
         </text>
         {pills.map((pill) => (
           <g key={pill.held.key} class={`pill ${pill.held.kind}`}>
@@ -150,6 +149,14 @@ function Node({
       </g>
     </g>
   );
+}
+
+/** Number, processor time and memory, as much of it as there is room for. */
+function facts({ process, ended }: Twig, columns: number): string {
+  if (ended) return ended;
+  const all = [String(process.pid), seconds(process.cpu_ms), memory(process.rss_bytes)];
+  while (all.length > 1 && all.join(" · ").length > columns) all.pop();
+  return all.join(" · ");
 }
 
 /** A node in words, for who does not see the picture. */

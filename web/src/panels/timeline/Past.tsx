@@ -52,7 +52,7 @@ export function Past({ live, kept, offset, act, stops, onOffset, onClose }: Prop
             {act.quoted && <Line class={act.isCode ? "mono" : ""} text={act.quoted} />}
           </span>
         ) : (
-          <span class="past-act">before any act the journal has</span>
+          <span class="past-act">nobody had typed yet, as far as the journal goes</span>
         )}
         <button type="button" class="small primary" onClick={onClose}>
           Back to now

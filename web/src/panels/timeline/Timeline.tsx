@@ -213,7 +213,7 @@ function Row({ entry, day, run, isMarked, onJump }: RowProps) {
     <>
       <span class="act-head">
         <span class="act-words">
-          {by ? <ActorChip handle={by.handle} you={by.id === myActor()?.id} /> : <span class="muted">host</span>}{" "}
+          {by ? <ActorChip handle={by.handle} you={by.id === myActor()?.id} /> : <span class="actor host">host</span>}{" "}
           <span class={`what ${isPlain ? "muted" : ""}`}>{entry.words}</span>
           {entry.quoted && !entry.isCode && (
             <>
