@@ -55,9 +55,14 @@ export function rows(opened: Page): Promise<string[]> {
 }
 
 /** Waits until the terminal shows a text. */
-export function shows(opened: Page, text: string | RegExp): Promise<true> {
+export async function shows(opened: Page, text: string | RegExp): Promise<void> {
   const fits = (row: string) => (typeof text === "string" ? row.includes(text) : text.test(row));
-  return until(`${String(text)} in the terminal`, async () => (await rows(opened)).some(fits) || undefined) as Promise<true>;
+  let last: string[] = [];
+  try {
+    await until(`${String(text)} in the terminal`, async () => (last = await rows(opened)).some(fits));
+  } catch (error) {
+    throw new Error(`${(error as Error).message}, which shows:\n${last.join("\n").trimEnd()}`, { cause: error });
+  }
 }
 
 /** Takes the free turn by the button, and gives the terminal the focus. */
