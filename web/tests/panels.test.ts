@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import type { AxeResults } from "axe-core";
-import { DESK, enter, launch, page, PHONE, rows, shows } from "./support/browser.js";
+import { DESK, enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -221,6 +221,23 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
   const late = await page(browser);
   await late.goto(url);
   await late.getByText("Open this page from your machine").waitFor();
+});
+
+test("a link that may type takes the turn and types, and seizes nothing", async () => {
+  await home.shell("open");
+  const opened = await panel(await enter(browser, home), "open", "share");
+  await opened.getByLabel("Look and type").check();
+  await opened.getByRole("button", { name: "Make a link" }).click();
+  const url = await opened.getByLabel("Link", { exact: true }).inputValue();
+  const guest = await page(browser);
+  await guest.goto(url);
+  await shows(guest, "$");
+  await take(guest);
+  await guest.keyboard.type("echo by-a-guest\n");
+  await shows(guest, /^by-a-guest/);
+  await home.hf("seize", "open", "--reason", "enough");
+  await guest.getByText("has the turn").first().waitFor();
+  expect(await guest.getByRole("button", { name: "Seize" }).count()).toBe(0);
 });
 
 test("axe finds nothing serious on any panel, by day and by night, on a desk and a phone", async () => {
