@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import type { AxeResults } from "axe-core";
-import { DESK, enter, launch, page, PHONE, rows, shows } from "./support/browser.js";
+import { DESK, enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -72,7 +72,10 @@ test("the timeline is live, and tells of turns, seizures, grants, questions and 
   await home.as(BOT, "take", "live");
   await opened.locator(".act", { hasText: "took the turn" }).waitFor();
   await home.hf("seize", "live", "--reason", "<b>stop</b> \u202ethat");
-  await opened.locator(".act.grave", { hasText: `seized the turn from ${BOT}` }).getByText("<b>stop</b> ⟨RLO⟩that").waitFor();
+  await opened
+    .locator(".act.grave", { hasText: `seized the turn from ${BOT}` })
+    .getByText("<b>stop</b> ⟨RLO⟩that")
+    .waitFor();
   await home.as(BOT, "send", "live", "--enter", "true").catch(() => "");
   await home.as(BOT, "run", "live", "--", "true").catch(() => "");
   await opened.locator(".act.refused", { hasText: "was refused: run" }).waitFor();
@@ -118,7 +121,8 @@ test("who typed a selected line is said", async () => {
   ] as const) {
     await opened.evaluate((text) => {
       const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
-      for (let at = 0; at < term.buffer.active.length; at += 1) if (term.buffer.active.getLine(at)?.translateToString(true) === text) term.selectLines(at, at);
+      for (let at = 0; at < term.buffer.active.length; at += 1)
+        if (term.buffer.active.getLine(at)?.translateToString(true) === text) term.selectLines(at, at);
     }, line);
     await opened.getByRole("button", { name: "Who typed this?" }).click();
     await until(`${who} is named`, async () => (await opened.locator('.act[data-marked="true"]').innerText()).includes(who));
@@ -165,7 +169,10 @@ test("the graph shows a server with its port and whose doing it is, as it comes 
   await opened.keyboard.press("Enter");
   const details = opened.getByRole("region", { name: /Process \d+/ });
   await details.getByText("python3 -m http.server 0 --bind 127.0.0.1").waitFor();
-  await details.getByText(/^notes\.txt$|\/notes\.txt$/).first().waitFor();
+  await details
+    .getByText(/^notes\.txt$|\/notes\.txt$/)
+    .first()
+    .waitFor();
   await details.getByText(home.dir, { exact: true }).waitFor();
   expect(await details.innerText()).toContain(BOT);
   await home.as(BOT, "send", "graph", "\x03");
@@ -214,6 +221,23 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
   const late = await page(browser);
   await late.goto(url);
   await late.getByText("Open this page from your machine").waitFor();
+});
+
+test("a link that may type takes the turn and types, and seizes nothing", async () => {
+  await home.shell("open");
+  const opened = await panel(await enter(browser, home), "open", "share");
+  await opened.getByLabel("Look and type").check();
+  await opened.getByRole("button", { name: "Make a link" }).click();
+  const url = await opened.getByLabel("Link", { exact: true }).inputValue();
+  const guest = await page(browser);
+  await guest.goto(url);
+  await shows(guest, "$");
+  await take(guest);
+  await guest.keyboard.type("echo by-a-guest\n");
+  await shows(guest, /^by-a-guest/);
+  await home.hf("seize", "open", "--reason", "enough");
+  await guest.getByText("has the turn").first().waitFor();
+  expect(await guest.getByRole("button", { name: "Seize" }).count()).toBe(0);
 });
 
 test("axe finds nothing serious on any panel, by day and by night, on a desk and a phone", async () => {

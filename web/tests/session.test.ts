@@ -110,7 +110,8 @@ test("vim is exact, before and after the session takes the window's size", async
   await until("the same screen", async () => same(await rows(opened), await home.screen("vim")));
   await opened.locator(".xterm-screen").click();
   await opened.keyboard.type(":wq\n");
-  await shows(opened, "$");
+  // A new prompt, not the one that the editor had covered.
+  await shows(opened, /^\$$/);
   await opened.keyboard.type("cat notes\n");
   await shows(opened, "line one");
 });
@@ -152,7 +153,9 @@ test("Home has what needs somebody first, tells what changes, and finds", async 
   await opened.getByRole("link", { name: /^calm.*bot.*has the turn/ }).waitFor();
   await opened.getByRole("searchbox", { name: "Search sessions" }).fill("agent:bot");
   await opened.getByRole("link", { name: /^needy/ }).waitFor({ state: "detached" });
-  expect(await opened.locator("a.card").count()).toBe(1);
+  await opened.getByRole("link", { name: /^calm/ }).waitFor();
+  await opened.getByRole("searchbox", { name: "Search sessions" }).fill("cal");
+  await until("one card", async () => (await opened.locator("a.card").count()) === 1);
 });
 
 test("signed out, the page asks for a new link, and another link lets in again", async () => {

@@ -147,6 +147,7 @@ async function watch(): Promise<void> {
       // Watching begins before the list is read: what changes in between is told.
       const events = client.events();
       const first = events.next();
+      first.catch(() => undefined);
       await Promise.all([list(), ask()]);
       loaded.value = true;
       for (let next = await first; !next.done; next = await events.next()) await happened(next.value);

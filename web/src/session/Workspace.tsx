@@ -1,6 +1,6 @@
 // One session: a header that says how it stands, its terminal, and a panel beside it.
 
-import { useComputed, useSignal, type Signal } from "@preact/signals";
+import { effect, useComputed, useSignal, type Signal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Attachment } from "@holdfast/client";
@@ -44,10 +44,16 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   };
 
   useTerminal(live, pane, { screen, line, rights, asking }, onKeyRefused);
-  useEffect(() => {
-    screen.value?.setMine(mine);
-    if (mine) hint.value = false;
-  }, [mine, screen.value]);
+  useEffect(
+    () =>
+      // A plain effect runs at once, not with the next picture: who reads that the turn is theirs types.
+      effect(() => {
+        const isMine = now.value.is === "mine" && rights.value.has("type");
+        screen.value?.setMine(isMine);
+        if (isMine) hint.value = false;
+      }),
+    [],
+  );
   useEffect(() => screen.value?.setFits(fits.value), [fits.value, screen.value, mine]);
   // Who has just started a session means to type into it.
   useEffect(() => {

@@ -13,7 +13,7 @@ export function launch(): Promise<Browser> {
 }
 
 /** What a page may say without being at fault: a driver's advice, and that nobody is logged in yet, and that a host went away when a test killed it. */
-const HARMLESS = [/status of 401/, /GPU stall/, /WebSocket connection to/, /ERR_CONNECTION_REFUSED/, /ERR_EMPTY_RESPONSE/, /ERR_INTERNET_DISCONNECTED/, /WebGL/];
+const HARMLESS = [/status of 401/, /GPU stall/, /WebSocket connection to/, /ERR_CONNECTION_/, /ERR_EMPTY_RESPONSE/, /ERR_INTERNET_DISCONNECTED/, /WebGL/];
 
 /** A page without a login. */
 export async function page(browser: Browser, options: BrowserContextOptions = DESK): Promise<Page> {
@@ -55,9 +55,14 @@ export function rows(opened: Page): Promise<string[]> {
 }
 
 /** Waits until the terminal shows a text. */
-export function shows(opened: Page, text: string | RegExp): Promise<true> {
+export async function shows(opened: Page, text: string | RegExp): Promise<void> {
   const fits = (row: string) => (typeof text === "string" ? row.includes(text) : text.test(row));
-  return until(`${String(text)} in the terminal`, async () => (await rows(opened)).some(fits) || undefined) as Promise<true>;
+  let last: string[] = [];
+  try {
+    await until(`${String(text)} in the terminal`, async () => (last = await rows(opened)).some(fits));
+  } catch (error) {
+    throw new Error(`${(error as Error).message}, which shows:\n${last.join("\n").trimEnd()}`, { cause: error });
+  }
 }
 
 /** Takes the free turn by the button, and gives the terminal the focus. */

@@ -12,11 +12,9 @@ const STATES: Record<string, string> = { R: "runs", S: "sleeps", D: "in the kern
 const FDS_SHOWN = 200;
 
 export function Details({ twig, graph, onClose }: { twig: Twig; graph: GraphAnswer; onClose: () => void }) {
-  const { process, binding, ended } = twig;
+  const { process, ended } = twig;
   const box = useRef<HTMLElement>(null);
   useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), [process.id]);
-  const ports = graph.sockets.filter(({ holders }) => holders.includes(process.id));
-  const fds = process.fds ?? [];
   return (
     <section class="details" ref={box} tabIndex={0} aria-label={`Process ${process.pid}`} onKeyDown={(event) => event.key === "Escape" && onClose()}>
       <header>
@@ -29,52 +27,76 @@ export function Details({ twig, graph, onClose }: { twig: Twig; graph: GraphAnsw
         </button>
       </header>
       <Lines class="quoted" text={process.argv.length > 0 ? commandLine(process.argv) + (process.argv_cut ? " …" : "") : `(${process.comm})`} />
-      <dl>
-        <dt>Started by</dt>
-        <dd>
-          {binding?.actor ? <ActorChip handle={binding.actor.handle} whole /> : "nobody knows"}
-          {binding?.act !== undefined && binding.act !== null && <span> act {binding.act}</span>}
-          {binding && (
-            <span class="muted why">
-              {KNOWN[binding.by].short}: {KNOWN[binding.by].long}
-            </span>
-          )}
-        </dd>
-        <dt>Directory</dt>
-        <dd>{process.cwd ? <Line class="mono" text={process.cwd} /> : <span class="muted">not to be seen</span>}</dd>
-        {process.exe && (
-          <>
-            <dt>Program</dt>
-            <dd>
-              <Line class="mono" text={process.exe} />
-            </dd>
-          </>
+      <Facts twig={twig} graph={graph} />
+      <Fds twig={twig} graph={graph} />
+    </section>
+  );
+}
+
+function Facts({ twig, graph }: { twig: Twig; graph: GraphAnswer }) {
+  const { process, binding } = twig;
+  const sockets = graph.sockets.filter(({ holders }) => holders.includes(process.id));
+  return (
+    <dl>
+      <dt>Started by</dt>
+      <dd>
+        {binding?.actor ? <ActorChip handle={binding.actor.handle} whole /> : "nobody knows"}
+        {binding?.act !== undefined && binding.act !== null && <span> act {binding.act}</span>}
+        {binding && (
+          <span class="muted why">
+            {KNOWN[binding.by].short}: {KNOWN[binding.by].long}
+          </span>
         )}
-        <dt>State</dt>
-        <dd>
-          {STATES[process.state] ?? process.state}
-          {process.foreground ? ", in the foreground" : ""}, {process.threads} {process.threads === 1 ? "thread" : "threads"}, {seconds(process.cpu_ms)} of processor time, {memory(process.rss_bytes)}
-        </dd>
-        <dt>Since</dt>
-        <dd>
-          <time dateTime={new Date(process.started_ms).toISOString()}>{new Date(process.started_ms).toLocaleString()}</time> <span class="muted">({span(graph.at_ms - process.started_ms)})</span>
-        </dd>
-        {ports.length > 0 && (
-          <>
-            <dt>Sockets</dt>
-            <dd>
-              <ul class="sockets">
-                {ports.map((socket) => (
-                  <li key={socket.id}>
-                    <span class={socket.state === "listening" ? "port" : "muted"}>{socket.state ?? socket.protocol ?? "unknown"}</span>{" "}
-                    <Line class="mono" text={[socket.local ?? socket.path ?? "", socket.remote ? `→ ${socket.remote}` : ""].filter(Boolean).join(" ") || socket.id} />
-                  </li>
-                ))}
-              </ul>
-            </dd>
-          </>
-        )}
-      </dl>
+      </dd>
+      <dt>Directory</dt>
+      <dd>{process.cwd ? <Line class="mono" text={process.cwd} /> : <span class="muted">not to be seen</span>}</dd>
+      {process.exe && (
+        <>
+          <dt>Program</dt>
+          <dd>
+            <Line class="mono" text={process.exe} />
+          </dd>
+        </>
+      )}
+      <dt>State</dt>
+      <dd>
+        {STATES[process.state] ?? process.state}
+        {process.foreground ? ", in the foreground" : ""}, {process.threads} {process.threads === 1 ? "thread" : "threads"}, {seconds(process.cpu_ms)}{" "}
+        of processor time, {memory(process.rss_bytes)}
+      </dd>
+      <dt>Since</dt>
+      <dd>
+        <time dateTime={new Date(process.started_ms).toISOString()}>{new Date(process.started_ms).toLocaleString()}</time>{" "}
+        <span class="muted">({span(graph.at_ms - process.started_ms)})</span>
+      </dd>
+      {sockets.length > 0 && (
+        <>
+          <dt>Sockets</dt>
+          <dd>
+            <ul class="sockets">
+              {sockets.map((socket) => (
+                <li key={socket.id}>
+                  <span class={socket.state === "listening" ? "port" : "muted"}>{socket.state ?? socket.protocol ?? "unknown"}</span>{" "}
+                  <Line
+                    class="mono"
+                    text={[socket.local ?? socket.path ?? "", socket.remote ? `→ ${socket.remote}` : ""].filter(Boolean).join(" ") || socket.id}
+                  />
+                </li>
+              ))}
+            </ul>
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function Fds({ twig, graph }: { twig: Twig; graph: GraphAnswer }) {
+  const { process } = twig;
+  const fds = process.fds ?? [];
+  const more = (process.more_fds ?? 0) + Math.max(0, fds.length - FDS_SHOWN);
+  return (
+    <>
       {process.unknown ? (
         <p class="muted">What it holds open may not be seen: it is another user's.</p>
       ) : (
@@ -102,15 +124,16 @@ export function Details({ twig, graph, onClose }: { twig: Twig; graph: GraphAnsw
           </tbody>
         </table>
       )}
-      {(process.more_fds ?? 0) + Math.max(0, fds.length - FDS_SHOWN) > 0 && <p class="muted">{(process.more_fds ?? 0) + Math.max(0, fds.length - FDS_SHOWN)} more are open.</p>}
-    </section>
+      {more > 0 && <p class="muted">{more} more are open.</p>}
+    </>
   );
 }
 
 function what(fd: FdNode, graph: GraphAnswer, self: string): string {
   if (fd.path) return `${fd.path}${fd.deleted ? " (deleted)" : ""}`;
   const socket = graph.sockets.find(({ id }) => id === fd.target);
-  if (socket) return [socket.local ?? socket.path ?? socket.protocol ?? "", socket.remote ? `→ ${socket.remote}` : ""].filter(Boolean).join(" ") || socket.id;
+  if (socket)
+    return [socket.local ?? socket.path ?? socket.protocol ?? "", socket.remote ? `→ ${socket.remote}` : ""].filter(Boolean).join(" ") || socket.id;
   const pipe = graph.pipes.find(({ id }) => id === fd.target);
   if (!pipe) return fd.target ?? "";
   const others = [...new Set(pipe.ends.filter((end) => end.process !== self).map((end) => graph.processes.find(({ id }) => id === end.process)))];
@@ -118,7 +141,11 @@ function what(fd: FdNode, graph: GraphAnswer, self: string): string {
 }
 
 function how({ read, write, append, offset, locks }: FdNode): string {
-  const ways = [read && write ? "read, write" : read ? "read" : write ? (append ? "append" : "write") : "", offset ? `at ${offset}` : "", locks?.length ? "locked" : ""];
+  const ways = [
+    read && write ? "read, write" : read ? "read" : write ? (append ? "append" : "write") : "",
+    offset ? `at ${offset}` : "",
+    locks?.length ? "locked" : "",
+  ];
   return ways.filter(Boolean).join(", ");
 }
 

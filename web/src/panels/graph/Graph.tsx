@@ -1,6 +1,7 @@
 // The process tree with ports and files, as it is now, each with whose doing it is. On a narrow screen a list.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { GraphAnswer } from "@holdfast/client";
 import { shownLine, commandLine } from "../../lib/text.js";
 import { ActorChip, parts } from "../../ui/Actor.js";
 import { Line } from "../../ui/Text.js";
@@ -19,12 +20,11 @@ export default function Graph({ live }: PanelProps) {
   const twigs = [...flat(roots)];
   const one = twigs.find(({ process }) => process.id === chosen);
   const toggle = (id: string) => choose(id === chosen ? undefined : id);
-  const ports = twigs.flatMap(({ held }) => held.filter(({ kind }) => kind === "port")).length;
   const isOver = model.over.value || live.view.value.life !== "running";
   return (
     <div class="graph">
       <p class="graph-top muted" role="status">
-        {isOver ? `The session has ended${graph ? "; this is what ran last." : ": nothing runs in it."}` : graph ? `${twigs.length} ${twigs.length === 1 ? "process" : "processes"}, ${ports} open ${ports === 1 ? "port" : "ports"}${graph.partial ? "; some of it may not be seen" : ""}` : "Looking …"}
+        {summary(graph, twigs, isOver)}
       </p>
       {model.trouble.value && (
         <p class="banner" role="alert">
@@ -36,6 +36,14 @@ export default function Graph({ live }: PanelProps) {
       {one && graph && <Details twig={one} graph={graph} onClose={() => choose(undefined)} />}
     </div>
   );
+}
+
+function summary(graph: GraphAnswer | undefined, twigs: readonly Twig[], isOver: boolean): string {
+  if (isOver) return `The session has ended${graph ? "; this is what ran last." : ": nothing runs in it."}`;
+  if (!graph) return "Looking …";
+  const ports = twigs.flatMap(({ held }) => held.filter(({ kind }) => kind === "port")).length;
+  const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
+  return `${counted(twigs.length, "process", "processes")}, ${counted(ports, "open port", "open ports")}${graph.partial ? "; some of it may not be seen" : ""}`;
 }
 
 interface ViewProps {
@@ -76,14 +84,24 @@ function Drawing({ roots, chosen, onChoose }: ViewProps) {
   );
 }
 
-function Node({ placed, card, isChosen, onChoose }: { placed: Placed; card: { width: number; height: number }; isChosen: boolean; onChoose: (id: string) => void }) {
+function Node({
+  placed,
+  card,
+  isChosen,
+  onChoose,
+}: {
+  placed: Placed;
+  card: { width: number; height: number };
+  isChosen: boolean;
+  onChoose: (id: string) => void;
+}) {
   const { twig, x, y, pills, more } = placed;
   const { process, binding, ended } = twig;
   const words = shownLine(title(twig));
   const handle = binding?.actor?.handle;
   const kind = handle ? (parts(handle).kind ?? "unknown") : "unknown";
   const who = handle ? shownLine(parts(handle).name) : "unknown";
-  const doubt = binding?.by === "time" ? " ?" : "";
+  const cutWho = `${cut(who, Math.max(8, (card.width - 110) / 7.5))}${binding?.by === "time" ? " ?" : ""}`;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -106,15 +124,17 @@ function Node({ placed, card, isChosen, onChoose }: { placed: Placed; card: { wi
         </text>
         <circle class="pulse" cx="17" cy="33" r="3.500" />
         <text class="facts" x="26" y="37">
-          {ended ?? `${process.pid} · ${seconds(process.cpu_ms)} · ${memory(process.rss_bytes)}`}
+          {facts(twig, (card.width - 40 - 7.5 * cutWho.length) / 7.1)}
         </text>
         <text class="who" x={card.width - 10} y="37" text-anchor="end">
-          {cut(who, Math.max(8, (card.width - 170) / 7))}
-          {doubt}
+          {cutWho}
         </text>
         {pills.map((pill) => (
           <g key={pill.held.key} class={`pill ${pill.held.kind}`}>
-            <path class="edge" d={`M${card.width} ${card.height / 2}C${card.width + 14} ${card.height / 2} ${card.width + 10} ${pill.y - y + 11} ${pill.x - x} ${pill.y - y + 11}`} />
+            <path
+              class="edge"
+              d={`M${card.width} ${card.height / 2}C${card.width + 14} ${card.height / 2} ${card.width + 10} ${pill.y - y + 11} ${pill.x - x} ${pill.y - y + 11}`}
+            />
             <rect x={pill.x - x} y={pill.y - y} width={pill.width} height="22" rx="11" />
             <text x={pill.x - x + 10} y={pill.y - y + 15}>
               {cut(shownLine(pill.held.text), (pill.width - 18) / 7.2)}
@@ -129,6 +149,14 @@ function Node({ placed, card, isChosen, onChoose }: { placed: Placed; card: { wi
       </g>
     </g>
   );
+}
+
+/** Number, processor time and memory, as much of it as there is room for. */
+function facts({ process, ended }: Twig, columns: number): string {
+  if (ended) return ended;
+  const all = [String(process.pid), seconds(process.cpu_ms), memory(process.rss_bytes)];
+  while (all.length > 1 && all.join(" · ").length > columns) all.pop();
+  return all.join(" · ");
 }
 
 /** A node in words, for who does not see the picture. */

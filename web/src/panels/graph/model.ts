@@ -79,11 +79,15 @@ export class Model {
     while (!over.aborted) {
       if (this.live.view.value.life !== "running") return this.end();
       try {
-        const answer = await client.call("graph.watch", { session: this.live.id, wait_ms: WAIT_MS, ...(after === undefined ? {} : { after }) }, { signal: over });
+        const answer = await client.call(
+          "graph.watch",
+          { session: this.live.id, wait_ms: WAIT_MS, ...(after === undefined ? {} : { after }) },
+          { signal: over },
+        );
         if (after === undefined || answer.lost) await this.read();
         else if (answer.events.length > 0) this.look();
         after = answer.to;
-        for (const event of answer.events) if (event.event === "exit") this.mourn(event.pid, event.signal ? `signal ${event.signal}` : event.code === undefined || event.code === null ? "ended" : `exit ${event.code}`);
+        for (const event of answer.events) if (event.event === "exit") this.mourn(event.pid, endWords(event));
         if (answer.end) return this.end();
       } catch (error) {
         if (over.aborted) return;
@@ -108,6 +112,11 @@ export class Model {
       this.ghosts.value = left;
     }, GHOST_MS);
   }
+}
+
+function endWords({ code, signal: by }: { code?: number | null; signal?: number | null }): string {
+  if (by) return `signal ${by}`;
+  return code === undefined || code === null ? "ended" : `exit ${code}`;
 }
 
 /** The forest: parents with their children, roots first. */
@@ -149,7 +158,8 @@ function held(process: ProcessNode, sockets: readonly SocketNode[]): Held[] {
   for (const socket of mine) {
     const { local, remote, path, state, kind } = socket;
     const protocol = kind === "dgram" ? "udp" : "tcp";
-    if (local && (state === "listening" || (kind === "dgram" && !remote))) ports.push({ key: socket.id, kind: "port", text: `:${local.slice(local.lastIndexOf(":") + 1)}`, title: `listens at ${protocol} ${local}` });
+    if (local && (state === "listening" || (kind === "dgram" && !remote)))
+      ports.push({ key: socket.id, kind: "port", text: `:${local.slice(local.lastIndexOf(":") + 1)}`, title: `listens at ${protocol} ${local}` });
     else if (remote) others.push({ key: socket.id, kind: "connection", text: `→ ${remote}`, title: `${protocol} ${local ?? ""} to ${remote}` });
     else if (path) others.push({ key: socket.id, kind: "unix", text: last(path), title: `unix socket ${path}` });
   }
@@ -212,7 +222,12 @@ export function picture(roots: readonly Twig[], room: number): Picture {
     const top = y + (CARD.height - Math.min(CARD.height, rows * (PILL.height + PILL.gap) - PILL.gap)) / 2;
     const pills = shownPills.map((held, at) => {
       const wide = Math.min(220, held.text.length * 7.3 + 20);
-      return { held, x: x + width + PILL.lead, y: rows * (PILL.height + PILL.gap) > CARD.height ? y + at * (PILL.height + PILL.gap) : top + at * (PILL.height + PILL.gap), width: wide };
+      return {
+        held,
+        x: x + width + PILL.lead,
+        y: rows * (PILL.height + PILL.gap) > CARD.height ? y + at * (PILL.height + PILL.gap) : top + at * (PILL.height + PILL.gap),
+        width: wide,
+      };
     });
     const trunk = parent && parent.x + CARD.indent / 2;
     const edge = parent && trunk !== undefined ? `M${trunk} ${parent.y + CARD.height}V${y + CARD.height / 2 - 8}q0 8 8 8H${x}` : undefined;

@@ -22,28 +22,21 @@ const SPANS = [
 ];
 const AGAIN_MS = 5_000;
 
+interface MadeLink {
+  url: string;
+  handle: string;
+  untilMs: number;
+}
+
 export default function Share({ live }: PanelProps) {
   const [links] = useState(() => new Links(live));
-  const [rights, setRights] = useState("observe");
-  const [forMs, setForMs] = useState(HOUR_MS);
-  const [note, setNote] = useState("");
-  const [made, setMade] = useState<{ url: string; handle: string; untilMs: number } | undefined>();
-  const [isBusy, setBusy] = useState(false);
+  const [made, setMade] = useState<MadeLink | undefined>();
   useEffect(() => {
     void attempt(() => links.read());
-    const timer = setInterval(() => document.visibilityState === "visible" && void links.read().catch(() => undefined), AGAIN_MS);
+    const again = () => document.visibilityState === "visible" && void links.read().catch(() => undefined);
+    const timer = setInterval(again, AGAIN_MS);
     return () => clearInterval(timer);
   }, []);
-  const may = links.may.value;
-  const make = async () => {
-    setBusy(true);
-    const link = await attempt(() => links.make(rights, forMs, note.trim()));
-    if (link) {
-      setMade(link);
-      setNote("");
-    }
-    setBusy(false);
-  };
   const revoke = async (link: SharedLink) => {
     const done = await attempt(async () => {
       await links.revoke(link);
@@ -53,76 +46,109 @@ export default function Share({ live }: PanelProps) {
     if (made?.handle === link.handle) setMade(undefined);
     tell("That link opens nothing any more.");
   };
+  const may = links.may.value;
+  const isAllowed = !may || may.has("grant");
   return (
     <div class="share">
-      {may && !may.has("grant") ? (
-        <p class="banner">You may not share this session: that needs the right to grant.</p>
-      ) : (
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void make();
-          }}
-        >
-          <fieldset>
-            <legend>Who has the link may</legend>
-            {RIGHTS.map((one) => (
-              <label key={one.rights} class="choice">
-                <input type="radio" name="rights" value={one.rights} checked={rights === one.rights} disabled={may !== undefined && !one.rights.split(",").every((right) => may.has(right))} onChange={() => setRights(one.rights)} />
-                <span>
-                  <strong>{one.word}</strong>
-                  <span class="muted">{one.long}</span>
-                </span>
-              </label>
-            ))}
-          </fieldset>
-          <fieldset>
-            <legend>For</legend>
-            <div class="spans">
-              {SPANS.map(({ ms, word }) => (
-                <label key={ms} class="choice">
-                  <input type="radio" name="for" value={ms} checked={forMs === ms} onChange={() => setForMs(ms)} />
-                  <span>{word}</span>
-                </label>
-              ))}
-            </div>
-          </fieldset>
-          <label>
-            Note
-            <input class="field" value={note} maxLength={80} placeholder="for whom it is; shown in the list" onInput={(event) => setNote(event.currentTarget.value)} />
-          </label>
-          <button type="submit" class="primary" disabled={isBusy || may === undefined}>
-            Make a link
-          </button>
-        </form>
-      )}
+      {isAllowed ? <Make links={links} onMade={setMade} /> : <p class="banner">You may not share this session: that needs the right to grant.</p>}
       {made && <Made key={made.url} url={made.url} untilMs={made.untilMs} />}
       <Reach />
-      <section class="good" aria-label="Links that are good">
-        <h3>
-          Links that are good <span class="count muted">{links.all.value.length}</span>
-        </h3>
-        {links.all.value.length === 0 && <p class="muted">None: only who may enter anyway gets in.</p>}
-        <ul>
-          {links.all.value.map((link) => (
-            <li key={link.actor.id}>
-              <span class="good-words">
-                <Line class="good-note" text={link.note || link.handle} />
-                <span class="muted">
-                  {link.rights === "observe" ? "may look" : "may look and type"}
-                  {link.untilMs !== undefined && ` · ${left(link.untilMs)}`} · <Line text={link.handle} />
-                  {link.token === undefined && " · its token is gone or somebody else's"}
-                </span>
-              </span>
-              <button type="button" class="small danger" aria-label={`Revoke ${shownLine(link.note || link.handle)}`} onClick={() => void revoke(link)}>
-                Revoke
-              </button>
-            </li>
-          ))}
-        </ul>
-      </section>
+      <Good links={links.all.value} onRevoke={(link) => void revoke(link)} />
     </div>
+  );
+}
+
+function Make({ links, onMade }: { links: Links; onMade: (link: MadeLink) => void }) {
+  const [rights, setRights] = useState("observe");
+  const [forMs, setForMs] = useState(HOUR_MS);
+  const [note, setNote] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const may = links.may.value;
+  const holds = (wanted: string) => !may || wanted.split(",").every((right) => may.has(right));
+  const make = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    const link = await attempt(() => links.make(rights, forMs, note.trim()));
+    if (link) {
+      onMade(link);
+      setNote("");
+    }
+    setBusy(false);
+  };
+  return (
+    <form class="form" onSubmit={(event) => void make(event)}>
+      <fieldset>
+        <legend>Who has the link may</legend>
+        {RIGHTS.map((one) => (
+          <label key={one.rights} class="choice">
+            <input
+              type="radio"
+              name="rights"
+              value={one.rights}
+              checked={rights === one.rights}
+              disabled={!holds(one.rights)}
+              onChange={() => setRights(one.rights)}
+            />
+            <span>
+              <strong>{one.word}</strong>
+              <span class="muted">{one.long}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <fieldset>
+        <legend>For</legend>
+        <div class="spans">
+          {SPANS.map(({ ms, word }) => (
+            <label key={ms} class="choice">
+              <input type="radio" name="for" value={ms} checked={forMs === ms} onChange={() => setForMs(ms)} />
+              <span>{word}</span>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <label>
+        Note
+        <input
+          class="field"
+          value={note}
+          maxLength={80}
+          placeholder="for whom it is; shown in the list"
+          onInput={(event) => setNote(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit" class="primary" disabled={isBusy || may === undefined}>
+        Make a link
+      </button>
+    </form>
+  );
+}
+
+function Good({ links, onRevoke }: { links: readonly SharedLink[]; onRevoke: (link: SharedLink) => void }) {
+  return (
+    <section class="good" aria-label="Links that are good">
+      <h3>
+        Links that are good <span class="count muted">{links.length}</span>
+      </h3>
+      {links.length === 0 && <p class="muted">None: only who may enter anyway gets in.</p>}
+      <ul>
+        {links.map((link) => (
+          <li key={link.actor.id}>
+            <span class="good-words">
+              <Line class="good-note" text={link.note || link.handle} />
+              <span class="muted">
+                {link.rights === "observe" ? "may look" : "may look and type"}
+                {link.untilMs !== undefined && ` · ${left(link.untilMs)}`} · <Line text={link.handle} />
+                {link.token === undefined && " · its token is gone or somebody else's"}
+              </span>
+            </span>
+            <button type="button" class="small danger" aria-label={`Revoke ${shownLine(link.note || link.handle)}`} onClick={() => onRevoke(link)}>
+              Revoke
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
@@ -138,7 +164,8 @@ function Made({ url, untilMs }: { url: string; untilMs: number }) {
       <QrCode text={url} />
       <div class="made-words">
         <p>
-          <strong>Shown this once.</strong> Good until {new Date(untilMs).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}. Who has it needs nothing else.
+          <strong>Shown this once.</strong> Good until {new Date(untilMs).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}. Who
+          has it needs nothing else.
         </p>
         <label class="made-url">
           <span class="visually-hidden">Link</span>
@@ -154,7 +181,7 @@ function Made({ url, untilMs }: { url: string; untilMs: number }) {
 
 /** The link as a picture for a phone's camera: one path, dark on light by day and night, as cameras want it. */
 function QrCode({ text }: { text: string }) {
-  const { data, size } = encode(text, { ecc: "M", border: 3 });
+  const { data, size } = encode(text, { ecc: "M", border: 4 });
   let path = "";
   data.forEach((row, y) =>
     row.forEach((isDark, x) => {
@@ -185,8 +212,12 @@ function Reach() {
         </>
       ) : (
         <p>
-          <strong>Links work wherever <code>{host}</code> is reached.</strong>{" "}
-          {protocol === "https:" ? "A network that does not lead there does not lead here." : "The way there is not encrypted: whoever can read it can use the link."}
+          <strong>
+            Links work wherever <code>{host}</code> is reached.
+          </strong>{" "}
+          {protocol === "https:"
+            ? "A network that does not lead there does not lead here."
+            : "The way there is not encrypted: whoever can read it can use the link."}
         </p>
       )}
     </section>

@@ -33,14 +33,27 @@ export class Links {
   }
 
   async read(): Promise<void> {
-    const [granted, tokens] = await Promise.all([client.call("grant.list", { session: this.live.id }), client.call("token.list", {}).catch(() => [])]);
+    const [granted, tokens] = await Promise.all([
+      client.call("grant.list", { session: this.live.id }),
+      client.call("token.list", {}).catch(() => []),
+    ]);
     this.may.value = new Set(granted.yours.split(","));
     const links = new Map<string, SharedLink>();
     for (const { to, id, rights, until_ms, by } of granted.grants.filter(({ to }) => to.handle.startsWith(PREFIX))) {
       const token = tokens.find(({ actor }) => actor === to.handle);
       const known = links.get(to.id);
       if (known) known.grants.push(id);
-      else links.set(to.id, { handle: to.handle, actor: to, rights, note: token?.note ?? "", by: by?.handle, untilMs: token?.until_ms ?? until_ms ?? undefined, token: token?.id, grants: [id] });
+      else
+        links.set(to.id, {
+          handle: to.handle,
+          actor: to,
+          rights,
+          note: token?.note ?? "",
+          by: by?.handle,
+          untilMs: token?.until_ms ?? until_ms ?? undefined,
+          token: token?.id,
+          grants: [id],
+        });
     }
     this.all.value = [...links.values()];
   }

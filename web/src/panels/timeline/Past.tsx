@@ -48,10 +48,11 @@ export function Past({ live, kept, offset, act, stops, onOffset, onClose }: Prop
         <strong>The past, replayed</strong>
         {act ? (
           <span class="past-act">
-            {clock(act.timeMs)} · {act.by ? <ActorChip handle={act.by.handle} /> : "host"} {act.words} {act.quoted && <Line class={act.isCode ? "mono" : ""} text={act.quoted} />}
+            {clock(act.timeMs)} · {act.by ? <ActorChip handle={act.by.handle} /> : "host"} {act.words}{" "}
+            {act.quoted && <Line class={act.isCode ? "mono" : ""} text={act.quoted} />}
           </span>
         ) : (
-          <span class="past-act">before any act the journal has</span>
+          <span class="past-act">nobody had typed yet, as far as the journal goes</span>
         )}
         <button type="button" class="small primary" onClick={onClose}>
           Back to now

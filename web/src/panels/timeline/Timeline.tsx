@@ -1,6 +1,6 @@
 // The journal as a stream: who did what, how it ended, newest at the end. A click goes to that output.
 
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RunView } from "@holdfast/client";
 import { myActor } from "../../lib/login.js";
@@ -36,8 +36,6 @@ export default function Timeline({ live, screen }: PanelProps) {
   const past = useSignal<number | undefined>(undefined);
   const marked = useSignal<string | undefined>(undefined);
   const selected = useSignal<number | undefined>(undefined);
-  const list = useRef<HTMLOListElement>(null);
-  const isAtEnd = useRef(true);
   useEffect(
     () => () => {
       feed.close();
@@ -45,75 +43,38 @@ export default function Timeline({ live, screen }: PanelProps) {
     },
     [],
   );
-
-  const all = stream(feed.entries.value, feed.questions.value);
-  const kinds = FILTERS.find(({ word }) => word === filter)?.kinds;
-  const chosen = all.filter(({ kind }) => kinds?.includes(kind));
-  const drawn = chosen.slice(-rows);
-
-  // Whoever looks at the end goes on doing so; whoever reads further up stays there.
-  useEffect(() => {
-    const box = list.current?.parentElement;
-    if (box && isAtEnd.current) box.scrollTop = box.scrollHeight;
-  }, [drawn.length, drawn.at(-1)?.quoted, filter]);
-
   useEffect(() => {
     if (!screen) return;
-    const changed = screen.term.onSelectionChange(() => (selected.value = screen.term.hasSelection() ? screen.term.getSelectionPosition()?.end.y : undefined));
+    const line = () => (screen.term.hasSelection() ? screen.term.getSelectionPosition()?.end.y : undefined);
+    const changed = screen.term.onSelectionChange(() => (selected.value = line()));
     return () => changed.dispose();
   }, [screen]);
   useSignalEffect(() => {
     if (past.value !== undefined) marked.value = actAt(feed.entries.value, past.value)?.key;
   });
-  useSignalEffect(() => {
-    const { value } = marked;
-    if (value) requestAnimationFrame(() => list.current?.querySelector('[data-marked="true"]')?.scrollIntoView({ block: "nearest" }));
-  });
 
-  const scrub = (offset?: number) =>
-    attempt(async () => {
-      await places.kept.read(live);
-      past.value = Math.max(places.kept.oldest, offset ?? places.kept.head);
-    });
-  const jump = (entry: Entry, offset: number) =>
-    attempt(async () => {
-      marked.value = entry.key;
-      if (past.value !== undefined && offset >= places.kept.oldest) return void (past.value = offset);
-      const came = screen ? await places.jump(screen, offset) : "lost";
-      if (came === "gone") tell("That output is gone: the session keeps the end of it only.");
-      // On a phone the panel lies over the terminal, so the past is shown in the panel.
-      else if (came === "lost" || matchMedia("(max-width: 900px)").matches) past.value = offset;
-    });
-  const whoTyped = () =>
-    attempt(async () => {
-      if (!screen || selected.value === undefined) return;
-      const offset = await places.offsetOf(screen, selected.value);
-      const act = offset === undefined ? undefined : actAt(feed.entries.value, offset);
-      if (!act) return tell("Nobody knows: no act that is still in the journal stands before that line.");
-      setFilter("Acts");
-      setRows(Math.max(ROWS, all.length - all.findIndex(({ key }) => key === act.key) + 20));
-      marked.value = act.key;
-      tell(`${act.by?.handle ?? "the host"} ${act.words} ${act.quoted ?? ""}`, "plain", `at ${clock(act.timeMs)}, record ${act.seq}: the last act before that line`);
-    });
-
-  const stops = [...new Set(feed.entries.value.flatMap(({ at, writes }) => (writes && at !== undefined ? [at] : [])))].sort((a, b) => a - b);
+  const all = stream(feed.entries.value, feed.questions.value);
+  const kinds = FILTERS.find(({ word }) => word === filter)?.kinds;
+  const chosen = all.filter(({ kind }) => kinds?.includes(kind));
+  const acts = pointing({ live, screen }, feed, places, past, marked);
+  const whoTyped = async () => {
+    const act = selected.value === undefined ? undefined : await acts.whoTyped(selected.value);
+    if (!act) return;
+    setFilter("Acts");
+    setRows(Math.max(ROWS, all.length - all.findIndex(({ key }) => key === act.key) + 20));
+  };
+  const toggle = () => (past.value === undefined ? void acts.scrub() : (past.value = undefined));
   return (
     <div class="timeline">
       <div class="timeline-top">
-        <div class="filters" role="group" aria-label="Show">
-          {FILTERS.map(({ word }) => (
-            <button key={word} type="button" class="quiet small" aria-pressed={filter === word} onClick={() => setFilter(word)}>
-              {word}
-            </button>
-          ))}
-        </div>
+        <Filters chosen={filter} onChoose={setFilter} />
         <div class="timeline-acts">
           {selected.value !== undefined && past.value === undefined && (
             <button type="button" class="small" onClick={() => void whoTyped()}>
               Who typed this?
             </button>
           )}
-          <button type="button" class="small" aria-pressed={past.value !== undefined} onClick={() => (past.value === undefined ? void scrub() : (past.value = undefined))}>
+          <button type="button" class="small" aria-pressed={past.value !== undefined} onClick={toggle}>
             <Icon name="past" size={15} /> Scrub<span class="visually-hidden"> back</span>
           </button>
         </div>
@@ -123,38 +84,108 @@ export default function Timeline({ live, screen }: PanelProps) {
           <Line text={feed.trouble.value} />
         </p>
       )}
-      <div
-        class="timeline-box"
-        tabIndex={0}
-        role="region"
-        aria-label="What happened"
-        onScroll={({ currentTarget: box }) => (isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < END_PX)}
-      >
-        {chosen.length > drawn.length && (
-          <p class="earlier">
-            <button type="button" class="quiet small" onClick={() => setRows(rows + ROWS)}>
-              {chosen.length - drawn.length} earlier
-            </button>
-          </p>
-        )}
-        {feed.loaded.value && drawn.length === 0 && <p class="nothing muted">Nothing of this kind happened here.</p>}
-        <ol class="acts" ref={list}>
-          {drawn.map((entry, at) => (
-            <Row key={entry.key} entry={entry} day={dayBetween(drawn[at - 1], entry)} run={runOf(entry, feed.runs.value)} isMarked={marked.value === entry.key} onJump={jump} />
-          ))}
-        </ol>
-      </div>
+      <Acts feed={feed} chosen={chosen} rows={rows} marked={marked.value} onMore={() => setRows(rows + ROWS)} onJump={acts.jump} />
       {past.value !== undefined && (
         <Past
           live={live}
           kept={places.kept}
           offset={past.value}
           act={actAt(feed.entries.value, past.value)}
-          stops={stops}
+          stops={stops(feed.entries.value)}
           onOffset={(offset) => (past.value = offset)}
           onClose={() => (past.value = undefined)}
         />
       )}
+    </div>
+  );
+}
+
+/** From acts to the output, and back. */
+function pointing({ live, screen }: PanelProps, feed: Feed, places: Places, past: Signal<number | undefined>, marked: Signal<string | undefined>) {
+  const scrub = () =>
+    attempt(async () => {
+      await places.kept.read(live);
+      past.value = places.kept.head;
+    });
+  const jump = (entry: Entry, offset: number) =>
+    attempt(async () => {
+      marked.value = entry.key;
+      if (past.value !== undefined && offset >= places.kept.oldest) return void (past.value = offset);
+      if (!screen) await places.kept.read(live);
+      const came = screen ? await places.jump(screen, offset) : offset < places.kept.oldest ? "gone" : "lost";
+      if (came === "gone") tell("That output is gone: the session keeps the end of it only.");
+      // On a phone the panel lies over the terminal, so the past is shown in the panel.
+      else if (came === "lost" || matchMedia("(max-width: 900px)").matches) past.value = offset;
+    });
+  const whoTyped = (line: number) =>
+    attempt(async () => {
+      const offset = screen && (await places.offsetOf(screen, line));
+      const act = offset === undefined ? undefined : actAt(feed.entries.value, offset);
+      if (!act) return void tell("Nobody knows: no act that is still in the journal stands before that line.");
+      marked.value = act.key;
+      const said = `${act.by?.handle ?? "the host"} ${act.words} ${act.quoted ?? ""}`;
+      tell(said, "plain", `at ${clock(act.timeMs)}, record ${act.seq}: the last act before that line`);
+      return act;
+    });
+  return { scrub, jump, whoTyped };
+}
+
+/** Where acts that wrote stand, ascending. */
+function stops(entries: readonly Entry[]): number[] {
+  const places = entries.flatMap(({ at, writes }) => (writes && at !== undefined ? [at] : []));
+  return [...new Set(places)].sort((a, b) => a - b);
+}
+
+function Filters({ chosen, onChoose }: { chosen: string; onChoose: (word: string) => void }) {
+  return (
+    <div class="filters" role="group" aria-label="Show">
+      {FILTERS.map(({ word }) => (
+        <button key={word} type="button" class="quiet small" aria-pressed={chosen === word} onClick={() => onChoose(word)}>
+          {word}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface ActsProps {
+  feed: Feed;
+  chosen: readonly Entry[];
+  rows: number;
+  marked: string | undefined;
+  onMore: () => void;
+  onJump: (entry: Entry, offset: number) => void;
+}
+
+function Acts({ feed, chosen, rows, marked, onMore, onJump }: ActsProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const drawn = chosen.slice(-rows);
+  // Whoever looks at the end goes on doing so; whoever reads further up stays there.
+  useEffect(() => {
+    if (box.current && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [drawn.length, drawn[0]?.key, drawn.at(-1)?.quoted]);
+  useEffect(() => box.current?.querySelector('[data-marked="true"]')?.scrollIntoView({ block: "nearest" }), [marked, rows]);
+  const onScroll = () => {
+    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
+    isAtEnd.current = scrollHeight - scrollTop - clientHeight < END_PX;
+  };
+  return (
+    <div class="timeline-box" ref={box} tabIndex={0} role="region" aria-label="What happened" onScroll={onScroll}>
+      {chosen.length > drawn.length && (
+        <p class="earlier">
+          <button type="button" class="quiet small" onClick={onMore}>
+            {chosen.length - drawn.length} earlier
+          </button>
+        </p>
+      )}
+      {feed.loaded.value && drawn.length === 0 && <p class="nothing muted">Nothing of this kind happened here.</p>}
+      <ol class="acts">
+        {drawn.map((entry, at) => {
+          const day = dayBetween(drawn[at - 1], entry);
+          return <Row key={entry.key} entry={entry} day={day} run={runOf(entry, feed.runs.value)} isMarked={marked === entry.key} onJump={onJump} />;
+        })}
+      </ol>
     </div>
   );
 }
@@ -182,7 +213,7 @@ function Row({ entry, day, run, isMarked, onJump }: RowProps) {
     <>
       <span class="act-head">
         <span class="act-words">
-          {by ? <ActorChip handle={by.handle} you={by.id === myActor()?.id} /> : <span class="muted">host</span>}{" "}
+          {by ? <ActorChip handle={by.handle} you={by.id === myActor()?.id} /> : <span class="actor host">host</span>}{" "}
           <span class={`what ${isPlain ? "muted" : ""}`}>{entry.words}</span>
           {entry.quoted && !entry.isCode && (
             <>
@@ -213,7 +244,13 @@ function Row({ entry, day, run, isMarked, onJump }: RowProps) {
         {offset === undefined ? (
           <div class="act-body">{inner}</div>
         ) : (
-          <button type="button" class="act-body" aria-current={isMarked ? "true" : undefined} title="Go to this output" onClick={() => onJump(entry, offset)}>
+          <button
+            type="button"
+            class="act-body"
+            aria-current={isMarked ? "true" : undefined}
+            title="Go to this output"
+            onClick={() => onJump(entry, offset)}
+          >
             {inner}
           </button>
         )}

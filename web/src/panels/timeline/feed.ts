@@ -44,7 +44,11 @@ export class Feed {
     let after = 0;
     while (!over.aborted) {
       try {
-        const answer = await client.call("session.journal", { session: this.live.id, after, wait_ms: this.loaded.value ? WAIT_MS : 0 }, { signal: over });
+        const answer = await client.call(
+          "session.journal",
+          { session: this.live.id, after, wait_ms: this.loaded.value ? WAIT_MS : 0 },
+          { signal: over },
+        );
         after = answer.to;
         const lines = new TextDecoder().decode(answer.bytes).split("\n");
         let isRun = false;
@@ -76,7 +80,8 @@ export class Feed {
     await this.readRuns();
     while (!this.closing.signal.aborted) {
       await pause(RUNS_EVERY_MS);
-      if (document.visibilityState === "visible" && this.runs.value.some(({ state }) => state === "starting" || state === "running")) await this.readRuns();
+      if (document.visibilityState === "visible" && this.runs.value.some(({ state }) => state === "starting" || state === "running"))
+        await this.readRuns();
     }
   }
 
@@ -118,19 +123,17 @@ export function runOf(entry: Entry, runs: readonly RunView[]): RunView | undefin
 
 /** Journal and questions as one stream. The journal has answers, not what was asked: those are laid in by their time. */
 export function stream(entries: readonly Entry[], questions: readonly QuestionView[]): Entry[] {
-  const asked = questions.map(
-    (question): Entry => ({
-      seq: undefined,
-      key: question.id,
-      timeMs: question.asked_ms,
-      by: question.by,
-      kind: "question",
-      words: "asked",
-      quoted: question.text,
-      at: undefined,
-      writes: false,
-      ...(question.state === "open" ? { more: "waits for an answer" } : question.state === "answered" ? {} : { more: question.state }),
-    }),
-  );
+  const asked = questions.map((question): Entry => ({
+    seq: undefined,
+    key: question.id,
+    timeMs: question.asked_ms,
+    by: question.by,
+    kind: "question",
+    words: "asked",
+    quoted: question.text,
+    at: undefined,
+    writes: false,
+    ...(question.state === "open" ? { more: "waits for an answer" } : question.state === "answered" ? {} : { more: question.state }),
+  }));
   return [...entries, ...asked].sort((a, b) => a.timeMs - b.timeMs || (a.seq ?? 0) - (b.seq ?? 0));
 }

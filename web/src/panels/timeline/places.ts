@@ -66,6 +66,8 @@ export class Places {
 function match(screen: Screen, up: number, text: string): number | undefined {
   const buffer = screen.term.buffer.normal;
   const counted = buffer.baseY + buffer.cursorY - up;
+  // Empty lines are all alike.
+  if (text === "") return Math.min(Math.max(0, counted), buffer.length - 1);
   for (let away = 0; away < NEAR_LINES; away += 1) {
     for (const line of away === 0 ? [counted] : [counted - away, counted + away]) {
       if (line >= 0 && line < buffer.length && textOf(screen, line) === text) return line;

@@ -59,7 +59,19 @@ export interface Entry {
 
 type Told = Pick<Entry, "kind" | "words"> & Partial<Pick<Entry, "quoted" | "more" | "isCode" | "isGrave" | "run" | "isOpen" | "writes" | "at">>;
 
-const SIGNALS: Record<number, string> = { 1: "HUP", 2: "INT", 3: "QUIT", 9: "KILL", 10: "USR1", 12: "USR2", 15: "TERM", 18: "CONT", 19: "STOP", 20: "TSTP", 28: "WINCH" };
+const SIGNALS: Record<number, string> = {
+  1: "HUP",
+  2: "INT",
+  3: "QUIT",
+  9: "KILL",
+  10: "USR1",
+  12: "USR2",
+  15: "TERM",
+  18: "CONT",
+  19: "STOP",
+  20: "TSTP",
+  28: "WINCH",
+};
 const TARGETS = ["the foreground", "the command", "the whole tree"];
 /** Bursts of typing closer together than this are one, until a line is entered. */
 const TYPING_GAP_MS = 20_000;
@@ -81,7 +93,12 @@ export class Teller {
     const refused = record.outcome === "done" ? undefined : record.outcome.refused;
     const entry: Entry = { seq: record.seq, key: String(record.seq), timeMs: record.time_ms, by, at: record.at, writes: false, ...told };
     if (!refused) return entry;
-    const why = refused.code === "turn_held" && refused.by ? `${refused.by.handle} has the turn` : refused.right ? `may not ${refused.right}` : refused.code.replaceAll("_", " ");
+    const why =
+      refused.code === "turn_held" && refused.by
+        ? `${refused.by.handle} has the turn`
+        : refused.right
+          ? `may not ${refused.right}`
+          : refused.code.replaceAll("_", " ");
     const { run: _, ...rest } = entry;
     return { ...rest, words: `was refused: ${wish(entry.words)}`, more: why, isRefused: true, isGrave: false, writes: false, isOpen: false };
   }
@@ -150,21 +167,42 @@ export class Teller {
       case "thaw":
         return { kind: "turn", words: "let the frozen session go on" };
       case "grant":
-        return { kind: "rights", words: `granted ${what.rights} to`, quoted: to, ...(what.until ? { more: `until ${clock(what.until, record.time_ms)}` } : {}) };
+        return {
+          kind: "rights",
+          words: `granted ${what.rights} to`,
+          quoted: to,
+          ...(what.until ? { more: `until ${clock(what.until, record.time_ms)}` } : {}),
+        };
       case "revoke": {
         const id = Number(what?.grant);
         const grant = this.grants.get(id);
         if (grant) return { kind: "rights", words: `took back ${grant.rights} from`, quoted: grant.to };
-        return { kind: "rights", words: what?.actor ? "took back everything from" : `took back grant ${id}`, ...(what?.actor ? { quoted: this.name(what.actor) } : {}) };
+        return {
+          kind: "rights",
+          words: what?.actor ? "took back everything from" : `took back grant ${id}`,
+          ...(what?.actor ? { quoted: this.name(what.actor) } : {}),
+        };
       }
       case "run": {
         const more = this.tookByWriting(record);
-        return { kind: "command", words: "ran", quoted: what.command, isCode: true, writes: true, run: { command: what.command }, ...(more ? { more } : {}) };
+        return {
+          kind: "command",
+          words: "ran",
+          quoted: what.command,
+          isCode: true,
+          writes: true,
+          run: { command: what.command },
+          ...(more ? { more } : {}),
+        };
       }
       case "resize":
         return { kind: "session", words: `resized the terminal to ${String(what.size).replace("x", "×")}`, writes: true };
       case "signal":
-        return { kind: "command", words: `sent ${SIGNALS[what.number] ?? `signal ${what.number}`} to ${TARGETS[what.target] ?? "the tree"}`, writes: true };
+        return {
+          kind: "command",
+          words: `sent ${SIGNALS[what.number] ?? `signal ${what.number}`} to ${TARGETS[what.target] ?? "the tree"}`,
+          writes: true,
+        };
       case "rename":
         return { kind: "session", words: "renamed the session to", quoted: what.name };
       case "detach":
@@ -184,7 +222,9 @@ export class Teller {
     const isTurn = (record.changes ?? []).some((change) => change.turn !== undefined);
     switch (lapse) {
       case "grace":
-        return isTurn ? { kind: "turn", words: "the turn is free again;", quoted: before, more: "wrote nothing more" } : { kind: "presence", words: "let go of a client that was cut off" };
+        return isTurn
+          ? { kind: "turn", words: "the turn is free again;", quoted: before, more: "wrote nothing more" }
+          : { kind: "presence", words: "let go of a client that was cut off" };
       case "idle":
         return { kind: "turn", words: "the turn went to", quoted: next, more: `${before} was idle` };
       case "next":
