@@ -13,7 +13,7 @@ export function launch(): Promise<Browser> {
 }
 
 /** What a page may say without being at fault: a driver's advice, and that nobody is logged in yet, and that a host went away when a test killed it. */
-const HARMLESS = [/status of 401/, /GPU stall/, /WebSocket connection to/, /ERR_CONNECTION_/, /ERR_EMPTY_RESPONSE/, /ERR_INTERNET_DISCONNECTED/, /WebGL/];
+const HARMLESS = [/status of 401/, /GPU stall/, /WebSocket connection to/, /Failed to load resource: net::ERR_/, /WebGL/];
 
 /** A page without a login. */
 export async function page(browser: Browser, options: BrowserContextOptions = DESK): Promise<Page> {
