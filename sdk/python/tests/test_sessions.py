@@ -108,6 +108,11 @@ async def test_a_reader_that_waits_is_woken_for_the_last_bytes_of_a_burst(
     burst = "import sys\nfor line in sys.stdin:\n  for i in range(5000): print(f'{i:07d} the quick brown fox')\n"
     session = await client.open("bursts", ["/bin/sh", "-c", 'stty -echo; echo; exec python3 -c "$0"', burst])
     output, got = session.output(0), 0
+    # The empty line says that nothing is echoed any more.
+    while got < 2:
+        _, piece = await asyncio.wait_for(output.__anext__(), PATIENCE_S)
+        assert isinstance(piece, bytes)
+        got += len(piece)
     for number in range(1, 31):
         await session.send("\r")
         while got < 2 + number * 5000 * 29:

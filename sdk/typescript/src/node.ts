@@ -8,7 +8,7 @@ import { homeFrom, homeUnder } from "./node/home.js";
 import { Identity } from "./node/identity.js";
 import { unixDialer } from "./node/unix.js";
 import type { NewParams } from "./types.js";
-import type { WebSocketMaker } from "./websocket.js";
+import { TOKEN_SUBPROTOCOL, type WebSocketMaker } from "./websocket.js";
 
 export * from "./index.js";
 export { homeFrom, homeUnder } from "./node/home.js";
@@ -74,17 +74,20 @@ function sessionDefaults(env: NodeJS.ProcessEnv): Partial<NewParams> {
 }
 
 async function remote(url: string, options: ConnectOptions): Promise<Client> {
-  return connectByUrl(url, { ...options, webSocket: options.webSocket ?? (await nodeWebSocket(options.token)) });
+  return connectByUrl(url, { ...options, webSocket: options.webSocket ?? (await nodeWebSocket()) });
 }
 
 /** That of `ws`, which can send a header; Node's own where `ws` is not installed. */
-async function nodeWebSocket(token: string | undefined): Promise<WebSocketMaker> {
+async function nodeWebSocket(): Promise<WebSocketMaker> {
   try {
     const { WebSocket } = await import("ws");
-    const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
-    const wanted = (subprotocol: string) => !subprotocol.startsWith("holdfast.token.");
-    return (url, subprotocols) =>
-      new WebSocket(url, subprotocols.filter(wanted), { headers, maxPayload: 64 * 1024 * 1024 }) as unknown as ReturnType<WebSocketMaker>;
+    return (url, subprotocols) => {
+      const isToken = (subprotocol: string) => subprotocol.startsWith(TOKEN_SUBPROTOCOL);
+      const token = subprotocols.find(isToken)?.slice(TOKEN_SUBPROTOCOL.length);
+      const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+      const others = subprotocols.filter((subprotocol) => !isToken(subprotocol));
+      return new WebSocket(url, others, { headers, maxPayload: 64 * 1024 * 1024 }) as unknown as ReturnType<WebSocketMaker>;
+    };
   } catch (error) {
     const native = (globalThis as { WebSocket?: new (url: string, subprotocols: string[]) => unknown }).WebSocket;
     if (!native) {

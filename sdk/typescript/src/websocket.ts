@@ -8,7 +8,8 @@ import { encodeFrame } from "./frame.js";
 import type { Dialer, Receiver, Transport } from "./transport.js";
 
 const SUBPROTOCOL = "holdfast.v1";
-const TOKEN_SUBPROTOCOL = "holdfast.token.";
+/** The subprotocol that has the token behind it. */
+export const TOKEN_SUBPROTOCOL = "holdfast.token.";
 
 /** Of a WebSocket what is used here; the browser's, Node's and that of `ws` have it. */
 export interface WebSocketLike {
