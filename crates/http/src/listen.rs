@@ -8,6 +8,7 @@ use axum::body::Body;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use serde::{Deserialize, Serialize};
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
@@ -36,8 +37,8 @@ const ALIVE_TRIES: u32 = 4;
 /// Buffer of a connection at most: a long head fits.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// Where and how to listen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where and how to listen, as it is also kept on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listen {
     /// Where.
     pub address: SocketAddr,
@@ -49,8 +50,16 @@ pub struct Listen {
     pub insecure: bool,
 }
 
+impl Listen {
+    /// Whether nobody can read along, or the user said that it may be so.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        self.address.ip().is_loopback() || self.tls.is_some() || self.insecure
+    }
+}
+
 /// A certificate and its key, PEM files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
     /// The chain, ours first.
     pub cert: PathBuf,
@@ -80,7 +89,7 @@ impl Bound {
 
 /// Binds; refuses to listen beyond this machine where what is said could be read on the way.
 pub async fn bind(listen: &Listen) -> io::Result<Bound> {
-    if !listen.address.ip().is_loopback() && listen.tls.is_none() && !listen.insecure {
+    if !listen.is_allowed() {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             "beyond this machine only with TLS (--tls-cert, --tls-key) or, where something else keeps it private, --insecure-listen",
@@ -118,9 +127,11 @@ pub(crate) struct Http {
 
 /// Serves until the host ends.
 pub async fn serve(bound: Bound, handle: Handle) {
-    let openapi = openapi::document().to_string();
+    let schema = holdfast_wire::schema::document();
+    let endpoints = rest::endpoints(&schema);
+    let openapi = openapi::document(&schema, &endpoints).to_string();
     let http = Arc::new(Http { handle, names: bound.names, paces: Paces::default(), openapi });
-    let router = rest::router(http);
+    let router = rest::router(http, endpoints);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };

@@ -1,7 +1,7 @@
 //! The OpenAPI document, from the table's rows and the schemas of their types.
 
 use crate::bytes::{BASE64, TEXT};
-use crate::rest::{Endpoint, WAIT_SECONDS_MAX, WATCHING, endpoints};
+use crate::rest::{Endpoint, WAIT_SECONDS_MAX, WATCHING};
 use holdfast_wire::operations::{Bytes, Route};
 use serde_json::{Map, Value, json};
 
@@ -11,10 +11,9 @@ const COMPONENTS: &str = "#/components/schemas/";
 
 /// The document.
 #[must_use]
-pub fn document() -> Value {
-    let schema = holdfast_wire::schema::document();
+pub fn document(schema: &Value, endpoints: &[Endpoint]) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for endpoint in endpoints() {
+    for endpoint in endpoints {
         let method = match endpoint.route {
             Route::Get(_) => "get",
             Route::Post(_) => "post",
@@ -23,7 +22,7 @@ pub fn document() -> Value {
             Route::Connection => continue,
         };
         let path = format!("/v1{}", endpoint.route.path().unwrap_or_default());
-        let operation = operation(&schema, &endpoint);
+        let operation = operation(schema, endpoint);
         paths.entry(path).or_insert_with(|| json!({}))[method] = operation;
     }
     let mut document = json!({
@@ -166,7 +165,13 @@ fn refer(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::endpoints;
     use holdfast_wire::OPERATIONS;
+
+    fn document() -> Value {
+        let schema = holdfast_wire::schema::document();
+        super::document(&schema, &endpoints(&schema))
+    }
 
     #[test]
     fn every_row_but_a_connections_is_there_with_its_doc_line() {

@@ -52,8 +52,7 @@ enum Reading {
 }
 
 /// Every endpoint of the table.
-pub fn endpoints() -> Vec<Endpoint> {
-    let schema = holdfast_wire::schema::document();
+pub fn endpoints(schema: &Value) -> Vec<Endpoint> {
     let own = OPERATIONS.iter().map(|row| (*row, row.route, None));
     let also = ALSO.iter().map(|also| {
         let row =
@@ -62,7 +61,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         (*row, also.route, Some((named, also.field)))
     });
     let all = own.chain(also).filter(|(_, route, _)| route.path().is_some());
-    all.map(|(row, route, renamed)| Endpoint { row, route, renamed, fields: readings(&schema, row.name) }).collect()
+    all.map(|(row, route, renamed)| Endpoint { row, route, renamed, fields: readings(schema, row.name) }).collect()
 }
 
 fn readings(schema: &Value, name: &str) -> BTreeMap<String, Reading> {
@@ -84,10 +83,10 @@ fn reading(schema: &Value, of: &Value) -> Reading {
 }
 
 /// All routes.
-pub fn router(http: Arc<Http>) -> Router {
+pub fn router(http: Arc<Http>, endpoints: Vec<Endpoint>) -> Router {
     let (names, tools) = (http.names.clone(), tools::routes(&http));
     let mut router = Router::new().route("/v1/openapi.json", get(document)).route("/v1/connect", get(socket::connect));
-    for endpoint in endpoints() {
+    for endpoint in endpoints {
         let endpoint = Arc::new(endpoint);
         let path = format!("/v1{}", endpoint.route.path().unwrap_or_default());
         let method = match endpoint.route {
@@ -210,10 +209,8 @@ async fn read_body(
     fields: &mut Map<String, Value>,
 ) -> Result<Vec<u8>, Fault> {
     let body = whole(headers, body, REQUEST_BYTES_MAX).await?;
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let takes_bytes = endpoint.row.bytes == Bytes::Asked;
-    match kind.as_str() {
+    match kind(headers).as_str() {
         OCTETS if takes_bytes => return Ok(body.to_vec()),
         _ if body.is_empty() => {}
         JSON if *method == Method::POST || *method == Method::PUT => {
@@ -230,12 +227,13 @@ async fn read_body(
 /// The fields of a body that is a JSON object of at most so many bytes.
 pub async fn read_json(headers: &HeaderMap, body: Body, max: usize) -> Result<Map<String, Value>, Fault> {
     let body = whole(headers, body, max).await?;
+    if kind(headers) == JSON { object(&body) } else { Err(not_json()) }
+}
+
+/// What a body is said to be.
+fn kind(headers: &HeaderMap) -> String {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON)) {
-        object(&body)
-    } else {
-        Err(not_json())
-    }
+    kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
@@ -295,8 +293,7 @@ fn seconds(text: &str) -> Result<Value, Fault> {
 }
 
 fn random() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    RandomState::new().build_hasher().finish()
+    getrandom::u64().expect("the kernel gives random numbers")
 }
 
 #[cfg(test)]

@@ -69,13 +69,10 @@ fn nobody() -> Fault {
     Fault::new(Code::Unidentified, "nobody said who asks")
 }
 
-/// Which token opened which session of the protocol.
-#[derive(Debug, Default)]
-struct Sessions(Mutex<HashMap<String, String>>);
-
 struct Door {
     http: Arc<Http>,
-    sessions: Sessions,
+    /// Which token opened which session of the protocol.
+    sessions: Mutex<HashMap<String, String>>,
 }
 
 /// The route.
@@ -83,7 +80,7 @@ pub fn routes(http: &Arc<Http>) -> Router {
     // Whose page asks is checked for all routes alike.
     let config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     let service = holdfast_mcp::http(Tools { handle: http.handle.clone(), caller: None }, config);
-    let door = Arc::new(Door { http: Arc::clone(http), sessions: Sessions::default() });
+    let door = Arc::new(Door { http: Arc::clone(http), sessions: Mutex::default() });
     Router::new().route_service("/mcp", service).layer(middleware::from_fn_with_state(door, admit))
 }
 
@@ -102,7 +99,7 @@ async fn admit(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     };
     let response: Response<Body> = next.run(Request::from_parts(head, body)).await;
     if let Some(session) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
-        let mut all = door.sessions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = door.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= SESSIONS_MAX {
             all.clear();
         }
@@ -116,8 +113,8 @@ async fn who(door: &Door, headers: HeaderMap) -> Result<Caller, Fault> {
     let token = http.paces.admit(&http.handle, &headers).await?;
     let session = headers.get(SESSION).and_then(|id| id.to_str().ok());
     if let Some(session) = session {
-        let all = door.sessions.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.get(session).is_some_and(|owner| *owner != token) {
+        let all = door.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.get(session) != Some(&token) {
             return Err(Fault::new(Code::NotFound, "there is no such session of the protocol").hint("initialize anew"));
         }
     }

@@ -237,7 +237,7 @@ impl Session {
         for client in self.state.borrow().clients.iter().filter(|client| params.clients.contains(&client.id)) {
             connections.extend(client.connection);
             if let Some((_, events)) = &client.peer {
-                let _ = events.send(event("detached", &DetachedEvent { client: client.id }));
+                let _ = events.send(event(&DetachedEvent { client: client.id }));
             }
         }
         self.forget_remote(&params.clients);

@@ -13,6 +13,7 @@ use holdfast_authority::{
     Act, Ask, Audience, Caller, Effect, How, Input, Moment, OperatorId, Outcome, Record, Refusal, Reply,
 };
 use holdfast_types::{Actor, Fence, Notice, Size};
+use holdfast_wire::events::Event;
 use holdfast_wire::params::DetachedEvent;
 use holdfast_wire::turns::{FrozenView, HolderView, NoticeEvent, TurnView, WritesEvent};
 use holdfast_wire::{Body, Code, Fault, Message};
@@ -244,7 +245,7 @@ impl Session {
             let mut state = self.state.borrow_mut();
             let Some(client) = state.clients.get(operator.0) else { return };
             if let Some((_, events)) = &client.peer {
-                let _ = events.send(event("detached", &DetachedEvent { client: client.id }));
+                let _ = events.send(event(&DetachedEvent { client: client.id }));
             }
             client.connection
         };
@@ -260,7 +261,7 @@ impl Session {
                 Audience::One(operator) => operator.0 == client.id,
             };
             if let Some((_, events)) = client.peer.as_ref().filter(|_| meant) {
-                let _ = events.send(event("notice", &NoticeEvent { client: client.id, notice: notice.clone() }));
+                let _ = events.send(event(&NoticeEvent { client: client.id, notice: notice.clone() }));
             }
         }
     }
@@ -380,7 +381,7 @@ impl State {
             if let Some((_, events)) = &client.peer {
                 client.told_writes = writes;
                 let told = WritesEvent { client: client.id, writes: writes.is_some(), fence };
-                let _ = events.send(event("writes", &told));
+                let _ = events.send(event(&told));
             }
         }
     }
@@ -392,9 +393,9 @@ impl State {
 }
 
 /// An event for a client.
-pub(crate) fn event(method: &str, params: &impl serde::Serialize) -> Box<Message> {
+pub(crate) fn event<E: Event>(params: &E) -> Box<Message> {
     let params = serde_json::to_value(params).expect("texts and numbers always serialise");
-    Box::new(Message::plain(Body::Event { method: method.into(), params }))
+    Box::new(Message::plain(Body::Event { method: E::ROW.name.into(), params }))
 }
 
 fn word(how: How) -> &'static str {

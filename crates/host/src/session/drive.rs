@@ -307,7 +307,7 @@ impl Session {
         let from = state.picture.seen();
         state.clients.start_answering(id, from);
         if let Some((_, events)) = state.clients.get(id).and_then(|client| client.peer.as_ref()) {
-            let _ = events.send(event("answer", &AnswerEvent { client: id, from }));
+            let _ = events.send(event(&AnswerEvent { client: id, from }));
         }
     }
 

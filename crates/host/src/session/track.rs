@@ -226,7 +226,7 @@ impl Session {
         for client in self.state.borrow().clients.iter() {
             if let Some((_, events)) = &client.peer {
                 let ring = RingEvent { client: client.id, text: text.to_owned() };
-                let _ = events.send(event("ring", &ring));
+                let _ = events.send(event(&ring));
             }
         }
     }
