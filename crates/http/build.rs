@@ -9,12 +9,10 @@ fn main() {
     let web = root.join("web");
     println!("cargo::rerun-if-changed=build.rs");
     let dist = web.join("dist");
-    if web.join("package.json").exists() {
-        if !dist.join("index.html").exists() {
-            make(&web);
-        }
-        println!("cargo::rerun-if-changed={}", dist.display());
+    if web.join("package.json").exists() && !dist.join("index.html").exists() {
+        make(&web);
     }
+    println!("cargo::rerun-if-changed={}", dist.display());
     let mut files = Vec::new();
     collect(&dist, &dist, &mut files);
     files.sort();

@@ -1,10 +1,11 @@
 // The pictures in docs/images: a host with some work on it, seen from a desk and a phone, by day and night.
 //
-// `HOLDFAST_BIN=… npm run screenshots`, after `npm run build`.
+// `HOLDFAST_BIN=… npm run screenshots`, after `npm run build`. `GALLERY=DIR` beside it: every view
+// (or those that are named behind `--`), in every size and light.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, type BrowserContextOptions, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { Home, HUMAN, until } from "../tests/support/home.js";
 
 const OUT = new URL("../../docs/images/", import.meta.url).pathname;
@@ -32,6 +33,25 @@ async function scene(home: Home): Promise<void> {
   await start("migrate", AGENT, "echo 'applied 0041_orders_index'; echo 'applied 0042_drop_legacy'; printf 'Apply 0043_backfill to production? [y/N] '; read a");
   await start("deploy", AGENT, BUILD, "--size", "112x38");
   await home.as(AGENT, "request", "deploy");
+  await work(home);
+}
+
+/** A shell with a history: runs of a person and an agent, a seizure, a server. */
+async function work(home: Home): Promise<void> {
+  writeFileSync(
+    join(home.dir, "cargo"),
+    `#!/bin/sh\nif [ "$1" = test ]; then printf 'running 42 tests\\n'; for i in 1 2 3 4 5 6; do printf 'test orders::case_%s ... \\033[32mok\\033[m\\n' $i; done; printf 'test orders::refund ... \\033[31mFAILED\\033[m\\n'; exit 1; fi\nprintf '\\033[1;32m   Compiling\\033[m api v0.4.1\\n\\033[1;32m    Finished\\033[m dev profile in 8.31s\\n'\n`,
+    { mode: 0o755 },
+  );
+  writeFileSync(join(home.dir, ".bashrc"), `PATH=${home.dir}:$PATH; PS1='\\[\\033[1;32m\\]ann@box\\[\\033[m\\]:\\[\\033[1;34m\\]~/api\\[\\033[m\\]$ '\n`);
+  await home.hf("new", "-d", "-n", "work", "--size", "100x30", "--", "bash");
+  await home.as(AGENT, "run", "work", "--", "cargo", "build");
+  await home.as(AGENT, "run", "work", "--", "cargo", "test").catch(() => "");
+  await home.hf("seize", "work", "--reason", "let me look at that failure");
+  await home.hf("run", "work", "--", "cargo", "test", "refund").catch(() => "");
+  await home.hf("release", "work");
+  await home.as(AGENT, "take", "work");
+  await home.as(AGENT, "send", "work", "--enter", "python3 -m http.server 3000 --bind 127.0.0.1");
 }
 
 function question(home: Home): Promise<string> {
@@ -39,41 +59,134 @@ function question(home: Home): Promise<string> {
   return home.as(AGENT, "ask", "-t", "deploy", "--option", "Roll out", "--option", "Wait an hour", "--option", "Roll back", text).catch(() => "");
 }
 
-async function shoot(home: Home, name: string, path: string, options: BrowserContextOptions, ready: (page: Page) => Promise<unknown>) {
-  const browser = await chromium.launch({ executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
-  try {
-    const page = await (await browser.newContext({ ...options, reducedMotion: "reduce" })).newPage();
-    await page.goto(await home.entrance());
-    await page.locator("a.card", { hasText: "deploy" }).waitFor();
-    if (path !== "/") await page.goto(home.url + path);
-    await ready(page);
-    await page.screenshot({ path: `${OUT}${name}.png` });
-  } finally {
-    await browser.close();
+const DESK = { viewport: { width: 1280, height: 800 } } satisfies BrowserContextOptions;
+const WIDE = { viewport: { width: 1440, height: 900 } } satisfies BrowserContextOptions;
+const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true } satisfies BrowserContextOptions;
+
+/** A place of the page, and what must be seen there before it is worth a picture. */
+interface View {
+  path: string;
+  ready(page: Page, home: Home): Promise<unknown>;
+}
+
+const terminal = (page: Page) => page.locator(".xterm-rows", { hasText: "healthy" }).first().waitFor({ state: "attached" });
+
+const VIEWS = {
+  home: {
+    path: "/",
+    async ready(page) {
+      await page.getByRole("button", { name: "Roll out" }).waitFor();
+      await page.getByText(":8443").first().waitFor();
+      await until("output on the cards", async () => (await page.locator(".tail-line", { hasText: "GET /v1" }).count()) > 3);
+    },
+  },
+  session: {
+    path: "/s/deploy",
+    async ready(page, home) {
+      await terminal(page);
+      await home.as(AGENT, "take", "deploy");
+      await page.getByRole("button", { name: "Seize" }).waitFor();
+    },
+  },
+  timeline: {
+    path: "/s/work/timeline",
+    async ready(page) {
+      await page.locator(".act", { hasText: "cargo test" }).first().waitFor();
+      await page.locator(".act .end", { hasText: "exit 1" }).first().waitFor();
+    },
+  },
+  graph: {
+    path: "/s/work/graph",
+    async ready(page) {
+      await page.getByRole("button", { name: /http\.server/ }).click();
+      await page.getByRole("region", { name: /Process \d+/ }).waitFor();
+    },
+  },
+  share: {
+    path: "/s/work/share",
+    async ready(page) {
+      await page.getByRole("button", { name: "Make a link" }).click();
+      await page.getByRole("img", { name: "The link as a QR code" }).waitFor();
+    },
+  },
+  past: {
+    path: "/s/work/timeline",
+    async ready(page) {
+      await page.locator(".act", { hasText: "cargo test" }).first().waitFor();
+      await page.getByRole("button", { name: "Scrub back" }).click();
+      await page.getByRole("region", { name: "The past", exact: true }).waitFor();
+      await page.getByRole("button", { name: "To the act before" }).click();
+    },
+  },
+  seize: {
+    path: "/s/deploy",
+    async ready(page, home) {
+      await terminal(page);
+      await home.as(AGENT, "take", "deploy");
+      await page.getByRole("button", { name: "Seize" }).click();
+    },
+  },
+  new: {
+    path: "/",
+    async ready(page) {
+      await page.getByRole("button", { name: "New session" }).click();
+    },
+  },
+  hint: {
+    path: "/s/deploy",
+    async ready(page) {
+      await terminal(page);
+      await page.keyboard.type("x");
+    },
+  },
+} satisfies Record<string, View>;
+
+async function shoot(home: Home, browser: Browser, file: string, view: View, options: BrowserContextOptions): Promise<void> {
+  const context = await browser.newContext({ ...options, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  await page.goto(await home.entrance());
+  await page.locator("a.card", { hasText: "deploy" }).waitFor();
+  if (view.path !== "/") await page.goto(home.url + view.path);
+  await view.ready(page, home);
+  await page.screenshot({ path: file });
+  await context.close();
+}
+
+/** The pictures of the README. */
+async function chosen(home: Home, browser: Browser): Promise<void> {
+  mkdirSync(OUT, { recursive: true });
+  await shoot(home, browser, `${OUT}web-home.png`, VIEWS.home, { ...DESK, colorScheme: "light" });
+  await shoot(home, browser, `${OUT}web-session.png`, VIEWS.timeline, { ...DESK, colorScheme: "dark" });
+  await shoot(home, browser, `${OUT}web-phone-home.png`, VIEWS.home, { ...PHONE, colorScheme: "dark" });
+  await shoot(home, browser, `${OUT}web-phone-session.png`, VIEWS.session, { ...PHONE, colorScheme: "light" });
+}
+
+/** Every view in every size and light, to be looked at. */
+async function gallery(home: Home, browser: Browser, dir: string): Promise<void> {
+  mkdirSync(dir, { recursive: true });
+  const named = process.argv.slice(3);
+  for (const [name, view] of Object.entries<View>(VIEWS).filter(([name]) => named.length === 0 || named.includes(name))) {
+    for (const [size, options] of Object.entries({ desk: WIDE, phone: PHONE })) {
+      for (const colorScheme of ["light", "dark"] as const) {
+        await shoot(home, browser, join(dir, `${name}-${size}-${colorScheme}.png`), view, { ...options, colorScheme }).catch((error: unknown) =>
+          console.error(`${name}-${size}-${colorScheme}: ${String(error)}`),
+        );
+      }
+    }
   }
 }
 
-const DESK = { viewport: { width: 1280, height: 800 } } satisfies BrowserContextOptions;
-const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true } satisfies BrowserContextOptions;
-
-mkdirSync(OUT, { recursive: true });
 const home = await Home.open();
+const browser = await chromium.launch({ executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 try {
   await scene(home);
   const asked = question(home);
-  const homeIsReady = async (page: Page) => {
-    await page.getByRole("button", { name: "Roll out" }).waitFor();
-    await page.getByText(":8443").first().waitFor();
-    await until("output on the cards", async () => (await page.locator(".tail-line", { hasText: "GET /v1" }).count()) > 3);
-  };
-  const sessionIsReady = (page: Page) => page.locator(".xterm-rows", { hasText: "healthy" }).waitFor();
-  await shoot(home, "web-home", "/", { ...DESK, colorScheme: "light" }, homeIsReady);
-  await shoot(home, "web-session", "/s/deploy", { ...DESK, colorScheme: "dark" }, sessionIsReady);
-  await shoot(home, "web-phone-home", "/", { ...PHONE, colorScheme: "dark" }, homeIsReady);
-  await shoot(home, "web-phone-session", "/s/deploy", { ...PHONE, colorScheme: "light" }, sessionIsReady);
+  const dir = process.env["GALLERY"];
+  await (dir ? gallery(home, browser, dir) : chosen(home, browser));
   const [open] = await home.json<{ id: string }[]>(HUMAN, "questions");
-  if (open) await home.hf("answer", open.id, "--option", "1").catch(() => home.hf("ask", "--withdraw", open.id));
+  if (open) await home.hf("ask", "--withdraw", open.id);
   await asked;
 } finally {
+  await browser.close();
   await home.close();
 }

@@ -183,9 +183,6 @@ test("on a phone the key row types, a wide screen pans, and the session keeps it
 test("without a network the page itself still opens, says so, and comes back by itself", async () => {
   const opened = await enter(browser, home);
   await opened.evaluate(async () => void (await navigator.serviceWorker.ready));
-  // The worker keeps what is fetched while it is there.
-  await opened.reload();
-  await opened.getByRole("button", { name: "New session" }).waitFor();
   await opened.context().setOffline(true);
   await opened.reload();
   await opened.getByText("The host is not reached").waitFor();

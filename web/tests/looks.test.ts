@@ -106,6 +106,37 @@ test("the terminal is drawn by elements and by WebGL, under the same strict poli
   expect(await opened.locator(".xterm-rows").count()).toBe(0);
 });
 
+test("who wants it is notified of a question while looking elsewhere", async () => {
+  await home.shell("far");
+  const opened = await enter(browser, home);
+  await opened.context().grantPermissions(["notifications"]);
+  await opened.getByRole("button", { name: "Notify me when a session waits" }).click();
+  await opened.getByTitle("Notifications are on").waitFor();
+  await opened.evaluate(async () => void (await navigator.serviceWorker.ready));
+  // Without a screen no window hides another.
+  await opened.evaluate(() => Object.defineProperty(document, "visibilityState", { value: "hidden" }));
+  const asked = home.as("agent:bot", "ask", "-t", "far", "Go <b>on</b>?").catch(() => "");
+  const shown = () =>
+    opened.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications()).map(({ title, body, data }) => ({ title, body, data })));
+  await until("a notification", async () => (await shown()).length === 1);
+  expect(await shown()).toEqual([{ title: "agent:bot asks in far", body: "Go <b>on</b>?", data: { path: "/s/far" } }]);
+  const [question] = await home.json<{ id: string }[]>(HUMAN, "questions");
+  await home.hf("answer", question?.id ?? "", "yes");
+  await asked;
+});
+
+test("the page can be installed", async () => {
+  const opened = await enter(browser, home);
+  await opened.evaluate(async () => void (await navigator.serviceWorker.ready));
+  const session = await opened.context().newCDPSession(opened);
+  const { installabilityErrors } = await session.send("Page.getInstallabilityErrors");
+  // A private window, which every test has, installs nothing.
+  expect(installabilityErrors.filter(({ errorId }) => errorId !== "in-incognito")).toEqual([]);
+  const { errors, data } = await session.send("Page.getAppManifest");
+  expect(errors).toEqual([]);
+  expect(data).toContain("standalone");
+});
+
 test("a link with a token that may only look opens its session, read-only", async () => {
   await home.shell("shared");
   const token = (await home.json<{ text: string }>(HUMAN, "token", "new", "--can", "observe")).text;

@@ -212,7 +212,7 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
   await opened.getByRole("button", { name: "Revoke for Ben" }).click();
   await opened.getByText("None: only who may enter anyway gets in.").waitFor();
   // At once: what comes now it does not see.
-  await guest.getByText("This terminal was detached").waitFor();
+  await guest.getByText("Open this page from your machine").waitFor();
   await home.hf("run", "lent", "--", "echo", "secret");
   await shows(await enter(browser, home, "lent"), /^secret/);
   expect((await rows(guest)).join()).not.toContain("secret");

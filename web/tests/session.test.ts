@@ -133,6 +133,9 @@ test("a question without options is answered with a text beside the terminal", a
   await home.shell("texts");
   const answer = home.as("agent:bot", "ask", "-t", "texts", "Which branch?");
   const opened = await enter(browser, home, "texts");
+  await opened.getByRole("button", { name: "Later" }).click();
+  await opened.getByText("Which branch?").waitFor({ state: "detached" });
+  await opened.getByRole("button", { name: "Show", exact: true }).click();
   await opened.getByLabel("Your answer").fill("main");
   await opened.getByRole("button", { name: "Answer" }).click();
   expect((await answer).trim()).toBe("main");

@@ -19,10 +19,6 @@ const CLIENTS: &[Client] = &[
     ("web", web::test),
 ];
 
-/// Runs by its name alone: the page is built and weighed each time, and its tests in a browser are not yet known to hold on every
-/// busy machine.
-const BY_NAME: &str = "web";
-
 /// Builds the program and tests it with these clients, all where none is named, also after one that failed.
 pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
     if let Some(odd) = names.iter().find(|name| CLIENTS.iter().all(|(known, _)| known != name)) {
@@ -34,10 +30,8 @@ pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
     must(cargo(root).args(["build", "--locked", "--package", "holdfast"]))?;
     let holdfast = target(root).join("debug/holdfast");
     let mut failed = vec![];
-    for (name, test) in CLIENTS.iter().filter(|(name, _)| match names {
-        [] => *name != BY_NAME,
-        names => names.iter().any(|wanted| wanted == name),
-    }) {
+    for (name, test) in CLIENTS.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name))
+    {
         say(&format!("-- {name}"));
         if let Err(error) = test(root, &holdfast) {
             eprintln!("xtask: {name}: {error:#}");

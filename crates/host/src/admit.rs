@@ -4,6 +4,10 @@ use crate::serve::Server;
 use holdfast_types::{Actor, ActorClass, Rights};
 use holdfast_wire::tokens::{TokenNewAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Code, Fault};
+use std::time::Duration;
+
+/// A token's end follows the wall clock, which may be set.
+const LOOK_EVERY: Duration = Duration::from_secs(3600);
 
 impl Server {
     /// Who shows a token, and the most it may do, now.
@@ -68,6 +72,21 @@ impl Server {
         if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, "only a human revokes somebody else's token"));
         }
-        self.tokens.borrow_mut().revoke(token)
+        let gone = self.tokens.borrow_mut().revoke(token)?;
+        self.fewer_tokens.notify_waiters();
+        Ok(gone)
+    }
+
+    /// Waits until a token is good no more.
+    pub(crate) async fn token_ended(&self, token: &str) {
+        loop {
+            let fewer = self.fewer_tokens.notified();
+            let until = match self.token_holder(token).and_then(|_| self.tokens.borrow().view(token)) {
+                Ok(view) => view.until_ms,
+                Err(_) => return,
+            };
+            let left = Duration::from_millis(until.saturating_sub(crate::now_ms()));
+            let _ = tokio::time::timeout(left.min(LOOK_EVERY), fewer).await;
+        }
     }
 }

@@ -144,14 +144,16 @@ impl Server {
         let _ = writing.await;
     }
 
-    /// Serves a connection of who shows a token until its end.
+    /// Serves a connection of who shows a token until the end of one or the other.
     pub async fn serve_token(
         self: Rc<Self>,
         token: String,
         mut incoming: mpsc::Receiver<Box<Message>>,
         outgoing: mpsc::Sender<Box<Message>>,
     ) {
-        let (speaker, answers) = self.speaker(Some(token));
+        let (speaker, answers) = self.speaker(Some(token.clone()));
+        let ended = self.token_ended(&token);
+        tokio::pin!(ended);
         let there = outgoing.clone();
         let mut writing = tokio::task::spawn_local(pass_all(outgoing, answers, Rc::clone(&speaker.unread)));
         let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
@@ -161,6 +163,7 @@ impl Server {
                 biased;
                 message = incoming.recv() => message,
                 _ = &mut writing => None,
+                () = &mut ended => None,
             };
             let Some(message) = message else { break };
             // A question may wait for room that will never come: whoever does not read, or is gone, makes none.
@@ -169,6 +172,7 @@ impl Server {
                 heard = self.hear(*message, &speaker, &open) => if heard.is_err() { break },
                 _ = &mut writing => break,
                 () = there.closed() => break,
+                () = &mut ended => break,
             }
         }
         writing.abort();

@@ -323,10 +323,28 @@ impl Registry {
     /// The session a person means, if this actor holds the right there.
     pub fn find_for(&self, wanted: &str, actor: &Actor, right: Right) -> Result<Rc<Session>, Fault> {
         let session = self.find(wanted)?;
+        self.may(&session, wanted, actor, right)?;
+        Ok(session)
+    }
+
+    /// Looks, for as long as it takes. Who has lost the right meanwhile is not told what came since.
+    pub async fn look<T>(
+        &self,
+        wanted: &str,
+        actor: &Actor,
+        look: impl AsyncFnOnce(&Session) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let session = self.find_for(wanted, actor, Right::Observe)?;
+        let seen = look(&session).await?;
+        self.may(&session, wanted, actor, Right::Observe)?;
+        Ok(seen)
+    }
+
+    fn may(&self, session: &Session, wanted: &str, actor: &Actor, right: Right) -> Result<(), Fault> {
         if session.rights(actor).has(right) {
-            return Ok(session);
+            return Ok(());
         }
-        self.may_know(&session, wanted, actor)?;
+        self.may_know(session, wanted, actor)?;
         self.shared.metrics.refused("denied");
         Err(session::fault(&Refusal::Denied { right, rule: Rule::Envelope }))
     }

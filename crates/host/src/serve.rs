@@ -1,6 +1,6 @@
 //! Questions and their answers, whatever they came by.
 
-use crate::connection::Speaker;
+use crate::connection::{Speaker, only_looks};
 use crate::lookout::Lookout;
 use crate::metrics::Gauges;
 use crate::presence::Presence;
@@ -35,6 +35,8 @@ pub struct Server {
     /// Who watches sessions' processes.
     lookout: Rc<Lookout>,
     pub(crate) tokens: RefCell<Tokens>,
+    /// One was revoked, or an actor forgotten.
+    pub(crate) fewer_tokens: Notify,
     pub(crate) codes: RefCell<Codes>,
     /// Where HTTP listens; or why it does not.
     pub(crate) http: RefCell<Option<Result<String, String>>>,
@@ -55,6 +57,7 @@ impl Server {
         Server {
             registry,
             tokens,
+            fewer_tokens: Notify::new(),
             codes: RefCell::default(),
             http: RefCell::default(),
             started_ms: crate::now_ms(),
@@ -83,10 +86,11 @@ impl Server {
         }
     }
 
-    /// Answers one question of who shows a token. It is judged anew each time.
+    /// Answers one question of who shows a token. It is judged anew each time, and again before what only looks is told.
     pub(crate) async fn answer_token(&self, token: &str, call: Call, bytes: Vec<u8>, peer: Option<Peer>) -> Answer {
         let (actor, can) = self.token_holder(token)?;
         tokens::allows(can, &call)?;
+        let only_looks = only_looks(&call);
         let call = match call {
             Call::Status(_) => return plain(self.status()),
             Call::Me(_) => {
@@ -101,7 +105,11 @@ impl Server {
             }
             call => call,
         };
-        self.answer_known(call, bytes, peer, actor).await
+        let answer = self.answer_known(call, bytes, peer, actor).await;
+        if only_looks {
+            self.token_holder(token)?;
+        }
+        answer
     }
 
     /// What concerns the host, and what only looks at a session.
@@ -136,15 +144,26 @@ impl Server {
                 plain(Nothing {})
             }
             Call::Screen(params) => plain(find(&params.session)?.screen(&params)),
-            Call::Read(params) => with(find(&params.session)?.read(&params).await?),
-            Call::Journal(params) => with(Box::pin(find(&params.session)?.journal(&params)).await?),
+            Call::Read(params) => {
+                with(registry.look(&params.session, &actor, async |session| session.read(&params).await).await?)
+            }
+            Call::Journal(params) => {
+                let look = registry.look(&params.session, &actor, async |session| session.journal(&params).await);
+                with(Box::pin(look).await?)
+            }
             Call::State(params) => plain(Box::pin(find(&params.session)?.doing()).await?),
             Call::Env(params) => Ok((Box::pin(find(&params.session)?.env(&params)).await?, Vec::new())),
             Call::Watch(params) => plain(self.watch(&params, &actor).await?),
-            Call::Wait(params) => plain(Box::pin(find(&params.session)?.wait(&params)).await),
+            Call::Wait(params) => {
+                let look = registry.look(&params.session, &actor, async |session| Ok(session.wait(&params).await));
+                plain(Box::pin(look).await?)
+            }
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
-            Call::WatchGraph(params) => plain(self.lookout.watch(&*find(&params.session)?, &params).await?),
+            Call::WatchGraph(params) => {
+                let look = async |session: &Session| self.lookout.watch(session, &params).await;
+                plain(Box::pin(registry.look(&params.session, &actor, look)).await?)
+            }
             Call::RunGet(params) => plain(Box::pin(self.run_get(&params, &actor)).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor)?),
             Call::RunList(params) => plain(self.run_list(&params, &actor)?),
@@ -351,6 +370,7 @@ impl Server {
         match removed {
             Ok(true) => {
                 self.registry.actors_changed();
+                self.fewer_tokens.notify_waiters();
                 for session in self.registry.all().into_iter().filter(|session| session.is_live()) {
                     known.iter().for_each(|actor| session.forget(actor.id));
                 }

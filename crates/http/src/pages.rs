@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Nothing from elsewhere, nothing inline: what a session prints can never run here.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; manifest-src 'self'; worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /// What is shown where the client is not there.

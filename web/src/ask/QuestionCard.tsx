@@ -9,9 +9,17 @@ import { ActorChip } from "../ui/Actor.js";
 import { Line, Lines } from "../ui/Text.js";
 import { attempt } from "../ui/told.js";
 
-export function QuestionCard({ question, where }: { question: Question; where?: boolean }) {
+interface Props {
+  question: Question;
+  /** Its session is named: it is not the one that is looked at. */
+  where?: boolean;
+  /** It stands in the way, and can be made small. */
+  folds?: boolean;
+}
+
+export function QuestionCard({ question, where, folds }: Props) {
   const [busy, setBusy] = useState(false);
-  const [text, setText] = useState("");
+  const [isFolded, setFolded] = useState(false);
   const answer = async (said: string | number) => {
     setBusy(true);
     const done = await attempt(() => client.answer(question.id, said));
@@ -34,14 +42,28 @@ export function QuestionCard({ question, where }: { question: Question; where?: 
           )}
           {` · ${span(Date.now() - question.asked_ms)}`}
         </span>
+        {folds && (
+          <button type="button" class="quiet small fold" aria-expanded={!isFolded} onClick={() => setFolded(!isFolded)}>
+            {isFolded ? "Show" : "Later"}
+          </button>
+        )}
       </p>
+      {!isFolded && <Asked question={question} busy={busy} onAnswer={(said) => void answer(said)} />}
+    </section>
+  );
+}
+
+function Asked({ question, busy, onAnswer }: { question: Question; busy: boolean; onAnswer: (said: string | number) => void }) {
+  const [text, setText] = useState("");
+  return (
+    <>
       <p class="asked">
         <Lines text={question.text} />
       </p>
       {question.options.length > 0 ? (
         <div class="answers">
           {question.options.map((option, number) => (
-            <button type="button" class="answer" key={number} disabled={busy} onClick={() => void answer(number)}>
+            <button type="button" class="answer" key={number} disabled={busy} onClick={() => onAnswer(number)}>
               <Line text={option} />
             </button>
           ))}
@@ -51,7 +73,7 @@ export function QuestionCard({ question, where }: { question: Question; where?: 
           class="answers"
           onSubmit={(event) => {
             event.preventDefault();
-            if (text !== "") void answer(text);
+            if (text !== "") onAnswer(text);
           }}
         >
           <input
@@ -67,6 +89,6 @@ export function QuestionCard({ question, where }: { question: Question; where?: 
           </button>
         </form>
       )}
-    </section>
+    </>
   );
 }

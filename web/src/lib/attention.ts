@@ -3,6 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import { find, questions, sessions, waiting, type LiveSession } from "./store.js";
 import { go, route, sessionPath } from "./route.js";
+import { tell } from "../ui/told.js";
 import { shownLine } from "./text.js";
 
 const STORED = "holdfast.notify";
@@ -14,7 +15,9 @@ export const notifies = signal(
 
 /** Asks the browser for leave. Only on a click: a page that asks by itself is refused for good. */
 export async function toggleNotifications(): Promise<void> {
-  const wanted = !notifies.value && typeof Notification !== "undefined" && (await Notification.requestPermission()) === "granted";
+  const allowed = async () => typeof Notification !== "undefined" && (await Notification.requestPermission()) === "granted";
+  const wanted = !notifies.value && (await allowed());
+  if (!wanted && !notifies.value) tell("This browser allows no notifications here.", "bad", "allow them in its settings for this page, which must come by https or from this machine");
   notifies.value = wanted;
   localStorage.setItem(STORED, wanted ? "yes" : "no");
 }
@@ -30,6 +33,7 @@ export function start(): void {
     if (icon && icon.getAttribute("href") !== href) icon.href = href;
   });
   notifyOfNews();
+  followClicks();
 }
 
 function notifyOfNews(): void {
@@ -70,16 +74,18 @@ interface News {
   body: string;
 }
 
+/** By the worker: phones allow it to nobody else, and a click finds the page again though its tab has been put to sleep. */
 function notify({ key, session, title, body }: News): void {
   if (!notifies.value || document.visibilityState === "visible") return;
-  try {
-    const notification = new Notification(shownLine(title), { body: shownLine(body).slice(0, 200), tag: key, icon: "/icon-192.png" });
-    notification.onclick = () => {
-      window.focus();
-      go(sessionPath(session));
-      notification.close();
-    };
-  } catch {
-    // Some phones only allow them from a service worker.
-  }
+  const data = { path: sessionPath(session) };
+  void navigator.serviceWorker?.ready.then((worker) =>
+    worker.showNotification(shownLine(title), { body: shownLine(body).slice(0, 200), tag: key, icon: "/icon-192.png", data }),
+  );
+}
+
+/** A notification was clicked: the worker says where it leads. */
+function followClicks(): void {
+  navigator.serviceWorker?.addEventListener("message", ({ data }: MessageEvent<{ path?: unknown }>) => {
+    if (typeof data.path === "string") go(data.path);
+  });
 }

@@ -5,7 +5,7 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Attachment } from "@holdfast/client";
 import { QuestionCard } from "../ask/QuestionCard.js";
-import { myActor } from "../lib/login.js";
+import { look, myActor } from "../lib/login.js";
 import { client, refresh, type LiveSession } from "../lib/store.js";
 import { attempt, tell } from "../ui/told.js";
 import { PanelFrame } from "../panels/PanelFrame.js";
@@ -74,7 +74,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
           {live.questions.value.length > 0 && (
             <div class="over-pane">
               {live.questions.value.map((question) => (
-                <QuestionCard key={question.id} question={question} />
+                <QuestionCard key={question.id} question={question} folds />
               ))}
             </div>
           )}
@@ -155,7 +155,11 @@ function listen(attachment: Attachment, live: LiveSession, line: Signal<Line>, r
   attachment.on("detached", ({ why, error }) => {
     line.value = "over";
     refresh(live);
-    if (why === "detached") tell("This terminal was detached. The session goes on.");
+    if (why === "detached") {
+      tell("This terminal was detached. The session goes on.");
+      // Perhaps because whoever looks may no longer.
+      void look();
+    }
     if (why === "refused") tell(error instanceof Error ? error.message : "not attached", "bad");
   });
 }

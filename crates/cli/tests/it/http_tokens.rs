@@ -1,7 +1,8 @@
 //! Tokens, and where a host listens.
 
-use crate::home::Home;
+use crate::home::{Home, until};
 use crate::http::Http;
+use crate::websocket::Line;
 use serde_json::json;
 
 #[test]
@@ -53,6 +54,64 @@ fn tokens_are_made_for_oneself_or_by_a_human() {
     let file =
         std::fs::read_to_string(holdfast_types::Home::under(http.home.path()).state.join("tokens.json")).unwrap();
     assert!(!file.contains(phone) && !file.contains(&human), "texts are not kept");
+}
+
+/// A guest that waits for a session's output, by a request and by a connection; what it is told in the end.
+fn waiting_guest(http: &Http, end: impl FnOnce(&str)) -> (u16, String) {
+    http.home.session("one", "printf ready; read x; echo told-$x; read y");
+    let human = http.home.ok(&["token", "new"]).trim().to_owned();
+    let made = http.ask_as(&human, "POST", "/tokens", Some(json!({ "actor": "device:guest", "can": "observe" })));
+    let guest = made.body["text"].as_str().unwrap();
+    http.home.ok(&["grant", "one", "--to", "device:guest", "--can", "observe"]);
+    http.home.until_screen_shows("one", "ready");
+    let head = http.get("/sessions/one").body["head"].as_u64().unwrap();
+    let mut line = Line::open(http, guest).unwrap();
+    line.say("session.read", json!({ "session": "one", "from": head, "wait_ms": 20_000 }), b"");
+    let status = std::thread::scope(|scope| {
+        let path = format!("/sessions/one/output?from={head}&wait=20");
+        let asked = scope.spawn(move || http.ask_as(guest, "GET", &path, None).status);
+        until("both to wait", || http.open_requests() >= 3);
+        end(made.body["token"]["id"].as_str().unwrap());
+        http.home.ok(&["send", "one", "--enter", "secret"]);
+        asked.join().unwrap()
+    });
+    let mut heard = String::new();
+    while let Ok(packet) = line.socket.read() {
+        match packet {
+            tungstenite::Message::Binary(frame) => heard += &String::from_utf8_lossy(&frame),
+            tungstenite::Message::Close(_) => heard += "closed",
+            _ => continue,
+        }
+        if heard.contains("closed") || heard.contains("told") || heard.contains("error") {
+            break;
+        }
+    }
+    (status, heard)
+}
+
+#[test]
+fn who_waits_with_a_token_that_is_revoked_is_told_nothing_and_let_go() {
+    let http = Http::new();
+    let (status, heard) = waiting_guest(&http, |token| drop(http.home.ok(&["token", "revoke", token])));
+    assert_eq!((status, heard.as_str()), (401, "closed"));
+}
+
+#[test]
+fn who_waits_with_a_right_that_is_revoked_is_told_nothing() {
+    let http = Http::new();
+    let revoke = |_: &str| drop(http.home.ok(&["revoke", "one", "--to", "device:guest"]));
+    let (status, heard) = waiting_guest(&http, revoke);
+    assert_eq!(status, 403);
+    assert!(heard.contains("denied") && !heard.contains("told"), "{heard}");
+}
+
+#[test]
+fn a_connection_ends_with_its_token() {
+    let http = Http::new();
+    let token = http.home.ok(&["token", "new", "--for", "2s"]).trim().to_owned();
+    let mut line = Line::open(&http, &token).unwrap();
+    let closed = std::iter::from_fn(|| line.socket.read().ok()).any(|packet| packet.is_close());
+    assert!(closed, "it was left to itself");
 }
 
 #[test]

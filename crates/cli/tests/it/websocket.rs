@@ -168,8 +168,10 @@ fn a_token_is_judged_at_every_question() {
     let id = http.home.json(&["token", "ls", "--json"]);
     let id = id.as_array().unwrap().iter().find(|token| token["actor"] == "agent:eye").unwrap()["id"].clone();
     http.home.ok(&["token", "revoke", id.as_str().unwrap()]);
-    let (refused, _) = line.ask("session.get", json!({ "session": "one" }), b"");
-    assert_eq!(refused["data"]["code"], "unidentified", "{refused}");
+    let closed = std::iter::from_fn(|| line.socket.read().ok()).any(|packet| packet.is_close());
+    assert!(closed, "its connection was left open");
+    assert_eq!(Line::open(&http, observe.trim()).err(), Some(401));
+    until("the terminal to be let go", || http.get("/sessions/one").body["clients"] == json!([]));
 }
 
 #[test]

@@ -63,7 +63,9 @@ impl Server {
     /// A question.
     pub(crate) async fn question_get(&self, params: &QuestionParams, actor: &Actor) -> Result<QuestionView, Fault> {
         let session = self.find_question(params.question, actor, Some(Right::Observe))?;
-        question_view(&session, params.question, params.wait_ms).await
+        let view = question_view(&session, params.question, params.wait_ms).await?;
+        self.find_question(params.question, actor, Some(Right::Observe))?;
+        Ok(view)
     }
 
     /// The questions of one session, or of all one may observe.

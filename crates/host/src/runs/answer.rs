@@ -191,7 +191,11 @@ impl Server {
     /// A run and its output.
     pub(crate) async fn run_get(&self, params: &RunParams, actor: &Actor) -> Result<RunAnswer, Fault> {
         match self.find_run(&params.run, actor, Some(Right::Observe))? {
-            Found::There(session, run) => self.run_answer(&session, run.id, params.wait_ms, true).await,
+            Found::There(session, run) => {
+                let answer = self.run_answer(&session, run.id, params.wait_ms, true).await?;
+                self.find_run(&params.run, actor, Some(Right::Observe))?;
+                Ok(answer)
+            }
             Found::Gone(entry) => Ok(of_gone(&entry, actor)),
         }
     }
