@@ -1,1 +1,1 @@
-export function open(port: number, target: string): Promise<{ url: string; shut: () => void }>;
+export function open(port: number, target: string): Promise<{ url: string; cut: () => void; shut: () => void }>;

@@ -21,7 +21,7 @@ const TYPES = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** Opens the door; the answer says where, and how to shut it. */
+/** Opens the door; the answer says where, how to shut it, and how to break what goes through it. */
 export function open(port, target) {
   const host = new URL(target);
   const server = createServer((asked, answer) => (asked.url.startsWith("/v1") ? pass(host, asked, answer) : page(asked, answer)));
@@ -49,12 +49,16 @@ export function open(port, target) {
   });
   return new Promise((opened) =>
     server.listen(port, "127.0.0.1", () => {
-      const shut = () => {
+      /** Breaks every connection, as a network does. */
+      const cut = () => {
         for (const socket of sockets) socket.destroy();
         server.closeAllConnections();
+      };
+      const shut = () => {
+        cut();
         server.close();
       };
-      opened({ url: `http://127.0.0.1:${server.address().port}`, shut });
+      opened({ url: `http://127.0.0.1:${server.address().port}`, cut, shut });
     }),
   );
 }

@@ -1,8 +1,11 @@
 // What networks, crashes, crowds and hostile words do to the page: nothing lost, nothing doubled, nothing run.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
-import { enter, launch, PHONE, rows, shows, take } from "./support/browser.js";
+import { enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
+import { open } from "../scripts/door.mjs";
 import { Home, HUMAN, until } from "./support/home.js";
 
 let home: Home;
@@ -73,6 +76,34 @@ test("offline and online again the terminal goes on where it stood", async () =>
   await opened.context().setOffline(false);
   await shows(opened, /^all done/);
   expect(counted(await lines(opened))).toEqual(Array.from({ length: 300 }, (_, i) => i + 1));
+});
+
+test("a network that breaks again and again loses no key, and doubles none", async () => {
+  await home.shell("flaky");
+  const door = await open(0, home.url);
+  const opened = await page(browser);
+  await opened.goto(`${door.url}/${new URL(await home.entrance()).hash}`);
+  await opened.getByRole("link", { name: /^flaky/ }).click();
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("cat > typed.txt\n");
+  const wanted = Array.from({ length: 200 }, (_, line) => `line ${line}`);
+  let breaks = 0;
+  for (const [at, line] of wanted.entries()) {
+    await opened.keyboard.type(`${line}\n`);
+    if (at % 10 !== 9) continue;
+    // Every other time in the midst of what was just typed; else while it is being connected anew, or after.
+    if (at % 20 === 9) await shows(opened, new RegExp(`^line ${at}$`));
+    door.cut();
+    breaks += 1;
+  }
+  await shows(opened, "line 199");
+  await opened.keyboard.press("Control+d");
+  await until("the file", () => readFileSync(join(home.dir, "typed.txt"), "latin1").length >= wanted.join("\n").length + 1);
+  expect(readFileSync(join(home.dir, "typed.txt"), "latin1")).toBe(`${wanted.join("\n")}\n`);
+  expect(breaks).toBe(20);
+  await until("the host's screen", async () => JSON.stringify(await rows(opened)) === JSON.stringify(await home.screen("flaky")));
+  door.shut();
 });
 
 test("two browsers and a program see the same, and one writes at a time", async () => {

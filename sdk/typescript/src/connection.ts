@@ -2,6 +2,7 @@
 
 import { HoldfastError, disconnected } from "./errors.js";
 import { decodeFrame, NO_BYTES } from "./frame.js";
+import { LATE_MS, Pulse } from "./pulse.js";
 import { orAbort } from "./signals.js";
 import type { Dialer, Transport } from "./transport.js";
 import type { Fault, HelloAnswer } from "./types.js";
@@ -19,6 +20,8 @@ export interface Answered {
 }
 
 interface Waiting {
+  /** When it should be answered. */
+  due: number;
   resolve(answered: Answered): void;
   reject(error: unknown): void;
 }
@@ -49,6 +52,8 @@ export class Connection {
   private nextId = 1;
   private end!: () => void;
   private readonly told: (method: string, params: unknown) => void;
+  /** On a network alone: between two processes of one machine nothing is swallowed. */
+  private pulse: Pulse | undefined;
 
   private constructor(told: (method: string, params: unknown) => void) {
     this.told = told;
@@ -68,6 +73,7 @@ export class Connection {
       closed: (why: unknown) => connection.fail(disconnected(`the connection to ${dialer.where} broke`, why)),
     };
     connection.transport = await dialer.dial(receiver, signal);
+    if (connection.transport.isNetwork) connection.pulse = connection.makePulse(dialer.where);
     const silent = setTimeout(() => {
       connection.fail(disconnected(`the host at ${dialer.where} does not answer; its process may be stopped or stuck`));
     }, HELLO_WAIT_MS);
@@ -93,7 +99,9 @@ export class Connection {
     const id = this.nextId++;
     const json = encoder.encode(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      const due = Date.now() + waitOf(params) + LATE_MS;
+      this.waiting.set(id, { due, resolve, reject });
+      this.pulse?.expect(due);
       this.transport?.hold?.(true);
       try {
         this.transport?.send(json, bytes);
@@ -108,8 +116,15 @@ export class Connection {
     this.fail(disconnected("the connection was closed"));
   }
 
+  private makePulse(where: string): Pulse {
+    const due = () => (this.waiting.size === 0 ? undefined : Math.min(...[...this.waiting.values()].map(({ due }) => due)));
+    const ask = () => void this.request("host.status", {}, NO_BYTES).catch(() => {});
+    return new Pulse(due, ask, () => this.fail(disconnected(`nothing is heard from the host at ${where}`)));
+  }
+
   private receive(content: Uint8Array): void {
     if (this.over) return;
+    this.pulse?.heard();
     try {
       const frame = decodeFrame(content);
       this.take(readMessage(frame.json), frame.bytes);
@@ -139,11 +154,18 @@ export class Connection {
   private fail(why: HoldfastError): void {
     if (this.over) return;
     this.over = why;
+    this.pulse?.stop();
     this.transport?.close();
     for (const waiting of this.waiting.values()) waiting.reject(why);
     this.waiting.clear();
     this.end();
   }
+}
+
+/** How long a request lets the host wait before it answers. */
+function waitOf(params: unknown): number {
+  const wait = (params as { wait_ms?: unknown } | null)?.wait_ms;
+  return typeof wait === "number" ? wait : 0;
 }
 
 /** A JSON-RPC message, of whatever kind. */

@@ -10,6 +10,8 @@ export interface Receiver {
 
 /** One carrier that is open. */
 export interface Transport {
+  /** It may swallow everything without a word. */
+  readonly isNetwork?: boolean;
   /** Sends a JSON text and the bytes that belong to it. */
   send(json: Uint8Array, bytes: Uint8Array): void;
   /** Ends it. */

@@ -11,6 +11,9 @@ const SUBPROTOCOL = "holdfast.v1";
 /** The subprotocol that has the token behind it. */
 export const TOKEN_SUBPROTOCOL = "holdfast.token.";
 
+/** How long a network may take to let us through. Left to themselves browsers try for minutes, also when it is there again. */
+const DIAL_WAIT_MS = 10_000;
+
 /** Of a WebSocket what is used here; the browser's, Node's and that of `ws` have it. */
 export interface WebSocketLike {
   binaryType: string;
@@ -68,10 +71,16 @@ function dial(
       reject(signal.reason);
     };
     signal.addEventListener("abort", stop, { once: true });
+    const late = setTimeout(() => {
+      reject(disconnected(`no host answers at ${address} within ${DIAL_WAIT_MS / 1000} s`));
+      socket.close();
+    }, DIAL_WAIT_MS);
     socket.addEventListener("open", () => {
       isOpen = true;
+      clearTimeout(late);
       signal.removeEventListener("abort", stop);
       resolve({
+        isNetwork: true,
         send: (json, bytes) => socket.send(encodeFrame({ json, bytes })),
         close: () => socket.close(),
       });
@@ -85,6 +94,7 @@ function dial(
       why = event.message ?? why;
     });
     socket.addEventListener("close", (event) => {
+      clearTimeout(late);
       signal.removeEventListener("abort", stop);
       const told = event.reason || why || `closed with ${event.code}`;
       if (isOpen) receiver.closed(told);

@@ -14,6 +14,8 @@ export interface Bridge {
   asked: string[];
   /** Cuts the connection once, when this operation was forwarded and before it is answered. */
   cutAfter: string | undefined;
+  /** Swallows all answers of the connections there are once this operation was forwarded, and breaks none. */
+  swallowAfter: string | undefined;
   /** Ends all connections now. */
   cutAll(): void;
 }
@@ -39,6 +41,7 @@ export async function bridge(socket: string, identity: Identity, token: string):
     greetings: [],
     asked: [],
     cutAfter: undefined,
+    swallowAfter: undefined,
     cutAll: () => server.clients.forEach((client) => client.terminate()),
   };
   server.on("connection", (client, request) => {
@@ -72,6 +75,10 @@ export async function bridge(socket: string, identity: Identity, token: string):
       const method = /"method":"([a-z.]+)"/.exec(message.toString("latin1"))?.[1] ?? "";
       made.asked.push(method);
       frame(message);
+      if (method === made.swallowAfter) {
+        made.swallowAfter = undefined;
+        isCut = true;
+      }
       if (method === made.cutAfter) {
         made.cutAfter = undefined;
         isCut = true;

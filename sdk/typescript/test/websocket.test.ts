@@ -97,6 +97,23 @@ describe("where the answer is lost", () => {
     expect(bridge.asked.filter((method) => method === "session.send").length).toBe(5);
   });
 
+  it("notices a network that swallows everything, and types once all the same", async () => {
+    const { home, local, remote, bridge } = await bridged();
+    const opened = await local.open({ command: "stty raw -echo; echo ready; exec head -c 6 > got" });
+    await opened.waitFor({ text: "ready" });
+    const session = await (await remote()).session(opened.id);
+    bridge.swallowAfter = "session.send";
+    await session.send("abc");
+    await session.send("def");
+    await opened.waitFor("exit");
+    expect(readFileSync(home.join("got"), "utf8")).toBe("abcdef");
+    expect(bridge.asked.filter((method) => ["session.send", "host.status"].includes(method)).slice(0, 3)).toEqual([
+      "session.send",
+      "host.status",
+      "session.send",
+    ]);
+  });
+
   it("starts a run once", async () => {
     const { home, local, remote, bridge } = await bridged();
     const opened = await local.open();
