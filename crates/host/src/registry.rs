@@ -6,7 +6,7 @@ use crate::attention::Attention;
 use crate::birth::Birth;
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
-use crate::runs::OwnRun;
+use crate::runs::{OwnRun, Run};
 use crate::session::{self, Missed, Origin, Session, Shared};
 use crate::shells::{self, Integrated};
 use crate::spawn;
@@ -176,10 +176,10 @@ impl Registry {
             if let Some(shell) = &shell {
                 shell.prepare(&session.shell_dir()).map_err(cannot)?;
             }
+            let decided = session.decide(Input::Started { by: actor.clone() })?;
             if let Some(own) = run {
-                session.record_run(own.run).map_err(cannot)?;
+                session.record_run(Run { act: decided.act, ..own.run }).map_err(cannot)?;
             }
-            session.decide(Input::Started { by: actor.clone() })?;
             // Looked for each time: a tidy person may have emptied the directory.
             let keeper = spawn::install(&self.shared.home.state).map_err(cannot)?;
             spawn::start(&keeper, &id.to_string(), &start).await
@@ -195,6 +195,9 @@ impl Registry {
         }
         self.sessions.borrow_mut().insert(id, Rc::clone(&session));
         session.tell_watchers(What::Started { by: actor.handle.clone() });
+        if let Some(run) = session.run_on() {
+            session.tell_watchers(session::run_started(&run));
+        }
         // Whoever asked need not wait until we are connected; whoever asks more will.
         let begun = Rc::clone(&session);
         tokio::task::spawn_local(async {

@@ -33,6 +33,9 @@ pub struct Run {
     /// Its beginning, where it is long.
     pub command: String,
     pub actor: Actor,
+    /// Its act's number in the session's journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<u64>,
     /// What the shell says its end under; empty where it does not tell.
     pub token: String,
     pub state: RunState,
@@ -168,6 +171,8 @@ pub struct Tracker {
     /// Ended; its directory is told with the next prompt.
     unsettled: Option<RunId>,
     unsaved: Vec<RunId>,
+    /// Over, and nobody was told.
+    untold: Vec<RunId>,
     /// Something was told while somebody waits for it.
     news: bool,
     /// The shell wants more of what was typed, and nobody will type it.
@@ -221,6 +226,12 @@ impl Tracker {
     /// Runs that changed since the last call, as they are now.
     pub fn take_unsaved(&mut self) -> Vec<Run> {
         let ids = std::mem::take(&mut self.unsaved);
+        ids.into_iter().filter_map(|id| self.get(id).cloned()).collect()
+    }
+
+    /// Runs that are over since the last call; each is given once.
+    pub fn take_over(&mut self) -> Vec<Run> {
+        let ids = std::mem::take(&mut self.untold);
         ids.into_iter().filter_map(|id| self.get(id).cloned()).collect()
     }
 
@@ -435,6 +446,7 @@ impl Tracker {
     fn finish(&mut self, id: RunId, how: impl FnOnce(&mut Run)) {
         if self.current == Some(id) {
             self.current = None;
+            self.untold.push(id);
             self.change(id, how);
         }
     }

@@ -4,6 +4,7 @@
 //! numbered by the host, and their numbers grow across hosts: a reader asks for what came behind the last it has.
 
 use crate::questions::{QuestionId, QuestionState};
+use crate::runs::{RunId, RunState};
 pub use holdfast_types::doing::{Blind, Kind};
 use holdfast_types::graph::{Known, SocketId, SocketKind};
 use holdfast_types::{Exit, Handle, Offset, SessionId, SessionName, TimeMs};
@@ -201,6 +202,35 @@ pub enum What {
         /// Who withdrew it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Handle>,
+    },
+    /// A run begins.
+    RunStarted {
+        /// The run.
+        run: RunId,
+        /// Whose.
+        by: Handle,
+        /// What; of a long command the beginning.
+        command: String,
+        /// The act's number in the session's journal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        act: Option<u64>,
+    },
+    /// A run is over, in whatever way.
+    RunEnded {
+        /// The run.
+        run: RunId,
+        /// Whose.
+        by: Handle,
+        /// What; of a long command the beginning.
+        command: String,
+        /// `ended`, `cancelled` or `lost`.
+        state: RunState,
+        /// Its status, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// The act's number in the session's journal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        act: Option<u64>,
     },
     /// Something takes connections, or datagrams, at a port.
     Listen {

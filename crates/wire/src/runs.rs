@@ -300,6 +300,9 @@ pub struct RunView {
     pub command: String,
     /// Who.
     pub actor: Actor,
+    /// The act's number in the session's journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<u64>,
     /// Where it stands.
     pub state: RunState,
     /// Its status, where it is known.

@@ -276,6 +276,9 @@ pub struct JournalParams {
     /// Records behind this number; 0: from the oldest kept.
     #[serde(default)]
     pub after: u64,
+    /// Only so many of the newest records behind `after`, counted when it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<u64>,
     /// Wait this long for the first.
     #[serde(default)]
     pub wait_ms: u64,

@@ -12,7 +12,7 @@ use holdfast_wire::attention::{Event as Happened, Now, RingEvent, WatchAnswer, W
 use holdfast_wire::events::{EVENTS, Event};
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame, FrameError, KIND_JSON, KIND_JSON_BYTES};
 use holdfast_wire::params::*;
-use holdfast_wire::runs::{Detect, RunId, RunStartParams};
+use holdfast_wire::runs::{Detect, RunId, RunStartParams, RunState};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};
 use holdfast_wire::{Body, Call, Code, Fault, Message, OPERATIONS, schema};
 use serde::Serialize;
@@ -129,14 +129,18 @@ fn answers() -> Vec<Vector> {
     };
     let by: Handle = "agent:bot".parse().unwrap();
     let ended = Now::Ended { exit: Exit::Code(3) };
+    let (run, state, exit_code) = (RunId::from_random_bits(1), RunState::Ended, Some(2));
+    let over = What::RunEnded { run, by: by.clone(), command: "make".into(), state, exit_code, act: Some(4) };
     let watched = WatchAnswer {
         events: vec![
             happened(1, What::Started { by: by.clone() }),
-            happened(2, What::Turn { holder: Some(by) }),
-            happened(3, What::State { now: ended, pid: None, since_ms: 1_700_000_000_000 }),
-            happened(4, What::Exit { exit: Exit::Signal(9) }),
+            happened(2, What::Turn { holder: Some(by.clone()) }),
+            happened(3, What::RunStarted { run, by: by.clone(), command: "make".into(), act: Some(4) }),
+            happened(4, over),
+            happened(5, What::State { now: ended, pid: None, since_ms: 1_700_000_000_000 }),
+            happened(6, What::Exit { exit: Exit::Signal(9) }),
         ],
-        to: 4,
+        to: 6,
         lost: 0,
     };
     vec![

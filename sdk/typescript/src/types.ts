@@ -581,6 +581,34 @@ export type SessionEvent = {
     /** `withdrawn` or `expired`. */
     state: QuestionState;
   }
+  /** A run begins. */
+  | {
+    /** The act's number in the session's journal. */
+    act?: number | null;
+    /** Whose. */
+    by: Handle;
+    /** What; of a long command the beginning. */
+    command: string;
+    event: "run_started";
+    /** The run. */
+    run: RunId;
+  }
+  /** A run is over, in whatever way. */
+  | {
+    /** The act's number in the session's journal. */
+    act?: number | null;
+    /** Whose. */
+    by: Handle;
+    /** What; of a long command the beginning. */
+    command: string;
+    event: "run_ended";
+    /** Its status, where it is known. */
+    exit_code?: number | null;
+    /** The run. */
+    run: RunId;
+    /** `ended`, `cancelled` or `lost`. */
+    state: RunState;
+  }
   /** Something takes connections, or datagrams, at a port. */
   | {
     /** The act's number in the session's journal. */
@@ -1033,6 +1061,8 @@ export interface JournalAnswer {
 export interface JournalParams {
   /** Records behind this number; 0: from the oldest kept. */
   after?: number;
+  /** Only so many of the newest records behind `after`, counted when it is asked. */
+  last?: number | null;
   /** Name or id. */
   session: string;
   /** Wait this long for the first. */
@@ -1603,6 +1633,8 @@ export interface RingEvent {
 
 /** A run, and what it printed. */
 export interface RunAnswer {
+  /** The act's number in the session's journal. */
+  act?: number | null;
   /** Who. */
   actor: Actor;
   /** What was entered. */
@@ -1755,6 +1787,8 @@ export type RunState =
 
 /** A run as clients see it. */
 export interface RunView {
+  /** The act's number in the session's journal. */
+  act?: number | null;
   /** Who. */
   actor: Actor;
   /** What was entered. */

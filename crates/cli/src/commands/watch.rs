@@ -79,6 +79,11 @@ fn told(event: &Event) -> String {
         What::Answered { by, text, question, .. } => format!("{by} answers: {} ({question})", visible(text)),
         What::QuestionClosed { question, state, by: Some(by) } => format!("{question} {} by {by}", state.word()),
         What::QuestionClosed { question, state, by: None } => format!("{question} {}", state.word()),
+        What::RunStarted { run, by, command, .. } => format!("{by} runs: {} ({run})", visible(command)),
+        What::RunEnded { run, by, command, state, exit_code, .. } => {
+            let status = exit_code.map_or_else(String::new, |code| format!(" with status {code}"));
+            format!("run of {by} {}{status}: {} ({run})", state.word(), visible(command))
+        }
         What::Listen { port } => listens(port),
         What::NotListening { port } => format!("no longer listens on {} {}", kind(port.kind), port.address),
         What::Attached { by, client } => format!("{by} attached (client {client})"),

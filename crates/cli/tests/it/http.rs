@@ -122,6 +122,9 @@ fn what_the_program_does_can_be_done_over_http() {
     let ended = http.ask_as(&http.token, "DELETE", "/sessions/one", None);
     assert_eq!((ended.status, &ended.body["life"]), (200, &json!("ended")), "{ended:?}");
     assert_eq!(http.post("/sessions/one/input", json!({ "text": "x" })).status, 410);
+    let last = http.get("/sessions/one/journal?last=1").body;
+    let record: Value = serde_json::from_str(last["text"].as_str().unwrap()).unwrap();
+    assert_eq!((&record["seq"], &last["from"], &last["end"]), (&last["to"], &last["to"], &json!(true)), "{last}");
 }
 
 #[test]

@@ -89,6 +89,50 @@ fn json_is_the_lines_as_they_were_written() {
 }
 
 #[test]
+fn a_journal_is_read_from_its_end() {
+    use holdfast_wire::operations::op;
+    use holdfast_wire::turns::JournalParams;
+    let home = Home::new();
+    worked(&home);
+    home.session("live", "cat");
+    let place = holdfast_types::Home::under(home.path());
+    let who = holdfast_client::Identity::load_or_make(&place, &crate::home::TESTER.parse().unwrap()).unwrap();
+    let mut link = holdfast_client::connect(&place, &who).unwrap();
+    let newest = home.ok(&["--json", "journal", "work"]).lines().count() as u64;
+    assert!(newest > 5);
+    // Behind what, how many, and where that begins.
+    let cases = [
+        (0, None, 1),
+        (0, Some(1), newest),
+        (0, Some(3), newest - 2),
+        (newest - 2, Some(3), newest - 1),
+        (newest - 3, Some(2), newest - 1),
+        (0, Some(newest), 1),
+        (0, Some(u64::MAX), 1),
+        (0, Some(0), newest + 1),
+        (u64::MAX, Some(3), newest + 1),
+    ];
+    for (after, last, from) in cases {
+        let params = JournalParams { session: "work".into(), after, last, wait_ms: 0 };
+        let (answer, bytes) = link.call_with_bytes::<op::Journal>(&params, &[]).unwrap();
+        assert_eq!((answer.from, answer.to, answer.more, answer.end), (from, newest, false, true), "{params:?}");
+        let lines = String::from_utf8(bytes).unwrap();
+        let seqs = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap());
+        assert!(seqs.eq(from..=newest), "{params:?}: {lines}");
+    }
+    // None of those that are there: the next one is waited for.
+    let params = JournalParams { session: "live".into(), after: 0, last: Some(0), wait_ms: 20_000 };
+    let there = home.ok(&["--json", "journal", "live"]).lines().count() as u64;
+    let asker = std::thread::spawn(move || link.call_with_bytes::<op::Journal>(&params, &[]).unwrap());
+    until("the answer", || {
+        home.ok(&["send", "live", "--enter", "x"]);
+        asker.is_finished()
+    });
+    let (answer, bytes) = asker.join().unwrap();
+    assert!(answer.from > there && !bytes.is_empty(), "{answer:?} behind {there}");
+}
+
+#[test]
 fn a_follower_sees_acts_as_they_happen() {
     let home = Home::new();
     settle(home.path(), "human:ann");

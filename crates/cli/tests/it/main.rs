@@ -27,6 +27,7 @@ mod outcomes;
 mod output;
 mod questions;
 mod remote;
+mod run_events;
 mod runs;
 mod schema;
 mod secrets;

@@ -8,14 +8,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 /// A running `holdfast watch --json`.
-struct Watch {
+pub struct Watch {
     child: Child,
     lines: Receiver<Value>,
-    seen: Vec<Value>,
+    pub seen: Vec<Value>,
 }
 
 impl Watch {
-    fn start(home: &Home, who: &str, args: &[&str]) -> Watch {
+    pub fn start(home: &Home, who: &str, args: &[&str]) -> Watch {
         let mut command = home.command(&[&["--as", who, "--json", "watch"], args].concat());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
@@ -29,7 +29,7 @@ impl Watch {
     }
 
     /// Waits for the next event of this kind that fits; those before it are passed over.
-    fn next(&mut self, event: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    pub fn next(&mut self, event: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         while let Ok(one) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.seen.push(one.clone());

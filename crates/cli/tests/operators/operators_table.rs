@@ -142,7 +142,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Rename(RenameParams { session: session.clone(), name: "other".parse().unwrap(), proof: None }),
         Call::Detach(DetachParams { session: session.clone(), clients: vec![client], proof: None }),
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
-        Call::Journal(JournalParams { session: session.clone(), after: 0, wait_ms: 0 }),
+        Call::Journal(JournalParams { session: session.clone(), after: 0, last: None, wait_ms: 0 }),
         Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),
         Call::Ports(PortsParams { session: Some(session.clone()) }),
         Call::WatchGraph(WatchGraphParams { session: session.clone(), after: None, wait_ms: 0 }),

@@ -153,7 +153,7 @@ impl World {
         let mut link = self.connect(&self.root);
         let (mut checker, mut entries, mut after) = (Checker::new(), Vec::new(), 0);
         loop {
-            let params = JournalParams { session: session.to_string(), after, wait_ms: 0 };
+            let params = JournalParams { session: session.to_string(), after, last: None, wait_ms: 0 };
             let (answer, bytes) = link.call_with_bytes::<op::Journal>(&params, &[]).unwrap();
             for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 entries.push(checker.line(line).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(line))));

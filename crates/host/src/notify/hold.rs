@@ -6,6 +6,7 @@ use super::On;
 use holdfast_types::SessionId;
 use holdfast_wire::attention::{Event, Now, What};
 use holdfast_wire::questions::QuestionId;
+use holdfast_wire::runs::RunId;
 use std::collections::BTreeMap;
 
 /// A state must hold this long before it is told: what is answered at once needs no help.
@@ -22,8 +23,14 @@ pub struct Due {
     pub event: Event,
 }
 
-/// One thing to be told of a session takes the place of another of its kind; each question is its own.
-type Key = (SessionId, On, Option<QuestionId>);
+/// One thing to be told of a session takes the place of another of its kind; each question and each run is its own.
+type Key = (SessionId, On, Option<Which>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Which {
+    Question(QuestionId),
+    Run(RunId),
+}
 
 /// What waits to be told, and what was.
 #[derive(Debug, Default)]
@@ -42,8 +49,8 @@ impl Hold {
                 self.pending.remove(&(id, On::Waiting, None));
             }
             What::Exit { .. } => {
-                // What an ended session wanted is over.
-                self.pending.retain(|(session, ..), _| *session != id);
+                // What an ended session wanted is over. What became of its runs is still news.
+                self.pending.retain(|(session, on, _), _| *session != id || *on == On::RunEnded);
                 self.hold(On::Exit, event, now_ms);
             }
             What::TurnRequested { .. } => self.hold(On::TurnRequested, event, now_ms + HOLD_MS),
@@ -52,16 +59,21 @@ impl Hold {
             }
             What::Asked { .. } => self.hold(On::Question, event, now_ms + HOLD_MS),
             What::Answered { question, .. } | What::QuestionClosed { question, .. } => {
-                self.pending.remove(&(id, On::Question, Some(*question)));
+                self.pending.remove(&(id, On::Question, Some(Which::Question(*question))));
             }
-            What::Started { .. } | What::Attached { .. } | What::Detached { .. } => {}
+            What::RunEnded { .. } => self.hold(On::RunEnded, event, now_ms),
+            What::RunStarted { .. } | What::Started { .. } | What::Attached { .. } | What::Detached { .. } => {}
             What::Listen { .. } | What::NotListening { .. } => {}
         }
     }
 
     fn hold(&mut self, on: On, event: &Event, at_ms: u64) {
-        let question = if let What::Asked { question, .. } = &event.what { Some(*question) } else { None };
-        self.pending.insert((event.session, on, question), (at_ms, event.clone()));
+        let which = match &event.what {
+            What::Asked { question, .. } => Some(Which::Question(*question)),
+            What::RunEnded { run, .. } => Some(Which::Run(*run)),
+            _ => None,
+        };
+        self.pending.insert((event.session, on, which), (at_ms, event.clone()));
     }
 
     /// What is to be told now.
@@ -96,7 +108,8 @@ fn subject(what: &What) -> String {
         What::State { now: Now::Waiting { prompt, .. }, .. } => prompt.clone(),
         What::TurnRequested { by } => by.to_string(),
         What::Asked { text, .. } => text.clone(),
-        What::Answered { .. } | What::QuestionClosed { .. } => String::new(),
+        What::RunEnded { command, .. } => command.clone(),
+        What::RunStarted { .. } | What::Answered { .. } | What::QuestionClosed { .. } => String::new(),
         What::State { .. } | What::Exit { .. } | What::Turn { .. } => String::new(),
         What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
         What::Listen { .. } | What::NotListening { .. } => String::new(),
@@ -165,6 +178,20 @@ mod tests {
         let answered = What::Answered { question: id(2), by: by.clone(), text: "no".into(), option: None };
         let script = [(0, asked(1, "a")), (0, asked(2, "b")), (0, asked(3, "c")), (900, answered)];
         assert_eq!(play(&script), [told(1_000, "question a"), told(1_000, "question c")]);
+    }
+
+    #[test]
+    fn every_runs_end_is_told_at_once_also_with_its_sessions() {
+        let over = |n| What::RunEnded {
+            run: RunId::from_random_bits(n),
+            by: "agent:bot".parse().unwrap(),
+            command: "make".into(),
+            state: holdfast_wire::runs::RunState::Ended,
+            exit_code: Some(0),
+            act: None,
+        };
+        let script = [(0, over(1)), (0, over(2)), (0, What::Exit { exit: Exit::Code(0) })];
+        assert_eq!(play(&script), [told(0, "run_ended make"), told(0, "run_ended make"), told(0, "exit ")]);
     }
 
     #[test]

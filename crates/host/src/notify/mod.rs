@@ -39,6 +39,8 @@ pub enum On {
     TurnRequested,
     /// Somebody asks the humans something.
     Question,
+    /// A run is over.
+    RunEnded,
 }
 
 impl On {
@@ -50,6 +52,7 @@ impl On {
             On::Approval => "approval",
             On::TurnRequested => "turn_requested",
             On::Question => "question",
+            On::RunEnded => "run_ended",
         }
     }
 }

@@ -50,7 +50,13 @@ impl Told {
                 let asks = visible(&format!("{text}{options}"));
                 (format!("{by} asks: {asks}"), asks, format!("holdfast answer {question}"))
             }
+            What::RunEnded { run, by, command, state, exit_code, .. } => {
+                let status = exit_code.map_or_else(String::new, |code| format!(" with status {code}"));
+                let text = format!("a run of {by} {}{status}: {}", state.word(), visible(command));
+                (text, String::new(), format!("holdfast run output {run}"))
+            }
             What::State { .. }
+            | What::RunStarted { .. }
             | What::Answered { .. }
             | What::QuestionClosed { .. }
             | What::Turn { .. }
@@ -64,6 +70,7 @@ impl Told {
             On::Waiting | On::Approval => format!("holdfast: {name} {text} · answer: {answer}"),
             On::Exit => format!("holdfast: {name} {text} · see: {answer}"),
             On::TurnRequested => format!("holdfast: in {name} {text} · give it: {answer}"),
+            On::RunEnded => format!("holdfast: in {name} {text} · see: {answer}"),
             On::Question => format!("holdfast: in {name} {text} · answer: {answer}"),
         };
         let json = json!({ "on": due.on.word(), "text": text, "answer": answer, "event": event });

@@ -334,7 +334,8 @@ pub(crate) fn gone_view(state_dir: &Path, session: SessionId, run: &Run) -> RunV
         actor: Some(run.actor.clone()),
         ended: known.filter(|entry| entry.run == run.id).and_then(|entry| entry.ended),
     };
-    RunView { key: run.key.clone(), ..of_gone(&entry, &run.actor).run }
+    let view = of_gone(&entry, &run.actor).run;
+    RunView { key: run.key.clone(), act: view.act.or(run.act), ..view }
 }
 
 /// A key whose session is gone: how its run ended, for who ran it, or nothing at all. It is not run again.
@@ -349,6 +350,7 @@ fn of_gone(entry: &index::Entry, actor: &Actor) -> RunAnswer {
         key: Some(entry.key.clone()),
         command: entry.command.clone(),
         actor: actor.clone(),
+        act: ended.and_then(|run| run.act),
         state: ended.map_or(RunState::Lost, |run| run.state),
         exit_code: ended.and_then(|run| run.exit_code),
         end: ended.map_or(Some(RunEnd::Unknown), |run| run.end),

@@ -11,6 +11,7 @@ fn run(number: u128, typed_at: Offset) -> Run {
         key: None,
         command: "make".into(),
         actor,
+        act: Some(3),
         token: TOKEN.into(),
         state: Starting,
         exit_code: None,
@@ -198,4 +199,29 @@ fn an_end_nobody_saw_is_unknown_once_the_shell_is_back_at_its_prompt() {
     tracker.caught_up(true, 500, 9);
     let run = tracker.runs().next().expect("it is there");
     assert_eq!((run.state, run.end), (Ended, Some(RunEnd::Unknown)));
+}
+
+#[test]
+fn the_end_of_a_run_is_given_once_also_when_its_directory_is_told_later() {
+    let mut tracker = typed();
+    let id = tracker.current().expect("typed").id;
+    play(&mut tracker, "C=");
+    assert_eq!(tracker.take_over(), []);
+    play(&mut tracker, "D0= /dir");
+    let over = tracker.take_over();
+    assert_eq!(over.iter().map(|run| (run.id, run.state, run.act)).collect::<Vec<_>>(), [(id, Ended, Some(3))]);
+    play(&mut tracker, "/other A0 B");
+    tracker.lose(id, 300, 9);
+    tracker.session_ended(Exit::Lost, 300, 9);
+    assert_eq!(tracker.take_over(), []);
+}
+
+#[test]
+fn runs_are_kept_with_their_acts_and_those_that_have_none_are_read_too() {
+    let dir = tempfile::tempdir().expect("a directory");
+    kept::append(dir.path(), &[run(1, 100), Run { act: None, ..run(2, 100) }]).expect("writable");
+    let text = std::fs::read_to_string(dir.path().join("runs")).expect("readable");
+    assert_eq!(text.matches("\"act\":3").count(), 1, "an older host wrote none: {text}");
+    let acts: Vec<_> = kept::load(dir.path()).iter().map(|run| run.act).collect();
+    assert_eq!(acts, [Some(3), None]);
 }

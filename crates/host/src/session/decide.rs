@@ -29,6 +29,8 @@ const SYNC_AFTER: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub reply: Reply,
+    /// The number of what was asked for in the journal.
+    pub act: Option<u64>,
     /// The tree is to stand still (true), or to go on.
     pub still: Option<bool>,
     /// It could not be written, and waits for room: what was asked for must not be done unless it only takes away.
@@ -103,6 +105,8 @@ impl Session {
         let first = state.journal.last().map_or(0, |last| last.seq + 1).saturating_sub(records.len() as u64);
         let is_new_turn = state.authority.state().fence() != before;
         state.place.saw(&records, first, is_new_turn);
+        let asked = |record: &Record| matches!(record.act, Act::Asked(_) | Act::Started);
+        let act = records.iter().rposition(asked).map(|at| first + at as u64);
         if is_new_turn {
             self.metrics.turn_changed(state.authority.state().turn().hold().map_or("freed", |hold| word(hold.how)));
         }
@@ -117,7 +121,7 @@ impl Session {
             crate::report!("holdfast host: {}: the journal cannot be written: {error}", self.id);
             self.state.borrow_mut().note = Some(format!("the journal cannot be written: {error}"));
         }
-        Ok(Decided { reply, still, unrecorded: recorded.err() })
+        Ok(Decided { reply, act, still, unrecorded: recorded.err() })
     }
 
     fn moment(&self) -> Moment {

@@ -29,7 +29,7 @@ pub use typing::{Typing, read_bursts};
 
 pub(crate) use decide::fault;
 pub(crate) use graph::ports_of;
-pub(crate) use runs::{Entered, begun, take_key, unkept};
+pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 
 use crate::clients::Clients;
 use crate::journal::{Journal, Opened};

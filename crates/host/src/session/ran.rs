@@ -29,6 +29,7 @@ impl Session {
             key: run.key.clone(),
             command: run.command.clone(),
             actor: run.actor.clone(),
+            act: run.act,
             state: run.state,
             exit_code: run.exit_code,
             end: run.end,

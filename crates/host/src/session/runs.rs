@@ -2,6 +2,7 @@
 //!
 //! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
+use super::questions::beginning;
 use super::{Session, State, Typed};
 use crate::hooks::Hook;
 use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, index, kept};
@@ -13,7 +14,7 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Refusal, Reply, TurnNeed, recorded};
 use holdfast_screen::{Mark, Screen};
 use holdfast_types::{Actor, Exit, Fence, Offset, Right};
-use holdfast_wire::attention::Now;
+use holdfast_wire::attention::{Now, What};
 use holdfast_wire::params::Life;
 use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
 use holdfast_wire::{Code, Fault};
@@ -75,9 +76,9 @@ impl Session {
 
     /// Writes what became of runs, and tells who waits.
     pub(super) fn save_runs(&self) {
-        let (changed, news, incomplete, written) = {
+        let (changed, over, news, incomplete, written) = {
             let runs = &mut self.state.borrow_mut().runs;
-            (runs.take_unsaved(), runs.take_news(), runs.take_incomplete(), runs.take_written())
+            (runs.take_unsaved(), runs.take_over(), runs.take_news(), runs.take_incomplete(), runs.take_written())
         };
         self.shell_wrote(written);
         if incomplete {
@@ -92,6 +93,8 @@ impl Session {
                 let _ = replace(&self.shell_dir(), "next", b"");
             }
         }
+        // Behind the writing: what was told is over for a later host too, and is not told again.
+        over.iter().for_each(|run| self.tell_watchers(ended(run)));
         if changed.iter().any(|run| run.state.is_over()) {
             self.hooks.stirred.notify_one();
         }
@@ -238,7 +241,7 @@ impl Session {
             Reply::Turn { fence } => fence,
             Reply::Done | Reply::Waiting { .. } | Reply::Granted(_) | Reply::Revoked(_) => self.fence(),
         };
-        let run = self.new_run(params, actor, entry.run.is_some(), way);
+        let run = Run { act: decided.act, ..self.new_run(params, actor, entry.run.is_some(), way) };
         if let Some(key) = run.key.clone() {
             let (session, run, command) = (self.id, run.id, recorded(&params.command).into_owned());
             let (created_ms, actor) = (crate::now_ms(), Some(actor.clone()));
@@ -335,7 +338,9 @@ impl Session {
         let token = run.token.clone();
         // What became of those before.
         self.save_runs();
+        let begins = started(&run);
         let recorded = self.record_run(run);
+        self.tell_watchers(begins);
         let prepared = recorded.and_then(|()| {
             if let Some(text) = &entry.run {
                 replace(&self.shell_dir(), "run", text)?;
@@ -478,6 +483,7 @@ pub(crate) fn begun(params: &RunStartParams, actor: &Actor, at: Offset) -> Run {
         key: params.key.clone(),
         command: params.command[..cut].to_owned(),
         actor: actor.clone(),
+        act: None,
         token: String::new(),
         state: RunState::Starting,
         exit_code: None,
@@ -492,6 +498,23 @@ pub(crate) fn begun(params: &RunStartParams, actor: &Actor, at: Offset) -> Run {
         by_file: false,
         own: false,
         cancelled: false,
+    }
+}
+
+/// What watchers are told when a run begins.
+pub(crate) fn started(run: &Run) -> What {
+    What::RunStarted { run: run.id, by: run.actor.handle.clone(), command: beginning(&run.command), act: run.act }
+}
+
+/// And when it is over.
+fn ended(run: &Run) -> What {
+    What::RunEnded {
+        run: run.id,
+        by: run.actor.handle.clone(),
+        command: beginning(&run.command),
+        state: run.state,
+        exit_code: run.exit_code,
+        act: run.act,
     }
 }
 

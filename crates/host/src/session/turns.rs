@@ -191,9 +191,11 @@ impl Session {
 
     /// Lines of the journal.
     pub async fn journal(&self, params: &JournalParams) -> Result<(JournalAnswer, Vec<u8>), Fault> {
+        let newest = self.state.borrow().journal.newest();
+        let after = params.last.map_or(params.after, |last| params.after.max(newest.saturating_sub(last)));
         let read = || {
             let state = self.state.borrow();
-            state.journal.read(params.after, JOURNAL_BYTES)
+            state.journal.read(after, JOURNAL_BYTES)
         };
         let failed = |error: std::io::Error| Fault::new(Code::Damaged, format!("the journal cannot be read: {error}"));
         let mut lines = read().map_err(failed)?;
@@ -201,8 +203,7 @@ impl Session {
             let limit = Duration::from_millis(params.wait_ms);
             let grown = || {
                 let state = self.state.borrow();
-                (state.journal.newest() > params.after || state.life == holdfast_wire::params::Life::Ended)
-                    .then_some(())
+                (state.journal.newest() > after || state.life == holdfast_wire::params::Life::Ended).then_some(())
             };
             self.until(Some(limit), grown).await;
             lines = read().map_err(failed)?;

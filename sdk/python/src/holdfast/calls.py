@@ -230,9 +230,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.get", params, b"", SessionView)
         return found
 
-    async def session_journal(self, *, session: str, after: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
+    async def session_journal(self, *, session: str, after: int | None = None, last: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
         """The session's journal, line by line as it was written."""
-        params = _given({"session": session, "after": after, "wait_ms": wait_ms})
+        params = _given({"session": session, "after": after, "last": last, "wait_ms": wait_ms})
         found: JournalAnswer
         found, more = await self._ask("session.journal", params, b"", JournalAnswer)
         return found, more
@@ -615,9 +615,9 @@ class Calls:
         found, _ = self._ask("session.get", params, b"", SessionView)
         return found
 
-    def session_journal(self, *, session: str, after: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
+    def session_journal(self, *, session: str, after: int | None = None, last: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
         """The session's journal, line by line as it was written."""
-        params = _given({"session": session, "after": after, "wait_ms": wait_ms})
+        params = _given({"session": session, "after": after, "last": last, "wait_ms": wait_ms})
         found: JournalAnswer
         found, more = self._ask("session.journal", params, b"", JournalAnswer)
         return found, more

@@ -336,10 +336,10 @@ class Event(Model):
     """Its number."""
     session: SessionId
     """Where."""
-    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "listen", "not_listening", "attached", "detached"] | str
+    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
     """Which: the other fields follow from it."""
     by: Handle | None = None
-    """Who started it. / By whom. / Who. / Who withdrew it. / Whose act started it, where that is known. / Whose."""
+    """Who started it. / By whom. / Who. / Who withdrew it. / Whose. / Whose act started it, where that is known."""
     pid: int | None = None
     """The process that says so. / The oldest process that holds it."""
     since_ms: int | None = None
@@ -352,8 +352,8 @@ class Event(Model):
     """How."""
     why: Blind | str | None = None
     """Why."""
-    state: QuestionState | str | None = None
-    """Which: the other fields follow from it. / `withdrawn` or `expired`."""
+    state: RunState | str | None = None
+    """Which: the other fields follow from it. / `withdrawn` or `expired`. / `ended`, `cancelled` or `lost`."""
     holder: Handle | None = None
     """Who."""
     options: list[str] | None = None
@@ -366,6 +366,12 @@ class Event(Model):
     """Which option that is, from 0."""
     act: int | None = None
     """The act's number in the session's journal."""
+    command: str | None = None
+    """What; of a long command the beginning."""
+    run: RunId | None = None
+    """The run."""
+    exit_code: int | None = None
+    """Its status, where it is known."""
     address: str | None = None
     """Address and port."""
     argv: list[str] | None = None
@@ -694,6 +700,8 @@ class JournalParams(Model):
     """Name or id."""
     after: int = 0
     """Records behind this number; 0: from the oldest kept."""
+    last: int | None = None
+    """Only so many of the newest records behind `after`, counted when it is asked."""
     wait_ms: int = 0
     """Wait this long for the first."""
 
@@ -1208,6 +1216,8 @@ class RunAnswer(Model):
     """Offset behind its last output byte, or behind the last one so far."""
     truncated: bool
     """The output is longer than what is shown, or part of it is no longer kept."""
+    act: int | None = None
+    """The act's number in the session's journal."""
     cwd: str | None = None
     """And after it."""
     cwd_before: str | None = None
@@ -1336,6 +1346,8 @@ class RunView(Model):
     """Where it stands."""
     to: int
     """Offset behind its last output byte, or behind the last one so far."""
+    act: int | None = None
+    """The act's number in the session's journal."""
     cwd: str | None = None
     """And after it."""
     cwd_before: str | None = None

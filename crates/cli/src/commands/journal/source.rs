@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
             From::Host { end: true, .. } => Ok(None),
             From::Host { link, session, after, end, .. } => {
                 let wait_ms = if self.more || !wait { 0 } else { FOLLOW_WAIT_MS };
-                let params = JournalParams { session: session.clone(), after: *after, wait_ms };
+                let params = JournalParams { session: session.clone(), after: *after, last: None, wait_ms };
                 let (answer, bytes) = link.call_with_bytes::<op::Journal>(&params, &[])?;
                 if answer.more && answer.to <= *after {
                     return Err(Failure::new("nonsense", "the host says there is more of the journal and gives none"));
