@@ -1,1 +1,8 @@
-export function open(port: number, target: string): Promise<{ url: string; cut: () => void; shut: () => void }>;
+export interface Door {
+  url: string;
+  cut(): void;
+  stall(isStalled: boolean): void;
+  shut(): void;
+}
+
+export function open(port: number, target: string): Promise<Door>;

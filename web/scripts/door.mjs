@@ -26,7 +26,10 @@ export function open(port, target) {
   const host = new URL(target);
   const server = createServer((asked, answer) => (asked.url.startsWith("/v1") ? pass(host, asked, answer) : page(asked, answer)));
   const sockets = new Set();
+  let isStalled = false;
   server.on("upgrade", (asked, socket, head) => {
+    // Nobody is told that nothing gets through.
+    if (isStalled) return void sockets.add(socket);
     const up = connect(Number(host.port), host.hostname, () => {
       const lines = Object.entries(disguised(host, asked.headers)).map(([name, value]) => `${name}: ${value}`);
       up.write(`GET ${asked.url} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
@@ -54,11 +57,16 @@ export function open(port, target) {
         for (const socket of sockets) socket.destroy();
         server.closeAllConnections();
       };
+      /** Lets nothing through any more and breaks nothing; or lets everything through that waited. */
+      const stall = (stalled) => {
+        isStalled = stalled;
+        for (const socket of sockets) stalled ? socket.pause() : socket.resume();
+      };
       const shut = () => {
         cut();
         server.close();
       };
-      opened({ url: `http://127.0.0.1:${server.address().port}`, cut, shut });
+      opened({ url: `http://127.0.0.1:${server.address().port}`, cut, stall, shut });
     }),
   );
 }

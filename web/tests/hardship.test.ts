@@ -1,11 +1,11 @@
 // What networks, crashes, crowds and hostile words do to the page: nothing lost, nothing doubled, nothing run.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
-import { open } from "../scripts/door.mjs";
+import { open, type Door } from "../scripts/door.mjs";
 import { Home, HUMAN, until } from "./support/home.js";
 
 let home: Home;
@@ -64,6 +64,20 @@ test("Home finds a killed host again, and tells what happened since", async () =
   await opened.getByRole("link", { name: /^after/ }).waitFor();
 });
 
+test("a session that gets another name keeps its page, and its terminal", async () => {
+  await home.shell("before-it");
+  const opened = await enter(browser, home, "before-it");
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("echo written\n");
+  await shows(opened, /^written/);
+  await home.hf("rename", "before-it", "after-it");
+  await until("the new name", async () => (await opened.locator(".session-name").innerText()) === "after-it");
+  await until("the new address", () => opened.url() === `${home.url}/s/after-it`);
+  await opened.keyboard.type("echo and on\n");
+  await shows(opened, /^and on/);
+});
+
 test("offline and online again the terminal goes on where it stood", async () => {
   await home.shell("tunnel");
   const opened = await enter(browser, home, "tunnel");
@@ -78,15 +92,39 @@ test("offline and online again the terminal goes on where it stood", async () =>
   expect(counted(await lines(opened))).toEqual(Array.from({ length: 300 }, (_, i) => i + 1));
 });
 
-test("a network that breaks again and again loses no key, and doubles none", async () => {
-  await home.shell("flaky");
+/** A page with the turn in a session, reached through a network that can be broken. */
+async function throughDoor(session: string): Promise<{ opened: Page; door: Door }> {
+  await home.shell(session);
   const door = await open(0, home.url);
+  onTestFinished(() => door.shut());
   const opened = await page(browser);
   await opened.goto(`${door.url}/${new URL(await home.entrance()).hash}`);
-  await opened.getByRole("link", { name: /^flaky/ }).click();
+  await opened.getByRole("link", { name: new RegExp(`^${session}`) }).click();
   await shows(opened, "$");
   await take(opened);
+  return { opened, door };
+}
+
+test("a network that swallows everything is noticed, and what was typed comes once when another is there", async () => {
+  const { opened, door } = await throughDoor("swallowed");
+  door.stall(true);
+  await opened.keyboard.type("echo typed-$((40+2))\n");
+  await opened.getByText("Reconnecting").first().waitFor();
+  expect((await home.screen("swallowed")).join()).not.toContain("typed-42");
+  door.stall(false);
+  await shows(opened, /^typed-42/);
+  await opened.getByText("Reconnecting").first().waitFor({ state: "detached" });
+  await opened.keyboard.type("echo still-here\n");
+  await shows(opened, /^still-here/);
+  expect((await lines(opened)).filter((line) => line === "typed-42").length).toBe(1);
+  await until("the host's screen", async () => JSON.stringify(await rows(opened)) === JSON.stringify(await home.screen("swallowed")));
+});
+
+test("a network that breaks again and again loses no key, and doubles none", async () => {
+  const { opened, door } = await throughDoor("flaky");
   await opened.keyboard.type("cat > typed.txt\n");
+  // By then the shell has given the terminal back its modes.
+  await until("the reader", () => existsSync(join(home.dir, "typed.txt")));
   const wanted = Array.from({ length: 200 }, (_, line) => `line ${line}`);
   let breaks = 0;
   for (const [at, line] of wanted.entries()) {
@@ -103,7 +141,6 @@ test("a network that breaks again and again loses no key, and doubles none", asy
   expect(readFileSync(join(home.dir, "typed.txt"), "latin1")).toBe(`${wanted.join("\n")}\n`);
   expect(breaks).toBe(20);
   await until("the host's screen", async () => JSON.stringify(await rows(opened)) === JSON.stringify(await home.screen("flaky")));
-  door.shut();
 });
 
 test("two browsers and a program see the same, and one writes at a time", async () => {

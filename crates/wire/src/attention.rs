@@ -203,6 +203,13 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Handle>,
     },
+    /// It has another name, which is the one above.
+    Renamed {
+        /// Who gave it.
+        by: Handle,
+        /// The name before.
+        from: SessionName,
+    },
     /// A run begins.
     RunStarted {
         /// The run.

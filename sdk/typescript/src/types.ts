@@ -581,6 +581,14 @@ export type SessionEvent = {
     /** `withdrawn` or `expired`. */
     state: QuestionState;
   }
+  /** It has another name, which is the one above. */
+  | {
+    /** Who gave it. */
+    by: Handle;
+    event: "renamed";
+    /** The name before. */
+    from: SessionName;
+  }
   /** A run begins. */
   | {
     /** The act's number in the session's journal. */

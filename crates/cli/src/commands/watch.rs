@@ -79,6 +79,7 @@ fn told(event: &Event) -> String {
         What::Answered { by, text, question, .. } => format!("{by} answers: {} ({question})", visible(text)),
         What::QuestionClosed { question, state, by: Some(by) } => format!("{question} {} by {by}", state.word()),
         What::QuestionClosed { question, state, by: None } => format!("{question} {}", state.word()),
+        What::Renamed { by, from } => format!("{by} renamed it, from {from}"),
         What::RunStarted { run, by, command, .. } => format!("{by} runs: {} ({run})", visible(command)),
         What::RunEnded { run, by, command, state, exit_code, .. } => {
             let status = exit_code.map_or_else(String::new, |code| format!(" with status {code}"));

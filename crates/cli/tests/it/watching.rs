@@ -73,6 +73,9 @@ fn what_happens_is_told_in_the_order_it_happened() {
     let asked = home.run_as("agent:bot", &["request", "work"]);
     assert!(asked.status == 0 || asked.status == 1, "{asked}");
     watch.next("turn_requested", |one| one["by"] == "agent:bot");
+    home.ok(&["rename", "work", "play"]);
+    let renamed = watch.next("renamed", |one| one["name"] == "play");
+    assert_eq!((&renamed["from"], &renamed["by"]), (&"work".into(), &crate::home::TESTER.into()));
     let numbers: Vec<_> = watch.seen.iter().map(|one| one["seq"].as_u64().unwrap()).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
 }

@@ -62,7 +62,11 @@ impl Hold {
                 self.pending.remove(&(id, On::Question, Some(Which::Question(*question))));
             }
             What::RunEnded { .. } => self.hold(On::RunEnded, event, now_ms),
-            What::RunStarted { .. } | What::Started { .. } | What::Attached { .. } | What::Detached { .. } => {}
+            What::Renamed { .. }
+            | What::RunStarted { .. }
+            | What::Started { .. }
+            | What::Attached { .. }
+            | What::Detached { .. } => {}
             What::Listen { .. } | What::NotListening { .. } => {}
         }
     }
@@ -109,7 +113,9 @@ fn subject(what: &What) -> String {
         What::TurnRequested { by } => by.to_string(),
         What::Asked { text, .. } => text.clone(),
         What::RunEnded { command, .. } => command.clone(),
-        What::RunStarted { .. } | What::Answered { .. } | What::QuestionClosed { .. } => String::new(),
+        What::Renamed { .. } | What::RunStarted { .. } | What::Answered { .. } | What::QuestionClosed { .. } => {
+            String::new()
+        }
         What::State { .. } | What::Exit { .. } | What::Turn { .. } => String::new(),
         What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
         What::Listen { .. } | What::NotListening { .. } => String::new(),

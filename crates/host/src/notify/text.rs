@@ -56,6 +56,7 @@ impl Told {
                 (text, String::new(), format!("holdfast run output {run}"))
             }
             What::State { .. }
+            | What::Renamed { .. }
             | What::RunStarted { .. }
             | What::Answered { .. }
             | What::QuestionClosed { .. }

@@ -5,6 +5,7 @@ use super::{Probed, Session, Typed};
 use holdfast_abi::protocol::{INPUT_BYTES_MAX, ToKeeper, refused};
 use holdfast_authority::{Ask, Burst, Caller, Input, Keys, OperatorId, Refusal, Reply};
 use holdfast_types::{Actor, Fence, Proof, Right};
+use holdfast_wire::attention::What;
 use holdfast_wire::params::{
     DetachParams, DetachedEvent, EndParams, RenameParams, ResizeParams, SendAnswer, SendParams,
 };
@@ -201,7 +202,9 @@ impl Session {
         spec.name = params.name.clone();
         spec.save(&self.dir)
             .map_err(|error| Fault::new(Code::Internal, format!("the new name could not be saved: {error}")))?;
-        state.spec = spec;
+        let from = std::mem::replace(&mut state.spec, spec).name;
+        drop(state);
+        self.tell_watchers(What::Renamed { by: actor.handle.clone(), from });
         Ok(())
     }
 

@@ -336,10 +336,10 @@ class Event(Model):
     """Its number."""
     session: SessionId
     """Where."""
-    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
+    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "renamed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
     """Which: the other fields follow from it."""
     by: Handle | None = None
-    """Who started it. / By whom. / Who. / Who withdrew it. / Whose. / Whose act started it, where that is known."""
+    """Who started it. / By whom. / Who. / Who withdrew it. / Who gave it. / Whose. / Whose act started it, where that is known."""
     pid: int | None = None
     """The process that says so. / The oldest process that holds it."""
     since_ms: int | None = None
@@ -364,6 +364,8 @@ class Event(Model):
     """What; of a long question the beginning. / What; of a long answer the beginning."""
     option: int | None = None
     """Which option that is, from 0."""
+    from_: SessionName | None = Field(None, alias="from")
+    """The name before."""
     act: int | None = None
     """The act's number in the session's journal."""
     command: str | None = None

@@ -9,7 +9,7 @@ import { Icon } from "../../ui/icons.js";
 import { Line } from "../../ui/Text.js";
 import { attempt, tell } from "../../ui/told.js";
 import type { PanelProps } from "../index.js";
-import { Feed, runOf, stream } from "./feed.js";
+import { Feed, stream } from "./feed.js";
 import { Past } from "./Past.js";
 import { Places } from "./places.js";
 import { actAt, clock, type Entry, type Kind } from "./tell.js";
@@ -179,11 +179,16 @@ function Acts({ feed, chosen, rows, marked, onMore, onJump }: ActsProps) {
           </button>
         </p>
       )}
+      {feed.isCut.value && chosen.length === drawn.length && (
+        <p class="earlier muted">
+          What came before is in <code>holdfast journal</code>.
+        </p>
+      )}
       {feed.loaded.value && drawn.length === 0 && <p class="nothing muted">Nothing of this kind happened here.</p>}
       <ol class="acts">
         {drawn.map((entry, at) => {
           const day = dayBetween(drawn[at - 1], entry);
-          return <Row key={entry.key} entry={entry} day={day} run={runOf(entry, feed.runs.value)} isMarked={marked === entry.key} onJump={onJump} />;
+          return <Row key={entry.key} entry={entry} day={day} run={entry.seq === undefined ? undefined : feed.runs.value.get(entry.seq)} isMarked={marked === entry.key} onJump={onJump} />;
         })}
       </ol>
     </div>
@@ -261,7 +266,7 @@ function Row({ entry, day, run, isMarked, onJump }: RowProps) {
 
 function RunEnd({ run }: { run: RunView }) {
   const took = duration(run.duration_ms);
-  if (run.state === "starting" || run.state === "running") return <span class="end busy">runs · {took}</span>;
+  if (run.state === "starting" || run.state === "running") return <Running run={run} />;
   if (run.state === "lost") return <span class="end">lost</span>;
   const { exit_code: code } = run;
   const word = run.state === "cancelled" ? "cancelled" : code === undefined || code === null ? "status unknown" : `exit ${code}`;
@@ -270,6 +275,17 @@ function RunEnd({ run }: { run: RunView }) {
       {word} · {took}
     </span>
   );
+}
+
+/** Counts on from what the host said: the two clocks may differ. */
+function Running({ run }: { run: RunView }) {
+  const [took, setTook] = useState(run.duration_ms);
+  useEffect(() => {
+    const from = Date.now() - run.duration_ms;
+    const timer = setInterval(() => setTook(Date.now() - from), 1_000);
+    return () => clearInterval(timer);
+  }, [run]);
+  return <span class="end busy">runs · {duration(took)}</span>;
 }
 
 /** `27 ms`, `1.4 s`, `3 min 20 s`. */

@@ -51,13 +51,11 @@ export interface Entry {
   at: number | undefined;
   /** It reached into the terminal: what came behind it may be its doing. */
   writes: boolean;
-  /** A command whose end can be looked up. */
-  run?: { command: string };
   /** Typing that may go on in the next record. */
   isOpen?: boolean;
 }
 
-type Told = Pick<Entry, "kind" | "words"> & Partial<Pick<Entry, "quoted" | "more" | "isCode" | "isGrave" | "run" | "isOpen" | "writes" | "at">>;
+type Told = Pick<Entry, "kind" | "words"> & Partial<Pick<Entry, "quoted" | "more" | "isCode" | "isGrave" | "isOpen" | "writes" | "at">>;
 
 const SIGNALS: Record<number, string> = {
   1: "HUP",
@@ -99,8 +97,7 @@ export class Teller {
         : refused.right
           ? `may not ${refused.right}`
           : refused.code.replaceAll("_", " ");
-    const { run: _, ...rest } = entry;
-    return { ...rest, words: `was refused: ${wish(entry.words)}`, more: why, isRefused: true, isGrave: false, writes: false, isOpen: false };
+    return { ...entry, words: `was refused: ${wish(entry.words)}`, more: why, isRefused: true, isGrave: false, writes: false, isOpen: false };
   }
 
   private told(record: JournalRecord): Told | undefined {
@@ -191,7 +188,6 @@ export class Teller {
           quoted: what.command,
           isCode: true,
           writes: true,
-          run: { command: what.command },
           ...(more ? { more } : {}),
         };
       }
