@@ -45,6 +45,9 @@ pub struct WebArgs {
     /// Print the address alone; open no browser
     #[arg(long)]
     pub no_open: bool,
+    /// For another device: the address it reaches this host at, and a code for its camera
+    #[arg(long, conflicts_with = "no_open")]
+    pub phone: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -171,3 +171,26 @@ fn a_browser_logs_in_once_by_the_link_and_keeps_a_cookie_no_page_but_ours_can_us
     let page = ask("GET", "/", "", "");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-security-policy: default-src 'none'"), "{page}");
 }
+
+#[test]
+fn another_device_is_given_an_address_it_reaches_or_told_why_there_is_none() {
+    let http = Http::new();
+    let refused = http.home.run(&["web", "--phone"]);
+    assert_eq!(refused.status, 1, "{refused}");
+    assert!(refused.err.contains("no other device reaches") && refused.err.contains("--tls-cert"), "{refused}");
+    let listen = |more: &[&str]| {
+        let args = ["host", "start", "--http", "0.0.0.0:0", "--insecure-listen"];
+        http.home.ok(&[&args, more].concat());
+        http.home.run(&["web", "--phone"])
+    };
+    let named = listen(&["--name", "box.example"]);
+    assert!(named.out.starts_with("http://box.example:") && named.out.contains("/#code="), "{named}");
+    let other = listen(&[]);
+    if other.status != 0 {
+        // A machine without a way out.
+        return assert!(other.err.contains("--name"), "{other}");
+    }
+    let host = other.out.split_once("//").and_then(|(_, rest)| rest.split_once(':')).unwrap().0;
+    let ip: std::net::IpAddr = host.parse().unwrap_or_else(|_| panic!("{other}"));
+    assert!(!ip.is_loopback() && !ip.is_unspecified(), "{other}");
+}
