@@ -236,6 +236,11 @@ test("on a phone the key row types, a wide screen pans, and the session keeps it
   await keys.getByRole("button", { name: "Up" }).click();
   await keys.getByRole("button", { name: "Control C" }).click();
   await shows(opened, "^C");
+  // Nobody allowed this page to read the clipboard.
+  await keys.getByRole("button", { name: "Paste" }).click();
+  await opened.getByRole("dialog").getByLabel("Text").fill("echo put in by hand");
+  await opened.getByRole("button", { name: "Type it" }).click();
+  await shows(opened, "echo put in by hand");
   const pane = opened.locator(".pane");
   expect(await pane.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(true);
   expect(await opened.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);

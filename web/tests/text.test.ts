@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { inked, plain } from "../src/lib/ink.js";
 import { commandLine, shown, shownLine, span } from "../src/lib/text.js";
 import { clipboardText } from "../src/session/clipboard.js";
 
@@ -33,4 +34,20 @@ test("nothing in the page makes markup of text", () => {
     const source = readFileSync(join(dir, name), "utf8");
     expect(source, name).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function/);
   }
+});
+
+test("a line of output keeps the colours that mean something, and nothing else acts", () => {
+  const line = "\x1b[0;1;32mok\x1b[m a \x1b[38;5;208morange\x1b[38;5;9mred\x1b[38;2;1;2;3mown\x1b[48;5;1;36mcyan\x1b[39;22m \x1b]8;;http://e.org\x1b\\link\x1b]8;;\x1b\\\x1b[2J";
+  expect(inked(line)).toEqual([
+    { text: "ok", ink: "ink-green ink-bold" },
+    { text: " a ", ink: "" },
+    { text: "orange", ink: "" },
+    { text: "red", ink: "ink-red" },
+    { text: "own", ink: "" },
+    { text: "cyan", ink: "ink-cyan" },
+    { text: " ", ink: "" },
+    { text: "link", ink: "" },
+  ]);
+  expect(plain(line)).toBe("ok a orangeredowncyan link");
+  expect(inked("")).toEqual([]);
 });

@@ -1,5 +1,6 @@
 // A session at a glance: what it does, who is there, and how its output ends.
 
+import { inked } from "../lib/ink.js";
 import { follow, sessionPath } from "../lib/route.js";
 import type { LiveSession } from "../lib/store.js";
 import { myActor } from "../lib/login.js";
@@ -39,7 +40,11 @@ function Tail({ lines }: { lines: string[] }) {
     <span class="tail" aria-label="Last lines of output" role="img">
       {lines.map((line, row) => (
         <span class="tail-line" key={row}>
-          {shown(line)}
+          {inked(line).map(({ text, ink }, piece) => (
+            <span key={piece} class={ink}>
+              {shown(text)}
+            </span>
+          ))}
         </span>
       ))}
       {lines.length === 0 && <span class="tail-line muted">No output yet</span>}

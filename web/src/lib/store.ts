@@ -12,6 +12,7 @@ import {
   type StateView,
   type WatchEvent,
 } from "@holdfast/client";
+import { plain } from "./ink.js";
 import { look, myActor, pass } from "./login.js";
 
 /** What a session does: the part of a state that is shown. */
@@ -32,7 +33,7 @@ export class LiveSession {
   readonly view: Signal<SessionView>;
   readonly doing = signal<Doing | undefined>(undefined);
   readonly ports = signal<Port[]>([]);
-  /** The last lines of its output, as text. */
+  /** The last lines of its output, with their colours. */
   readonly tail = signal<string[]>([]);
   /** Its open questions, oldest first. */
   readonly questions: ReadonlySignal<QuestionView[]>;
@@ -240,7 +241,7 @@ export function followTails(): () => void {
       views.map(async (view) => {
         const live = take(view);
         if (seen.get(view.id) === view.head || (view.life !== "running" && live.tail.value.length > 0)) return;
-        const { rows, history } = await client.call("session.screen", { session: view.id, history: TAIL_LINES });
+        const { rows, history } = await client.call("session.screen", { session: view.id, history: TAIL_LINES, ansi: true });
         seen.set(view.id, view.head);
         live.tail.value = lastLines([...history, ...rows]);
       }),
@@ -262,7 +263,6 @@ export function followTails(): () => void {
 }
 
 function lastLines(lines: string[]): string[] {
-  const trimmed = lines.map((line) => line.trimEnd());
-  while (trimmed.length > 0 && trimmed.at(-1) === "") trimmed.pop();
-  return trimmed.slice(-TAIL_LINES);
+  const last = lines.findLastIndex((line) => plain(line).trim() !== "");
+  return lines.slice(Math.max(0, last + 1 - TAIL_LINES), last + 1);
 }

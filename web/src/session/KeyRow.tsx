@@ -24,7 +24,16 @@ const MORE: { name: string; label: string; keys: string }[] = [
   { name: "~", label: "Tilde", keys: "~" },
 ];
 
-export function KeyRow({ screen, pane, mine, refused }: { screen: Screen; pane: HTMLElement; mine: boolean; refused: () => void }) {
+interface Props {
+  screen: Screen;
+  pane: HTMLElement;
+  mine: boolean;
+  refused: () => void;
+  /** The browser does not let us read its clipboard: the person puts the text in by hand. */
+  askText: () => void;
+}
+
+export function KeyRow({ screen, pane, mine, refused, askText }: Props) {
   const [ctrl, setCtrl] = useState(false);
   useEffect(() => {
     const used = () => setCtrl(false);
@@ -38,8 +47,10 @@ export function KeyRow({ screen, pane, mine, refused }: { screen: Screen; pane: 
     screen.focus();
   };
   const paste = async () => {
-    const text = await navigator.clipboard?.readText().catch(() => "");
-    if (text) screen.paste(text);
+    if (!mine) return refused();
+    const text = await navigator.clipboard?.readText().catch(() => undefined);
+    if (text === undefined) askText();
+    else if (text) screen.paste(text);
   };
   const key = (name: string, label: string, act: () => void) => (
     <button type="button" key={name} aria-label={label} onClick={act}>

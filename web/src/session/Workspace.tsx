@@ -9,7 +9,7 @@ import { look, myActor } from "../lib/login.js";
 import { client, refresh, type LiveSession } from "../lib/store.js";
 import { attempt, tell } from "../ui/told.js";
 import { PanelFrame } from "../panels/PanelFrame.js";
-import { Confirm, Seize } from "./dialogs.js";
+import { Confirm, Paste, Seize } from "./dialogs.js";
 import { Header } from "./Header.js";
 import { Hint } from "./Hint.js";
 import { KeyRow } from "./KeyRow.js";
@@ -19,7 +19,7 @@ import { rightsOf, standing } from "./standing.js";
 import { startedHere } from "./started.js";
 import type { TurnActs } from "./TurnBar.js";
 
-export type Asking = { what: "seize" } | { what: "end" } | { what: "link"; url: string } | { what: "copy"; text: string };
+export type Asking = { what: "seize" } | { what: "end" } | { what: "paste" } | { what: "link"; url: string } | { what: "copy"; text: string };
 
 export function Workspace({ live, panel }: { live: LiveSession; panel?: string | undefined }) {
   const pane = useRef<HTMLDivElement>(null);
@@ -81,7 +81,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
         </div>
         {panel && <PanelFrame id={panel} live={live} screen={screen.value} />}
       </main>
-      {screen.value && pane.current && <KeyRow screen={screen.value} pane={pane.current} mine={mine} refused={() => onKeyRefused()} />}
+      {screen.value && pane.current && <KeyRow screen={screen.value} pane={pane.current} mine={mine} refused={() => onKeyRefused()} askText={() => (asking.value = { what: "paste" })} />}
       <Dialogs live={live} asking={asking} screen={screen} />
     </div>
   );
@@ -209,6 +209,8 @@ function Dialogs({ live, asking, screen }: { live: LiveSession; asking: Signal<A
       const end = () => void attempt(() => live.session.end()).then(() => refresh(live));
       return <Confirm title="End this session" text="All its processes are ended." yes="End it" danger onClose={onClose} onYes={end} />;
     }
+    case "paste":
+      return <Paste onClose={onClose} onText={(text) => screen.value?.paste(text)} />;
     case "link": {
       const open = () => void window.open(ask.url, "_blank", "noopener,noreferrer");
       return <Confirm title="Open this link?" text="It comes from the session's output." quoted={ask.url} yes="Open" onClose={onClose} onYes={open} />;

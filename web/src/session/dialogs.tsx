@@ -48,6 +48,43 @@ export function Seize({ holder, onClose, onSeize }: { holder: string; onClose: (
   );
 }
 
+export function Paste({ onClose, onText }: { onClose: () => void; onText: (text: string) => void }) {
+  const [text, setText] = useState("");
+  return (
+    <Dialog title="Paste into the terminal" onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onText(text);
+          onClose();
+        }}
+      >
+        <label>
+          Text
+          <textarea
+            class="field mono"
+            rows={4}
+            placeholder="paste or write it here"
+            value={text}
+            autocapitalize="off"
+            spellcheck={false}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+        <p class="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={text === ""}>
+            Type it
+          </button>
+        </p>
+      </form>
+    </Dialog>
+  );
+}
+
 interface ConfirmProps {
   title: string;
   text: string;
