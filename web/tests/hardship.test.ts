@@ -1,10 +1,11 @@
 // What networks, crashes, crowds and hostile words do to the page: nothing lost, nothing doubled, nothing run.
 
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
-import { enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
+import { DESK, ELSEWHERE, enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
 import { open, type Door } from "../scripts/door.mjs";
 import { Home, HUMAN, until } from "./support/home.js";
 
@@ -251,6 +252,37 @@ test("on a phone the key row types, a wide screen pans, and the session keeps it
   await pinch(opened, { x: 180, y: 300 }, 40, 120);
   await until("larger text", async () => (await cell()) > before * 1.3);
   expect((await home.json<{ size: string }>(HUMAN, "info", "phone")).size).toBe("120x30");
+});
+
+test("another device comes over TLS, by the name it was told, and its links lead there", async () => {
+  const far = await Home.open();
+  onTestFinished(() => far.close());
+  const [key, cert] = [join(far.dir, "key.pem"), join(far.dir, "cert.pem")];
+  const made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", `/CN=${ELSEWHERE}`];
+  execFileSync("openssl", [...made, "-keyout", key, "-out", cert], { stdio: "ignore" });
+  await far.hf("host", "start", "--http", "0.0.0.0:0", "--tls-cert", cert, "--tls-key", key, "--name", ELSEWHERE);
+  await far.shell("afar");
+  const { url } = await far.json<{ url: string }>(HUMAN, "web", "--phone");
+  const { origin, hostname } = new URL(url);
+  expect(hostname).toBe(ELSEWHERE);
+  const opened = await page(browser, { ...PHONE, ignoreHTTPSErrors: true });
+  await opened.goto(url);
+  await opened.getByRole("link", { name: /^afar/ }).click();
+  await shows(opened, "$");
+  await opened.getByRole("button", { name: "Take", exact: true }).click();
+  await opened.getByText("You have the turn").waitFor();
+  await opened.keyboard.type("echo from-afar\n");
+  await shows(opened, /^from-afar/);
+  const [cookie] = await opened.context().cookies();
+  expect(cookie).toMatchObject({ httpOnly: true, secure: true, sameSite: "Strict" });
+  await opened.getByRole("link", { name: "Share" }).click();
+  await opened.getByText(`Links work wherever ${new URL(url).host} is reached.`).waitFor();
+  await opened.getByRole("button", { name: "Make a link" }).click();
+  const guest = await page(browser, { ...DESK, ignoreHTTPSErrors: true });
+  const link = await opened.getByLabel("Link", { exact: true }).inputValue();
+  expect(link.startsWith(`${origin}/#token=`)).toBe(true);
+  await guest.goto(link);
+  await shows(guest, /^from-afar/);
 });
 
 test("without a network the page itself still opens, says so, and comes back by itself", async () => {

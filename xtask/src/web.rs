@@ -10,8 +10,9 @@ use crate::test::{npm, programs};
 /// Where it lies.
 const DIR: &str = "web";
 
-/// What its tests drive: a browser, a terminal for a human's key, an editor.
-const PROGRAMS: &[(&str, &str)] = &[("chromium", "chromium"), ("script", "bsdutils"), ("vim", "vim")];
+/// What its tests drive: a browser, a terminal for a human's key, an editor; and who makes a certificate.
+const PROGRAMS: &[(&str, &str)] =
+    &[("chromium", "chromium"), ("script", "bsdutils"), ("vim", "vim"), ("openssl", "openssl")];
 
 /// Tests the page inside this program, which was built after it.
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
