@@ -26,8 +26,14 @@ impl Server {
         let actor = self.registry.shared.actors.borrow().by_handle(&handle);
         let actor =
             actor.ok_or_else(|| Fault::new(Code::NoSuchActor, format!("this host knows no {handle} any more")))?;
-        let params = TokenNewParams { actor: handle.clone(), can: None, for_ms: None, note: "a browser".into() };
-        self.tokens.borrow_mut().add(&params, &actor, &handle, now).map(|(text, _)| text)
+        self.tokens.borrow_mut().add_browsers(&actor, now)
+    }
+
+    /// A browser signs out. A token it was lent by a link stays good for others.
+    pub(crate) fn log_out(&self, token: &str) {
+        if self.tokens.borrow().is_browsers(token) && self.tokens.borrow_mut().revoke(token).is_ok() {
+            self.fewer_tokens.notify_waiters();
+        }
     }
 
     /// The id of the token with this text.

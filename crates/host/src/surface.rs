@@ -34,6 +34,7 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
             Asked::Login { code, reply } => {
                 let _ = reply.send(server.log_in(&code));
             }
+            Asked::Logout { token } => server.log_out(&token),
             Asked::Connect { token, incoming, outgoing } => {
                 tokio::task::spawn_local(server.serve_token(token, incoming, outgoing));
             }

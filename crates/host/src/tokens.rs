@@ -59,6 +59,9 @@ struct Kept {
     hash: String,
     /// The actor's key: another actor of the same name is somebody else.
     key: ActorId,
+    /// A browser came by it by a code, and it goes with the browser.
+    #[serde(default)]
+    browsers: bool,
     #[serde(flatten)]
     view: TokenView,
 }
@@ -115,9 +118,24 @@ impl Tokens {
             until_ms: now.saturating_add(params.for_ms.unwrap_or(TOKEN_MS_DEFAULT)),
             note: params.note.clone(),
         };
-        kept.push(Kept { hash: hash(&text), key: actor.id, view: view.clone() });
+        kept.push(Kept { hash: hash(&text), key: actor.id, browsers: false, view: view.clone() });
         self.replace(kept)?;
         Ok((text, view))
+    }
+
+    /// Makes one for a browser: it goes when that one signs out.
+    pub fn add_browsers(&mut self, actor: &Actor, now: TimeMs) -> Result<String, Fault> {
+        let params = TokenNewParams { actor: actor.handle.clone(), can: None, for_ms: None, note: "a browser".into() };
+        let (text, view) = self.add(&params, actor, &actor.handle, now)?;
+        let mut kept = self.kept.clone();
+        kept.iter_mut().filter(|kept| kept.view.id == view.id).for_each(|kept| kept.browsers = true);
+        self.replace(kept)?;
+        Ok(text)
+    }
+
+    /// Whether it was made for a browser.
+    pub fn is_browsers(&self, id: &str) -> bool {
+        self.kept.iter().any(|kept| kept.view.id == id && kept.browsers)
     }
 
     /// Takes one back.

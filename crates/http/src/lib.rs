@@ -43,6 +43,11 @@ pub enum Asked {
         /// The token's text.
         reply: oneshot::Sender<Result<String, Fault>>,
     },
+    /// A browser signs out.
+    Logout {
+        /// Who.
+        token: String,
+    },
     /// One operation.
     Call {
         /// Who asks.
@@ -90,6 +95,10 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         self.0.send(Asked::Login { code, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
+    }
+
+    async fn logout(&self, token: String) -> Result<(), Fault> {
+        self.0.send(Asked::Logout { token }).await.map_err(|_| gone())
     }
 
     /// Asks one operation.

@@ -56,10 +56,14 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
 }
 
 async fn logout(State(http): State<Arc<Http>>, headers: HeaderMap) -> Response {
-    match http.names.must_be_page(&headers) {
-        Ok(()) => ([(header::SET_COOKIE, cookie(&http.names, &headers, "", 0))], axum::Json(json!({}))).into_response(),
-        Err(fault) => Refused(fault).into_response(),
+    if let Err(fault) = http.names.must_be_page(&headers) {
+        return Refused(fault).into_response();
     }
+    // Who shows a token gives it back; a cookie that opens nothing goes all the same.
+    if let Ok(token) = http.paces.admit(&http.handle, &headers).await {
+        let _ = http.handle.logout(token).await;
+    }
+    ([(header::SET_COOKIE, cookie(&http.names, &headers, "", 0))], axum::Json(json!({}))).into_response()
 }
 
 /// The two halves of a token: the browser keeps one, the page the other. Each alone is as hard to guess as a key.

@@ -33,11 +33,14 @@ export function pass(): string | undefined {
   return localStorage.getItem(KEPT) ?? undefined;
 }
 
+function authorization(): Record<string, string> {
+  const half = pass();
+  return half === undefined ? {} : { authorization: `Bearer ${half}` };
+}
+
 /** Asks the host for whom it takes this browser. */
 export function whoAmI(): Promise<Response> {
-  const half = pass();
-  const headers: Record<string, string> = half === undefined ? {} : { authorization: `Bearer ${half}` };
-  return fetch("/v1/me", { credentials: "same-origin", cache: "no-store", headers });
+  return fetch("/v1/me", { credentials: "same-origin", cache: "no-store", headers: authorization() });
 }
 
 /** What the address asks for: a code or a token to show once, and the session to open. */
@@ -100,15 +103,15 @@ export function followLinks(): void {
   });
 }
 
-/** Gives the cookie back. */
+/** Gives both halves back. Where the host is not reached they are forgotten here. */
 export async function leave(): Promise<void> {
-  localStorage.removeItem(KEPT);
   await post("/v1/logout", {}).catch(() => undefined);
+  localStorage.removeItem(KEPT);
   login.value = { state: "out" };
 }
 
 function post(path: string, body: object): Promise<Response> {
-  const headers = { "content-type": "application/json" };
+  const headers = { "content-type": "application/json", ...authorization() };
   return fetch(path, { method: "POST", credentials: "same-origin", headers, body: JSON.stringify(body) });
 }
 

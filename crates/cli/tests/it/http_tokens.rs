@@ -166,8 +166,20 @@ fn a_browser_logs_in_once_by_the_link_and_keeps_a_cookie_no_page_but_ours_can_us
     for alone in [&cookie, &half] {
         assert!(ask("GET", "/v1/me", alone, "").starts_with("HTTP/1.1 401"), "half a token is none: {alone}");
     }
+    let tokens = || http.home.json(&["token", "ls", "--json"]).as_array().unwrap().len();
+    assert_eq!(tokens(), 2);
     let foreign = format!("{cookie}{half}Origin: http://127.0.0.1:1\r\n");
     assert!(ask("POST", "/v1/host/stop", &foreign, "").starts_with("HTTP/1.1 403"));
+    let out = ask("POST", "/v1/logout", &format!("{cookie}{half}{origin}"), "");
+    assert!(out.starts_with("HTTP/1.1 200") && out.contains("Max-Age=0"), "{out}");
+    until("the browser's token to go", || tokens() == 1);
+    let lent = json!({ "token": http.token }).to_string();
+    let answer = ask("POST", "/v1/login", &origin, &lent);
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap().split(';').next().unwrap();
+    let half: serde_json::Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let lent = format!("Cookie: {cookie}\r\nAuthorization: Bearer {}\r\n", half["page"].as_str().unwrap());
+    assert!(ask("POST", "/v1/logout", &format!("{lent}{origin}"), "").starts_with("HTTP/1.1 200"));
+    assert!(ask("GET", "/v1/me", &lent, "").starts_with("HTTP/1.1 200"), "what was lent by a link stays good");
     let page = ask("GET", "/", "", "");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-security-policy: default-src 'none'"), "{page}");
 }
