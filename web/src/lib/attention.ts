@@ -1,7 +1,8 @@
 // That somebody waits shows in the tab: its title, its icon, and, where it was asked for, a notification.
 
 import { effect, signal } from "@preact/signals";
-import { find, questions, sessions, waiting, type LiveSession } from "./store.js";
+import type { QuestionView } from "@holdfast/client";
+import { find, loaded, questions, sessions, waiting, type LiveSession } from "./store.js";
 import { go, route, sessionPath } from "./route.js";
 import { tell } from "../ui/told.js";
 import { shownLine } from "./text.js";
@@ -38,37 +39,39 @@ export function start(): void {
 
 function notifyOfNews(): void {
   const told = new Set<string>();
-  let isFirst = true;
+  /** Sessions that were there when the page was opened, until it is known what they do. */
+  let before: Set<string> | undefined;
   effect(() => {
-    const news = [
-      ...questions.value.map((question) => ({
-        key: question.id,
-        session: question.name,
-        title: `${question.by.handle} asks in ${question.name}`,
-        body: question.text,
-      })),
-      ...sessions.value.flatMap((live) => waitingNews(live)),
-    ];
+    if (!loaded.value) return;
+    const isFirst = before === undefined;
+    before ??= new Set(sessions.value.map(({ id }) => id));
+    const news = [...questions.value.map(askedNews), ...sessions.value.flatMap(waitingNews)];
     const keys = new Set(news.map(({ key }) => key));
     for (const one of news) {
       if (told.has(one.key)) continue;
       told.add(one.key);
       // What waited when the page was opened is on the page.
-      if (!isFirst) notify(one);
+      if (!isFirst && !(one.of && before.has(one.of))) notify(one);
     }
     for (const key of told) if (!keys.has(key)) told.delete(key);
-    isFirst = false;
+    for (const live of sessions.value) if (live.doing.value) before.delete(live.id);
   });
 }
 
-function waitingNews(live: LiveSession): News[] {
-  const doing = live.doing.value;
-  if (doing?.state !== "waiting") return [];
-  return [{ key: `${live.id} ${doing.since_ms}`, session: live.name, title: `${live.name} waits for input`, body: doing.prompt ?? "" }];
+function askedNews({ id, name, by, text }: QuestionView): News {
+  return { key: id, session: name, title: `${by.handle} asks in ${name}`, body: text };
+}
+
+function waitingNews({ id, name, doing }: LiveSession): News[] {
+  if (doing.value?.state !== "waiting") return [];
+  const { since_ms, prompt = "" } = doing.value;
+  return [{ key: `${id} ${since_ms}`, of: id, session: name, title: `${name} waits for input`, body: prompt }];
 }
 
 interface News {
   key: string;
+  /** The session whose state it is. */
+  of?: string;
   session: string;
   title: string;
   body: string;
