@@ -261,12 +261,15 @@ fn what_may_not_be_read_is_said_to_be_unknown_and_never_guessed() {
 fn who_vanishes_while_it_is_read_spoils_nothing() {
     let session = Session::shell(How::Signals, "sleep 9999 & while :; do (:) & (:); done");
     let mut comings = std::collections::HashSet::new();
-    for _ in 0..200 {
+    // As long as it takes until enough have come and gone: on a busy machine the shell is seldom on.
+    let mut looks = 0;
+    eventually("they come and go", || {
+        looks += 1;
         let graph = snapshot(session.keeper.id(), Depth::Full, None).unwrap();
         comings.extend(graph.processes.iter().map(|process| process.id));
         for process in &graph.processes {
             assert!(process.started_ms <= graph.at_ms + 1000 && process.id.pid == process.pid, "{process:?}");
         }
-    }
-    assert!(comings.len() > 20, "they come and go: {}", comings.len());
+        (looks >= 200 && comings.len() > 20).then_some(())
+    });
 }
