@@ -1,14 +1,10 @@
 // What everybody must be able to use: axe on each view, by day and night; the terminal without WebGL; the speed.
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
-import type { AxeResults } from "axe-core";
+import { violations } from "./support/axe.js";
 import { DESK, enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let home: Home;
 let browser: Browser;
@@ -21,17 +17,6 @@ afterAll(async () => {
   await browser?.close();
   await home?.close();
 });
-
-/** Violations that keep somebody out, as lines; a page that is wider than its window is one. */
-async function violations(opened: Page): Promise<string[]> {
-  const tooWide = await opened.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  if (tooWide > 0) return [`the page is ${tooWide} pixels wider than its window`];
-  await opened.evaluate(AXE);
-  const { violations: found } = await opened.evaluate(() => (window as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run());
-  return found
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`));
-}
 
 test("axe finds nothing serious on any view, by day and by night, on a desk and a phone", async () => {
   await home.shell("views");

@@ -1,14 +1,11 @@
 // What stands beside a terminal: what happened, what runs, and links for others.
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
-import type { AxeResults } from "axe-core";
+import { violations } from "./support/axe.js";
 import { DESK, enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const BOT = "agent:bot";
 
 let home: Home;
@@ -22,15 +19,6 @@ afterAll(async () => {
   await browser?.close();
   await home?.close();
 });
-
-/** Violations that keep somebody out, as lines. */
-async function violations(opened: Page): Promise<string[]> {
-  await opened.evaluate(AXE);
-  const { violations: found } = await opened.evaluate(() => (window as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run());
-  return found
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`));
-}
 
 /** A panel of a session, once its terminal is there. */
 async function panel(opened: Page, session: string, id: string): Promise<Page> {
