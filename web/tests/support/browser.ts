@@ -17,7 +17,7 @@ export function launch(): Promise<Browser> {
 
 /** What a page may say without being at fault: a driver's advice, and that nobody is logged in yet, that a host went away when a
  * test killed it, and that nobody vouches for a certificate. */
-const HARMLESS = [/status of 401/, /GPU stall/, /WebSocket connection to/, /Failed to load resource: net::ERR_/, /WebGL/, /SSL certificate error/];
+const HARMLESS = [/status of 401/, /GPU stall/, /WebSocket connection to/, /Failed to load resource: net::ERR_/, /WebGL/, /error occurred when fetching the script/];
 
 /** A page without a login. */
 export async function page(browser: Browser, options: BrowserContextOptions = DESK): Promise<Page> {
