@@ -61,21 +61,30 @@ export class Home {
 
   static async open(): Promise<Home> {
     const home = new Home();
+    try {
+      await home.start();
+    } catch (error) {
+      await home.close();
+      throw error;
+    }
+    return home;
+  }
+
+  private async start(): Promise<void> {
     // A human is made at a terminal: `script` is one.
-    await run("script", ["-qec", `${home.program} actor new ${HUMAN}`, "/dev/null"], { env: home.env, cwd: home.dir });
+    await run("script", ["-qec", `${this.program} actor new ${HUMAN}`, "/dev/null"], { env: this.env, cwd: this.dir });
     // Known beforehand: the next host, after a crash, must listen there too.
-    await home.as(HUMAN, "host", "start", "--http", `127.0.0.1:${await freePort()}`);
-    const address = new URL((await home.login()).url).origin;
-    home.url = address;
+    await this.as(HUMAN, "host", "start", "--http", `127.0.0.1:${await freePort()}`);
+    const address = new URL((await this.login()).url).origin;
+    this.url = address;
     // A program has the page it was built with. Where that is not the one built last, a door shows the newer one.
     const built = readFileSync(new URL("../../dist/index.html", import.meta.url), "utf8");
     if ((await (await fetch(address)).text()) !== built) {
       if (process.env["HOLDFAST_WEB"] === "host") throw new Error("the program has not the page in web/dist: build it again");
       const door = await open(0, address);
-      home.url = door.url;
-      home.shut = door.shut;
+      this.url = door.url;
+      this.shut = door.shut;
     }
-    return home;
   }
 
   /** Runs the program as somebody, to its end. */
