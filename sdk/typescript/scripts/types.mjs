@@ -93,7 +93,7 @@ const rows = (list) => list.map((name) => `  ${JSON.stringify(name)},\n`).join("
 const words = (list) => list.map((name) => JSON.stringify(name)).join(" | ");
 
 const text = [
-  "// Written by scripts/types.mjs from spec/schema.json. Do not edit: `npm run types` writes it anew.\n",
+  "// Made by scripts/types.mjs from spec/schema.json. Do not edit: `npm run types` writes it anew.\n",
   ...Object.entries(schema.$defs).map(definition),
   `/** Every operation: what it is asked with, and what it answers. */\nexport interface Operations {\n${table(
     schema.operations,

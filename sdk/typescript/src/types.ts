@@ -1,4 +1,4 @@
-// Written by scripts/types.mjs from spec/schema.json. Do not edit: `npm run types` writes it anew.
+// Made by scripts/types.mjs from spec/schema.json. Do not edit: `npm run types` writes it anew.
 
 /**
  * Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be
