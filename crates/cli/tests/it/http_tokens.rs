@@ -108,8 +108,12 @@ fn who_waits_with_a_right_that_is_revoked_is_told_nothing() {
 #[test]
 fn a_connection_ends_with_its_token() {
     let http = Http::new();
-    let token = http.home.ok(&["token", "new", "--for", "2s"]).trim().to_owned();
-    let mut line = Line::open(&http, &token).unwrap();
+    // On a busy machine a token may have ended before it is shown.
+    let open = |seconds: &&str| {
+        let token = http.home.ok(&["token", "new", "--for", seconds]);
+        Line::open(&http, token.trim()).ok()
+    };
+    let mut line = ["1s", "3s", "9s"].iter().find_map(open).expect("nine seconds are enough");
     let closed = std::iter::from_fn(|| line.socket.read().ok()).any(|packet| packet.is_close());
     assert!(closed, "it was left to itself");
 }
