@@ -59,9 +59,8 @@ usage: cargo xtask clients [NAME…]
 
 Tests the program that was just built with clients in other languages: `python` and `typescript` are ours, in sdk/; `openapi`
 is schemathesis against the document the host serves; `mcp` is the official Python client, the Inspector's command line and the
-conformance suite of the Model Context Protocol; `web`, which runs by its name
-alone, is the page in Debian's chromium. Installs what they need: environments of Python in the target directory, npm
-packages beside the tests.
+conformance suite of the Model Context Protocol; `web` is the page in Debian's chromium. All where none is named. Installs what
+they need: environments of Python in the target directory, npm packages beside the tests.
 ",
     ),
     (

@@ -1,4 +1,5 @@
-//! What `host start --http` said, kept in `<state>/http.json` for every later host: one that a crash or an upgrade brings up listens where the last did.
+//! What `host start --http` said, kept in `<state>/http.json` for every later host: one that a crash or an upgrade brings up listens
+//! where the last did.
 
 use crate::args::{HTTP_ADDRESS, ListenArgs};
 use crate::failure::Failure;

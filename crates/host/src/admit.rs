@@ -31,8 +31,8 @@ impl Server {
 
     /// A browser signs out. A token it was lent by a link stays good for others.
     pub(crate) fn log_out(&self, token: &str) {
-        if self.tokens.borrow().is_browsers(token) && self.tokens.borrow_mut().revoke(token).is_ok() {
-            self.fewer_tokens.notify_waiters();
+        if self.tokens.borrow().is_browsers(token) {
+            let _ = self.revoke(token);
         }
     }
 
@@ -78,6 +78,10 @@ impl Server {
         if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, "only a human revokes somebody else's token"));
         }
+        self.revoke(token)
+    }
+
+    fn revoke(&self, token: &str) -> Result<TokenView, Fault> {
         let gone = self.tokens.borrow_mut().revoke(token)?;
         self.fewer_tokens.notify_waiters();
         Ok(gone)

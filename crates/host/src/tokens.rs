@@ -96,6 +96,23 @@ impl Tokens {
         by: &Handle,
         now: TimeMs,
     ) -> Result<(String, TokenView), Fault> {
+        self.put(params, actor, by, now, false)
+    }
+
+    /// Makes one for a browser: it goes when that one signs out.
+    pub fn add_browsers(&mut self, actor: &Actor, now: TimeMs) -> Result<String, Fault> {
+        let params = TokenNewParams { actor: actor.handle.clone(), can: None, for_ms: None, note: "a browser".into() };
+        self.put(&params, actor, &actor.handle, now, true).map(|(text, _)| text)
+    }
+
+    fn put(
+        &mut self,
+        params: &TokenNewParams,
+        actor: &Actor,
+        by: &Handle,
+        now: TimeMs,
+        browsers: bool,
+    ) -> Result<(String, TokenView), Fault> {
         if params.note.len() > NOTE_BYTES_MAX || params.note.chars().any(char::is_control) {
             return Err(Fault::new(Code::BadRequest, format!("a note is one line of at most {NOTE_BYTES_MAX} bytes")));
         }
@@ -118,19 +135,9 @@ impl Tokens {
             until_ms: now.saturating_add(params.for_ms.unwrap_or(TOKEN_MS_DEFAULT)),
             note: params.note.clone(),
         };
-        kept.push(Kept { hash: hash(&text), key: actor.id, browsers: false, view: view.clone() });
+        kept.push(Kept { hash: hash(&text), key: actor.id, browsers, view: view.clone() });
         self.replace(kept)?;
         Ok((text, view))
-    }
-
-    /// Makes one for a browser: it goes when that one signs out.
-    pub fn add_browsers(&mut self, actor: &Actor, now: TimeMs) -> Result<String, Fault> {
-        let params = TokenNewParams { actor: actor.handle.clone(), can: None, for_ms: None, note: "a browser".into() };
-        let (text, view) = self.add(&params, actor, &actor.handle, now)?;
-        let mut kept = self.kept.clone();
-        kept.iter_mut().filter(|kept| kept.view.id == view.id).for_each(|kept| kept.browsers = true);
-        self.replace(kept)?;
-        Ok(text)
     }
 
     /// Whether it was made for a browser.

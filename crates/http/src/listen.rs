@@ -177,3 +177,17 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let _ = connection.with_upgrades().await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_version_kept_is_read_too() {
+        let text = r#"{"address":"0.0.0.0:1","tls":["cert.pem","key.pem"],"names":[],"insecure":false}"#;
+        let tls = Some(Tls { cert: "cert.pem".into(), key: "key.pem".into() });
+        let address = "0.0.0.0:1".parse().unwrap();
+        let listen = Listen { address, tls, names: Vec::new(), insecure: false };
+        assert_eq!(serde_json::from_str::<Listen>(text).unwrap(), listen);
+    }
+}

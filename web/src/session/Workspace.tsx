@@ -81,7 +81,15 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
         </div>
         {panel && <PanelFrame id={panel} live={live} screen={screen.value} />}
       </main>
-      {screen.value && pane.current && <KeyRow screen={screen.value} pane={pane.current} mine={mine} refused={() => onKeyRefused()} askText={() => (asking.value = { what: "paste" })} />}
+      {screen.value && pane.current && (
+        <KeyRow
+          screen={screen.value}
+          pane={pane.current}
+          mine={mine}
+          refused={() => onKeyRefused()}
+          askText={() => (asking.value = { what: "paste" })}
+        />
+      )}
       <Dialogs live={live} asking={asking} screen={screen} />
     </div>
   );

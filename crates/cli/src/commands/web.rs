@@ -12,7 +12,7 @@ use qrcode::{EcLevel, QrCode};
 use rustix::termios::isatty;
 use serde_json::json;
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 
 /// `holdfast web`.
@@ -27,10 +27,10 @@ pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
         return Err(Failure::new("cannot_listen", format!("the host does not listen for HTTP: {why}"))
             .hint("give another address: holdfast host start --http ADDR"));
     };
-    // An address that stands for all is asked at this machine's own.
     let shown = if args.phone {
         from_elsewhere(here, &url)?
     } else {
+        // An address that stands for all is asked at this machine's own.
         url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     };
     let login = here.link()?.call::<op::LoginNew>(&Nothing {})?;
@@ -55,22 +55,26 @@ pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
 
 /// Where another machine reaches this host: by the name it was given, else by the address of the way out of here.
 fn from_elsewhere(here: &Here, url: &str) -> Result<String, Failure> {
-    let listen = crate::listen::load(&here.home)?;
-    let Some(listen) = listen.filter(|listen| !listen.address.ip().is_loopback()) else {
-        return Err(Failure::new("unreachable", format!("the host listens at {url}, which no other device reaches"))
-            .hint("let it listen wider: holdfast host start --http 0.0.0.0:7433 --tls-cert FILE --tls-key FILE"));
+    let unreachable = |why: String, hint: &str| Failure::new("unreachable", why).hint(hint);
+    let bound = url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.parse::<SocketAddr>().ok()?)));
+    let Some((scheme, mut at)) = bound.filter(|(_, at)| !at.ip().is_loopback()) else {
+        return Err(unreachable(
+            format!("the host listens at {url}, which no other device reaches"),
+            "let it listen wider: holdfast host start --http 0.0.0.0:7433 --tls-cert FILE --tls-key FILE",
+        ));
     };
-    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let (_, port) = rest.rsplit_once(':').unwrap_or((rest, "80"));
-    let host = match (listen.names.first(), listen.address.ip()) {
-        (Some(name), _) => name.clone(),
-        (None, ip) if ip.is_unspecified() => bracketed(way_out(ip).map_err(|error| {
-            Failure::new("unreachable", format!("this machine has no address that others reach: {error}"))
-                .hint("say by which name it is reached: holdfast host start --http ADDR --name NAME")
-        })?),
-        (None, ip) => bracketed(ip),
-    };
-    Ok(format!("{scheme}://{host}:{port}"))
+    if let Some(name) = crate::listen::load(&here.home)?.and_then(|listen| listen.names.into_iter().next()) {
+        return Ok(format!("{scheme}://{name}:{}", at.port()));
+    }
+    if at.ip().is_unspecified() {
+        at.set_ip(way_out(at.ip()).map_err(|error| {
+            unreachable(
+                format!("this machine has no address that others reach: {error}"),
+                "say by which name it is reached: holdfast host start --http ADDR --name NAME",
+            )
+        })?);
+    }
+    Ok(format!("{scheme}://{at}"))
 }
 
 /// The address this machine speaks to others from. Nothing is sent.
@@ -79,13 +83,6 @@ fn way_out(any: IpAddr) -> io::Result<IpAddr> {
     let socket = UdpSocket::bind(here)?;
     socket.connect(there)?;
     Ok(socket.local_addr()?.ip())
-}
-
-fn bracketed(ip: IpAddr) -> String {
-    match ip {
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => format!("[{ip}]"),
-    }
 }
 
 /// A link as cameras read it: black on white, whatever the terminal's colours.
