@@ -18,10 +18,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Hosts that break one after the other without an answer in between before we give up: more is no crash but a fault
-/// that comes back each time.
-const BREAKS_MAX: u32 = 10;
+/// that comes back each time. Many, because on a busy machine hosts that are killed again and again die before they answer.
+const BREAKS_MAX: u32 = 30;
 /// Pause after a break, times the breaks so far.
 const BREAK_PAUSE_MS: u64 = 20;
+/// The longest: who comes late finds a host that dies next.
+const BREAK_PAUSE_MS_MAX: u64 = 100;
 
 /// What every command is given.
 #[derive(Debug)]
@@ -199,7 +201,8 @@ impl Link<'_> {
         if self.breaks > BREAKS_MAX {
             return Err(CallError::Broken(error).into());
         }
-        std::thread::sleep(Duration::from_millis(BREAK_PAUSE_MS * u64::from(self.breaks - 1)));
+        let pause_ms = (BREAK_PAUSE_MS * u64::from(self.breaks - 1)).min(BREAK_PAUSE_MS_MAX);
+        std::thread::sleep(Duration::from_millis(pause_ms));
         self.connection = self.here.connect()?;
         Ok(())
     }

@@ -71,7 +71,7 @@ impl Registry {
                 Ok(spec) if spec.id == id => {
                     let session = Session::new(spec, &self.shared, Origin::Found);
                     self.sessions.borrow_mut().insert(id, Rc::clone(&session));
-                    takings_up.push(tokio::task::spawn_local(take_up(session)));
+                    takings_up.push((Rc::clone(&session), tokio::task::spawn_local(take_up(session))));
                 }
                 // Made by a host that died before the spec was written: nothing ever ran.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.join("ring").exists() => {
@@ -82,8 +82,11 @@ impl Registry {
             }
         }
         // All at once: one keeper that does not answer must not keep the others waiting.
-        for taking_up in takings_up {
-            taking_up.await.map_err(io::Error::other)?;
+        for (session, taking_up) in takings_up {
+            // A fault of our own with one of them must not keep the host from all the others.
+            if let Err(fault) = taking_up.await {
+                session.set_aside(Life::Damaged, format!("the host failed to take it up: {fault}"));
+            }
         }
         Ok(())
     }

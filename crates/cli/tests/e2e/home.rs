@@ -232,10 +232,13 @@ impl Drop for Home {
         let left = if left { self.processes() } else { Vec::new() };
         let told: Vec<_> = left.iter().map(|pid| format!("{pid} {}", command_line(*pid))).collect();
         left.iter().for_each(|pid| kill(*pid));
+        let log = std::fs::read_to_string(self.places().host_log()).unwrap_or_default();
         drop(self.dir.take());
-        if !told.is_empty() && !std::thread::panicking() {
-            panic!("processes were left over: {told:?}");
+        if std::thread::panicking() {
+            return eprintln!("the host's log:\n{log}");
         }
+        assert!(told.is_empty(), "processes were left over: {told:?}");
+        assert!(!log.contains("panicked at"), "a fault of the host's own:\n{log}");
     }
 }
 

@@ -4,8 +4,9 @@ use crate::home::{Home, gone, kill, until};
 use crate::random::Random;
 use crate::terminal::Terminal;
 use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -88,15 +89,12 @@ fn compare(file: &mut impl Read, from: u64, to: u64) {
     }
 }
 
-fn send_lines(home: &Path, stop: &AtomicBool) -> usize {
-    let home = Home::at(home);
+fn send_lines(home: &Home, stop: &AtomicBool) -> usize {
     let mut sent = 0;
     while !stop.load(Ordering::SeqCst) {
         sent += 1;
         home.ok(&["send", "acts", "--enter", &format!("act {sent}")]);
     }
-    // Not ours to end.
-    std::mem::forget(home);
     sent
 }
 
@@ -126,7 +124,7 @@ fn a_hundred_kills_of_the_host_lose_and_double_nothing() {
     let stop = AtomicBool::new(false);
     let (mut kills, mut early) = (0, 0);
     let sent = std::thread::scope(|scope| {
-        let sender = scope.spawn(|| send_lines(home.path(), &stop));
+        let sender = scope.spawn(|| send_lines(&home, &stop));
         while kills < KILLS {
             // One time in three the host dies while it starts up.
             let host = if random.below(3) == 0 {
@@ -191,4 +189,57 @@ fn commands_under_way_when_the_host_dies_are_answered_by_the_next() {
     home.ok(&["send", "s", "--enter", "x"]);
     let mut waiting = waiting;
     assert_eq!(waiting.wait().unwrap().code(), Some(9));
+}
+
+/// Stands where the host listens. The first connections end once they have said who speaks, as if the host had died; later
+/// ones go through.
+fn break_once_greeted(home: &Home, breaks: usize) {
+    let listens = home.places().host_socket();
+    let behind = listens.with_extension("behind");
+    std::fs::rename(&listens, &behind).unwrap();
+    let listener = UnixListener::bind(&listens).unwrap();
+    std::thread::spawn(move || {
+        for (n, client) in listener.incoming().enumerate() {
+            let (mut client, mut host) = (client.unwrap(), UnixStream::connect(&behind).unwrap());
+            if n < breaks {
+                pass_frame(&mut client, &mut host);
+                pass_frame(&mut host, &mut client);
+                pass_frame(&mut client, &mut host);
+                continue;
+            }
+            let (mut from_client, mut to_host) = (client.try_clone().unwrap(), host.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from_client, &mut to_host);
+                let _ = to_host.shutdown(Shutdown::Write);
+            });
+            std::thread::spawn(move || std::io::copy(&mut host, &mut client));
+        }
+    });
+}
+
+fn pass_frame(from: &mut UnixStream, to: &mut UnixStream) {
+    let mut length = [0; 4];
+    from.read_exact(&mut length).unwrap();
+    let mut frame = vec![0; u32::from_le_bytes(length) as usize];
+    from.read_exact(&mut frame).unwrap();
+    to.write_all(&[&length, frame.as_slice()].concat()).unwrap();
+}
+
+#[test]
+fn a_command_is_answered_though_many_hosts_in_a_row_died_before_they_did() {
+    let home = Home::new();
+    home.session("s", "stty -echo; echo ready; read line; echo got $line; read x");
+    home.until_screen_shows("s", "ready");
+    break_once_greeted(&home, 20);
+    home.ok(&["send", "s", "--enter", "once"]);
+    home.until_screen_shows("s", "got once");
+}
+
+#[test]
+fn a_command_that_breaks_every_host_gives_up() {
+    let home = Home::new();
+    home.session("s", "read x");
+    break_once_greeted(&home, 31);
+    let said = home.fails(&["send", "s", "--enter", "once"]);
+    assert!(said.contains("the connection to the host broke"), "{said}");
 }

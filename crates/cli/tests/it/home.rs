@@ -216,9 +216,13 @@ impl Drop for Home {
         });
         let told: Vec<_> = left.iter().map(|pid| format!("{pid} {}", command_line(*pid))).collect();
         left.iter().for_each(|pid| kill(*pid));
-        if !left.is_empty() && !std::thread::panicking() {
-            panic!("processes were left over: {told:?}");
+        let log = holdfast_types::Home::under(self.path()).host_log();
+        let log = std::fs::read_to_string(log).unwrap_or_default();
+        if std::thread::panicking() {
+            return eprintln!("the host's log:\n{log}");
         }
+        assert!(left.is_empty(), "processes were left over: {told:?}");
+        assert!(!log.contains("panicked at"), "a fault of the host's own:\n{log}");
     }
 }
 

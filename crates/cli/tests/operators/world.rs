@@ -195,11 +195,12 @@ impl Drop for World {
         for pid in if left { self.processes() } else { Vec::new() } {
             let _ = rustix::process::kill_process(Pid::from_raw(pid as i32).expect("a process"), Signal::KILL);
         }
+        let log = std::fs::read_to_string(self.path("host.log")).unwrap_or_default();
         if std::thread::panicking() {
-            eprintln!("the host said: {}", std::fs::read_to_string(self.path("host.log")).unwrap_or_default());
-        } else {
-            assert!(ended && !left, "the sessions end when they are told to");
+            return eprintln!("the host said: {log}");
         }
+        assert!(ended && !left, "the sessions end when they are told to");
+        assert!(!log.contains("panicked at"), "a fault of the host's own: {log}");
     }
 }
 
