@@ -150,9 +150,15 @@ impl Home {
         self.ok(&["new", "-d", "-n", name, "--", "/bin/sh", "-c", script]);
     }
 
-    /// The process of the host, which must be running.
+    /// The process of the host, which runs or is about to: one that was killed may be coming back.
     pub fn host_pid(&self) -> u32 {
-        let status = self.json(&["host", "status"]);
+        let mut said = String::new();
+        until("an answer of the host", || {
+            let ran = self.run(&["--json", "host", "status"]);
+            said = ran.out;
+            ran.status == 0
+        });
+        let status: Value = serde_json::from_str(&said).expect("its answer");
         u32::try_from(status["pid"].as_u64().expect("a process number")).expect("a process number")
     }
 
