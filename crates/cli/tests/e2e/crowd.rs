@@ -124,6 +124,29 @@ fn a_window_that_changes_takes_the_session_with_it_and_everybody_else_stays() {
 }
 
 #[test]
+fn a_window_that_changes_is_painted_anew_however_the_terminal_arranges_its_lines() {
+    let home = Home::new();
+    home.ok(&["new", "-d", "-n", "s", "--size", "80x24", "--", "sh", "-c", "stty -echo; seq 40; echo ready; exec cat"]);
+    let (writer, client) = Terminal::attached(&home, "s", "80x24");
+    let (watcher, watching) = watch(&home, "30x12");
+    watcher.wait_text("ready");
+    for size in ["60x10", "90x30", "80x24"] {
+        writer.resize_oddly(size, &client);
+        until_size(&home, size);
+        writer.settle(&home, "s");
+    }
+    watcher.resize_oddly("30x10", &watching);
+    watcher.wait_text("40");
+    watcher.wait_for("nothing of its own", |seen| !seen.shows("nothing is where it was"));
+    // Nobody is there to ask: it is painted as soon as somebody is.
+    let host = home.kill_host();
+    writer.resize_oddly("70x20", &client);
+    until_size(&home, "70x20");
+    writer.settle(&home, "s");
+    assert_ne!(home.host_pid(), host);
+}
+
+#[test]
 fn eight_terminals_all_show_the_same_in_the_end() {
     let home = home_with_session();
     let sizes = ["80x24", "80x24", "120x40", "33x9", "80x24", "20x5", "200x60", "81x24"];

@@ -288,6 +288,12 @@ impl Terminal {
         signal(client.pid, Signal::WINCH);
     }
 
+    /// The window gets another size, and the terminal arranges its lines for it in a way of its own.
+    pub fn resize_oddly(&self, size: &str, client: &Client) {
+        self.seen().screen.feed(b"\x1b[H\x1b[2Jnothing is where it was");
+        self.resize(size, client);
+    }
+
     fn set_winsize(&self, size: Size) {
         let winsize = Winsize { ws_row: size.rows(), ws_col: size.cols(), ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&*self.master, winsize).unwrap();

@@ -58,6 +58,7 @@ impl Attached<'_> {
             if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<UpdateAnswer>(v).ok()) {
                 self.session_has_size(answer.size);
             }
+            self.repaint_rearranged();
         } else if self.resume_asked == Some(id) {
             self.resume_asked = None;
             if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<AttachAnswer>(v).ok()) {
@@ -72,6 +73,7 @@ impl Attached<'_> {
     /// A new host knows us again.
     fn resumed(&mut self, answer: &AttachAnswer) -> Result<(), AttachError> {
         self.client = answer.client;
+        self.repaint_rearranged();
         let us = self.us().clone();
         self.turns.known.saw(&answer.session.turn, &us);
         self.told_writes(answer.writes, answer.fence.0)
@@ -132,11 +134,23 @@ impl Attached<'_> {
 
     /// The person's window has another size.
     pub(super) fn window_has_changed(&mut self) {
-        self.size = Terminal::size();
+        let size = Terminal::size();
+        if size == self.size {
+            return;
+        }
+        self.size = size;
+        self.rearranged = true;
         if let View::Drawn { viewport, .. } = &mut self.view {
             viewport.resize(self.size);
         }
         self.update(Some(self.size), None);
+    }
+
+    /// Each terminal rearranges its lines in its own way when its window changes: none of them is where we think it is.
+    fn repaint_rearranged(&mut self) {
+        if std::mem::take(&mut self.rearranged) {
+            self.wanted.get_or_insert(false);
+        }
     }
 
     /// Tells the host what changed here.

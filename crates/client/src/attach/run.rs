@@ -48,6 +48,8 @@ pub struct Attached<'a> {
     pub(super) size: Size,
     pub(super) session_size: Size,
     pub(super) resizes: VecDeque<(u64, Size)>,
+    /// Our window has changed since it was painted.
+    pub(super) rearranged: bool,
     /// Everything before it is on the terminal.
     pub(super) position: u64,
     pub(super) acked: u64,
@@ -135,6 +137,7 @@ impl<'a> Attached<'a> {
             size,
             session_size: answer.painted.size,
             resizes: VecDeque::new(),
+            rearranged: false,
             position: answer.painted.offset,
             acked: answer.painted.offset,
             baton: true,
