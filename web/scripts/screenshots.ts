@@ -139,7 +139,46 @@ const VIEWS = {
       await page.keyboard.type("x");
     },
   },
+  find: {
+    path: "/s/deploy",
+    async ready(page) {
+      await terminal(page);
+      await choose(page, "Find");
+      await page.getByRole("searchbox", { name: "Find" }).fill("cargo");
+      await page.getByText("2 of 2").waitFor();
+    },
+  },
+  text: {
+    path: "/s/deploy",
+    async ready(page) {
+      await terminal(page);
+      await choose(page, "Show as text");
+    },
+  },
+  menu: {
+    path: "/s/deploy",
+    async ready(page) {
+      await terminal(page);
+      await page.getByLabel("More", { exact: true }).click();
+    },
+  },
+  offer: {
+    path: "/s/work",
+    async ready(page) {
+      await page.locator(".xterm-screen").waitFor();
+      await page.evaluate(() => {
+        const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
+        term.write("\x1b]52;c;aGVsbG8=\x07");
+      });
+      await page.getByRole("button", { name: "Show it" }).waitFor();
+    },
+  },
 } satisfies Record<string, View>;
+
+async function choose(page: Page, item: string): Promise<void> {
+  await page.getByLabel("More", { exact: true }).click();
+  await page.getByRole("button", { name: item }).click();
+}
 
 async function shoot(home: Home, browser: Browser, file: string, view: View, options: BrowserContextOptions): Promise<void> {
   const context = await browser.newContext({ ...options, reducedMotion: "reduce" });

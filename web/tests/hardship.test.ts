@@ -196,6 +196,7 @@ test("a program's clipboard text and links are shown before anything happens", a
   await take(opened);
   await opened.keyboard.type("printf '\\033]52;c;%s\\007' $(printf stolen | base64)\n");
   const dialog = opened.getByRole("dialog");
+  await opened.getByRole("button", { name: "Show it" }).click();
   await dialog.getByText("stolen").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   expect(await opened.evaluate(() => navigator.clipboard.readText())).not.toBe("stolen");
@@ -218,6 +219,30 @@ test("a program's clipboard text and links are shown before anything happens", a
   await dialog.getByRole("button", { name: "Open" }).click();
   const other = await popup;
   expect(await other.evaluate(() => window.opener === null)).toBe(true);
+});
+
+test("a program that shouts for the clipboard keeps nobody from typing or seizing, and is ignored when told", async () => {
+  await home.shell("shouts");
+  const shout = "while :; do printf '\\033]52;c;%s\\007' $(date +%N | base64); sleep 0.02; done";
+  await home.as("agent:bot", "send", "shouts", "--enter", shout);
+  await home.as("agent:bot", "take", "shouts").catch(() => "");
+  const opened = await enter(browser, home, "shouts");
+  const show = opened.getByRole("button", { name: "Show it" });
+  await show.waitFor();
+  await opened.getByRole("button", { name: "Seize" }).click();
+  const dialog = opened.getByRole("dialog");
+  await dialog.getByLabel("Reason").pressSequentially("it shouts", { delay: 30 });
+  await dialog.getByRole("button", { name: "Seize" }).click();
+  await opened.getByText("You have the turn").waitFor();
+  await opened.getByRole("button", { name: "Ignore" }).click();
+  await opened.locator(".xterm-screen").click();
+  const said = await home.json<{ head: number }>(HUMAN, "info", "shouts");
+  await until("more of it", async () => (await home.json<{ head: number }>(HUMAN, "info", "shouts")).head > said.head + 500);
+  await opened.keyboard.press("Control+c");
+  await opened.keyboard.type("echo calm\n");
+  await shows(opened, /^calm/);
+  expect(await show.count()).toBe(0);
+  expect(await home.hf("journal", "shouts")).toContain("it shouts");
 });
 
 test("on a phone the key row types, a wide screen pans, and the session keeps its size", async () => {
@@ -252,6 +277,19 @@ test("on a phone the key row types, a wide screen pans, and the session keeps it
   await pinch(opened, { x: 180, y: 300 }, 40, 120);
   await until("larger text", async () => (await cell()) > before * 1.3);
   expect((await home.json<{ size: string }>(HUMAN, "info", "phone")).size).toBe("120x30");
+});
+
+test("on a phone what is found is brought into the window", async () => {
+  await home.hf("new", "-d", "-n", "far-right", "--size", "120x30", "--", "sh", "-c", "printf '%100s needle\\n' x; exec sleep 600");
+  const opened = await enter(browser, home, "far-right", PHONE);
+  await shows(opened, "needle");
+  const pane = opened.locator(".pane");
+  expect(await pane.evaluate((element) => element.scrollLeft)).toBe(0);
+  await opened.getByLabel("More", { exact: true }).click();
+  await opened.getByRole("button", { name: "Find" }).click();
+  await opened.getByRole("searchbox", { name: "Find" }).fill("needle");
+  await opened.getByRole("search").getByText("1 of 1").waitFor();
+  await until("the pan", () => pane.evaluate((element) => element.scrollLeft > 100));
 });
 
 test("another device comes over TLS, by the name it was told, and its links lead there", async () => {

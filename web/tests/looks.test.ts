@@ -42,6 +42,20 @@ test("axe finds nothing serious on any view, by day and by night, on a desk and 
       await opened.getByRole("button", { name: "Seize" }).click();
       await opened.getByRole("dialog").waitFor();
       expect(await violations(opened)).toEqual([]);
+      await opened.getByRole("button", { name: "Cancel" }).click();
+      const menu = opened.getByLabel("More", { exact: true });
+      await menu.click();
+      await opened.getByRole("button", { name: "Find" }).click();
+      await opened.getByRole("searchbox", { name: "Find" }).fill("$");
+      await opened.getByRole("search").getByText("1 of 1").waitFor();
+      await menu.click();
+      await opened.getByRole("button", { name: "For a screen reader" }).click();
+      await opened.locator(".xterm-accessibility-tree").waitFor({ state: "attached" });
+      expect(await violations(opened)).toEqual([]);
+      await menu.click();
+      await opened.getByRole("button", { name: "Show as text" }).click();
+      await opened.getByRole("dialog").waitFor();
+      expect(await violations(opened)).toEqual([]);
       await opened.context().close();
     }
   }

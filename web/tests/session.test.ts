@@ -1,7 +1,7 @@
 // One session in a real browser, against a real host.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { enter, launch, page, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
 
@@ -189,4 +189,62 @@ test("a session is started from the page, in this window's size and with the tur
 
 function same(one: string[], other: string[]): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
+}
+
+test("a text is found in what is above the screen, the newest first", async () => {
+  await home.shell("find");
+  const opened = await enter(browser, home, "find");
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("for i in $(seq 500); do echo line $i of many; done; echo done$((1+1))\n");
+  await shows(opened, "done2");
+  await opened.keyboard.press("Control+Shift+F");
+  const bar = opened.getByRole("search", { name: "Find in the terminal" });
+  await opened.keyboard.type("line 12");
+  await bar.getByText("11 of 11").waitFor();
+  expect(await shownLines(opened)).toContain("line 129 of many");
+  await opened.keyboard.press("Enter");
+  await bar.getByText("10 of 11").waitFor();
+  await bar.getByRole("button", { name: "Newer" }).click();
+  await bar.getByText("11 of 11").waitFor();
+  await bar.getByRole("searchbox").fill("no such line");
+  await bar.getByText("nothing").waitFor();
+  await bar.getByRole("searchbox").press("Escape");
+  await bar.waitFor({ state: "detached" });
+  await opened.keyboard.type("echo typed$((1+2))\n");
+  await shows(opened, "typed3");
+});
+
+test("the terminal is there as text, to copy and to be read aloud", async () => {
+  await home.shell("text", HUMAN, "60x10");
+  const opened = await enter(browser, home, "text");
+  await opened.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await shows(opened, "$");
+  await take(opened);
+  await opened.keyboard.type("clear; seq 30; printf '%070d\\n' 7; echo end$((1+1))\n");
+  await shows(opened, "end2");
+  const menu = opened.getByLabel("More", { exact: true });
+  await menu.click();
+  await opened.getByRole("button", { name: "Show as text" }).click();
+  const dialog = opened.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Copy all" }).click();
+  await dialog.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = (await opened.evaluate(() => navigator.clipboard.readText())).split("\n");
+  expect(copied).toContain("1");
+  expect(copied).toContain("7".padStart(70, "0"));
+  expect((await dialog.getByLabel("Text of the terminal").innerText()).split("\n")).toEqual(copied);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await menu.click();
+  await opened.getByRole("button", { name: "For a screen reader" }).click();
+  await opened.locator(".xterm-accessibility-tree").getByText("end2", { exact: true }).waitFor();
+});
+
+/** The lines in the window, wherever it is scrolled to. */
+function shownLines(opened: Page): Promise<string[]> {
+  return opened.evaluate(() => {
+    const { holdfastTerminal: term } = window as unknown as { holdfastTerminal?: import("@xterm/xterm").Terminal };
+    const buffer = term?.buffer.active;
+    if (!term || !buffer) return [];
+    return Array.from({ length: term.rows }, (_, row) => buffer.getLine(buffer.viewportY + row)?.translateToString(true) ?? "");
+  });
 }

@@ -10,7 +10,7 @@ import { ActorChip } from "../ui/Actor.js";
 import { Icon } from "../ui/icons.js";
 import { StatePill } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
-import { chooseFit, fontSize } from "./font.js";
+import { aloud, chooseAloud, chooseFit, fontSize } from "./font.js";
 import type { Screen } from "./screen.js";
 import type { Standing } from "./standing.js";
 import { TurnBar, type TurnActs } from "./TurnBar.js";
@@ -25,6 +25,7 @@ interface Props {
   fits: Signal<boolean>;
   panel: string | undefined;
   asking: Signal<Asking | undefined>;
+  finding: Signal<boolean>;
 }
 
 export function Header(props: Props) {
@@ -88,7 +89,7 @@ function Operators({ live }: { live: LiveSession }) {
   );
 }
 
-function Tools({ live, now, rights, screen, fits, asking }: Props) {
+function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
   const { size, life } = live.view.value;
   const canFit = now.is === "mine";
   // The focus goes back to where one types.
@@ -134,6 +135,15 @@ function Tools({ live, now, rights, screen, fits, asking }: Props) {
           </button>
           <button type="button" onClick={then(() => screen?.term.scrollToBottom())}>
             Go to the end
+          </button>
+          <button type="button" onClick={() => (finding.value = true)}>
+            Find … <kbd>Ctrl+Shift+F</kbd>
+          </button>
+          <button type="button" onClick={() => (asking.value = { what: "text" })}>
+            Show as text …
+          </button>
+          <button type="button" aria-pressed={aloud.value} onClick={then(() => chooseAloud(!aloud.value))}>
+            For a screen reader{aloud.value && " ✓"}
           </button>
           {life === "running" && rights.has("end") && (
             <button type="button" class="danger" onClick={() => (asking.value = { what: "end" })}>

@@ -9,17 +9,23 @@ import { look, myActor } from "../lib/login.js";
 import { client, refresh, type LiveSession } from "../lib/store.js";
 import { attempt, tell } from "../ui/told.js";
 import { PanelFrame } from "../panels/PanelFrame.js";
-import { Confirm, Paste, Seize } from "./dialogs.js";
+import { textOf } from "./content.js";
+import { AsText, Confirm, Paste, Seize } from "./dialogs.js";
+import { Find } from "./Find.js";
 import { Header } from "./Header.js";
 import { Hint } from "./Hint.js";
 import { KeyRow } from "./KeyRow.js";
-import { fitsByChoice, fontSize, setFontSize } from "./font.js";
+import { aloud, fitsByChoice, fontSize, setFontSize } from "./font.js";
+import { Offered, type Offer } from "./Offered.js";
 import type { Screen } from "./screen.js";
 import { rightsOf, standing } from "./standing.js";
 import { startedHere } from "./started.js";
 import type { TurnActs } from "./TurnBar.js";
 
-export type Asking = { what: "seize" } | { what: "end" } | { what: "paste" } | { what: "link"; url: string } | { what: "copy"; text: string };
+export type Asking =
+  | { what: "seize" | "end" | "paste" | "text" }
+  | { what: "link"; url: string }
+  | { what: "copy"; text: string };
 
 export function Workspace({ live, panel }: { live: LiveSession; panel?: string | undefined }) {
   const pane = useRef<HTMLDivElement>(null);
@@ -28,6 +34,8 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   const hint = useSignal(false);
   const fits = useSignal(startedHere.has(live.id) || fitsByChoice());
   const asking = useSignal<Asking | undefined>(undefined);
+  const finding = useSignal(false);
+  const offer = useSignal<Offer>({ is: "none" });
   const rights = useSignal<ReadonlySet<string>>(new Set(["observe"]));
   const now = useComputed(() => standing(live.view.value, myActor()));
   const mine = now.value.is === "mine" && rights.value.has("type");
@@ -43,7 +51,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
     else hint.value = true;
   };
 
-  useTerminal(live, pane, { screen, line, rights, asking }, onKeyRefused);
+  useTerminal(live, pane, { screen, line, rights, asking, finding, offer }, onKeyRefused);
   useEffect(
     () =>
       // A plain effect runs at once, not with the next picture: who reads that the turn is theirs types.
@@ -55,6 +63,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
     [],
   );
   useEffect(() => screen.value?.setFits(fits.value), [fits.value, screen.value, mine]);
+  useEffect(() => screen.value?.setAloud(aloud.value), [aloud.value, screen.value]);
   // Who has just started a session means to type into it.
   useEffect(() => {
     if (line.value !== "attached" || !startedHere.has(live.id) || now.value.is !== "free" || !rights.value.has("type")) return;
@@ -64,20 +73,15 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
 
   return (
     <div class={`session ${panel ? "with-panel" : ""}`}>
-      <Header live={live} now={now.value} rights={rights.value} acts={acts} screen={screen.value} fits={fits} panel={panel} asking={asking} />
+      <Header live={live} now={now.value} rights={rights.value} acts={acts} screen={screen.value} fits={fits} panel={panel} asking={asking} finding={finding} />
       <main class="session-main">
         <h1 class="visually-hidden">Terminal of {live.name}</h1>
         <div class={`pane-box ${mine ? "mine" : ""}`}>
           <div class="pane" ref={pane} role="region" aria-label={mine ? "Terminal" : "Terminal, read-only"} />
           <LineNote line={line.value} />
+          <Offered offer={offer} onShow={(text) => (asking.value = { what: "copy", text })} />
           {hint.value && !mine && <Hint now={now.value} may={rights.value.has("type")} onAct={takeOrAsk} onClose={() => (hint.value = false)} />}
-          {live.questions.value.length > 0 && (
-            <div class="over-pane">
-              {live.questions.value.map((question) => (
-                <QuestionCard key={question.id} question={question} folds />
-              ))}
-            </div>
-          )}
+          <OverPane live={live} screen={screen.value} finding={finding} />
         </div>
         {panel && <PanelFrame id={panel} live={live} screen={screen.value} />}
       </main>
@@ -91,6 +95,24 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
         />
       )}
       <Dialogs live={live} asking={asking} screen={screen} />
+    </div>
+  );
+}
+
+/** What one looks for, and what is asked of one. */
+function OverPane({ live, screen, finding }: { live: LiveSession; screen: Screen | undefined; finding: Signal<boolean> }) {
+  const questions = live.questions.value;
+  if (!finding.value && questions.length === 0) return null;
+  const close = () => {
+    finding.value = false;
+    screen?.focus();
+  };
+  return (
+    <div class="over-pane">
+      {finding.value && screen && <Find screen={screen} onClose={close} />}
+      {questions.map((question) => (
+        <QuestionCard key={question.id} question={question} folds />
+      ))}
     </div>
   );
 }
@@ -112,6 +134,8 @@ interface Held {
   line: Signal<Line>;
   rights: Signal<ReadonlySet<string>>;
   asking: Signal<Asking | undefined>;
+  finding: Signal<boolean>;
+  offer: Signal<Offer>;
 }
 
 /** Has a terminal in the pane as long as the view is there, its code loaded when it is first needed. */
@@ -119,7 +143,7 @@ function useTerminal(live: LiveSession, pane: RefObject<HTMLDivElement | null>, 
   const latest = useRef(refused);
   latest.current = refused;
   useEffect(() => {
-    const { screen, line, rights, asking } = held;
+    const { screen, line, rights, asking, finding, offer } = held;
     void client.call("grant.list", { session: live.id }).then(
       ({ yours }) => (rights.value = rightsOf(yours)),
       () => undefined,
@@ -131,8 +155,10 @@ function useTerminal(live: LiveSession, pane: RefObject<HTMLDivElement | null>, 
       opened = new Screen(live, pane.current, fontSize.value, {
         refused: (event) => latest.current(event),
         link: (url) => (asking.value = { what: "link", url }),
-        clipboard: (text) => (asking.value = { what: "copy", text }),
+        // Not asked at once: a program that goes on and on must keep nobody from what they do.
+        clipboard: (text) => offer.value.is !== "ignored" && (offer.value = { is: "made", text }),
         leave: () => document.querySelector<HTMLElement>(".session-bar a, .session-bar button")?.focus(),
+        find: () => (finding.value = true),
         fontSize: setFontSize,
       });
       listen(opened.attachment, live, line, rights);
@@ -219,6 +245,8 @@ function Dialogs({ live, asking, screen }: { live: LiveSession; asking: Signal<A
     }
     case "paste":
       return <Paste onClose={onClose} onText={(text) => screen.value?.paste(text)} />;
+    case "text":
+      return screen.value ? <AsText text={textOf(screen.value.term)} onClose={onClose} /> : null;
     case "link": {
       const open = () => void window.open(ask.url, "_blank", "noopener,noreferrer");
       return <Confirm title="Open this link?" text="It comes from the session's output." quoted={ask.url} yes="Open" onClose={onClose} onYes={open} />;

@@ -1,8 +1,9 @@
-// What is asked before something happens that cannot be taken back.
+// What is asked before something happens that cannot be taken back, and what is shown over the terminal.
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Dialog } from "../ui/Dialog.js";
 import { Line, Lines } from "../ui/Text.js";
+import { attempt } from "../ui/told.js";
 
 export function Seize({ holder, onClose, onSeize }: { holder: string; onClose: () => void; onSeize: (reason: string, freeze: boolean) => void }) {
   const [reason, setReason] = useState("");
@@ -118,6 +119,32 @@ export function Confirm({ title, text, quoted, yes, danger, onClose, onYes }: Co
           }}
         >
           {yes}
+        </button>
+      </p>
+    </Dialog>
+  );
+}
+
+/** The terminal's text where it can be selected by touch, copied whole, and read by a screen reader. */
+export function AsText({ text, onClose }: { text: string; onClose: () => void }) {
+  const [isCopied, setIsCopied] = useState(false);
+  const box = useRef<HTMLPreElement>(null);
+  // What is new is at the end.
+  useEffect(() => box.current?.scrollTo(0, box.current.scrollHeight), []);
+  const copy = () => void attempt(() => navigator.clipboard.writeText(text).then(() => setIsCopied(true)));
+  return (
+    <Dialog title="The terminal as text" wide onClose={onClose}>
+      <pre class="quoted as-text" ref={box} tabIndex={0} aria-label="Text of the terminal">
+        <Lines text={text} />
+      </pre>
+      <p class="buttons">
+        {navigator.clipboard && (
+          <button type="button" onClick={copy}>
+            {isCopied ? "Copied" : "Copy all"}
+          </button>
+        )}
+        <button type="button" class="primary" onClick={onClose}>
+          Close
         </button>
       </p>
     </Dialog>

@@ -24,6 +24,16 @@ export function fitsByChoice(): boolean {
   return localStorage.getItem(STORED_FIT) === "yes";
 }
 
+const STORED_ALOUD = "holdfast.aloud";
+
+/** The terminal says its lines to a screen reader. Costs some speed, so who needs it asks for it. */
+export const aloud = signal(localStorage.getItem(STORED_ALOUD) === "yes");
+
+export function chooseAloud(isAloud: boolean): void {
+  aloud.value = isAloud;
+  localStorage.setItem(STORED_ALOUD, isAloud ? "yes" : "no");
+}
+
 export function chooseFit(fits: boolean): void {
   localStorage.setItem(STORED_FIT, fits ? "yes" : "no");
 }

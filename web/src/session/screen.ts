@@ -4,6 +4,7 @@
 // read-only: a key is given to `refused` and goes nowhere.
 
 import { Terminal, type IMarker } from "@xterm/xterm";
+import { SearchAddon } from "@xterm/addon-search";
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { WebglAddon } from "@xterm/addon-webgl";
@@ -14,7 +15,7 @@ import { sizeOf } from "../lib/text.js";
 import { clipboardText } from "./clipboard.js";
 import { hasGpu } from "./gpu.js";
 import { allowStyles } from "./styles.js";
-import { DARK, LIGHT } from "./themes.js";
+import { DARK, FOUND, LIGHT } from "./themes.js";
 import { onTouch } from "./touch.js";
 
 export interface Hooks {
@@ -26,6 +27,8 @@ export interface Hooks {
   clipboard(text: string): void;
   /** The focus wants to leave the terminal. */
   leave(): void;
+  /** A text is to be found. */
+  find(): void;
   fontSize(size: number): void;
 }
 
@@ -168,6 +171,34 @@ export class Screen {
     this.term.focus();
   }
 
+  /** Finds texts in what is here, until it is disposed of. */
+  finder(highlightLimit: number): SearchAddon {
+    const addon = new SearchAddon({ highlightLimit });
+    this.term.loadAddon(addon);
+    return addon;
+  }
+
+  /** Pans to what was found; the terminal itself scrolls to its line. */
+  showFound(): void {
+    const found = this.term.getSelectionPosition();
+    if (!found) return;
+    this.pannedAt = Date.now();
+    this.bringIntoView(found.start.x, found.start.y - this.term.buffer.active.viewportY);
+  }
+
+  /** What is selected is what was found, and stands out. */
+  setFinding(isFinding: boolean): void {
+    this.isFinding = isFinding;
+    if (!isFinding) this.term.clearSelection();
+    this.colour();
+  }
+  private isFinding = false;
+
+  /** Says lines to a screen reader, or stops that. */
+  setAloud(isAloud: boolean): void {
+    this.term.options.screenReaderMode = isAloud;
+  }
+
   /** Scrolls to where some output stands. Says whether that is still known. */
   jump(offset: number): boolean {
     const before = this.marks.filter((mark) => mark.offset <= offset && !mark.marker.isDisposed).at(-1);
@@ -193,7 +224,8 @@ export class Screen {
   private colour(): void {
     const isDark = this.dark.matches;
     const theme = isDark ? DARK : LIGHT;
-    this.term.options.theme = this.mine ? theme : { ...theme, cursor: isDark ? "#5f6e6a" : "#a9b5b1" };
+    const cursor = this.mine ? {} : { cursor: isDark ? "#5f6e6a" : "#a9b5b1" };
+    this.term.options.theme = { ...theme, ...cursor, ...(this.isFinding ? FOUND : {}) };
     this.term.options.minimumContrastRatio = isDark ? 1 : 4.5;
   }
 
@@ -231,6 +263,11 @@ export class Screen {
     const isDown = event.type === "keydown";
     if (ctrlKey && shiftKey && key === "ArrowUp") {
       if (isDown) this.hooks.leave();
+      return false;
+    }
+    if (((ctrlKey && shiftKey) || event.metaKey) && key.toLowerCase() === "f") {
+      if (isDown) this.hooks.find();
+      event.preventDefault();
       return false;
     }
     if (ctrlKey && shiftKey && key.toLowerCase() === "c" && this.term.hasSelection()) {
@@ -340,11 +377,15 @@ export class Screen {
   /** Where the window is smaller than the terminal, the cursor stays in it. */
   private followCursor(): void {
     if (Date.now() - this.pannedAt < PANNED_MS) return;
+    const { cursorX, cursorY } = this.term.buffer.active;
+    this.bringIntoView(cursorX, cursorY);
+  }
+
+  private bringIntoView(column: number, row: number): void {
     const { pane } = this;
     if (pane.scrollWidth <= pane.clientWidth && pane.scrollHeight <= pane.clientHeight) return;
     const { width, height } = this.cell();
-    const { cursorX, cursorY } = this.term.buffer.active;
-    const [x, y] = [cursorX * width + 8, cursorY * height + 8];
+    const [x, y] = [column * width + 8, row * height + 8];
     if (x < pane.scrollLeft || x + 3 * width > pane.scrollLeft + pane.clientWidth) {
       pane.scrollLeft = x < pane.clientWidth * 0.8 ? 0 : x - pane.clientWidth / 2;
     }

@@ -49,3 +49,6 @@ export const LIGHT: ITheme = {
   brightCyan: "#127f7b",
   brightWhite: "#2d3836",
 };
+
+/** What was found, in both. */
+export const FOUND: ITheme = { selectionBackground: "#f0883e", selectionInactiveBackground: "#f0883e", selectionForeground: "#1a1206" };

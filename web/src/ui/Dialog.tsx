@@ -5,11 +5,12 @@ import { useEffect, useId, useRef } from "preact/hooks";
 
 interface Props {
   title: string;
+  wide?: boolean;
   onClose: () => void;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, onClose, children }: Props) {
+export function Dialog({ title, wide, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {
@@ -19,7 +20,7 @@ export function Dialog({ title, onClose, children }: Props) {
   }, []);
   const isOutside = (event: MouseEvent) => event.target === element.current;
   return (
-    <dialog ref={element} aria-labelledby={heading} onClose={onClose} onClick={(event) => isOutside(event) && element.current?.close()}>
+    <dialog ref={element} class={wide ? "wide" : ""} aria-labelledby={heading} onClose={onClose} onClick={(event) => isOutside(event) && element.current?.close()}>
       <div class="dialog">
         <h2 id={heading}>{title}</h2>
         {children}

@@ -18,6 +18,7 @@ const PATHS = {
   past: "M4 5v5h5M4.600 10a8 8 0 1 1-.6 4M12 8v4.500l3 2",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   down: "M12 5v13M6 13l6 6 6-6",
+  up: "M12 19V6M6 11l6-6 6 6",
 } as const;
 
 export type IconName = keyof typeof PATHS;
