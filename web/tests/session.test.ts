@@ -1,7 +1,7 @@
 // One session in a real browser, against a real host.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { enter, launch, page, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
 
@@ -202,7 +202,7 @@ test("a text is found in what is above the screen, the newest first", async () =
   const bar = opened.getByRole("search", { name: "Find in the terminal" });
   await opened.keyboard.type("line 12");
   await bar.getByText("11 of 11").waitFor();
-  expect(await shownLines(opened)).toContain("line 129 of many");
+  expect(await rows(opened, "viewportY")).toContain("line 129 of many");
   await opened.keyboard.press("Enter");
   await bar.getByText("10 of 11").waitFor();
   await bar.getByRole("button", { name: "Newer" }).click();
@@ -238,13 +238,3 @@ test("the terminal is there as text, to copy and to be read aloud", async () => 
   await opened.getByRole("button", { name: "For a screen reader" }).click();
   await opened.locator(".xterm-accessibility-tree").getByText("end2", { exact: true }).waitFor();
 });
-
-/** The lines in the window, wherever it is scrolled to. */
-function shownLines(opened: Page): Promise<string[]> {
-  return opened.evaluate(() => {
-    const { holdfastTerminal: term } = window as unknown as { holdfastTerminal?: import("@xterm/xterm").Terminal };
-    const buffer = term?.buffer.active;
-    if (!term || !buffer) return [];
-    return Array.from({ length: term.rows }, (_, row) => buffer.getLine(buffer.viewportY + row)?.translateToString(true) ?? "");
-  });
-}

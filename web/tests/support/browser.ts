@@ -48,14 +48,14 @@ export async function enter(browser: Browser, home: Home, session?: string, opti
   return opened;
 }
 
-/** The rows the page's terminal shows, by its own buffer. */
-export function rows(opened: Page): Promise<string[]> {
-  return opened.evaluate(() => {
+/** The rows of the session's screen, by the page's own buffer; or those in its window, wherever that is scrolled to. */
+export function rows(opened: Page, from: "baseY" | "viewportY" = "baseY"): Promise<string[]> {
+  return opened.evaluate((from) => {
     const { holdfastTerminal: term } = window as unknown as { holdfastTerminal?: import("@xterm/xterm").Terminal };
     const buffer = term?.buffer.active;
     if (!term || !buffer) return [];
-    return Array.from({ length: term.rows }, (_, row) => buffer.getLine(buffer.baseY + row)?.translateToString(true).trimEnd() ?? "");
-  });
+    return Array.from({ length: term.rows }, (_, row) => buffer.getLine(buffer[from] + row)?.translateToString(true).trimEnd() ?? "");
+  }, from);
 }
 
 /** Waits until the terminal shows a text. */

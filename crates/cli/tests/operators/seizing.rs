@@ -152,7 +152,8 @@ fn sixty_who_wait_delay_a_seizure_by_nothing() {
     let mut ann = world.operator("human:ann", session);
     let began = Instant::now();
     let seized = ann.seize(false).unwrap();
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    // One that waited for each of them would take much longer, however busy the machine.
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     assert!(seized.turn.queue.is_empty() && seized.turn.holder.is_some_and(|holder| holder.actor == ann.actor()));
     assert!(waiting.iter_mut().all(|operator| refused(operator.send(b"x")) == Code::TurnHeld));
 }

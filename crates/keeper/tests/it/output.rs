@@ -68,13 +68,12 @@ fn a_stuck_reader_holds_the_child_once_and_is_then_lapped_and_everything_is_acco
     let mut stuck = session.client(&mut host, 0);
     stuck.send(ToKeeper::Follow { position: READY, flags: FOLLOW_HOLDS });
     stuck.sync();
+    let began = Instant::now();
     host.type_in(0, 1, 1, "x");
     let ring = &session.ring;
-    eventually("the window's edge", || (ring.head() == READY + WINDOW_BYTES).then_some(()));
-    let at_edge = Instant::now();
     eventually("the lapping", || (ring.head() > READY + WINDOW_BYTES).then_some(()));
-    let held = at_edge.elapsed();
-    assert!(held > Duration::from_millis(STALL_MS - 100) && held < Duration::from_millis(STALL_MS * 4), "{held:?}");
+    let held = began.elapsed();
+    assert!(held >= Duration::from_millis(STALL_MS), "the child was not held: {held:?}");
     assert_eq!(session.ended(), 0);
     assert_eq!(session.ring.head(), READY + count);
     // What is left is the end of the stream, and the reader is told exactly how much it missed.
