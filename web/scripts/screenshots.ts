@@ -173,6 +173,14 @@ const VIEWS = {
       await page.getByRole("button", { name: "Show it" }).waitFor();
     },
   },
+  choice: {
+    path: "/",
+    async ready(page, home) {
+      await page.goto("about:blank");
+      await page.goto(await home.entrance(AGENT));
+      await page.getByRole("button", { name: "Stay" }).waitFor();
+    },
+  },
 } satisfies Record<string, View>;
 
 async function choose(page: Page, item: string): Promise<void> {

@@ -2,12 +2,13 @@
 
 import { useEffect } from "preact/hooks";
 import { Home } from "./home/Home.js";
-import { enter, login, whoAmI } from "./lib/login.js";
+import { enter, login, whoAmI, type Login } from "./lib/login.js";
 import { route } from "./lib/route.js";
 import { client, start } from "./lib/store.js";
 import { start as startAttention } from "./lib/attention.js";
 import { PageFrame } from "./panels/PageFrame.js";
 import { SessionPage } from "./session/SessionPage.js";
+import { ActorChip } from "./ui/Actor.js";
 import { Line } from "./ui/Text.js";
 import { Toast } from "./ui/Toast.js";
 
@@ -20,6 +21,8 @@ export function App() {
       return <Door why={who.why} />;
     case "cut off":
       return <CutOff />;
+    case "choosing":
+      return <Choice {...who} />;
     case "in":
       return <Inside />;
   }
@@ -63,6 +66,31 @@ function Door({ why }: { why: string | undefined }) {
           <Line text={why} />
         </p>
       )}
+    </main>
+  );
+}
+
+/** A link of somebody else's was opened. Whose name one acts in is not for a link to say. */
+function Choice({ me, other, become }: Login & { state: "choosing" }) {
+  const stay = () => (login.value = { state: "in", me });
+  return (
+    <main class="notice">
+      <img src="/icon.svg" alt="" width="56" height="56" />
+      <h1>This link is somebody else's</h1>
+      <p>
+        In this browser you are <ActorChip handle={me.actor.handle} whole />
+      </p>
+      <p>
+        The link is for <ActorChip handle={other} whole />
+      </p>
+      <p class="buttons">
+        <button type="button" onClick={() => void become()}>
+          Become <Line text={other} />
+        </button>
+        <button type="button" class="primary" onClick={stay}>
+          Stay <Line text={me.actor.handle} />
+        </button>
+      </p>
     </main>
   );
 }

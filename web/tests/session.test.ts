@@ -1,7 +1,7 @@
 // One session in a real browser, against a real host.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { enter, launch, page, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
 
@@ -173,6 +173,39 @@ test("signed out, the page asks for a new link, and another link lets in again",
   await opened.getByRole("button", { name: "New session" }).waitFor();
   expect(opened.url()).not.toContain("code");
 });
+
+test("a link of somebody else's makes nobody another unasked, and stays good", async () => {
+  await home.shell("mine");
+  const opened = await enter(browser, home, "mine");
+  const { text } = await home.json<{ text: string }>("agent:bot", "token", "new", "--for", "1h");
+  const links = [`${home.url}/#token=${text}&session=mine`, await home.entrance("agent:bot")];
+  for (const link of links) {
+    await opened.goto("about:blank");
+    await opened.goto(link);
+    await opened.getByRole("button", { name: `Stay ${HUMAN}` }).click();
+    await opened.getByText("ann", { exact: true }).first().waitFor();
+    expect(opened.url()).not.toContain("=");
+    expect(await me(opened)).toBe(HUMAN);
+  }
+  for (const link of links.reverse()) {
+    await opened.goto("about:blank");
+    await opened.goto(link);
+    await opened.getByRole("button", { name: "Become agent:bot" }).click();
+    await until("another", async () => (await me(opened)) === "agent:bot");
+    await opened.goto(await home.entrance());
+    await opened.getByRole("button", { name: `Become ${HUMAN}` }).click();
+    await until("oneself", async () => (await me(opened)) === HUMAN);
+  }
+});
+
+/** For whom the host takes this browser. */
+function me(opened: Page): Promise<string> {
+  return opened.evaluate(async () => {
+    const headers = { authorization: `Bearer ${localStorage.getItem("holdfast.page") ?? ""}` };
+    const { actor } = (await (await fetch("/v1/me", { headers })).json()) as { actor: { handle: string } };
+    return actor.handle;
+  });
+}
 
 test("a session is started from the page, in this window's size and with the turn", async () => {
   const opened = await enter(browser, home);

@@ -31,6 +31,10 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
             Asked::Check { text, reply } => {
                 let _ = reply.send(server.token_of(&text));
             }
+            Asked::Whose { code, reply } => {
+                let whose = server.codes.borrow().whose(&code, crate::now_ms());
+                let _ = reply.send(whose.map(|handle| handle.to_string()));
+            }
             Asked::Login { code, reply } => {
                 let _ = reply.send(server.log_in(&code));
             }

@@ -42,12 +42,19 @@ impl Codes {
         LoginAnswer { code, until_ms }
     }
 
+    /// Whose code this is.
+    pub fn whose(&self, code: &str, now: TimeMs) -> Result<Handle, Fault> {
+        self.place(code, now).map(|place| self.0[place].1.clone())
+    }
+
     /// Whose code this is; it is used up.
     pub fn take(&mut self, code: &str, now: TimeMs) -> Result<Handle, Fault> {
+        self.place(code, now).map(|place| self.0.remove(place).1)
+    }
+
+    fn place(&self, code: &str, now: TimeMs) -> Result<usize, Fault> {
         let hash = hash(code);
-        let found = self.0.iter().position(|(known, _, until)| *known == hash && *until > now);
-        let found = found.map(|place| self.0.remove(place).1);
-        found.ok_or_else(|| {
+        self.0.iter().position(|(known, _, until)| *known == hash && *until > now).ok_or_else(|| {
             Fault::new(Code::Unidentified, "this link was used, or is too old").hint("`holdfast web` makes another one")
         })
     }

@@ -36,6 +36,13 @@ pub enum Asked {
         /// Its id.
         reply: oneshot::Sender<Result<String, Fault>>,
     },
+    /// Whose a login code is.
+    Whose {
+        /// The code.
+        code: String,
+        /// The actor's handle.
+        reply: oneshot::Sender<Result<String, Fault>>,
+    },
     /// A login code, for a token's text. It serves once.
     Login {
         /// The code.
@@ -88,6 +95,12 @@ impl Handle {
     pub async fn check(&self, text: String) -> Result<String, Fault> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Asked::Check { text, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    async fn whose(&self, code: String) -> Result<String, Fault> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Asked::Whose { code, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 

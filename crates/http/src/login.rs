@@ -12,7 +12,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use holdfast_wire::{Code, Fault};
+use holdfast_wire::params::Nothing;
+use holdfast_wire::{Call, Code, Fault};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -33,10 +34,20 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
         http.names.must_be_page(&head.headers)?;
         let fields = read_json(&head.headers, body, LOGIN_BYTES_MAX).await?;
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let only = text("as");
         match (text("code"), text("token")) {
-            (Some(code), None) => http.paces.of_secret(http.handle.login(code).await),
+            (Some(code), None) => {
+                if let Some(only) = only {
+                    must_be(&only, &http.paces.of_secret(http.handle.whose(code.clone()).await)?)?;
+                }
+                http.paces.of_secret(http.handle.login(code).await)
+            }
             (None, Some(token)) => {
-                http.paces.check(&http.handle, token.clone()).await?;
+                let id = http.paces.check(&http.handle, token.clone()).await?;
+                if let Some(only) = only {
+                    let (me, _) = http.handle.call(&id, Call::Me(Nothing {}), Vec::new()).await?;
+                    must_be(&only, me["actor"]["handle"].as_str().unwrap_or_default())?;
+                }
                 Ok(token)
             }
             (Some(_), Some(_)) | (None, None) => {
@@ -53,6 +64,16 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
         }
         Err(fault) => Refused(fault).into_response(),
     }
+}
+
+/// A browser that is somebody stays so, until that one has said otherwise: a link in somebody's output must not make a person
+/// act in another's name unawares. What was shown stays good.
+fn must_be(only: &str, whose: &str) -> Result<(), Fault> {
+    if only == whose {
+        return Ok(());
+    }
+    let message = format!("this link is for {whose}, and this browser is signed in as {only}");
+    Err(Fault { details: Some(json!({ "actor": whose })), ..Fault::new(Code::Denied, message) })
 }
 
 async fn logout(State(http): State<Arc<Http>>, headers: HeaderMap) -> Response {

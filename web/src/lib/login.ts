@@ -20,6 +20,8 @@ export interface Me {
 export type Login =
   | { state: "asking" }
   | { state: "in"; me: Me }
+  /** A link is somebody else's: who one is changes with one's own word alone. */
+  | { state: "choosing"; me: Me; other: string; become: () => Promise<void> }
   /** `why` is for a person; none: nobody has tried. */
   | { state: "out"; why?: string }
   | { state: "cut off" };
@@ -61,27 +63,37 @@ function ticket(): Ticket | undefined {
 /** Shows the host what the address brought, and asks who we are. */
 export async function enter(): Promise<void> {
   const brought = ticket();
-  let why: string | undefined;
-  if (brought) {
-    // Before anything else: it must not stay in the address, the history or a screenshot.
-    const path = brought.session ? `/s/${encodeURIComponent(brought.session)}` : location.pathname;
-    go(path, "replace");
-    why = await exchange(brought.body);
-  }
-  await look(why);
+  if (!brought) return look();
+  // Before anything else: it must not stay in the address, the history or a screenshot.
+  const path = brought.session ? `/s/${encodeURIComponent(brought.session)}` : location.pathname;
+  go(path, "replace");
+  const me = await known();
+  const { why, other } = await exchange(brought.body, me);
+  if (!me || !other) return look(why);
+  const become = async () => look((await exchange(brought.body)).why);
+  login.value = { state: "choosing", me, other, become };
 }
 
-async function exchange(body: Ticket["body"]): Promise<string | undefined> {
+/** Who this browser is, where it is somebody. */
+async function known(): Promise<Me | undefined> {
+  if (pass() === undefined) return undefined;
+  const answer = await whoAmI().catch(() => undefined);
+  return answer?.ok ? ((await answer.json()) as Me) : undefined;
+}
+
+/** Shows a link to the host. With `as` one that is for `other` is not taken. */
+async function exchange(body: Ticket["body"], as?: Me): Promise<{ why?: string; other?: string }> {
   try {
-    const answer = await post("/v1/login", body);
+    const answer = await post("/v1/login", as ? { ...body, as: as.actor.handle } : body);
     if (answer.ok) {
       localStorage.setItem(KEPT, ((await answer.json()) as { page: string }).page);
-      return undefined;
+      return {};
     }
-    const fault = (await answer.json().catch(() => ({}))) as { message?: string };
-    return fault.message ?? "the host did not take this link";
+    const fault = (await answer.json().catch(() => ({}))) as { message?: string; details?: { actor?: string } };
+    const other = fault.details?.actor;
+    return { why: fault.message ?? "the host did not take this link", ...(other ? { other } : {}) };
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -109,13 +109,13 @@ export class Home {
   }
 
   /** An address that logs the human in, once. */
-  login(): Promise<{ url: string }> {
-    return this.json<{ url: string }>(HUMAN, "web", "--no-open");
+  login(actor = HUMAN): Promise<{ url: string }> {
+    return this.json<{ url: string }>(actor, "web", "--no-open");
   }
 
   /** That address, at the page that is tested. */
-  async entrance(): Promise<string> {
-    return `${this.url}/#${new URL((await this.login()).url).hash.slice(1)}`;
+  async entrance(actor = HUMAN): Promise<string> {
+    return `${this.url}/#${new URL((await this.login(actor)).url).hash.slice(1)}`;
   }
 
   /** The rows of a session's screen, as the host has them. */

@@ -157,6 +157,17 @@ fn a_browser_logs_in_once_by_the_link_and_keeps_a_cookie_no_page_but_ours_can_us
     };
     let origin = format!("Origin: {page}\r\nSec-Fetch-Site: same-origin\r\n");
     assert!(ask("POST", "/v1/login", "", &body).starts_with("HTTP/1.1 403"), "a page logs in, nobody else");
+    let as_another = |shown: &str| format!(r#"{{{shown}, "as": "human:another"}}"#);
+    let links =
+        [("human:tester", format!(r#""code": "{code}""#)), ("agent:bot", format!(r#""token": "{}""#, http.token))];
+    for (whose, shown) in links {
+        let other = ask("POST", "/v1/login", &origin, &as_another(&shown));
+        assert!(other.starts_with("HTTP/1.1 403") && !other.contains("set-cookie"), "{other}");
+        assert!(other.contains(&format!(r#""details":{{"actor":"{whose}"}}"#)), "{other}");
+    }
+    let unknown = ask("POST", "/v1/login", &origin, &as_another(r#""code": "0123""#));
+    assert!(unknown.starts_with("HTTP/1.1 401"), "{unknown}");
+    let body = json!({ "code": code, "as": "human:tester" }).to_string();
     let answer = ask("POST", "/v1/login", &origin, &body);
     let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     assert!(cookie.contains("HttpOnly; SameSite=Strict"), "{cookie}");
