@@ -42,6 +42,12 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
     // The page is built into the program: every test has the same one.
     web::build(root)?;
 
+    let built = status(cargo(root).args(["nextest", "run", "--workspace", "--no-run"]))?;
+    if !built.success() {
+        return Ok(exit_code(built));
+    }
+    // The build's gigabytes reach the disk first: tests that sync, and wait for what does, must not wait behind them.
+    must(&mut program("sync", root))?;
     let tests = status(cargo(root).args(["nextest", "run", "--workspace"]).args(filters))?;
     let mut doc = cargo(root);
     doc.args(["test", "--quiet", "--doc", "--workspace"]);

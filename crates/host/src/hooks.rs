@@ -145,7 +145,7 @@ impl Hooks {
                 .hint("start it without one, or when others are over"));
         }
         let (dir, hook) = (self.dir.clone(), hook.clone());
-        crate::off_thread(move || keep(&dir, &hook)).await.map_err(|e| crate::session::unkept(&e))
+        crate::disk::at_disk(move || keep(&dir, &hook)).await.map_err(|e| crate::session::unkept(&e))
     }
 
     /// Its run is on record: its end will be told.
@@ -227,7 +227,7 @@ impl Hooks {
             return;
         }
         let (dir, hook) = (self.dir.clone(), hook.clone());
-        match crate::off_thread(move || keep(&dir, &hook)).await {
+        match crate::disk::at_disk(move || keep(&dir, &hook)).await {
             Ok(()) => {
                 self.pending.borrow_mut().get_mut(&id).into_iter().for_each(|one| one.kept = true);
             }

@@ -34,6 +34,7 @@ mod attention;
 mod birth;
 mod clients;
 mod connection;
+mod disk;
 mod history;
 mod hooks;
 mod http;

@@ -6,6 +6,7 @@
 
 use super::typing::{Typing, read_bursts};
 use super::{Session, State};
+use crate::disk::at_disk;
 use crate::link::Link;
 use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
 use holdfast_abi::ring::Ring;
@@ -232,13 +233,11 @@ impl Session {
             let _turn = this.syncs.acquire().await;
             while let Some(path) = next() {
                 let began = Instant::now();
-                let sync = move || std::fs::File::open(path)?.sync_data();
-                match tokio::task::spawn_blocking(sync).await {
-                    Ok(Ok(())) => this.metrics.synced(began.elapsed()),
-                    Ok(Err(error)) => {
+                match at_disk(move || std::fs::File::open(path)?.sync_data()).await {
+                    Ok(()) => this.metrics.synced(began.elapsed()),
+                    Err(error) => {
                         this.state.borrow_mut().note = Some(format!("the journal may not survive a crash: {error}"));
                     }
-                    Err(_) => {}
                 }
             }
         });

@@ -521,7 +521,7 @@ fn ended(run: &Run) -> What {
 /// Takes a key, off this thread: it is synced.
 pub(crate) async fn take_key(state_dir: &Path, entry: index::Entry) -> Result<Option<index::Entry>, Fault> {
     let dir = state_dir.to_owned();
-    crate::off_thread(move || index::take(&dir, &entry)).await.map_err(|e| unkept(&e))
+    crate::disk::at_disk(move || index::take(&dir, &entry)).await.map_err(|e| unkept(&e))
 }
 
 pub(crate) fn unkept(error: &std::io::Error) -> Fault {
