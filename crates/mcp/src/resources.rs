@@ -4,7 +4,7 @@ use crate::excerpt;
 use crate::host::{Host, ask, ask_with_bytes};
 use crate::tools::graph_json;
 use crate::trouble::Trouble;
-use holdfast_types::graph::Depth;
+use holdfast_graph::Depth;
 use holdfast_wire::graphs::GraphParams;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, ReadParams, ScreenParams, SessionParams};

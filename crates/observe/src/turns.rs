@@ -11,7 +11,7 @@
 
 use std::io;
 
-use holdfast_types::graph::{Spot, Spots};
+use holdfast_graph::{Spot, Spots};
 
 use crate::cgroup::{Cgroup, Place};
 use crate::tree;

@@ -4,7 +4,6 @@
 
 mod actor;
 pub mod doing;
-pub mod graph;
 mod hex;
 mod home;
 mod id;

@@ -5,8 +5,8 @@
 
 use crate::questions::{QuestionId, QuestionState};
 use crate::runs::{RunId, RunState};
+use holdfast_graph::{Known, SocketId, SocketKind};
 pub use holdfast_types::doing::{Blind, Kind};
-use holdfast_types::graph::{Known, SocketId, SocketKind};
 use holdfast_types::{Exit, Handle, Offset, SessionId, SessionName, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

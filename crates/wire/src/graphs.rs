@@ -1,7 +1,7 @@
 //! Parameters and answers about a session's live graph: its processes, what they hold, and what happens to them.
 
+use holdfast_graph::{Binding, Depth, Graph, Known, Port, ProcessId, SocketKind};
 use holdfast_types::doing::Doing;
-use holdfast_types::graph::{Binding, Depth, Graph, Known, Port, ProcessId, SocketKind};
 use holdfast_types::{Actor, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -232,7 +232,7 @@ pub struct ConnectionView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdfast_types::graph::SocketId;
+    use holdfast_graph::SocketId;
 
     #[test]
     fn events_are_flat_and_come_back() {

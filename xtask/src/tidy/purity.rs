@@ -16,7 +16,12 @@ struct Closed {
 
 const CLOSED: &[Closed] = &[
     Closed { dir: "types", pure: true, may: &["schemars", "serde", "thiserror"] },
-    Closed { dir: "wire", pure: true, may: &["holdfast-types", "schemars", "serde", "serde_json", "thiserror"] },
+    Closed { dir: "graph", pure: true, may: &["holdfast-types", "schemars", "serde", "thiserror"] },
+    Closed {
+        dir: "wire",
+        pure: true,
+        may: &["holdfast-graph", "holdfast-types", "schemars", "serde", "serde_json", "thiserror"],
+    },
     Closed {
         dir: "authority",
         pure: true,

@@ -7,7 +7,7 @@ use crate::raw::Raw;
 use crate::world::{World, received};
 use holdfast_authority::{Act, Outcome};
 use holdfast_client::Identity;
-use holdfast_types::graph::Depth;
+use holdfast_graph::Depth;
 use holdfast_types::{Actor, Right, SessionId, Signature, Size};
 use holdfast_wire::attention::{Until, WatchParams};
 use holdfast_wire::env::EnvParams;

@@ -3,7 +3,7 @@
 use super::FILE_BYTES_MAX;
 use holdfast_authority::journal::{Entry, entry};
 use holdfast_authority::{Act, Ask, Change, Outcome};
-use holdfast_types::graph::{RECORD_LAG_MS, Spot, WritingAct};
+use holdfast_graph::{RECORD_LAG_MS, Spot, WritingAct};
 use holdfast_types::{Actor, Fence, Offset, TimeMs};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

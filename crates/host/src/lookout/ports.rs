@@ -7,9 +7,9 @@
 use crate::registry::Registry;
 use crate::serve::Server;
 use crate::session::Session;
+use holdfast_graph::{SocketId, ports};
 use holdfast_observe::graph::{Depth, snapshot};
 use holdfast_observe::network::{Network, ports_mark};
-use holdfast_types::graph::{SocketId, ports};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;

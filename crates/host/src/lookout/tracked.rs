@@ -2,7 +2,7 @@
 //!
 //! Snapshots are the truth, and the kernel's events are quick. Each tells some things first, and neither twice.
 
-use holdfast_types::graph::{Graph, PROCESSES_MAX, Port, ProcessId, SocketId, SocketNode, SocketState, ports};
+use holdfast_graph::{Graph, PROCESSES_MAX, Port, ProcessId, SocketId, SocketNode, SocketState, ports};
 use holdfast_wire::graphs::{ConnectionView, GraphNews};
 use std::collections::{HashMap, HashSet};
 
@@ -162,7 +162,7 @@ fn connection(socket: &SocketNode) -> Option<ConnectionView> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdfast_types::graph::{Depth, ProcessNode, SocketKind};
+    use holdfast_graph::{Depth, ProcessNode, SocketKind};
 
     const KEEPER: u32 = 1;
 

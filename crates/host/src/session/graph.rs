@@ -2,10 +2,10 @@
 
 use super::{Probed, Session};
 use crate::journal::writing_acts;
+use holdfast_graph::{Binding, Bound, Depth, Graph, Known, Port, Spot, bind, ports};
 use holdfast_observe::Turns;
 use holdfast_observe::graph::snapshot;
 use holdfast_observe::waiting::{self, TerminalFacts};
-use holdfast_types::graph::{Binding, Bound, Depth, Graph, Known, Port, Spot, bind, ports};
 use holdfast_types::{SessionId, SessionName};
 use holdfast_wire::graphs::{GraphAnswer, GraphParams, ModesView, PortView, TerminalView};
 use holdfast_wire::params::Life;

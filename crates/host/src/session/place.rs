@@ -13,8 +13,8 @@
 use super::{Session, State};
 use crate::journal::writing_acts;
 use holdfast_authority::{Act, Ask, Outcome, Record};
+use holdfast_graph::{Spot, WritingAct};
 use holdfast_observe::{Entered, Turns};
-use holdfast_types::graph::{Spot, WritingAct};
 use holdfast_types::{Actor, ActorId, Fence, Right};
 use holdfast_wire::runs::RunId;
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::graph::ports_of;
-use holdfast_types::graph::SocketId;
+use holdfast_graph::SocketId;
 use holdfast_wire::attention::{OpenPort, What};
 use holdfast_wire::graphs::PortView;
 use std::cell::{Cell, RefCell};

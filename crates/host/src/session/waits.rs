@@ -1,9 +1,9 @@
 //! Waiting for a session: its end, a state, a port.
 
 use super::Session;
+use holdfast_graph::{SocketKind, ports};
 use holdfast_observe::graph::{Depth, snapshot};
 use holdfast_observe::network::Network;
-use holdfast_types::graph::{SocketKind, ports};
 use holdfast_wire::attention::{Listener, Now, Until};
 use holdfast_wire::params::{Life, WaitAnswer, WaitParams};
 use std::time::Duration;

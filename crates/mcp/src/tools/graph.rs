@@ -4,7 +4,7 @@ use super::{Hints, LOOKS, Operate, Shown};
 use crate::desk::Desk;
 use crate::host::Host;
 use crate::trouble::Trouble;
-use holdfast_types::graph::{Binding, Bound, Depth, ProcessNode, SocketKind, SocketNode, SocketState};
+use holdfast_graph::{Binding, Bound, Depth, ProcessNode, SocketKind, SocketNode, SocketState};
 use holdfast_wire::graphs::{GraphAnswer, GraphParams, PortView, PortsParams};
 use holdfast_wire::operations::op;
 use schemars::JsonSchema;

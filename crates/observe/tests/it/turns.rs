@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use holdfast_graph::Spot;
 use holdfast_observe::{Entered, How, Turns};
 use holdfast_types::Fence;
-use holdfast_types::graph::Spot;
 
 use crate::harness::{Session, cgroup_dir, eventually, kill, leftover, stands_still};
 

@@ -4,7 +4,7 @@ use super::listed::{command, kind};
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{command_line, print, print_json, span, visible};
-use holdfast_types::graph::{Graph, GraphDiff, Port, ProcessId, SocketId, diff};
+use holdfast_graph::{Graph, GraphDiff, Port, ProcessId, SocketId, diff};
 use holdfast_wire::graphs::GraphAnswer;
 use std::path::Path;
 

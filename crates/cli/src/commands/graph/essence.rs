@@ -4,7 +4,7 @@ use super::get;
 use super::listed::command;
 use crate::here::Link;
 use crate::show::command_line;
-use holdfast_types::graph::{Depth, Graph, Port, ports};
+use holdfast_graph::{Depth, Graph, Port, ports};
 use serde::Serialize;
 
 /// The essentials of a graph.

@@ -6,7 +6,7 @@ use crate::here::{Here, Link};
 use crate::show::{columns, command_line, end_with_reader, on_terminal, print, say, styled};
 use crate::tell::Teller;
 use holdfast_client::{CallError, Incoming};
-use holdfast_types::graph::Depth;
+use holdfast_graph::Depth;
 use holdfast_wire::Code;
 use holdfast_wire::graphs::{ConnectionView, GraphNews, HowWatched, WatchGraphAnswer, WatchGraphParams};
 use holdfast_wire::operations::op;

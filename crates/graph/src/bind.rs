@@ -25,8 +25,9 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Graph, ProcessId, ProcessNode, SocketId};
-use crate::{Actor, Fence, TimeMs};
+use holdfast_types::{Actor, Fence, TimeMs};
+
+use crate::{Graph, ProcessId, ProcessNode, SocketId};
 
 /// A birth is known to a clock tick, and rounded down: what was born up to this much before an act may be its doing.
 pub const TICK_MS: u64 = 10;

@@ -1,23 +1,11 @@
-//! A session's processes and what they hold: descriptors, pipes between them, sockets and ports, at one moment.
-//!
-//! What is not known (gone, another user's, another network) is `None`, or the node says `unknown`; nothing is guessed.
-//! Text is as the programs gave it, control characters too: whoever shows it escapes it.
-//!
-//! Pure: the graph is taken elsewhere; here two are compared ([`diff`]), and each process is bound to the act that started
-//! it ([`bind`]).
-
-mod bind;
-mod diff;
-mod id;
+//! What a graph is made of: processes, their descriptors, pipes, sockets and open ports.
 
 use std::net::SocketAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use bind::{Binding, Bound, Known, RECORD_LAG_MS, Spot, Spots, TICK_MS, WritingAct, bind};
-pub use diff::{Exec, GraphDiff, diff};
-pub use id::{NoId, PipeId, ProcessId, SocketId, Target};
+use crate::{PipeId, ProcessId, SocketId, Target};
 
 /// How much a snapshot reads; each includes the ones before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

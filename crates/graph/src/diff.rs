@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Graph, Port, ProcessId, ProcessNode, SocketId, ports};
+use crate::{Graph, Port, ProcessId, ProcessNode, SocketId, ports};
 
 /// What is in one snapshot and not in the other. What came and went in between is in neither.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 use super::*;
-use crate::ActorId;
-use crate::graph::{Depth, SocketKind, SocketNode, SocketState};
+use crate::{Depth, SocketKind, SocketNode, SocketState};
+use holdfast_types::ActorId;
 
 const SHELL: u32 = 10;
 
