@@ -1,0 +1,138 @@
+//! From the start block to a running child.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, FromRawFd, IntoRawFd};
+use std::sync::atomic::Ordering;
+
+use holdfast_abi::ring::{GUARD_BYTES, Ring, STATE_RUNNING};
+use holdfast_abi::start::{START_BYTES_MAX, Stage, Start, Started};
+
+use crate::keeper::{Keeper, Parts};
+use crate::terminal::Terminal;
+use crate::{spawn, sys};
+
+/// Smallest ring: the guards and a window worth holding.
+pub const RING_BYTES_MIN: u64 = 4 * GUARD_BYTES;
+/// Largest ring a reader takes.
+pub const RING_BYTES_MAX: u64 = 1 << 40;
+/// Smallest terminal, in columns: a full-screen program divides by less.
+pub const COLS_MIN: u16 = 2;
+/// Smallest terminal, in rows.
+pub const ROWS_MIN: u16 = 1;
+
+/// Why there is no session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed {
+    /// How far it came.
+    pub stage: Stage,
+    /// Why not further.
+    pub errno: i32,
+}
+
+impl Failed {
+    /// Says at which stage an error happened.
+    pub fn at(stage: Stage) -> impl Fn(io::Error) -> Failed {
+        move |error| Failed { stage, errno: sys::errno(&error) }
+    }
+}
+
+/// Files made on the way, removed again when the start fails. What was there before is not ours to remove.
+#[derive(Default)]
+struct Made(Vec<CString>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|path| sys::unlink(path));
+    }
+}
+
+/// Reads the start block from standard input, starts the child and answers. `None` where there is no session; why
+/// not was answered.
+#[must_use]
+pub fn start() -> Option<Keeper> {
+    // SAFETY: standard input is the host's socket and nobody else in this process uses it.
+    let mut host = unsafe { File::from_raw_fd(0) };
+    let result = read_block(&mut host).and_then(|start| session(&start));
+    let keeper_pid = std::process::id();
+    let answer = match &result {
+        Ok(parts) => Started { stage: Stage::Running, errno: 0, keeper_pid, child_pid: parts.child as u32 },
+        Err(failed) => Started { stage: failed.stage, errno: failed.errno, keeper_pid, child_pid: 0 },
+    };
+    // A host that died meanwhile finds the session by its files.
+    let _ = host.write_all(&answer.encode());
+    let _ = host.into_raw_fd();
+    if let Ok(null) = sys::null() {
+        let _ = sys::redirect(null.as_fd(), 0);
+    }
+    // The block and the environment are gone; a session that idles for weeks should not keep their pages. What the keeper
+    // needs is only allocated now, from pages that are not touched before they are used.
+    // SAFETY: no memory that is in use is touched.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+    result.ok().map(Keeper::new)
+}
+
+fn read_block(host: &mut File) -> Result<Start, Failed> {
+    let block = Failed::at(Stage::Block);
+    let nonsense = || Failed { stage: Stage::Block, errno: libc::EINVAL };
+    let mut length = [0; 4];
+    host.read_exact(&mut length).map_err(&block)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > START_BYTES_MAX {
+        return Err(nonsense());
+    }
+    let mut bytes = vec![0; length];
+    host.read_exact(&mut bytes).map_err(&block)?;
+    let start = Start::decode(&bytes).ok_or_else(nonsense)?;
+    // The keeper leaves its directory, so relative paths would mean something else later.
+    let paths_hold = [&start.ring_path, &start.socket_path].iter().all(|path| path.first() == Some(&b'/'));
+    if paths_hold { Ok(start) } else { Err(nonsense()) }
+}
+
+fn session(start: &Start) -> Result<Parts, Failed> {
+    let signals = detach().map_err(Failed::at(Stage::Block))?;
+    let mut made = Made::default();
+    let ring = make_ring(start, &mut made).map_err(Failed::at(Stage::Ring))?;
+    let size = (start.size.0.max(COLS_MIN), start.size.1.max(ROWS_MIN));
+    let terminal = Terminal::open(size.0, size.1).map_err(Failed::at(Stage::Terminal))?;
+    let socket_path = sys::c_string(&start.socket_path).map_err(Failed::at(Stage::Socket))?;
+    let listener = sys::socket::listen(&start.socket_path).map_err(Failed::at(Stage::Socket))?;
+    made.0.push(socket_path.clone());
+    let child = spawn::spawn(start, terminal.path())?;
+    made.0.clear();
+    ring.header().child_pid.store(child as u32, Ordering::Relaxed);
+    ring.header().state.store(STATE_RUNNING, Ordering::Release);
+    Ok(Parts { ring, terminal, child, signals, listener, socket_path, secret: start.secret, size })
+}
+
+/// Cuts every tie to whoever started us: its session, its descriptors, its directory, its signals.
+fn detach() -> io::Result<std::os::fd::OwnedFd> {
+    // SAFETY: no memory is involved. Nothing is open in this process yet but the standard streams.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
+        libc::setsid();
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        // Nothing but 0600 is ever made by this process, sockets included.
+        libc::umask(0o177);
+        libc::chdir(c"/".as_ptr());
+    }
+    let null = sys::null()?;
+    sys::redirect(null.as_fd(), 1)?;
+    sys::redirect(null.as_fd(), 2)?;
+    sys::signals()
+}
+
+fn make_ring(start: &Start, made: &mut Made) -> io::Result<Ring> {
+    let sound = start.ring_bytes.is_power_of_two() && (RING_BYTES_MIN..=RING_BYTES_MAX).contains(&start.ring_bytes);
+    if !sound {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let path = sys::c_string(&start.ring_path)?;
+    let file = sys::open(&path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600)?;
+    made.0.push(path);
+    Ring::create(&File::from(file), start.ring_bytes, std::process::id(), sys::epoch_ms())
+}
