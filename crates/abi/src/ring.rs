@@ -1,7 +1,7 @@
 //! The ring: one file per session, written by its keeper only, mapped read-only by everybody else.
 //!
 //! ```text
-//!    0  magic       8 bytes "HFRING1\0"
+//!    0  magic       8 bytes "HFRING2\0"
 //!    8  capacity    u64, data bytes, a power of two
 //!   16  log bytes   u64, a power of two
 //!   24  keeper pid  u32        28  child pid  u32
@@ -9,16 +9,26 @@
 //!   40  state       u32: 0 starting, 1 running, 2 ended (head, status and `ended` are final)
 //!   44  status      u32, as wait(2) gives it
 //!   48  ended       u64, ms since the epoch
-//!   64  head        u64, on a cache line of its own
-//!  128  log head    u64, on a cache line of its own
+//!   56  base        u64, offset of the first byte of this life
+//!   64  head        u64, on a cache line of its own; starts at `base`
+//!  128  log head    u64, on a cache line of its own; starts at `log base`
+//!  192  log base    u64, position of the first log record of this life
+//!  200  seal        u64, FNV-1a of the bytes at 8..28, 32..40, 56..64 and 192..200
 //! 4096  data        `capacity` bytes
 //!       log         `log bytes`, see [`crate::log`]
 //! ```
 //!
-//! All numbers are little-endian. Offsets count bytes since the session began and never wrap; the byte at offset `o` lies
-//! at `data[o & (capacity - 1)]`. The keeper reads the terminal straight into `data[head..]`, at most [`GUARD_BYTES`] at a
-//! time, and then publishes the new head. So `[head, head + GUARD)` may be under way at any moment, and what a reader may
-//! trust is `[head + GUARD - capacity, head)`, judged by a head loaded *after* the bytes were copied.
+//! All numbers are little-endian; bytes not listed are zero. Offsets count bytes since the session began and never wrap. A
+//! session that is recovered, restored or moved gets a new keeper and a new ring, and goes on counting: its `base` is the
+//! head of the life before. The byte at offset `o` lies at `data[o & (capacity - 1)]`, whatever the base is; the log's
+//! positions work the same way.
+//!
+//! The keeper reads the terminal straight into `data[head..]`, at most [`GUARD_BYTES`] at a time, and then publishes the new
+//! head. So `[head, head + GUARD)` may be under way at any moment, and what a reader may trust is
+//! `[max(base, head + GUARD - capacity), head)`, judged by a head loaded *after* the bytes were copied.
+//!
+//! **Version 1** ("HFRING1\0") has no `base`, `log base` and `seal`: both bases are 0. Keepers of that version may still run,
+//! so readers take both; only version 2 is written. Any other digit is [`RingError::Unknown`].
 
 use std::fs::File;
 use std::io;
@@ -26,13 +36,23 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// First bytes of the file; the digit is the version.
-pub const MAGIC: [u8; 8] = *b"HFRING1\0";
+pub const MAGIC: [u8; 8] = *b"HFRING2\0";
+/// First bytes of a file of version 1.
+pub const MAGIC_V1: [u8; 8] = *b"HFRING1\0";
 /// Size of the header page.
 pub const HEADER_BYTES: u64 = 4096;
 /// What the keeper may be writing beyond the published head.
 pub const GUARD_BYTES: u64 = 64 * 1024;
 /// The log's size: about 700 keystrokes, or a large paste, between two visits of the host.
 pub const LOG_BYTES: u64 = 64 * 1024;
+
+/// Largest head. No sum of an offset and a size overflows below it; at 100 MB/s it takes 22 years to get there, so that a
+/// header that says more is damaged.
+pub const OFFSET_MAX: u64 = 1 << 56;
+/// Largest base: half of that, so that a life that begins there has as much before it.
+pub const BASE_MAX: u64 = OFFSET_MAX / 2;
+/// What a reader looks at before it maps a ring.
+const FIXED_BYTES: usize = 208;
 
 /// [`Header::state`]: the child is not yet started.
 pub const STATE_STARTING: u32 = 0;
@@ -63,15 +83,85 @@ pub struct Header {
     pub status: AtomicU32,
     /// When it ended, ms since the epoch.
     pub ended_ms: AtomicU64,
-    pad_to_head: [u8; 8],
-    /// Offset of the next byte to come.
-    pub head: AtomicU64,
+    base: u64,
+    /// Offset of the next byte to come. Readers ask [`Ring::head`].
+    head: AtomicU64,
     pad_to_log: [u8; 56],
-    /// Offset of the next log record to come.
-    pub log_head: AtomicU64,
+    /// Position of the next log record to come. Readers ask [`Ring::log_head`].
+    log_head: AtomicU64,
+    pad_to_log_base: [u8; 56],
+    log_base: u64,
+    seal: u64,
 }
 
-const _: () = assert!(std::mem::offset_of!(Header, head) == 64 && std::mem::offset_of!(Header, log_head) == 128);
+const _: () = assert!(
+    std::mem::offset_of!(Header, base) == 56
+        && std::mem::offset_of!(Header, head) == 64
+        && std::mem::offset_of!(Header, log_head) == 128
+        && std::mem::offset_of!(Header, log_base) == 192
+        && std::mem::size_of::<Header>() == FIXED_BYTES
+);
+
+/// Where a life of a session begins to count: the heads of the life before, zero for a new session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Base {
+    /// Offset of the first output byte.
+    pub output: u64,
+    /// Position of the first log record.
+    pub log: u64,
+}
+
+impl Base {
+    /// A keeper can begin here. Records are multiples of eight bytes, so their positions are too.
+    #[must_use]
+    pub fn is_sound(self) -> bool {
+        self.output <= BASE_MAX && self.log <= BASE_MAX && self.log.is_multiple_of(8)
+    }
+}
+
+/// What a ring's header says once and for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fixed {
+    capacity: u64,
+    log_bytes: u64,
+    keeper_pid: u32,
+    started_ms: u64,
+    base: Base,
+}
+
+impl Fixed {
+    /// The checksum over all of it, FNV-1a: a base that is off by a bit would name other bytes than the session wrote.
+    fn seal(&self) -> u64 {
+        let numbers = [self.started_ms, self.base.output, self.base.log].map(u64::to_le_bytes);
+        let bytes = [self.capacity.to_le_bytes(), self.log_bytes.to_le_bytes()].into_iter().flatten();
+        let bytes = bytes.chain(self.keeper_pid.to_le_bytes()).chain(numbers.into_iter().flatten());
+        bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    /// Reads them from the header of a file of this length.
+    fn read(header: &[u8; FIXED_BYTES], length: u64) -> Result<Fixed, RingError> {
+        let number = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));
+        let is_v1 = header[..8] == MAGIC_V1;
+        if !is_v1 && header[..8] != MAGIC {
+            return Err(RingError::Unknown);
+        }
+        let fixed = Fixed {
+            capacity: number(8),
+            log_bytes: number(16),
+            keeper_pid: number(24) as u32,
+            started_ms: number(32),
+            base: if is_v1 { Base::default() } else { Base { output: number(56), log: number(192) } },
+        };
+        let Fixed { capacity, log_bytes, base, .. } = fixed;
+        let sizes_hold = capacity.is_power_of_two()
+            && log_bytes.is_power_of_two()
+            && (2 * GUARD_BYTES..=1 << 40).contains(&capacity)
+            && log_bytes <= 1 << 30
+            && HEADER_BYTES + capacity + log_bytes == length;
+        let base_holds = base.is_sound() && (is_v1 || number(200) == fixed.seal());
+        if sizes_hold && base_holds { Ok(fixed) } else { Err(RingError::Damaged) }
+    }
+}
 
 /// Why a ring file cannot be used.
 #[derive(Debug)]
@@ -123,10 +213,11 @@ pub enum Copied {
 /// A mapped ring. Readers map it read-only; the one writer is the keeper.
 #[derive(Debug)]
 pub struct Ring {
-    base: *mut u8,
+    page: *mut u8,
     mapped_bytes: usize,
     capacity: u64,
     log_bytes: u64,
+    base: Base,
     /// Where data is read from when only the header page is mapped.
     file: Option<File>,
 }
@@ -139,47 +230,46 @@ unsafe impl Sync for Ring {}
 impl Ring {
     /// Maps a ring for reading.
     pub fn open(file: &File) -> Result<Ring, RingError> {
-        let (capacity, log_bytes) = Ring::check(file)?;
-        let bytes = HEADER_BYTES + capacity + log_bytes;
-        Ring::map(file, capacity, log_bytes, bytes, libc::PROT_READ).map_err(RingError::Io)
+        let fixed = Ring::check(file)?;
+        let bytes = HEADER_BYTES + fixed.capacity + fixed.log_bytes;
+        Ring::map(file, fixed, bytes, libc::PROT_READ).map_err(RingError::Io)?.with_sound_heads()
     }
 
     /// Maps the header page alone and reads everything else from the file: for a reader that rarely looks and must not
     /// keep a page of every session resident.
     pub fn open_lean(file: File) -> Result<Ring, RingError> {
-        let (capacity, log_bytes) = Ring::check(&file)?;
-        let mut ring = Ring::map(&file, capacity, log_bytes, HEADER_BYTES, libc::PROT_READ).map_err(RingError::Io)?;
+        let fixed = Ring::check(&file)?;
+        let mut ring = Ring::map(&file, fixed, HEADER_BYTES, libc::PROT_READ).map_err(RingError::Io)?;
         ring.file = Some(file);
-        Ok(ring)
+        ring.with_sound_heads()
     }
 
-    /// Data and log bytes of a file that is a sound ring.
-    fn check(file: &File) -> Result<(u64, u64), RingError> {
+    /// The heads lie where they can be. Looked at in the mapping: a read of the file could meet one half-written.
+    fn with_sound_heads(self) -> Result<Ring, RingError> {
+        let Header { head, log_head, .. } = self.header();
+        let holds = (self.base.output..=OFFSET_MAX).contains(&head.load(Ordering::Acquire))
+            && (self.base.log..=OFFSET_MAX).contains(&log_head.load(Ordering::Acquire));
+        if holds { Ok(self) } else { Err(RingError::Damaged) }
+    }
+
+    /// What the header of a sound ring says.
+    fn check(file: &File) -> Result<Fixed, RingError> {
         let length = file.metadata().map_err(RingError::Io)?.len();
         if length < HEADER_BYTES {
             return Err(RingError::Damaged);
         }
-        let mut header = [0u8; 24];
+        let mut header = [0u8; FIXED_BYTES];
         std::os::unix::fs::FileExt::read_exact_at(file, &mut header, 0).map_err(RingError::Io)?;
-        if header[..8] != MAGIC {
-            return Err(RingError::Unknown);
-        }
-        let number = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));
-        let (capacity, log_bytes) = (number(8), number(16));
-        let sizes_hold = capacity.is_power_of_two()
-            && log_bytes.is_power_of_two()
-            && (2 * GUARD_BYTES..=1 << 40).contains(&capacity)
-            && log_bytes <= 1 << 30
-            && HEADER_BYTES + capacity + log_bytes == length;
-        if !sizes_hold {
-            return Err(RingError::Damaged);
-        }
-        Ok((capacity, log_bytes))
+        Fixed::read(&header, length)
     }
 
     /// Lays out an empty file as a ring and maps it for writing. The space is allocated up front: a file system that
     /// fills up later must not take bytes from a session that runs.
-    pub fn create(file: &File, capacity: u64, keeper_pid: u32, started_ms: u64) -> io::Result<Ring> {
+    pub fn create(file: &File, capacity: u64, base: Base, keeper_pid: u32, started_ms: u64) -> io::Result<Ring> {
+        if !base.is_sound() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let fixed = Fixed { capacity, log_bytes: LOG_BYTES, keeper_pid, started_ms, base };
         let length = HEADER_BYTES + capacity + LOG_BYTES;
         // SAFETY: the descriptor is open; fallocate has no memory effects.
         let failed = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length as libc::off_t) } != 0;
@@ -191,8 +281,8 @@ impl Ring {
             }
             file.set_len(length)?;
         }
-        let ring = Ring::map(file, capacity, LOG_BYTES, length, libc::PROT_READ | libc::PROT_WRITE)?;
-        let header = ring.base.cast::<Header>();
+        let ring = Ring::map(file, fixed, length, libc::PROT_READ | libc::PROT_WRITE)?;
+        let header = ring.page.cast::<Header>();
         // SAFETY: the page is mapped writable and nobody else knows the file yet: the magic, which readers look for,
         // is written last.
         unsafe {
@@ -200,32 +290,38 @@ impl Ring {
             (*header).log_bytes = LOG_BYTES;
             (*header).keeper_pid = keeper_pid;
             (*header).started_ms = started_ms;
+            (*header).base = base.output;
+            (*header).head.store(base.output, Ordering::Relaxed);
+            (*header).log_base = base.log;
+            (*header).log_head.store(base.log, Ordering::Relaxed);
+            (*header).seal = fixed.seal();
             fence(Ordering::Release);
             (*header).magic = MAGIC;
         }
         Ok(ring)
     }
 
-    fn map(file: &File, capacity: u64, log_bytes: u64, bytes: u64, protection: i32) -> io::Result<Ring> {
+    fn map(file: &File, fixed: Fixed, bytes: u64, protection: i32) -> io::Result<Ring> {
         let mapped_bytes = bytes as usize;
         // SAFETY: a fresh shared mapping of a file; the kernel picks the address.
-        let base = unsafe {
+        let page = unsafe {
             libc::mmap(std::ptr::null_mut(), mapped_bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
         };
-        if base == libc::MAP_FAILED {
+        if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         // Without this the first touch reads ahead: 128 KiB of page cache for an empty session.
         // SAFETY: the range was just mapped; the advice changes no content.
-        unsafe { libc::madvise(base, mapped_bytes, libc::MADV_RANDOM) };
-        Ok(Ring { base: base.cast(), mapped_bytes, capacity, log_bytes, file: None })
+        unsafe { libc::madvise(page, mapped_bytes, libc::MADV_RANDOM) };
+        let Fixed { capacity, log_bytes, base, .. } = fixed;
+        Ok(Ring { page: page.cast(), mapped_bytes, capacity, log_bytes, base, file: None })
     }
 
     /// The header page.
     #[must_use]
     pub fn header(&self) -> &Header {
-        // SAFETY: `base` maps at least the header page, page-aligned; every field that changes is an atomic.
-        unsafe { &*self.base.cast::<Header>() }
+        // SAFETY: `page` maps at least the header page, page-aligned; every field that changes is an atomic.
+        unsafe { &*self.page.cast::<Header>() }
     }
 
     /// Data bytes.
@@ -240,16 +336,29 @@ impl Ring {
         self.log_bytes
     }
 
-    /// Offset of the next byte to come.
+    /// Where this life began to count.
+    #[must_use]
+    pub fn base(&self) -> Base {
+        self.base
+    }
+
+    /// Offset of the next byte to come. Whatever happens to the header of a ring that is open, it lies between the base and
+    /// [`OFFSET_MAX`].
     #[must_use]
     pub fn head(&self) -> u64 {
-        self.header().head.load(Ordering::Acquire)
+        self.header().head.load(Ordering::Acquire).clamp(self.base.output, OFFSET_MAX)
+    }
+
+    /// Position of the next log record to come, bounded like [`Ring::head`].
+    #[must_use]
+    pub fn log_head(&self) -> u64 {
+        self.header().log_head.load(Ordering::Acquire).clamp(self.base.log, OFFSET_MAX)
     }
 
     /// The oldest offset a reader may trust now.
     #[must_use]
     pub fn oldest(&self) -> u64 {
-        (self.head() + GUARD_BYTES).saturating_sub(self.capacity)
+        (self.head() + GUARD_BYTES).saturating_sub(self.capacity).max(self.base.output)
     }
 
     /// Copies bytes from `position` on, up to the end of the buffer, the head, or the ring's edge.
@@ -262,15 +371,15 @@ impl Ring {
         let count = (head - position).min(buffer.len() as u64).min(self.capacity - at) as usize;
         self.copy_out(HEADER_BYTES + at, &mut buffer[..count]);
         fence(Ordering::Acquire);
-        let oldest = (self.header().head.load(Ordering::Relaxed) + GUARD_BYTES).saturating_sub(self.capacity);
+        let oldest = self.oldest();
         if position < oldest { Copied::Lapped { oldest } } else { Copied::Bytes(count) }
     }
 
-    /// Copies log bytes, wherever they wrap. The caller judges by [`Header::log_head`] what they are worth.
+    /// Copies log bytes, wherever they wrap. The caller judges by [`Ring::log_head`] what they are worth.
     pub fn copy_log(&self, position: u64, buffer: &mut [u8]) {
         let mut done = 0;
         while done < buffer.len() {
-            let at = (position + done as u64) & (self.log_bytes - 1);
+            let at = position.wrapping_add(done as u64) & (self.log_bytes - 1);
             let count = (buffer.len() - done).min((self.log_bytes - at) as usize);
             self.copy_out(HEADER_BYTES + self.capacity + at, &mut buffer[done..done + count]);
             done += count;
@@ -289,7 +398,7 @@ impl Ring {
             }
             // SAFETY: without a file everything is mapped, and callers stay inside; the buffer is private.
             None => unsafe {
-                std::ptr::copy_nonoverlapping(self.base.add(at as usize), buffer.as_mut_ptr(), buffer.len());
+                std::ptr::copy_nonoverlapping(self.page.add(at as usize), buffer.as_mut_ptr(), buffer.len());
             },
         }
     }
@@ -307,12 +416,11 @@ impl Ring {
         fence(Ordering::Release);
     }
 
-    /// Writer: appends to the log and makes it visible. The caller has checked that it fits.
+    /// Writer: appends to the log, whose head is at `position`, and makes it visible. The caller has checked that it fits.
     ///
     /// # Safety
     /// The ring must have been made by [`Ring::create`]: a reader's mapping is not writable.
-    pub unsafe fn append_log(&self, bytes: &[u8]) {
-        let position = self.header().log_head.load(Ordering::Relaxed);
+    pub unsafe fn append_log(&self, position: u64, bytes: &[u8]) {
         let mut done = 0;
         while done < bytes.len() {
             let at = (position + done as u64) & (self.log_bytes - 1);
@@ -332,18 +440,21 @@ impl Ring {
 
     fn data(&self, at: u64) -> *mut u8 {
         // SAFETY: `at < capacity`, so the result lies inside the mapping.
-        unsafe { self.base.add((HEADER_BYTES + at) as usize) }
+        unsafe { self.page.add((HEADER_BYTES + at) as usize) }
     }
 
     fn log(&self, at: u64) -> *mut u8 {
         // SAFETY: `at < log_bytes`, so the result lies inside the mapping.
-        unsafe { self.base.add((HEADER_BYTES + self.capacity + at) as usize) }
+        unsafe { self.page.add((HEADER_BYTES + self.capacity + at) as usize) }
     }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: exactly what `map` mapped; no reference into it outlives self.
-        unsafe { libc::munmap(self.base.cast(), self.mapped_bytes) };
+        unsafe { libc::munmap(self.page.cast(), self.mapped_bytes) };
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 //! Unlike the protocol this is spoken between one build's two halves, so it may change with any version.
 
 use crate::protocol::Token;
+use crate::ring::Base;
 use crate::take::Take;
 
 /// Everything a keeper needs to know.
@@ -19,6 +20,9 @@ pub struct Start {
     pub socket_path: Vec<u8>,
     /// Data bytes of the ring: a power of two, at least 256 KiB.
     pub ring_bytes: u64,
+    /// Where the ring begins to count: zero for a new session, the heads of the life before for one that goes on. In the
+    /// block: u64 output, u64 log.
+    pub base: Base,
     /// Columns and rows.
     pub size: (u16, u16),
     /// File mode mask of the child.
@@ -85,7 +89,9 @@ impl Start {
         out.extend_from_slice(&self.secret);
         text(&mut out, &self.ring_path);
         text(&mut out, &self.socket_path);
-        out.extend_from_slice(&self.ring_bytes.to_le_bytes());
+        for number in [self.ring_bytes, self.base.output, self.base.log] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
         out.extend_from_slice(&self.size.0.to_le_bytes());
         out.extend_from_slice(&self.size.1.to_le_bytes());
         out.extend_from_slice(&self.umask.to_le_bytes());
@@ -121,7 +127,8 @@ impl Start {
         let mut take = Take(block);
         let secret = take.array()?;
         let (ring_path, socket_path) = (text(&mut take)?.to_vec(), text(&mut take)?.to_vec());
-        let (ring_bytes, size) = (take.u64()?, (take.u16()?, take.u16()?));
+        let (ring_bytes, base) = (take.u64()?, Base { output: take.u64()?, log: take.u64()? });
+        let size = (take.u16()?, take.u16()?);
         let (umask, nofile) = (take.u32()?, take.u64()?);
         let (cwd, argv0) = (text(&mut take)?.to_vec(), text(&mut take)?.to_vec());
         let (argv, env) = (list(&mut take)?, list(&mut take)?);
@@ -131,6 +138,7 @@ impl Start {
             ring_path,
             socket_path,
             ring_bytes,
+            base,
             size,
             umask,
             nofile,
@@ -183,6 +191,7 @@ mod tests {
             ring_path: b"/r".to_vec(),
             socket_path: b"/s".to_vec(),
             ring_bytes: 1 << 20,
+            base: Base { output: 5, log: 64 },
             size: (80, 24),
             umask: 0o22,
             nofile: 1024,

@@ -3,6 +3,7 @@
 
 use crate::HostConfig;
 use crate::user::{self, User};
+use holdfast_abi::ring::Base;
 use holdfast_authority::identity;
 use holdfast_types::{SessionName, Size};
 use holdfast_wire::params::NewParams;
@@ -54,6 +55,8 @@ pub struct Birth {
     pub env: Vec<String>,
     pub size: Size,
     pub ring_bytes: Option<u64>,
+    /// Where its output and its log begin to count.
+    pub base: Base,
     pub umask: u32,
     /// 0: the host's own limit.
     pub nofile: u64,
@@ -99,6 +102,7 @@ impl Birth {
             env,
             size: params.size,
             ring_bytes: params.ring_bytes,
+            base: config.base,
             umask: params.umask.unwrap_or_else(umask),
             nofile: params.nofile.unwrap_or_else(|| FILE_LIMIT.get().copied().unwrap_or(0)),
             integrate: params.integrate,

@@ -73,6 +73,7 @@ pub use holdfast_http::{Listen, Tls};
 pub use notify::{Deliver, On, Rule};
 
 use holdfast_abi::address::Address;
+use holdfast_abi::ring::Base;
 use holdfast_types::Home;
 use rustix::fs::{FlockOperation, flock};
 use std::io;
@@ -103,6 +104,9 @@ pub struct HostConfig {
     pub notify: Vec<notify::Rule>,
     /// The shell of a session for which no command is given; none: the user's.
     pub shell: Option<String>,
+    /// Where new sessions begin to count: at zero. Tests begin elsewhere, as a session that is recovered or moved will.
+    #[doc(hidden)]
+    pub base: Base,
 }
 
 impl Default for HostConfig {
@@ -117,6 +121,7 @@ impl Default for HostConfig {
             http: None,
             notify: Vec::new(),
             shell: None,
+            base: Base::default(),
         }
     }
 }

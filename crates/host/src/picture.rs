@@ -16,7 +16,6 @@ use holdfast_wire::params::Gap;
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 /// Bytes fed between two looks at anything else: 2 ms of work at most.
 const SLICE_BYTES: usize = 512 * 1024;
@@ -130,14 +129,16 @@ impl Picture {
 
     /// Takes the sizes that came since the last look from the log; false where some were overwritten.
     pub fn take_sizes(&mut self, ring: &Ring) -> bool {
-        let log_head = ring.header().log_head.load(Ordering::Acquire);
+        let log_head = ring.log_head();
         let from = match self.log_taken {
             Some(taken) => taken,
             None => self.log_position(),
         };
         self.log_taken = Some(log_head);
-        // What is older than the log is long may be overwritten, and records have no other beginning.
-        let whole = (log_head.saturating_sub(ring.log_bytes())..=log_head).contains(&from);
+        // What is older than the log is long may be overwritten, what is older than its base was in another file, and
+        // records have no other beginning.
+        let oldest = log_head.saturating_sub(ring.log_bytes()).max(ring.base().log);
+        let whole = (oldest..=log_head).contains(&from);
         if whole && from < log_head {
             let sizes = read_sizes(ring, from, log_head);
             self.resizes.extend(sizes.into_iter().map(|(logged, at, size)| Resize { at, size, logged }));
@@ -338,13 +339,19 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_abi::ring::Base;
 
     /// A ring in a file of its own, with this output.
     fn ring(dir: &Path, name: &str, output: &[u8]) -> Ring {
+        ring_at(dir, name, Base::default(), output)
+    }
+
+    fn ring_at(dir: &Path, name: &str, base: Base, output: &[u8]) -> Ring {
         let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(dir.join(name)).unwrap();
-        let ring = Ring::create(&file, 256 * 1024, 1, 0).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, output, holdfast_abi::ring::HEADER_BYTES).unwrap();
-        ring.publish(output.len() as u64);
+        let ring = Ring::create(&file, 256 * 1024, base, 1, 0).unwrap();
+        let at = holdfast_abi::ring::HEADER_BYTES + base.output % ring.capacity();
+        std::os::unix::fs::FileExt::write_all_at(&file, output, at).unwrap();
+        ring.publish(base.output + output.len() as u64);
         ring
     }
 
@@ -377,5 +384,32 @@ mod tests {
         while second.step(&short, &mut Vec::new()).more {}
         second.save(false);
         assert_eq!((second.seen(), second.screen().rows_text()[0].as_str()), (3, "new"));
+    }
+
+    #[test]
+    fn a_life_that_goes_on_is_drawn_behind_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let before = ring(dir.path(), "before", b"hello\r\n");
+        let mut first = picture(dir.path());
+        while first.step(&before, &mut Vec::new()).more {}
+        first.save(true);
+        let base = Base { output: before.head(), log: before.log_head() };
+        let after = ring_at(dir.path(), "after", base, b"world");
+        let mut second = picture(dir.path());
+        while second.step(&after, &mut Vec::new()).more {}
+        assert_eq!(second.screen().rows_text()[..2], ["hello", "world"]);
+        assert_eq!((second.seen(), second.gap()), (12, None));
+    }
+
+    #[test]
+    fn what_was_before_the_base_and_in_no_keyframe_is_a_gap() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = Base { output: 300_000, log: 800 };
+        let ring = ring_at(dir.path(), "ring", base, b"world");
+        let mut only = picture(dir.path());
+        assert!(!only.take_sizes(&ring), "the sizes before the base are not in this log");
+        while only.step(&ring, &mut Vec::new()).more {}
+        assert_eq!(only.screen().rows_text()[0], "world");
+        assert_eq!((only.seen(), only.gap()), (300_005, Some(Gap { from: 0, to: 300_000 })));
     }
 }

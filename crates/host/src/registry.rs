@@ -169,7 +169,10 @@ impl Registry {
         let mut start = self.orders(&session, &spec, &birth, secret);
         let shell = self.integrate(&session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
-        session.state.borrow_mut().spec.shell = spec.shell;
+        {
+            let mut state = session.state.borrow_mut();
+            (state.spec.shell, state.base) = (spec.shell, birth.base.output);
+        }
         let cannot = |error: io::Error| {
             Fault::new(Code::CannotStart, format!("the session's files could not be made: {error}"))
                 .hint("is the disk full? see `holdfast doctor`")
@@ -250,6 +253,7 @@ impl Registry {
             ring_path: session.dir.join("ring").as_os_str().as_bytes().to_vec(),
             socket_path: session.socket.as_os_str().as_bytes().to_vec(),
             ring_bytes: spec.ring_bytes,
+            base: birth.base,
             size: (spec.size.cols(), spec.size.rows()),
             umask: birth.umask,
             nofile: birth.nofile,
@@ -276,8 +280,8 @@ impl Registry {
 
     /// Whether a live session, or one being started, has this name.
     pub fn is_taken(&self, name: &SessionName) -> bool {
-        let live = |s: &Rc<Session>| s.is_live() && s.state.borrow().spec.name == *name;
-        self.starting.borrow().contains(name) || self.sessions.borrow().values().any(live)
+        let holds = |s: &Rc<Session>| s.holds_its_name() && s.state.borrow().spec.name == *name;
+        self.starting.borrow().contains(name) || self.sessions.borrow().values().any(holds)
     }
 
     fn free_name(&self, command: &[String]) -> SessionName {
@@ -304,8 +308,9 @@ impl Registry {
     /// The session a person means: a live one's name, an ended one's, or the beginning of an id.
     pub fn find(&self, wanted: &str) -> Result<Rc<Session>, Fault> {
         let all = self.all();
-        let named =
-            |live: bool| all.iter().rev().find(|s| s.is_live() == live && s.name() == wanted && !s.has_passed());
+        let named = |holds: bool| {
+            all.iter().rev().find(|s| s.holds_its_name() == holds && s.name() == wanted && !s.has_passed())
+        };
         if let Some(session) = named(true).or_else(|| named(false)) {
             return Ok(Rc::clone(session));
         }
@@ -429,5 +434,6 @@ async fn take_up(session: Rc<Session>) {
         }
         Err(Missed::Gone) => session.ended(crate::now_ms()),
         Err(Missed::Unknown(note)) => session.set_aside(Life::Unknown, note),
+        Err(Missed::Damaged(note)) => session.set_aside(Life::Damaged, note),
     }
 }

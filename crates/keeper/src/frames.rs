@@ -114,7 +114,7 @@ impl Keeper {
                 }
             }
             ToKeeper::Drained { position } => {
-                self.log_drained = self.log_drained.max(position.min(self.log_head()));
+                self.log_drained = self.log_drained.max(position.min(self.log_head));
                 self.log_armed = true;
                 self.announce_log();
             }

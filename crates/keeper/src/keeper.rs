@@ -65,6 +65,8 @@ pub struct Keeper {
     pub(crate) ending: Ending,
     /// The screen of a host that broke off: held for a while, so that a host restarted at once finds everything.
     pub(crate) ghost: Option<Follower>,
+    /// As with the head, the header has a copy: whatever happens to the file, the keeper counts on.
+    pub(crate) log_head: u64,
     pub(crate) log_drained: u64,
     pub(crate) log_armed: bool,
     pub(crate) buffer: Vec<u8>,
@@ -85,8 +87,10 @@ impl Keeper {
     #[must_use]
     pub fn new(parts: Parts) -> Keeper {
         Keeper {
+            head: parts.ring.head(),
+            log_head: parts.ring.log_head(),
+            log_drained: parts.ring.log_head(),
             parts,
-            head: 0,
             connections: Connections::default(),
             turn: Turn::default(),
             admitted: Admitted::default(),
@@ -94,7 +98,6 @@ impl Keeper {
             queue: Queue::default(),
             ending: Ending::default(),
             ghost: None,
-            log_drained: 0,
             log_armed: false,
             buffer: Vec::with_capacity(FRAME_BYTES_MAX),
             scratch: Vec::new(),

@@ -2,7 +2,6 @@
 
 use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, RECORD_HEADER_BYTES, Record};
 use holdfast_abi::protocol::{FromKeeper, INPUT_BYTES_MAX, refused};
-use std::sync::atomic::Ordering;
 
 use crate::chord::{self, Cut, PIECE_MS};
 use crate::client_tty::AWAY_MS;
@@ -21,12 +20,8 @@ pub(crate) struct Entry<'a> {
 
 impl Keeper {
     fn log_room(&self) -> usize {
-        let used = self.log_head() - self.log_drained;
+        let used = self.log_head - self.log_drained;
         (self.parts.ring.log_bytes() - used) as usize
-    }
-
-    pub(crate) fn log_head(&self) -> u64 {
-        self.parts.ring.header().log_head.load(Ordering::Relaxed)
     }
 
     /// Records something before it takes effect. False where the log has no room: then it must not take effect.
@@ -50,14 +45,15 @@ impl Keeper {
         self.scratch.clear();
         record.encode(&mut self.scratch);
         // SAFETY: the ring was made by `Ring::create`.
-        unsafe { self.parts.ring.append_log(&self.scratch) };
+        unsafe { self.parts.ring.append_log(self.log_head, &self.scratch) };
+        self.log_head += self.scratch.len() as u64;
         self.announce_log();
         true
     }
 
     /// Tells the host once that there is more than it drained.
     pub(crate) fn announce_log(&mut self) {
-        let log_head = self.log_head();
+        let log_head = self.log_head;
         if self.log_armed && log_head > self.log_drained {
             self.log_armed = false;
             self.connections.send_to_host(FromKeeper::Logged { log_head });

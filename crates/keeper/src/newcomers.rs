@@ -98,7 +98,7 @@ impl Keeper {
             connection: self.connections[at].number,
             features: 0,
             head: self.head,
-            log_head: self.log_head(),
+            log_head: self.log_head,
             fence: self.turn.fence(),
             cols: self.parts.size.0,
             rows: self.parts.size.1,

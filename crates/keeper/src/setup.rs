@@ -127,12 +127,14 @@ fn detach() -> io::Result<std::os::fd::OwnedFd> {
 }
 
 fn make_ring(start: &Start, made: &mut Made) -> io::Result<Ring> {
-    let sound = start.ring_bytes.is_power_of_two() && (RING_BYTES_MIN..=RING_BYTES_MAX).contains(&start.ring_bytes);
+    let sound = start.ring_bytes.is_power_of_two()
+        && (RING_BYTES_MIN..=RING_BYTES_MAX).contains(&start.ring_bytes)
+        && start.base.is_sound();
     if !sound {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     let path = sys::c_string(&start.ring_path)?;
     let file = sys::open(&path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600)?;
     made.0.push(path);
-    Ring::create(&File::from(file), start.ring_bytes, std::process::id(), sys::epoch_ms())
+    Ring::create(&File::from(file), start.ring_bytes, start.base, std::process::id(), sys::epoch_ms())
 }

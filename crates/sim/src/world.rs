@@ -10,7 +10,7 @@ use crate::others::{Asker, Reader, Sender};
 use crate::program::Program;
 use crate::terminal::Terminal;
 use holdfast_abi::protocol::{STALL_MS, Token};
-use holdfast_abi::ring::Ring;
+use holdfast_abi::ring::{Base, Ring};
 use holdfast_types::{RING_BYTES_MIN, Size};
 
 /// Terminals that may be attached at once.
@@ -96,7 +96,7 @@ impl World {
             .write(true)
             .open(dir.path().join("ring"))
             .expect("a file for the ring");
-        let ring = Ring::create(&file, RING_BYTES_MIN, 1, ctx.now).expect("room for the ring");
+        let ring = Ring::create(&file, RING_BYTES_MIN, Base::default(), 1, ctx.now).expect("room for the ring");
         let secret = ctx.rng.u128(..).to_le_bytes();
         let mood = Mood {
             events: [3, 10, 25, 60][ctx.rng.usize(..4)],

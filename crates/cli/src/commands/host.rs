@@ -48,6 +48,7 @@ fn run(here: &Here) -> Result<u8, Failure> {
         http: listen::load(&here.home)?,
         notify: config.notify,
         shell: config.shell,
+        base: default.base,
     };
     let yielded = "another host serves this home\n";
     // A daemon is nobody: it only wants to know whether one answers.

@@ -154,30 +154,48 @@ fn a_ring_of_an_unknown_version_is_shown_as_unknown_and_left_alive() {
     scene.others_are_fine("unknown");
     // The host that knows that version comes back.
     scene.home.kill_host();
-    write_ring(&scene.dir, 6, b"1");
+    write_ring(&scene.dir, 6, b"2");
     scene.home.ok(&["send", "hurt", "--enter", "again"]);
     scene.home.until_screen_shows("hurt", "got again");
 }
 
 #[test]
 fn a_ring_with_impossible_numbers_is_told_and_left_alive() {
-    for (at, bytes) in [(8, &u64::MAX.to_le_bytes()[..]), (8, &[0; 8]), (16, &3u64.to_le_bytes())] {
-        let scene = Scene::new();
-        let before = {
-            let mut bytes = [0; 24];
-            std::fs::File::open(scene.dir.join("ring")).unwrap().read_exact_at(&mut bytes, 0).unwrap();
-            bytes
-        };
-        write_ring(&scene.dir, at, bytes);
+    let scene = Scene::new();
+    let mut before = [0; 256];
+    std::fs::File::open(scene.dir.join("ring")).unwrap().read_exact_at(&mut before, 0).unwrap();
+    // Capacity; log bytes; base; head, impossible and merely wrong; log head, log base; seal.
+    for (at, number) in [
+        (8, u64::MAX),
+        (8, 0),
+        (16, 3),
+        (56, 1),
+        (56, u64::MAX),
+        (64, 12),
+        (64, 1 << 40),
+        (64, u64::MAX),
+        (128, 8),
+        (128, u64::MAX),
+        (192, 8),
+        (200, 0),
+    ] {
+        write_ring(&scene.dir, at, &u64::to_le_bytes(number));
+        let what = format!("{number:#x} at {at}");
         let view = scene.home.json(&["info", "hurt"]);
-        assert_ne!(view["life"], "ended", "{view}");
-        assert!(view["note"].as_str().is_some_and(|note| note.contains("ring")), "{view}");
-        scene.others_are_fine("impossible");
+        assert_eq!(view["life"], "damaged", "{what}: {view}");
+        assert!(view["note"].as_str().is_some_and(|note| note.contains("ring file is damaged")), "{what}: {view}");
+        for args in [&["send", "hurt", "x"][..], &["attach", "hurt"], &["end", "hurt"], &["resize", "hurt", "9x9"]] {
+            assert_ne!(scene.home.run(args).status, 0, "{what}: {args:?}");
+        }
+        scene.home.run(&["logs", "hurt"]);
+        let taken = scene.home.fails(&["new", "-d", "-n", "hurt", "--", "cat"]);
+        assert!(taken.contains("already"), "{what}: its name is not given away: {taken}");
+        scene.others_are_fine(&what);
         scene.home.kill_host();
         write_ring(&scene.dir, 0, &before);
-        scene.home.ok(&["send", "hurt", "--enter", "again"]);
-        scene.home.until_screen_shows("hurt", "got again");
     }
+    scene.home.ok(&["send", "hurt", "--enter", "again"]);
+    scene.home.until_screen_shows("hurt", "got again");
 }
 
 #[test]

@@ -26,3 +26,4 @@ mod storm;
 mod stuck;
 mod terminal;
 mod thousand;
+mod versions;

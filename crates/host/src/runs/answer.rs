@@ -100,7 +100,7 @@ impl Server {
         let (id, state_dir) = (registry::new_id(), &self.registry.shared.home.state);
         let birth = Birth::of(new, Some(&params.command), &self.registry.shared.config)?;
         let cwd_before = Some(birth.cwd.clone());
-        let run = Run { own: true, state: RunState::Running, cwd_before, ..begun(params, actor, 0) };
+        let run = Run { own: true, state: RunState::Running, cwd_before, ..begun(params, actor, birth.base.output) };
         let number = run.id;
         let hook = params.on_exit.as_ref().map(|on_exit| Hook::of(on_exit, id, &run));
         if let Some(session) = self.registry.all().into_iter().find(|session| session.run(number).is_some()) {

@@ -19,7 +19,6 @@ use holdfast_wire::params::DetachedEvent;
 use holdfast_wire::turns::{FrozenView, HolderView, NoticeEvent, TurnView, WritesEvent};
 use holdfast_wire::{Body, Code, Fault, Message};
 use std::io;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -127,7 +126,7 @@ impl Session {
 
     fn moment(&self) -> Moment {
         let state = self.state.borrow();
-        Moment { time_ms: crate::now_ms(), at: state.ring.as_ref().map_or(0, Ring::head) }
+        Moment { time_ms: crate::now_ms(), at: state.ring.as_ref().map_or(state.base, Ring::head) }
     }
 
     fn unrecorded(&self, error: &io::Error) -> Fault {
@@ -278,8 +277,8 @@ impl Session {
                 state.timers.drain = None;
             }
             let State { ring: Some(ring), picture, authority, log_seen, .. } = &mut *state else { return Ok(()) };
-            let log_head = ring.header().log_head.load(Ordering::Acquire);
-            let from = authority.state().logged().max(*log_seen);
+            let log_head = ring.log_head();
+            let from = authority.state().logged().max(*log_seen).max(ring.base().log);
             if from == log_head && (now || log_head == authority.state().logged()) {
                 return Ok(());
             }
@@ -289,8 +288,8 @@ impl Session {
             (read_bursts(ring, from, log_head, skips), log_head)
         };
         if !now && let Some(last) = bursts.last() {
-            let used = log_head - self.logged();
-            let room = self.state.borrow().ring.as_ref().map_or(0, Ring::log_bytes);
+            let (base, room) = self.state.borrow().ring.as_ref().map_or((0, 0), |r| (r.base().log, r.log_bytes()));
+            let used = log_head.saturating_sub(self.logged().max(base));
             if last.may_grow(crate::now_ms()) && used < room / 2 {
                 self.state.borrow_mut().timers.drain = Some(Instant::now() + super::drive::DRAIN_AFTER);
                 return Ok(());

@@ -63,10 +63,7 @@ impl Session {
     /// Where the output and the log of input stand.
     pub(super) fn heads(&self) -> (Offset, u64) {
         let state = self.state.borrow();
-        let of = |ring: &holdfast_abi::ring::Ring| {
-            (ring.head(), ring.header().log_head.load(std::sync::atomic::Ordering::Acquire))
-        };
-        state.ring.as_ref().map_or((0, 0), of)
+        state.ring.as_ref().map_or((0, 0), |ring| (ring.head(), ring.log_head()))
     }
 
     async fn look_at_processes(&self) -> (Now, Option<u32>) {

@@ -69,6 +69,7 @@ async fn hold(session: Rc<Session>) {
                 Ok(()) => break,
                 Err(Missed::Gone) => return session.ended(crate::now_ms()),
                 Err(Missed::Unknown(note)) => return session.set_aside(Life::Unknown, note),
+                Err(Missed::Damaged(note)) => return session.set_aside(Life::Damaged, note),
                 // There but silent: stopped, or crowded.
                 Err(Missed::Silent) => tokio::time::sleep(RETRY).await,
             }
@@ -83,6 +84,8 @@ pub enum Missed {
     Gone,
     /// It, or the ring, is of a version this build does not know.
     Unknown(String),
+    /// Its ring cannot be used; it is left alone.
+    Damaged(String),
     /// It does not answer.
     Silent,
 }
@@ -96,16 +99,22 @@ pub async fn connect(session: &Session) -> Result<(), Missed> {
     let ring = match session.open_ring() {
         Ok(ring) => ring,
         Err(error @ RingError::Unknown) => return Err(Missed::Unknown(error.to_string())),
-        Err(error) if session.socket.exists() => return Err(Missed::Unknown(error.to_string())),
+        Err(error) if session.socket.exists() => return Err(Missed::Damaged(error.to_string())),
         // Its host died while it was being started: the keeper may still be on its way.
         Err(_) if session.age_ms() < STARTING_MS => return Err(Missed::Silent),
         Err(_) => return Err(Missed::Gone),
     };
+    let before = (ring.head(), ring.log_head());
     let (link, welcome) = Link::open(&session.socket, secret).await.map_err(|error| match error {
         LinkError::Gone => Missed::Gone,
         LinkError::Version => Missed::Unknown(error.to_string()),
         LinkError::Io(_) => Missed::Silent,
     })?;
+    // The keeper counts by itself, and publishes before it says: its numbers lie between those of two looks at the header.
+    let holds = |before: u64, said: u64, now: u64| before <= said && said <= now;
+    if !holds(before.0, welcome.head, ring.head()) || !holds(before.1, welcome.log_head, ring.log_head()) {
+        return Err(Missed::Damaged(RingError::Damaged.to_string()));
+    }
     session.connected(link, welcome, ring);
     Ok(())
 }

@@ -45,7 +45,7 @@ use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
 use holdfast_abi::start::Started;
 use holdfast_authority::{Authority, Input, Policy};
 use holdfast_observe::{Freezer, Turns};
-use holdfast_types::{Exit, Fence, SessionId, Size, TimeMs};
+use holdfast_types::{Exit, Fence, Offset, SessionId, Size, TimeMs};
 use holdfast_wire::params::{Life, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::{Cell, RefCell};
@@ -134,6 +134,8 @@ pub(crate) struct Probed {
 pub(crate) struct State {
     pub spec: Spec,
     pub life: Life,
+    /// The offset at which this life began, until the ring tells.
+    pub base: Offset,
     pub ring: Option<Ring>,
     pub picture: Picture,
     pub size: Size,
@@ -237,6 +239,7 @@ impl Session {
                 sizes: sizes::Sizes::new(spec.size),
                 asked_size: spec.size,
                 life,
+                base: 0,
                 ring: None,
                 authority,
                 journal,
@@ -288,7 +291,8 @@ impl Session {
             state.picture.resized(welcome.head, size);
         }
         state.log_seen = 0;
-        if welcome.log_head.saturating_sub(state.authority.state().logged()) > ring.log_bytes() {
+        let logged = state.authority.state().logged().max(ring.base().log);
+        if welcome.log_head.saturating_sub(logged) > ring.log_bytes() {
             // Only without its journal: what was typed and drained is known no more.
             state.log_seen = welcome.log_head;
             state.note = Some("what was typed before is not in the journal: it was lost or damaged".into());
@@ -367,6 +371,11 @@ impl Session {
     /// Whether it lives (an unknown keeper's session does too).
     pub fn is_live(&self) -> bool {
         matches!(self.state.borrow().life, Life::Running | Life::Unknown)
+    }
+
+    /// Whether no other session may have its name: it lives, or nothing is known of its end.
+    pub fn holds_its_name(&self) -> bool {
+        self.view_life() != Life::Ended
     }
 
     /// It was made for one run, and that is over.

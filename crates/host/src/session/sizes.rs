@@ -4,7 +4,6 @@ use super::read_sizes;
 use holdfast_abi::ring::Ring;
 use holdfast_types::{Offset, Size};
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 
 /// Changes remembered: a person who drags a window's edge makes dozens, and readers are a moment behind.
 const CHANGES_MAX: usize = 256;
@@ -27,7 +26,7 @@ impl Sizes {
 
     /// Takes what came since the last look. `now` is the session's size, for what the log no longer has.
     pub fn take(&mut self, ring: &Ring, now: Size) {
-        let to = ring.header().log_head.load(Ordering::Acquire);
+        let to = ring.log_head();
         match self.taken.replace(to) {
             Some(from) if to.saturating_sub(from) <= ring.log_bytes() => {
                 for (_, at, size) in read_sizes(ring, from, to) {

@@ -121,7 +121,7 @@ fn a_client_that_does_not_listen_is_expelled_not_waited_for() {
     for n in 0..2000u16 {
         host.send(ToKeeper::Resize { fence: 0, cols: 80 + n % 2, rows: 24 + n % 3 });
         host.sync();
-        let head = session.ring.header().log_head.load(std::sync::atomic::Ordering::Acquire);
+        let head = session.ring.log_head();
         host.send(ToKeeper::Drained { position: head });
         while host.try_take(|frame| matches!(frame, FromKeeper::Resized { .. }).then_some(())).is_some() {}
         if host.try_take(left).is_some() {

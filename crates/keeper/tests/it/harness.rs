@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use holdfast_abi::log::Record;
 use holdfast_abi::protocol::{FromKeeper, RIGHT_WRITE, ToKeeper, Token, VERSION, Welcome};
-use holdfast_abi::ring::{Copied, Ring, STATE_ENDED};
+use holdfast_abi::ring::{Base, Copied, Ring, STATE_ENDED};
 use holdfast_abi::start::{STARTED_BYTES, Stage, Start, Started};
 use holdfast_keeper::{sys, tree};
 
@@ -68,6 +68,7 @@ pub fn shell(dir: &Scratch, script: &str) -> Start {
         ring_path: bytes(&dir.path("ring")),
         socket_path: bytes(&dir.path("sock")),
         ring_bytes: RING_BYTES,
+        base: Base::default(),
         size: (80, 24),
         umask: 0o22,
         nofile: 0,
@@ -181,9 +182,9 @@ impl Session {
 
     /// The log's records from `position` on, as `(kind, flags, count, bytes, stream, seq, fence, connection)` in words.
     pub fn log(&self) -> Vec<String> {
-        let head = self.ring.header().log_head.load(Ordering::Acquire);
-        let mut log = vec![0; head as usize];
-        self.ring.copy_log(0, &mut log);
+        let base = self.ring.base().log;
+        let mut log = vec![0; (self.ring.log_head() - base) as usize];
+        self.ring.copy_log(base, &mut log);
         let (mut rest, mut words) = (&log[..], vec![]);
         while let Some((record, length)) = Record::decode(rest) {
             let text = String::from_utf8_lossy(record.bytes).into_owned();

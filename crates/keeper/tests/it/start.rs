@@ -1,5 +1,6 @@
 use std::os::unix::fs::PermissionsExt;
 
+use holdfast_abi::ring::BASE_MAX;
 use holdfast_abi::start::{START_BYTES_MAX, Stage, Start};
 use holdfast_keeper::sys;
 
@@ -24,6 +25,8 @@ fn each_failure_names_its_stage_and_leaves_nothing() {
     assert_eq!(failure(|s, _| s.ring_path = b"relative".to_vec()), (Stage::Block, libc::EINVAL, none.clone()));
     assert_eq!(failure(|s, _| s.ring_bytes = 3 << 20), (Stage::Ring, libc::EINVAL, none.clone()));
     assert_eq!(failure(|s, _| s.ring_bytes = 1 << 17), (Stage::Ring, libc::EINVAL, none.clone()));
+    assert_eq!(failure(|s, _| s.base.output = BASE_MAX + 1), (Stage::Ring, libc::EINVAL, none.clone()));
+    assert_eq!(failure(|s, _| s.base.log = u64::MAX), (Stage::Ring, libc::EINVAL, none.clone()));
     assert_eq!(failure(|s, _| s.ring_path = b"/nowhere/ring".to_vec()), (Stage::Ring, libc::ENOENT, none.clone()));
     assert_eq!(failure(|s, _| s.socket_path = b"/nowhere/sock".to_vec()), (Stage::Socket, libc::ENOENT, none.clone()));
     assert_eq!(failure(|s, _| s.cwd = b"/nowhere".to_vec()), (Stage::Directory, libc::ENOENT, none.clone()));

@@ -219,7 +219,7 @@ fn while_the_log_is_full_keys_stay_in_the_terminal() {
     host.sync();
     assert!(!session.text().contains("patience"));
     let ticks = session.cpu_ticks();
-    let position = session.ring.header().log_head.load(std::sync::atomic::Ordering::Acquire);
+    let position = session.ring.log_head();
     host.send(ToKeeper::Drained { position });
     session.wait_for_text("patience");
     assert!(session.cpu_ticks() - ticks < 10);

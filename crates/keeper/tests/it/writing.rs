@@ -1,8 +1,8 @@
-use std::sync::atomic::Ordering;
-
 use holdfast_abi::log::Kind;
-use holdfast_abi::protocol::{FromKeeper, INPUT_BYTES_MAX, RIGHT_WRITE, ToKeeper, WRITER_ANY, WRITER_HOST, refused};
-use holdfast_abi::ring::LOG_BYTES;
+use holdfast_abi::protocol::{
+    FOLLOW_HOLDS, FromKeeper, INPUT_BYTES_MAX, RIGHT_WRITE, ToKeeper, WRITER_ANY, WRITER_HOST, refused,
+};
+use holdfast_abi::ring::{Base, GUARD_BYTES, LOG_BYTES};
 
 use crate::harness::*;
 
@@ -90,7 +90,7 @@ fn a_child_that_does_not_read_fills_the_queue_and_nothing_overtakes_or_is_lost()
         _ => None,
     };
     let drain = |host: &mut Connection| {
-        let position = session.ring.header().log_head.load(Ordering::Acquire);
+        let position = session.ring.log_head();
         host.send(ToKeeper::Drained { position });
     };
     let mut sent = 0;
@@ -279,4 +279,39 @@ fn signals_reach_the_foreground_the_child_or_the_tree() {
     host.send(ToKeeper::Signal { fence: 0, target: 2, number: libc::SIGKILL as u8 });
     let mut session = session;
     assert_eq!(session.ended(), 9);
+}
+
+#[test]
+fn a_keeper_with_a_base_counts_output_and_log_from_there() {
+    let base = Base { output: (1 << 40) + 999, log: (1 << 34) + 8 };
+    let dir = Scratch::new();
+    let mut start = shell(&dir, "stty raw -echo; echo ready; head -c5; yes | head -c 3000000; exec cat");
+    start.base = base;
+    let session = Session::start(dir, &start);
+    let mut host = session.host();
+    let welcome = host.welcome.unwrap();
+    assert!((base.output..=base.output + 6).contains(&welcome.head), "{welcome:?}");
+    assert_eq!(welcome.log_head, base.log);
+    session.wait_for_text("ready");
+    assert_eq!((session.ring.oldest(), session.ring.head()), (base.output, base.output + 6));
+    // Everything before the base is done with, as far as the keeper is concerned: there is room for all of the log.
+    host.send(ToKeeper::Drained { position: 0 });
+    host.type_in(0, 1, 1, "hello");
+    let head = host.take("an answer", |frame| match frame {
+        FromKeeper::Written { stream: 1, seq: 1, head } => Some(head),
+        _ => None,
+    });
+    assert!(head >= base.output + 6);
+    assert_eq!(session.log().len(), 1);
+    let end = base.output + 11 + 3_000_000;
+    eventually("all of the flood", || (session.ring.head() == end).then_some(()));
+    assert_eq!(session.ring.oldest(), end + GUARD_BYTES - RING_BYTES);
+    // A reader from before the base was lapped from the start: it holds nothing, and is woken.
+    let mut reader = session.client(&mut host, 0);
+    reader.send(ToKeeper::Follow { position: 5, flags: FOLLOW_HOLDS });
+    reader.send(ToKeeper::Sleep { position: end, wake_at: end + 1 });
+    reader.sync();
+    host.type_in(0, 1, 2, "x");
+    assert_eq!(reader.woken(), end);
+    eventually("its echo", || (session.ring.head() == end + 1).then_some(()));
 }

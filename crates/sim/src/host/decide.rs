@@ -13,7 +13,6 @@ use holdfast_wire::params::DetachedEvent;
 use holdfast_wire::turns::WritesEvent;
 use holdfast_wire::{Body, Message};
 use serde_json::json;
-use std::sync::atomic::Ordering;
 
 pub(super) const DRAIN_AFTER_MS: u64 = 200;
 
@@ -177,7 +176,7 @@ impl Host {
         if !now {
             self.timers.drain = None;
         }
-        let log_head = self.ring.header().log_head.load(Ordering::Acquire);
+        let log_head = self.ring.log_head();
         let from = self.logged().max(self.log_seen);
         if from == log_head && (now || log_head == self.logged()) {
             return Ok(());

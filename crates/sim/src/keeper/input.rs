@@ -6,7 +6,6 @@ use crate::oracle::Accepted;
 use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, RECORD_HEADER_BYTES, Record};
 use holdfast_abi::protocol::{FromKeeper, INPUT_BYTES_MAX, PATTERN_BYTES_MAX, refused};
 use holdfast_keeper::streams::Verdict;
-use std::sync::atomic::Ordering;
 
 impl Keeper {
     fn log_room(&self) -> usize {
@@ -15,7 +14,7 @@ impl Keeper {
     }
 
     pub(super) fn log_head(&self) -> u64 {
-        self.ring.header().log_head.load(Ordering::Relaxed)
+        self.ring.log_head()
     }
 
     pub(super) fn record(
@@ -46,7 +45,7 @@ impl Keeper {
         let mut encoded = Vec::new();
         record.encode(&mut encoded);
         // SAFETY: the ring was made by `Ring::create`.
-        unsafe { self.ring.append_log(&encoded) };
+        unsafe { self.ring.append_log(self.log_head(), &encoded) };
         if kind == Kind::Input {
             let by_client = self.find(connection).is_some_and(|at| self.connections[at].is_client());
             let fence = self.turn.fence();
