@@ -52,6 +52,7 @@ impl Source {
     /// Whether a line of a file belongs to tests only.
     pub fn is_test(&self, path: &str, line: usize) -> bool {
         path.starts_with("tests/")
+            || path.starts_with("crates/harness/")
             || path.contains("/tests/")
             || path.ends_with("/tests.rs")
             || self.test_modules.iter().any(|(first, last)| (*first..=*last).contains(&line))

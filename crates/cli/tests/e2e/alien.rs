@@ -1,8 +1,7 @@
 //! Hosts and keepers of other versions.
 
-use crate::home::{Home, until};
-use crate::terminal::Terminal;
 use holdfast_abi::protocol::{FromKeeper, refused};
+use holdfast_harness::{Home, Terminal, until};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,10 +69,10 @@ fn a_keeper_of_an_unknown_version_is_shown_as_unknown_and_left_alone() {
     assert!(home.fails(&["send", "old", "x"]).contains("version"));
     assert!(home.fails(&["new", "-d", "-n", "old", "--", "cat"]).contains("already"), "its name is not given away");
     assert!(socket.exists(), "its socket is left alone");
-    assert!(!crate::home::gone(pid as u32), "and so is its process");
+    assert!(!holdfast_harness::gone(pid as u32), "and so is its process");
     assert_eq!(home.json(&["info", "other"])["life"], "running");
     home.run(&["end", "--all", "--grace", "0"]);
-    assert!(!crate::home::gone(pid as u32), "even when everything is ended");
+    assert!(!holdfast_harness::gone(pid as u32), "even when everything is ended");
     // The right version is back.
     home.kill_host();
     std::fs::rename(&aside, &socket).unwrap();

@@ -1,7 +1,6 @@
 //! Who changed a shell whose person types at a terminal of their own, which the host looks at now and then.
 
-use crate::home::{Home, until};
-use crate::terminal::{Client, DETACH, Seen, Terminal};
+use holdfast_harness::{Client, DETACH, Home, Seen, Terminal, until};
 use serde_json::Value;
 
 const BOT: &str = "agent:bot";

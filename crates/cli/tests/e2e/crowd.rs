@@ -1,7 +1,6 @@
 //! Many terminals on one session: one size, and everybody sees everything.
 
-use crate::home::{Home, until};
-use crate::terminal::{Client, DETACH, Terminal};
+use holdfast_harness::{Client, DETACH, Home, Terminal, until};
 
 /// Tells its size whenever it changes, and what is typed to it.
 const ECHO: &str = r"

@@ -1,8 +1,6 @@
 //! Damaged files: that one session is affected at most, says so, and nothing that lives is killed.
 
-use crate::home::{Home, gone};
-use crate::random::Random;
-use crate::terminal::Terminal;
+use holdfast_harness::{Home, Random, Terminal, gone};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -50,7 +48,7 @@ impl Scene {
             home.until_screen_shows(name, "ready");
         }
         let dir = home.session_dir("hurt");
-        crate::home::until("a keyframe", || dir.join("keyframe").exists().then_some(()));
+        holdfast_harness::until("a keyframe", || dir.join("keyframe").exists().then_some(()));
         let pids = (home.number("hurt", "pid"), home.number("sound", "pid"));
         home.kill_host();
         Scene { home, pids, dir }
@@ -122,7 +120,7 @@ fn a_damaged_spec_is_shown_as_such_and_its_processes_live() {
         assert!(scene.home.fails(&["send", name, "x"]).contains("cannot be read"));
         scene.others_are_fine(&format!("{damage:?}"));
         let keeper = ring_keeper(&scene.dir);
-        crate::home::kill(keeper);
+        holdfast_harness::kill(keeper);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sessions end: naturally, by a signal, by hand, with everything they started.
 
-use crate::home::{Home, gone, until};
-use crate::terminal::Terminal;
+use holdfast_harness::{Home, Terminal, gone, until};
 use std::path::Path;
 
 /// The process number a script wrote into a file.
@@ -100,7 +99,7 @@ fn a_killed_keeper_is_told_as_lost_and_takes_only_its_session() {
     home.until_screen_shows("one", "ready");
     let (terminal, mut client) = Terminal::attached(&home, "one", "80x24");
     terminal.wait_text("ready");
-    crate::home::kill(home.number("one", "keeper_pid") as u32);
+    holdfast_harness::kill(home.number("one", "keeper_pid") as u32);
     assert_eq!(client.wait(), 1);
     until("the end", || (home.json(&["info", "one"])["life"] == "ended").then_some(()));
     assert_eq!(home.json(&["info", "one"])["exit"], "lost");

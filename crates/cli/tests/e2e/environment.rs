@@ -1,7 +1,6 @@
 //! What a session may take over from the client that attached last.
 
-use crate::home::{Home, until};
-use crate::terminal::{DETACH, Terminal};
+use holdfast_harness::{DETACH, Home, Terminal, until};
 use std::path::Path;
 
 #[test]

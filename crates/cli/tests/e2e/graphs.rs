@@ -1,7 +1,6 @@
 //! The live graph at a person's terminal: drawn again as things happen, and who typed what there.
 
-use crate::home::{Home, until};
-use crate::terminal::{DETACH, Terminal};
+use holdfast_harness::{DETACH, Home, Terminal, until};
 use serde_json::Value;
 
 fn shell(home: &Home) {

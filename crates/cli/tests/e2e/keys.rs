@@ -1,8 +1,6 @@
 //! Keys reach the program exactly as they were typed, but for the chord.
 
-use crate::home::{Home, until};
-use crate::random::Random;
-use crate::terminal::{CHORD, Client, DETACH, Terminal};
+use holdfast_harness::{CHORD, Client, DETACH, Home, Random, Terminal, until};
 
 /// A session that writes every byte typed to it into the file `typed`.
 fn recorder() -> (Home, Terminal, Client) {
@@ -17,7 +15,7 @@ fn recorder() -> (Home, Terminal, Client) {
 #[track_caller]
 fn until_typed(home: &Home, expected: &[u8]) {
     let typed = || std::fs::read(home.join("typed")).unwrap();
-    crate::home::poll(|| (typed() == expected).then_some(())).unwrap_or_else(|| {
+    holdfast_harness::poll(|| (typed() == expected).then_some(())).unwrap_or_else(|| {
         let typed = typed();
         let at = typed.iter().zip(expected).take_while(|(a, b)| a == b).count();
         let part = |bytes: &[u8]| String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 40)]).into_owned();

@@ -1,7 +1,6 @@
 //! After a client has left, the person's terminal is as it was.
 
-use crate::home::{Home, signal};
-use crate::terminal::{DETACH, Terminal};
+use holdfast_harness::{DETACH, Home, Terminal, signal};
 use holdfast_screen::Screen;
 use rustix::process::Signal;
 

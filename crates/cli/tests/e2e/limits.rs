@@ -1,7 +1,6 @@
 //! What a machine or a person may run out of, or get wrong.
 
-use crate::home::{Home, gone, poll, until};
-use crate::terminal::{Terminal, open_files};
+use holdfast_harness::{Home, Terminal, gone, open_files, poll, until};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -117,7 +116,7 @@ fn without_descriptors_left_new_sessions_are_refused_and_running_ones_are_fine()
     home.ok(&["end", "s0", "--grace", "0"]);
     home.ok(&["new", "-d", "-n", "again", "--", "cat"]);
     // One that has more finds all of them.
-    crate::home::kill(pid);
+    holdfast_harness::kill(pid);
     host.wait().unwrap();
     let all = home.json(&["ls"]);
     assert_eq!(all.as_array().unwrap().len(), started, "{all}");
@@ -174,7 +173,7 @@ fn a_host_with_too_few_descriptors_for_its_sessions_gives_none_of_them_up() {
     let name = served["name"].as_str().unwrap();
     home.ok(&["send", name, "--enter", "hello"]);
     home.until_screen_shows(name, "hello");
-    crate::home::kill(host.id());
+    holdfast_harness::kill(host.id());
     host.wait().unwrap();
     let all = home.json(&["ls"]);
     let running = all.as_array().unwrap().iter().filter(|s| s["life"] == "running").count();
@@ -220,7 +219,8 @@ fn twenty_commands_at_once_on_an_empty_home_start_one_host() {
         assert!(one.wait().unwrap().success());
     }
     assert_eq!(home.json(&["ls"]).as_array().unwrap().len(), 20);
-    let hosts = home.processes().into_iter().filter(|pid| crate::home::command_line(*pid).contains("host run")).count();
+    let hosts =
+        home.processes().into_iter().filter(|pid| holdfast_harness::command_line(*pid).contains("host run")).count();
     assert_eq!(hosts, 1);
 }
 
@@ -265,7 +265,7 @@ fn a_very_long_home_path_works() {
     terminal.types("x\r");
     terminal.wait_text("got x");
     terminal.settle(&home, "s");
-    terminal.types(crate::terminal::DETACH);
+    terminal.types(holdfast_harness::DETACH);
     assert_eq!(client.wait(), 0);
     home.ok(&["end", "s", "--grace", "0"]);
     drop(home);
@@ -322,6 +322,6 @@ fn an_endless_control_string_grows_nobodys_memory() {
     for (pid, before) in everybody.into_iter().zip(before) {
         let now = resident_kib(pid);
         // The ring's own pages count too.
-        assert!(now < before + 6 * 1024, "{}: {before} KiB before, {now} KiB now", crate::home::command_line(pid));
+        assert!(now < before + 6 * 1024, "{}: {before} KiB before, {now} KiB now", holdfast_harness::command_line(pid));
     }
 }

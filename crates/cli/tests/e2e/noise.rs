@@ -1,8 +1,6 @@
 //! Garbage on the sockets: whoever sends it is cut off, everybody else is unaffected.
 
-use crate::home::{Home, gone, until};
-use crate::random::Random;
-use crate::terminal::Terminal;
+use holdfast_harness::{Home, Random, Terminal, gone, until};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +11,7 @@ use std::time::Duration;
 struct Bystander {
     home: Home,
     terminal: Terminal,
-    client: crate::terminal::Client,
+    client: holdfast_harness::Client,
     host: u32,
     pid: u64,
     round: usize,
@@ -120,7 +118,7 @@ fn garbage_on_the_hosts_socket_hurts_nobody_else() {
         let _ = stream.write_all(&bytes);
     }
     bystander.unaffected();
-    let before = crate::terminal::open_files(bystander.host);
+    let before = holdfast_harness::open_files(bystander.host);
     assert!(before < 60, "connections are let go: {before} descriptors");
 }
 
@@ -178,7 +176,7 @@ fn silent_connections_to_a_keeper_do_not_shut_others_out_for_ever() {
     until("another terminal to be attached", || {
         let terminal = Terminal::new("80x24");
         let _client = terminal.run(&bystander.home, &["attach", "s"]);
-        crate::home::poll(|| terminal.peek(|seen| seen.shows("ready")).then_some(()))
+        holdfast_harness::poll(|| terminal.peek(|seen| seen.shows("ready")).then_some(()))
     });
     bystander.unaffected();
 }
@@ -186,10 +184,10 @@ fn silent_connections_to_a_keeper_do_not_shut_others_out_for_ever() {
 #[test]
 fn a_thousand_idle_connections_to_the_host_hurt_nobody() {
     let mut bystander = Bystander::new();
-    let before = crate::terminal::open_files(bystander.host);
+    let before = holdfast_harness::open_files(bystander.host);
     let idle: Vec<_> =
         (0..500).filter_map(|_| UnixStream::connect(bystander.home.places().host_socket()).ok()).collect();
     bystander.unaffected();
     drop(idle);
-    until("them to be let go", || (crate::terminal::open_files(bystander.host) <= before + 3).then_some(()));
+    until("them to be let go", || (holdfast_harness::open_files(bystander.host) <= before + 3).then_some(()));
 }

@@ -1,7 +1,6 @@
 //! Real programs: whatever becomes of the client, the next terminal shows exactly what the last one showed.
 
-use crate::home::{Home, signal, until};
-use crate::terminal::{Client, DETACH, Look, Terminal};
+use holdfast_harness::{Client, DETACH, Home, Look, Terminal, signal, until};
 use rustix::process::Signal;
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! Terminal queries: each is answered exactly once, whoever is attached or just died.
 
-use crate::home::{Home, poll, until};
-use crate::terminal::Terminal;
+use holdfast_harness::{Home, Terminal, poll, until};
 use std::path::PathBuf;
 
 /// Asks a round of queries whenever a file says so, and records every byte it is answered.
@@ -79,14 +78,14 @@ impl Asker {
         self.by[self.rounds - 1]
     }
 
-    fn attach(&self, size: &str) -> (Terminal, crate::terminal::Client) {
+    fn attach(&self, size: &str) -> (Terminal, holdfast_harness::Client) {
         Terminal::attached(&self.home, "q", size)
     }
 
     /// Has a terminal take the turn, and asks until it answers: only a writer can.
     #[track_caller]
     fn until_answered_by(&mut self, terminal: &Terminal) {
-        terminal.types(crate::terminal::TAKE);
+        terminal.types(holdfast_harness::TAKE);
         let rounds = self.rounds;
         while self.round() != "terminal" {
             assert!(self.rounds < rounds + 1000, "the terminal with the turn never answered");
@@ -112,7 +111,7 @@ fn an_attached_terminal_answers_each_query_once_and_the_host_after_it_left() {
     for _ in 0..3 {
         asker.until_answered_by(&terminal);
     }
-    terminal.types(crate::terminal::DETACH);
+    terminal.types(holdfast_harness::DETACH);
     assert_eq!(client.wait(), 0);
     until("nobody to be attached", || (asker.home.clients("q") == 0).then_some(()));
     assert_eq!(asker.round(), "host");

@@ -1,7 +1,6 @@
 //! Somebody who is attached is rung for, and goes on as before.
 
-use crate::home::{Home, TESTER, until};
-use crate::terminal::{DETACH, Terminal};
+use holdfast_harness::{DETACH, Home, TESTER, Terminal, until};
 use holdfast_screen::MarkKind;
 use holdfast_wire::attention::{Event, WatchParams, What};
 use holdfast_wire::operations::op;

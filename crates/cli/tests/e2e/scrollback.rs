@@ -1,14 +1,13 @@
 //! History goes into the terminal's own scrollback as real lines.
 
-use crate::home::Home;
-use crate::terminal::{DETACH, Seen, Terminal};
+use holdfast_harness::{DETACH, Home, Seen, Terminal};
 
 const LINES: usize = 3000;
 
 /// Waits until it has these numbered lines.
 #[track_caller]
 fn wait_numbers(terminal: &Terminal, expected: &[usize]) {
-    let right = crate::home::poll(|| (terminal.peek(numbers) == expected).then_some(()));
+    let right = holdfast_harness::poll(|| (terminal.peek(numbers) == expected).then_some(()));
     if right.is_none() {
         let shown = terminal.peek(numbers);
         let at = shown.iter().zip(expected).take_while(|(a, b)| a == b).count();

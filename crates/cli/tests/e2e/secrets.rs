@@ -1,7 +1,6 @@
 //! A secret that is typed for a session: whoever looks on sees that something was answered, and not what.
 
-use crate::home::Home;
-use crate::terminal::{DETACH, Terminal};
+use holdfast_harness::{DETACH, Home, Terminal};
 
 const SECRET: &str = "correct-horse-battery";
 

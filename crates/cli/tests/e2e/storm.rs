@@ -1,8 +1,6 @@
 //! The host is killed a hundred times under full output; nobody who follows loses or doubles a byte, and no act is lost.
 
-use crate::home::{Home, gone, kill, until};
-use crate::random::Random;
-use crate::terminal::Terminal;
+use holdfast_harness::{Home, Random, Terminal, gone, kill, until};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -173,7 +171,7 @@ fn a_terminal_goes_on_by_itself_after_its_host_was_killed() {
         terminal.settle(&home, "s");
     }
     home.kill_host();
-    terminal.types(crate::terminal::DETACH);
+    terminal.types(holdfast_harness::DETACH);
     assert_eq!(client.wait(), 0);
 }
 

@@ -1,7 +1,6 @@
 //! A client that does not read stops nobody else.
 
-use crate::home::{Home, signal, until};
-use crate::terminal::Terminal;
+use holdfast_harness::{Home, Terminal, signal, until};
 use rustix::process::Signal;
 
 /// 20 MB of numbered lines, then `END`.

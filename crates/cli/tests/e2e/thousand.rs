@@ -1,9 +1,7 @@
 //! A thousand sessions come and go, and leave nothing behind.
 
-use crate::home::{Home, gone, until};
-use crate::random::Random;
-use crate::terminal::{Terminal, open_files};
 use holdfast_client::Incoming;
+use holdfast_harness::{Home, Random, Terminal, gone, open_files, until};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{EndParams, NewParams, SessionView};
 use std::collections::BTreeSet;
@@ -57,7 +55,7 @@ fn a_thousand_sessions_leave_no_process_descriptor_or_file() {
         let name = format!("s{}", random.below(SESSIONS as u64));
         let (terminal, mut client) = Terminal::attached(&home, &name, "80x24");
         match round % 3 {
-            0 => terminal.types(crate::terminal::DETACH),
+            0 => terminal.types(holdfast_harness::DETACH),
             1 => client.kill(),
             _ => drop(terminal),
         }

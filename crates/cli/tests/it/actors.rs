@@ -1,6 +1,6 @@
 //! Who a process is taken for, and the actors of a home.
 
-use crate::home::{Home, Ran, TESTER, until};
+use holdfast_harness::{Home, Ran, TESTER, until};
 use rustix::pty::OpenptFlags;
 use std::io::Read;
 use std::process::Command;

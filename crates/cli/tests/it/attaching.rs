@@ -1,6 +1,6 @@
 //! What is refused before a terminal is touched. Attaching itself needs a terminal and is tested through one elsewhere.
 
-use crate::home::{Home, Ran};
+use holdfast_harness::{Home, Ran};
 
 #[test]
 fn without_a_terminal_a_bare_holdfast_starts_main_and_says_how_to_reach_it() {

@@ -1,9 +1,9 @@
 //! HTTP of clients that do not behave: they go away, read nothing, say half of it, or say nonsense.
 
-use crate::home::until;
 use crate::http::Http;
 use crate::websocket::Line;
 use base64::Engine as _;
+use holdfast_harness::until;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -61,7 +61,7 @@ fn whoever_waits_for_what_it_started_and_goes_away_has_it_done_all_the_same() {
 fn a_head_that_does_not_end_is_not_waited_for_long() {
     let http = Http::new();
     let mut stream = TcpStream::connect(http.address()).unwrap();
-    stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
     stream.write_all(b"GET /v1/host HTTP/1.1\r\nHost: local").unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("the host closes it by itself");

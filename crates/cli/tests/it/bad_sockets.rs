@@ -1,8 +1,8 @@
 //! WebSockets of clients that do not behave: they read nothing, ask too much, leave without a word, or come by the hundred.
 
-use crate::home::until;
 use crate::http::Http;
 use crate::websocket::Line;
+use holdfast_harness::until;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -71,7 +71,7 @@ fn one_at_the_unix_socket_that_only_listens_is_still_answered() {
     let http = Http::new();
     let path = http.home.json(&["host", "status"])["socket"].as_str().unwrap().to_owned();
     let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
-    stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
     let json = json!({ "jsonrpc": "2.0", "id": 1, "method": "hello", "params": { "versions": [1] } }).to_string();
     let length = (json.len() as u32 + 1).to_le_bytes();
     stream.write_all(&[&length, &[1][..], json.as_bytes()].concat()).unwrap();

@@ -3,7 +3,7 @@
 //! As root, or with a cgroup delegated to us; where neither is, there is nothing to see.
 
 use crate::graph::{binding, shell};
-use crate::home::{Home, TESTER, kill, settle, until};
+use holdfast_harness::{Home, TESTER, kill, settle, until};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;

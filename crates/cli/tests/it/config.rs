@@ -1,6 +1,6 @@
 //! config.toml, the environment and `--home`.
 
-use crate::home::{Home, Ran, TESTER, settle};
+use holdfast_harness::{Home, Ran, TESTER, settle};
 
 #[test]
 fn a_mistake_in_the_file_names_file_line_and_nearest_key() {

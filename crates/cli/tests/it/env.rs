@@ -1,6 +1,6 @@
 //! `env`: who changed what in a session's shell, in real shells, and never a value of it.
 
-use crate::home::{Home, TESTER, kill, until};
+use holdfast_harness::{Home, TESTER, kill, until};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ fn changed(home: &Home, shell: &str) -> Vec<String> {
 #[track_caller]
 fn until_changed(home: &Home, shell: &str, expected: &[&str]) {
     let mut last = Vec::new();
-    let came = crate::home::holds_within(crate::home::PATIENCE, || {
+    let came = holdfast_harness::holds_within(holdfast_harness::PATIENCE, || {
         last = changed(home, shell);
         last == expected
     });

@@ -1,6 +1,6 @@
 //! Rights: what agents may not do by themselves, what is passed on, and what falls when it is taken back.
 
-use crate::home::{Home, TESTER, settle};
+use holdfast_harness::{Home, TESTER, settle};
 
 const ANN: &str = "human:ann";
 const BOT: &str = "agent:bot";

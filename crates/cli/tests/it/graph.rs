@@ -1,6 +1,6 @@
 //! The live graph: processes, ports, who started them, what changed, and watching it.
 
-use crate::home::{Home, Ran, TESTER, settle, until};
+use holdfast_harness::{Home, Ran, TESTER, settle, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -161,7 +161,7 @@ impl Watch {
 
     fn until(&mut self, what: &str, mut wanted: impl FnMut(&Value) -> bool) -> Value {
         loop {
-            let line = self.lines.recv_timeout(crate::home::PATIENCE);
+            let line = self.lines.recv_timeout(holdfast_harness::PATIENCE);
             let line = line.unwrap_or_else(|_| panic!("waited in vain for {what}: {:?}", self.seen));
             self.seen.push(line.clone());
             if wanted(&line) {

@@ -1,6 +1,6 @@
 //! Help, versions and usage errors.
 
-use crate::home::{Home, TESTER};
+use holdfast_harness::{Home, TESTER};
 
 #[test]
 fn every_command_explains_itself() {

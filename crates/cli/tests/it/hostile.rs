@@ -1,6 +1,6 @@
 //! Processes that make it hard to be looked at: forks without end, names that are none.
 
-use crate::home::{Home, holds_within, until};
+use holdfast_harness::{Home, holds_within, until};
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::Duration;

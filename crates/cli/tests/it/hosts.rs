@@ -1,6 +1,6 @@
 //! The host comes and goes; sessions do not notice.
 
-use crate::home::{Home, kill, until};
+use holdfast_harness::{Home, kill, until};
 use serde_json::json;
 
 #[test]

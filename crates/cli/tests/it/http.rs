@@ -1,7 +1,7 @@
 //! The host over HTTP: the same operations, their answers and refusals.
 
-use crate::home::{Home, kill, until};
 use base64::Engine as _;
+use holdfast_harness::{Home, kill, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -77,7 +77,7 @@ impl Http {
     /// A connection with a request on it, whose answer nobody has read yet.
     pub fn begin(&self, head: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address()).unwrap();
-        stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
         let token = format!("Host: localhost\r\nAuthorization: Bearer {}", self.token);
         stream.write_all(format!("{head}\r\n{token}\r\n\r\n").as_bytes()).unwrap();
         stream
@@ -86,7 +86,7 @@ impl Http {
     /// A request as it stands, and the whole answer.
     pub fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address()).unwrap();
-        stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
@@ -215,7 +215,7 @@ fn events_are_streamed_and_gone_on_with_behind_the_last() {
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let head = format!("GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{last}");
         let mut stream = TcpStream::connect(http.address()).unwrap();
-        stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
         stream.write_all(format!("{head}Authorization: Bearer {}\r\n\r\n", http.token).as_bytes()).unwrap();
         BufReader::new(stream).lines().map(Result::unwrap)
     };

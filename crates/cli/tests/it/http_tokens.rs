@@ -1,8 +1,8 @@
 //! Tokens, and where a host listens.
 
-use crate::home::{Home, until};
 use crate::http::Http;
 use crate::websocket::Line;
+use holdfast_harness::{Home, until};
 use serde_json::json;
 
 #[test]

@@ -1,6 +1,6 @@
 //! `journal` and `export`: who did what, whether the record of it was changed, and a recording of it.
 
-use crate::home::{Home, Ran, settle, until};
+use holdfast_harness::{Home, Ran, settle, until};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -96,7 +96,7 @@ fn a_journal_is_read_from_its_end() {
     worked(&home);
     home.session("live", "cat");
     let place = holdfast_types::Home::under(home.path());
-    let who = holdfast_client::Identity::load_or_make(&place, &crate::home::TESTER.parse().unwrap()).unwrap();
+    let who = holdfast_client::Identity::load_or_make(&place, &holdfast_harness::TESTER.parse().unwrap()).unwrap();
     let mut link = holdfast_client::connect(&place, &who).unwrap();
     let newest = home.ok(&["--json", "journal", "work"]).lines().count() as u64;
     assert!(newest > 5);

@@ -1,7 +1,7 @@
 //! The host is killed in the midst of what is asked over the network: nothing is done twice, and everybody is told where they are.
 
-use crate::home::{PATIENCE, holds_within, kill, until};
 use crate::http::{Http, Said};
+use holdfast_harness::{PATIENCE, holds_within, kill, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ fn lasting() -> Http {
 /// One request on a connection of its own; none: the host went away before it had answered.
 fn ask(address: &str, token: &str, head: &str, body: &str) -> Option<Said> {
     let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
     let own = format!("Host: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json");
     let length = format!("Content-Length: {}\r\nConnection: close", body.len());
     stream.write_all(format!("{head} HTTP/1.1\r\n{own}\r\n{length}\r\n\r\n{body}").as_bytes()).ok()?;
@@ -81,7 +81,7 @@ fn keyed_runs_are_done_once_each_or_told_to_be_lost_however_often_the_host_is_ki
 /// A message of the Model Context Protocol: the status, the session it is in, and the answer.
 fn tell(http: &Http, session: Option<&str>, message: &Value) -> Option<(u16, Option<String>, Value)> {
     let mut stream = TcpStream::connect(http.address()).ok()?;
-    stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
     let body = message.to_string();
     let own = format!("Host: localhost\r\nAuthorization: Bearer {}\r\nConnection: close", http.token);
     let kinds = "Content-Type: application/json\r\nAccept: application/json, text/event-stream";

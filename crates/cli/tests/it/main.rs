@@ -1,6 +1,6 @@
 //! The program as a person and a script meet it: the real binary, a real host, a home of its own for each test.
 //!
-//! One binary for all of them, so that linking is paid for once. [`home`] is what every module stands on.
+//! One binary for all of them, so that linking is paid for once. Every module stands on [`holdfast_harness::Home`].
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
 mod actors;
@@ -13,7 +13,6 @@ mod env;
 mod grants;
 mod graph;
 mod help;
-mod home;
 mod hostile;
 mod hosts;
 mod http;

@@ -1,6 +1,6 @@
 //! `holdfast mcp` as an agent's program uses it: lines of JSON over its standard input and output.
 
-use crate::home::{Home, PATIENCE, TESTER};
+use holdfast_harness::{Home, PATIENCE, TESTER};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -1,6 +1,6 @@
 //! `[[notify]]`: who shall know is told, once, with how to answer.
 
-use crate::home::{Home, until};
+use holdfast_harness::{Home, until};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,7 +1,7 @@
 //! `run --on-exit`: the end of a run reaches its receiver at least once, whatever happens to host and receiver.
 
-use crate::home::{Home, holds_within, kill, until};
 use crate::notify::{posted, receive};
+use holdfast_harness::{Home, holds_within, kill, until};
 use serde_json::Value;
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,6 +1,6 @@
 //! `run` as an agent uses it: what it expects, what it is told, and what is left behind.
 
-use crate::home::{Home, kill, until};
+use holdfast_harness::{Home, kill, until};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -223,7 +223,7 @@ fn what_no_shell_can_hold_is_refused_and_not_typed() {
     let home = with_shell("bash", "PS1='b> '");
     home.ok(&["run", "bash", "--", "true"]);
     let place = holdfast_types::Home::under(home.path());
-    let who = holdfast_client::Identity::load_or_make(&place, &crate::home::TESTER.parse().unwrap()).unwrap();
+    let who = holdfast_client::Identity::load_or_make(&place, &holdfast_harness::TESTER.parse().unwrap()).unwrap();
     let mut host = holdfast_client::connect(&place, &who).unwrap();
     for (command, detect) in [
         ("echo a\0b".to_owned(), None),
@@ -262,14 +262,14 @@ fn a_run_that_is_asked_for_again_after_a_lost_answer_runs_once() {
         ..RunStartParams::default()
     };
     // The first two at once: the second waits for the first, and finds it.
-    let mut lost = link(crate::home::TESTER);
+    let mut lost = link(holdfast_harness::TESTER);
     lost.ask::<op::RunStart>(&params, &[]).unwrap();
     drop(lost);
-    let again = link(crate::home::TESTER).call::<op::RunStart>(&params).unwrap();
+    let again = link(holdfast_harness::TESTER).call::<op::RunStart>(&params).unwrap();
     assert_eq!((Some(again.run.id), again.run.exit_code), (params.run, Some(0)));
     kill(home.host_pid());
     home.ok(&["ls"]);
-    let later = link(crate::home::TESTER).call::<op::RunStart>(&params).unwrap();
+    let later = link(holdfast_harness::TESTER).call::<op::RunStart>(&params).unwrap();
     assert_eq!((later.existing, later.run.exit_code), (true, Some(0)));
     assert_eq!(home.ok(&["logs", "bash", "--plain"]).matches("\nonce").count(), 1);
     let others = link("agent:bot").call::<op::RunStart>(&params);

@@ -1,6 +1,6 @@
 //! `screen` and `logs`: text and bytes by offset.
 
-use crate::home::{Home, PATIENCE, kill};
+use holdfast_harness::{Home, PATIENCE, kill};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;

@@ -1,7 +1,7 @@
 //! Questions: an agent asks, a human answers, and nobody else does.
 
-use crate::home::{Home, PATIENCE, TESTER, kill, settle, until};
 use holdfast_client::{Identity, connect};
+use holdfast_harness::{Home, PATIENCE, TESTER, kill, settle, until};
 use holdfast_wire::operations::op;
 use holdfast_wire::questions::{OPEN_MAX, QuestionAskParams, QuestionId, QuestionState};
 use serde_json::{Value, json};

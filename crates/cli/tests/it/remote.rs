@@ -1,7 +1,7 @@
 //! What a caller from afar leaves out is the host's user's; and runs are known by their keys.
 
-use crate::home::{Home, TESTER, kill, until};
 use holdfast_client::{CallError, Connection, Identity};
+use holdfast_harness::{Home, TESTER, kill, until};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{EndParams, NewParams};
 use holdfast_wire::runs::{RunAnswer, RunId, RunRef, RunStartParams, RunState};

@@ -1,8 +1,8 @@
 //! A run's act and its end: which record of the journal it is, and that its end is told once, however it came.
 
-use crate::home::{Home, TESTER, kill, until};
 use crate::http::Http;
 use crate::watching::Watch;
+use holdfast_harness::{Home, TESTER, kill, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 

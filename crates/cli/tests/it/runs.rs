@@ -1,6 +1,6 @@
 //! `run`: a command has one beginning, one end and one status, in real shells.
 
-use crate::home::{Home, holds_within, kill, until};
+use holdfast_harness::{Home, holds_within, kill, until};
 use serde_json::Value;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The protocol as it is written down is the one that is spoken.
 
-use crate::home::Home;
+use holdfast_harness::Home;
 use holdfast_wire::events::EVENTS;
 use holdfast_wire::operations::Route;
 use holdfast_wire::{Code, OPERATIONS};

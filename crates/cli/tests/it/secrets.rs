@@ -1,6 +1,6 @@
 //! `send --secret`: to who does not show it, and into no file.
 
-use crate::home::{Home, until};
+use holdfast_harness::{Home, until};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -24,7 +24,7 @@ fn files_with_secret(dir: &Path) -> Vec<String> {
     found
 }
 
-fn send_secret(home: &Home, more: &[&str]) -> crate::home::Ran {
+fn send_secret(home: &Home, more: &[&str]) -> holdfast_harness::Ran {
     home.run_with_input(
         &[&["--json", "send", "work", "--secret", "--stdin"], more].concat(),
         format!("{SECRET}\n").as_bytes(),

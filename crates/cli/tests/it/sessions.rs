@@ -1,6 +1,6 @@
 //! Starting, listing, waiting for, renaming and ending sessions.
 
-use crate::home::{Home, until};
+use holdfast_harness::{Home, until};
 use serde_json::json;
 
 #[test]

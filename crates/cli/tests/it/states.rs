@@ -1,6 +1,6 @@
 //! `state`: what real programs do is told as what it is, through the real host.
 
-use crate::home::{Home, until};
+use holdfast_harness::{Home, until};
 use serde_json::Value;
 
 /// Waits until a session is in a state, by its word and what it waits for.
@@ -84,7 +84,7 @@ fn frozen_and_ended_sessions_say_so() {
     home.session("work", "sleep 1000");
     until_state(&home, "work", "blocked_elsewhere");
     home.ok(&["seize", "work", "--freeze", "--reason", "a look"]);
-    assert_eq!(home.json(&["state", "work"])["by"], crate::home::TESTER);
+    assert_eq!(home.json(&["state", "work"])["by"], holdfast_harness::TESTER);
     assert!(home.ok(&["state", "work"]).starts_with("frozen by human:tester · for "));
     home.ok(&["thaw", "work"]);
     until_state(&home, "work", "blocked_elsewhere");

@@ -1,6 +1,6 @@
 //! The turn: taken, asked for, handed over, seized; and what is refused on the way.
 
-use crate::home::{Home, TESTER, settle, until};
+use holdfast_harness::{Home, TESTER, settle, until};
 use std::time::{Duration, Instant};
 
 const ANN: &str = "human:ann";

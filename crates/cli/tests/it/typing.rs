@@ -1,6 +1,6 @@
 //! `send`: what is typed arrives once, in order, byte for byte.
 
-use crate::home::{Home, until};
+use holdfast_harness::{Home, until};
 
 /// A session that shows the bytes it reads, as it reads them.
 fn showing_bytes(home: &Home) {

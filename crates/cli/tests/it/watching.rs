@@ -1,6 +1,6 @@
 //! `watch` and `wait --for`: what happens is told in order, and what is waited for comes.
 
-use crate::home::{Home, PATIENCE, until};
+use holdfast_harness::{Home, PATIENCE, until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -56,15 +56,15 @@ impl Drop for Watch {
 fn what_happens_is_told_in_the_order_it_happened() {
     let home = Home::new();
     home.session("work", "read -p 'Name? ' x || read x; read y; sleep 1000");
-    let mut watch = Watch::start(&home, crate::home::TESTER, &["--all"]);
+    let mut watch = Watch::start(&home, holdfast_harness::TESTER, &["--all"]);
     watch.state("work", "waiting");
     home.ok(&["send", "work", "--enter", "x"]);
-    watch.next("turn", |one| one["holder"] == crate::home::TESTER);
+    watch.next("turn", |one| one["holder"] == holdfast_harness::TESTER);
     home.ok(&["send", "work", "--enter", "y"]);
     watch.state("work", "blocked_elsewhere");
     home.session("other", "read x; exit 4");
     let started = watch.next("started", |one| one["name"] == "other");
-    assert_eq!(started["by"], crate::home::TESTER);
+    assert_eq!(started["by"], holdfast_harness::TESTER);
     watch.state("other", "waiting");
     home.ok(&["send", "other", "--enter", "x"]);
     let exit = watch.next("exit", |one| one["name"] == "other");
@@ -75,7 +75,7 @@ fn what_happens_is_told_in_the_order_it_happened() {
     watch.next("turn_requested", |one| one["by"] == "agent:bot");
     home.ok(&["rename", "work", "play"]);
     let renamed = watch.next("renamed", |one| one["name"] == "play");
-    assert_eq!((&renamed["from"], &renamed["by"]), (&"work".into(), &crate::home::TESTER.into()));
+    assert_eq!((&renamed["from"], &renamed["by"]), (&"work".into(), &holdfast_harness::TESTER.into()));
     let numbers: Vec<_> = watch.seen.iter().map(|one| one["seq"].as_u64().unwrap()).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
 }
@@ -94,7 +94,7 @@ fn ports_that_open_and_close_are_told_with_who_started_them() {
     home.ok(&["actor", "new", "agent:bot"]);
     home.ok(&["new", "-d", "-n", "work", "--", "bash", "--norc", "--noprofile", "-i"]);
     home.session("quiet", "exec cat");
-    let mut watch = Watch::start(&home, crate::home::TESTER, &["--all"]);
+    let mut watch = Watch::start(&home, holdfast_harness::TESTER, &["--all"]);
     watch.state("work", "idle_prompt");
     assert_eq!(home.run_as("agent:bot", &["send", "work", "--enter", SERVER]).status, 0);
     let open = watch.next("listen", |one| one["name"] == "work");
@@ -105,7 +105,7 @@ fn ports_that_open_and_close_are_told_with_who_started_them() {
     assert_eq!((&open["socket"], &open["act"], &open["argv"]), (&port["socket"], &port["act"], &port["argv"]));
     assert!(port["process"].as_str().unwrap().starts_with(&format!("p{}-", open["pid"])), "{open} {port}");
     // Whoever begins to watch later is told what is open.
-    let mut late = Watch::start(&home, crate::home::TESTER, &["work"]);
+    let mut late = Watch::start(&home, holdfast_harness::TESTER, &["work"]);
     assert_eq!(late.next("listen", |_| true)["socket"], open["socket"]);
     assert_eq!(home.run_as("agent:bot", &["send", "work", "--enter", ""]).status, 0);
     for watch in [&mut watch, &mut late] {
@@ -115,7 +115,7 @@ fn ports_that_open_and_close_are_told_with_who_started_them() {
     // A session that is new is watched too, from its first port on.
     home.ok(&["new", "-d", "-n", "server", "--", "sh", "-c", SERVER]);
     let first = watch.next("listen", |one| one["name"] == "server");
-    assert_eq!(first["by"], crate::home::TESTER);
+    assert_eq!(first["by"], holdfast_harness::TESTER);
     home.ok(&["send", "server", "--enter", ""]);
     watch.next("not_listening", |one| one["socket"] == first["socket"]);
     assert!(watch.seen.iter().all(|one| one["name"] != "quiet" || one["event"] != "listen"), "{:#?}", watch.seen);
@@ -126,7 +126,7 @@ fn one_session_is_watched_until_it_ends() {
     let home = Home::new();
     home.session("work", "read x");
     home.session("noise", "read x");
-    let mut watch = Watch::start(&home, crate::home::TESTER, &["work"]);
+    let mut watch = Watch::start(&home, holdfast_harness::TESTER, &["work"]);
     watch.state("work", "waiting");
     home.ok(&["send", "noise", "--enter", "x"]);
     home.ok(&["send", "work", "--enter", "x"]);
@@ -158,10 +158,10 @@ fn what_is_followed_ends_when_nobody_reads_it() {
 fn who_may_not_observe_is_told_nothing() {
     let home = Home::new();
     home.session("work", "read x; exit 0");
-    crate::home::settle(home.path(), "service:ops");
+    holdfast_harness::settle(home.path(), "service:ops");
     assert_eq!(home.run_as("service:ops", &["watch", "work"]).status, 1);
     let mut all = Watch::start(&home, "service:ops", &["--all"]);
-    let mut mine = Watch::start(&home, crate::home::TESTER, &["--all"]);
+    let mut mine = Watch::start(&home, holdfast_harness::TESTER, &["--all"]);
     mine.state("work", "waiting");
     home.ok(&["send", "work", "--enter", "x"]);
     mine.next("exit", |_| true);
@@ -173,9 +173,9 @@ fn who_may_not_observe_is_told_nothing() {
 fn a_watcher_goes_on_with_the_next_host() {
     let home = Home::new();
     home.session("work", "read x; read y; sleep 1000");
-    let mut watch = Watch::start(&home, crate::home::TESTER, &["work"]);
+    let mut watch = Watch::start(&home, holdfast_harness::TESTER, &["work"]);
     watch.state("work", "waiting");
-    crate::home::kill(home.host_pid());
+    holdfast_harness::kill(home.host_pid());
     home.ok(&["send", "work", "--enter", "x"]);
     home.ok(&["send", "work", "--enter", "y"]);
     watch.state("work", "blocked_elsewhere");

@@ -1,7 +1,7 @@
 //! The protocol over WebSocket, spoken by somebody else's library.
 
-use crate::home::until;
 use crate::http::Http;
+use holdfast_harness::until;
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use tungstenite::client::IntoClientRequest;
@@ -18,7 +18,7 @@ impl Line {
         let protocols = format!("holdfast.v1, holdfast.token.{token}");
         request.headers_mut().insert("sec-websocket-protocol", protocols.parse().unwrap());
         let stream = TcpStream::connect(http.address()).unwrap();
-        stream.set_read_timeout(Some(crate::home::PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
         match tungstenite::client(request, stream) {
             Ok((socket, response)) => {
                 assert_eq!(response.headers()["sec-websocket-protocol"], "holdfast.v1");

@@ -1,8 +1,6 @@
 //! The host is killed thirty times: turn, fence, queue, grants and journal are as before, each time.
 
-use crate::operator::Operator;
-use crate::random::Random;
-use crate::world::{World, until};
+use holdfast_harness::{Operator, Random, World, until};
 use holdfast_types::SessionId;
 use holdfast_wire::attention::{WatchParams, What};
 use holdfast_wire::operations::op;

@@ -1,7 +1,6 @@
 //! Envelopes: passed on no wider and no longer than held, and gone with what they stood on.
 
-use crate::operator::refused;
-use crate::world::{World, received};
+use holdfast_harness::{World, received, refused};
 use holdfast_types::TimeMs;
 use holdfast_wire::Code;
 use holdfast_wire::operations::op;
@@ -89,7 +88,7 @@ fn a_holder_who_loses_its_rights_loses_the_turn_and_writes_no_more() {
     let turn = ann.turn().unwrap();
     assert!(turn.holder.is_none() && turn.fence > fence, "{turn:?}");
     ann.send(b"end").unwrap();
-    crate::world::until("the last bytes", || received(&file).ends_with(b"end").then_some(()));
+    holdfast_harness::until("the last bytes", || received(&file).ends_with(b"end").then_some(()));
     assert_eq!(received(&file), b"before end");
 }
 

@@ -1,22 +1,19 @@
 //! Operators on one live session, over the host's real socket: who may write when, whatever the others do and however often
 //! the host is killed.
 //!
-//! One binary. [`world`] is a home with a host of its own, [`operator`] an actor with its key on a connection, [`linear`]
-//! checks recorded histories against the sequential [`turnmodel`]. Random tests print their seed and take another one from
-//! `HOLDFAST_SEED`.
+//! One binary, on [`holdfast_harness`]: its `World` is a home with a host of its own, its `Operator` an actor with its key on a
+//! connection. [`linear`] checks recorded histories against the sequential [`turnmodel`]. Random tests print their seed and
+//! take another one from `HOLDFAST_SEED`.
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
 mod crashing;
 mod grants;
 mod linear;
 mod nobody_owns;
-mod operator;
 mod operators_table;
 mod proofs;
-mod random;
-mod raw;
+mod racing;
 mod seizing;
 mod storm;
 mod turnmodel;
-mod world;
 mod writers;

@@ -1,7 +1,6 @@
 //! Nobody owns a session: who started it can lose everything and leave, and others go on.
 
-use crate::operator::{Operator, refused};
-use crate::world::{World, received, until};
+use holdfast_harness::{Operator, World, received, refused, until};
 use holdfast_wire::Code;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, RenameParams, ResizeParams};

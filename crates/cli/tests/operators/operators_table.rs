@@ -2,12 +2,10 @@
 //!
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
-use crate::operator::Operator;
-use crate::raw::Raw;
-use crate::world::{World, received};
 use holdfast_authority::{Act, Outcome};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;
+use holdfast_harness::{Operator, Raw, World, received};
 use holdfast_types::{Actor, Right, SessionId, Signature, Size};
 use holdfast_wire::attention::{Until, WatchParams};
 use holdfast_wire::env::EnvParams;
@@ -463,7 +461,7 @@ fn whatever_writes_is_refused_while_a_human_has_the_turn() {
     for (call, result) in stage.try_all(&mut raw, |call| matches!(kind(call), Kind::Writes | Kind::Takes)) {
         let fault = result.expect_err(call.row().name);
         assert_eq!(fault.code, Code::TurnHeld, "{}: {fault}", call.row().name);
-        assert_eq!(crate::operator::detail(&fault, "/by/handle").as_deref(), Some("human:ann"));
+        assert_eq!(holdfast_harness::detail(&fault, "/by/handle").as_deref(), Some("human:ann"));
         tried += 1;
     }
     assert_eq!(tried, 5, "run, send, resize, signal, take");

@@ -1,10 +1,8 @@
 //! Whoever speaks proves it, for this connection and this act; what is not proven does not happen.
 
-use crate::operator::refused;
-use crate::raw::Raw;
-use crate::world::World;
 use holdfast_authority::{Act, Ask};
 use holdfast_client::Identity;
+use holdfast_harness::{Raw, World, refused};
 use holdfast_types::{Actor, Proof, SessionId, Signature};
 use holdfast_wire::Code;
 use holdfast_wire::operations::op;

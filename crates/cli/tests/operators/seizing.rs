@@ -1,9 +1,7 @@
 //! A seizure takes effect whatever the holder does and whoever waits.
 
-use crate::operator::{Heard, Operator, detail, refused};
-use crate::random::Random;
-use crate::world::{World, received, until};
 use holdfast_client::Incoming;
+use holdfast_harness::{Heard, Operator, World, detail, received, refused, until};
 use holdfast_wire::Code;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SendAnswer, SessionParams};
@@ -235,51 +233,4 @@ fn the_old_holder_is_told_at_once_by_whom_and_why() {
         }
     };
     assert_eq!(seized, json!({"kind": "seized", "by": "human:ann", "from": "agent:bot", "reason": "a test"}));
-}
-
-#[test]
-fn a_seizure_that_was_recorded_counts_though_its_host_died_of_it() {
-    let seed = Random::seed();
-    let mut random = Random::of(seed, 5);
-    let world = World::new();
-    let (session, file) = world.recorder("cat");
-    let (bot, ann) = (world.actor("agent:bot"), world.actor("human:ann"));
-    let mut counted = Vec::new();
-    for round in 0..16 {
-        let mut hands = [&bot, &ann].map(|who| world.as_operator(who, session));
-        hands[0].take().unwrap();
-        for line in 0..40 {
-            let send = hands[0].next_send(b"v", None);
-            hands[0].link.ask::<op::Send>(&send, format!("v{round:02} {line:02}\n").as_bytes()).unwrap();
-        }
-        let seize = hands[1].seize_params();
-        hands[1].link.ask::<op::Seize>(&seize, &[]).unwrap();
-        if random.below(2) == 0 {
-            world.root(session).turn().unwrap();
-        }
-        world.kill_host();
-        world.start_host();
-        let mut ann = world.as_operator(&ann, session);
-        if ann.turn().unwrap().holder.is_some_and(|holder| holder.actor == ann.actor()) {
-            counted.push(round);
-            let line = format!("S{round:02}\n");
-            ann.send(line.as_bytes()).unwrap();
-            // Read, or the next seizure would flush it.
-            until("the seizer's line", || received(&file).ends_with(line.as_bytes()).then_some(()));
-            ann.release().unwrap();
-        } else {
-            world.as_operator(&bot, session).release().unwrap();
-        }
-    }
-    let mut root = world.root(session);
-    root.send(b"END\n").unwrap();
-    until("the end", || received(&file).ends_with(b"END\n").then_some(()));
-    let text = String::from_utf8(received(&file)).unwrap();
-    println!("{} of 16 seizures were recorded before the host died", counted.len());
-    assert!(!counted.is_empty(), "seed {seed}");
-    for round in counted {
-        let (_, behind) = text.split_once(&format!("S{round:02}\n")).expect("the seizer's line");
-        assert!(!behind.contains(&format!("v{round:02}")), "seed {seed}, round {round}: {behind}");
-    }
-    world.journal(session);
 }

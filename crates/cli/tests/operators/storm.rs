@@ -2,13 +2,11 @@
 //! sequential session, and the journal has each act that was answered, once, by who did it.
 
 use crate::linear::{Call, check};
-use crate::operator::{self, Operator, detail, refusal};
-use crate::random::Random;
 use crate::turnmodel::{Asked, Heard, OBSERVE, SEIZE, TYPE, TurnModel, What, fresh};
-use crate::world::{World, until};
 use holdfast_authority::journal::Entry;
 use holdfast_authority::{Act, By, Outcome};
 use holdfast_client::Identity;
+use holdfast_harness::{Operator, Random, World, detail, refusal, until};
 use holdfast_types::{Actor, Fence, Nonce, SessionId};
 use holdfast_wire::Code;
 use holdfast_wire::turns::{TurnAnswer, TurnView};
@@ -183,7 +181,7 @@ impl<'a> Hand<'a> {
         &mut self,
         asked: &Asked,
         typed: Option<&str>,
-    ) -> operator::Heard<(Heard, Option<(Option<u8>, u64, Vec<u8>)>)> {
+    ) -> holdfast_harness::Heard<(Heard, Option<(Option<u8>, u64, Vec<u8>)>)> {
         let run = self.run;
         let actor = |number: &u8| run.actors[usize::from(*number)].actor().clone();
         let turned = |answer: TurnAnswer| (turn_heard(&answer), Some(run.view(&answer.turn)));

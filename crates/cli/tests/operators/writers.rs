@@ -1,10 +1,8 @@
 //! Two writers at full speed into one program: within a turn there is never a byte of the other.
 
-use crate::operator::{Operator, refusal};
-use crate::random::Random;
-use crate::world::{World, received, until};
 use holdfast_authority::Act;
 use holdfast_client::CallError;
+use holdfast_harness::{Operator, Random, World, received, refusal, until};
 use holdfast_types::SessionId;
 use holdfast_wire::Code;
 use holdfast_wire::operations::op;

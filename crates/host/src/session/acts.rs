@@ -76,6 +76,7 @@ impl Session {
             self.must_take_secret(&by.actor).await?;
         }
         let mut fence = self.allow_typing(by, believed, piece).await?;
+        holdfast_pause::task_point("typing.recorded").await;
         loop {
             match self.type_once(fence, piece).await? {
                 Some(Typed::Written(at)) => return Ok(SendAnswer { at, written: true, fence }),

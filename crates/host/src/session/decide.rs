@@ -112,6 +112,9 @@ impl Session {
         }
         drop(state);
         self.news_of(&records);
+        if !records.is_empty() {
+            holdfast_pause::point("act.recorded");
+        }
         let mut still = None;
         for effect in effects {
             self.perform(effect, &mut still);

@@ -274,6 +274,7 @@ impl Session {
         let known = self.state.borrow_mut().clients.by_connection(connection).map(|c| (c.id, c.size.is_none()));
         let Some((id, doubtful)) = known else { return Ok(()) };
         let answered = doubtful || self.state.borrow().clients.answers(id);
+        holdfast_pause::point("client.left");
         // Whoever typed at an offset has seen everything before it, acknowledged or not.
         self.drain_log(Some(link), true)?;
         let typed_at = self.state.borrow().authority.state().wrote_at();

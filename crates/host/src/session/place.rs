@@ -227,6 +227,7 @@ impl Session {
     }
 
     async fn move_shell(&self) {
+        holdfast_pause::task_point("shell.move").await;
         loop {
             // A freeze moves it, too.
             let _one_at_a_time = self.stilling.lock().await;

@@ -249,6 +249,7 @@ impl Session {
             if let Some(first) = take_key(state_dir, entry).await? {
                 return Ok(Entered::Taken(Box::new(first)));
             }
+            holdfast_pause::task_point("run.key_taken").await;
         }
         let id = run.id;
         let hook = params.on_exit.as_ref().map(|on_exit| Hook::of(on_exit, self.id, &run));
@@ -348,6 +349,7 @@ impl Session {
             if told { replace(&self.shell_dir(), "next", format!("{token}\n").as_bytes()) } else { Ok(()) }
         });
         self.expect_marks(0);
+        holdfast_pause::task_point("run.recorded").await;
         let typed = match prepared {
             Ok(()) => self.type_decided(fence, &entry.keys).await,
             Err(error) => Err(unkept(&error)),

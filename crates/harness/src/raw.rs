@@ -14,13 +14,15 @@ pub struct Raw {
     stream: UnixStream,
     received: Vec<u8>,
     last: u64,
+    /// What the host wants signed.
     pub challenge: Challenge,
 }
 
 impl Raw {
+    /// Connects and says hello.
     pub fn open(world: &World) -> Raw {
         let stream = UnixStream::connect(world.home().host_socket()).unwrap();
-        stream.set_read_timeout(Some(crate::world::PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(crate::wait::PATIENCE)).unwrap();
         let mut raw = Raw { stream, received: Vec::new(), last: 0, challenge: Challenge([0; 32]) };
         let hello = raw.call("hello", &json!({"versions": [1]}), &[]).unwrap();
         raw.challenge = serde_json::from_value(hello["challenge"].clone()).unwrap();
@@ -35,17 +37,30 @@ impl Raw {
         raw
     }
 
+    /// Says who speaks.
     pub fn identify(&mut self, actor: &Actor, signature: &Signature) -> Result<Value, Fault> {
         self.call("identify", &json!({"actor": actor, "signature": signature}), &[])
     }
 
+    /// Asks and waits for the answer; events are passed over.
     pub fn call(&mut self, method: &str, params: &Value, bytes: &[u8]) -> Result<Value, Fault> {
+        let asked = self.ask(method, params, bytes);
+        self.answered(asked)
+    }
+
+    /// Asks, and does not wait.
+    pub fn ask(&mut self, method: &str, params: &Value, bytes: &[u8]) -> u64 {
         self.last += 1;
         let asked = self.last;
         let body = Body::Request { id: asked, method: method.into(), params: params.clone() };
         let mut out = Vec::new();
         Message { body, bytes: bytes.to_vec() }.encode(&mut out);
         self.stream.write_all(&out).unwrap();
+        asked
+    }
+
+    /// Waits for the answer to what was asked.
+    pub fn answered(&mut self, asked: u64) -> Result<Value, Fault> {
         loop {
             if let Body::Answer { id, result } = self.receive()
                 && id == asked

@@ -1,6 +1,8 @@
 //! The person's terminal: a PTY whose other end is a [`Screen`] that answers queries as a real terminal does.
 
-use crate::home::{Home, PATIENCE, gone, kill, signal, until};
+use crate::home::Home;
+use crate::processes::{gone, kill, signal};
+use crate::wait::{PATIENCE, poll, until};
 use holdfast_screen::{MarkKind, Screen, TerminalColors};
 use holdfast_types::Size;
 use rustix::event::{PollFd, PollFlags};
@@ -43,6 +45,7 @@ struct Shared {
 
 /// What the terminal shows.
 pub struct Seen {
+    /// The screen itself.
     pub screen: Screen,
     /// Lines that went into its scrollback.
     pub history: Vec<u8>,
@@ -55,11 +58,17 @@ pub struct Seen {
 /// Everything about a screen that a person or a program could notice.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Look {
+    /// Its rows, with their attributes.
     pub rows: Vec<String>,
+    /// The cursor.
     pub cursor: (u16, u16),
+    /// Whether the alternate screen is shown.
     pub alternate: bool,
+    /// The window's title.
     pub title: String,
+    /// The mode of that name.
     pub bracketed_paste: bool,
+    /// The mode of that name.
     pub application_cursor: bool,
     /// All of its state as escape sequences: attributes, modes, region, tabs, saved cursors, keyboard, colours.
     pub state: Vec<u8>,
@@ -100,10 +109,12 @@ impl Look {
 }
 
 impl Seen {
+    /// Whether a row has this text.
     pub fn shows(&self, text: &str) -> bool {
         self.screen.rows_text().iter().any(|row| row.contains(text))
     }
 
+    /// All of it, to be compared.
     pub fn look(&self) -> Look {
         let screen = &self.screen;
         Look {
@@ -255,7 +266,7 @@ impl Terminal {
     pub fn settle(&self, home: &Home, session: &str) -> Look {
         let mut told = (serde_json::Value::Null, None);
         let mut quiet = (0, Instant::now());
-        let settled = crate::home::poll(|| {
+        let settled = poll(|| {
             let screen = home.json(&["screen", session, "--ansi"]);
             let look = self.look();
             let same = screen["rows"] == serde_json::json!(look.rows)
@@ -360,6 +371,7 @@ fn read_all(master: &OwnedFd, shared: &Shared) {
 
 /// A program on a terminal.
 pub struct Client {
+    /// Its process.
     pub pid: u32,
     child: Child,
 }
@@ -388,11 +400,6 @@ impl Drop for Client {
         }
         let _ = self.child.wait();
     }
-}
-
-/// Descriptors a process has open.
-pub fn open_files(pid: u32) -> usize {
-    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
 
 /// Its number as the tests' messages show it.

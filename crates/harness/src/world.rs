@@ -1,21 +1,19 @@
-//! A home with a host of its own, which can be killed and started again; and the one way to wait.
+//! A home with a host of its own, which can be killed and started again.
 
 use crate::operator::Operator;
+use crate::pauses::Pause;
+use crate::processes::{leaves_nothing, program, signal};
+use crate::wait::until;
 use holdfast_authority::journal::{Checker, Entry};
 use holdfast_client::{Connection, Identity};
 use holdfast_types::{Home, SessionId};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{EndParams, ListParams, NewParams, SessionView};
 use holdfast_wire::turns::JournalParams;
-use rustix::process::{Pid, Signal};
-use std::os::unix::ffi::OsStrExt;
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
-
-/// How long anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A home, its host, and the human who starts and ends the sessions there.
 pub struct World {
@@ -34,10 +32,12 @@ impl World {
         world
     }
 
+    /// Where things lie in its home.
     pub fn home(&self) -> Home {
         Home::under(self.dir.path())
     }
 
+    /// A path below its home.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -60,13 +60,15 @@ impl World {
         Identity::new(handle.parse().unwrap(), [key; 32])
     }
 
+    /// Starts the host; it may not answer yet.
     pub fn start_host(&self) {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.path("host.log")).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        let child = Command::new(program())
             .args(["host", "run"])
             .env_clear()
             .env("HOLDFAST_HOME", self.dir.path())
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env(holdfast_pause::DIRECTORY, self.path("pause"))
             .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
@@ -74,6 +76,17 @@ impl World {
             .spawn()
             .expect("the program can be started");
         *self.host.lock().unwrap() = Some(child);
+    }
+
+    /// From now on the host stops where it comes to this point; see [`holdfast_pause`] for what a point is.
+    pub fn pause(&self, point: &str) -> Pause {
+        Pause::at(&self.path("pause"), point)
+    }
+
+    /// Sends a signal to the host.
+    pub fn signal_host(&self, what: Signal) {
+        let host = self.host.lock().unwrap().as_ref().map(Child::id);
+        signal(host.expect("a host that runs"), what);
     }
 
     /// Kills the host at once; it is gone when this returns.
@@ -165,19 +178,6 @@ impl World {
         }
     }
 
-    /// Numbers of the processes that belong to this home: their environment, command line or program names it.
-    fn processes(&self) -> Vec<u32> {
-        let needle = self.dir.path().as_os_str().as_bytes();
-        let names_home = |pid: &u32| {
-            let file = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-            let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-            let texts = [file("environ"), file("cmdline"), exe.as_os_str().as_bytes().to_vec()];
-            texts.iter().any(|text| text.windows(needle.len()).any(|part| part == needle))
-        };
-        let all = std::fs::read_dir("/proc").unwrap().flatten();
-        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(names_home).collect()
-    }
-
     fn end_all(&self) -> Option<()> {
         let mut link = holdfast_client::connect(&self.home(), &self.root).ok()?;
         for SessionView { id, .. } in link.call::<op::List>(&ListParams::default()).ok()? {
@@ -191,42 +191,18 @@ impl Drop for World {
     fn drop(&mut self) {
         let ended = self.end_all().is_some();
         self.kill_host();
-        let left = poll_for(Duration::from_secs(5), || Some(self.processes()).filter(Vec::is_empty)).is_none();
-        for pid in if left { self.processes() } else { Vec::new() } {
-            let _ = rustix::process::kill_process(Pid::from_raw(pid as i32).expect("a process"), Signal::KILL);
-        }
-        let log = std::fs::read_to_string(self.path("host.log")).unwrap_or_default();
-        if std::thread::panicking() {
-            return eprintln!("the host said: {log}");
-        }
-        assert!(ended && !left, "the sessions end when they are told to");
-        assert!(!log.contains("panicked at"), "a fault of the host's own: {log}");
+        leaves_nothing(self.dir.path(), &self.path("host.log"));
+        assert!(ended || std::thread::panicking(), "the sessions end when they are told to");
+    }
+}
+
+impl Default for World {
+    fn default() -> World {
+        World::new()
     }
 }
 
 /// What a program has written into a file so far.
 pub fn received(file: &Path) -> Vec<u8> {
     std::fs::read(file).unwrap_or_default()
-}
-
-/// Polls until the condition gives something; fails the test when it does not in time.
-#[track_caller]
-pub fn until<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
-    match poll_for(PATIENCE, condition) {
-        Some(value) => value,
-        None => panic!("waited in vain for {what}"),
-    }
-}
-
-fn poll_for<T>(patience: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + patience;
-    loop {
-        if let Some(value) = condition() {
-            return Some(value);
-        }
-        if Instant::now() > deadline {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }

@@ -1,4 +1,5 @@
 //! An actor on a connection to one session: every act signed, every answer either given or a refusal's code.
+#![allow(missing_docs)] // most methods are the operation whose name they have
 
 use holdfast_authority::{Ask, GrantId, Revoke};
 use holdfast_client::{CallError, Connection, Identity, Incoming};
@@ -207,7 +208,7 @@ impl Operator {
 
     #[track_caller]
     fn waits_for<T>(&mut self, what: &str, mut fits: impl FnMut(Incoming) -> Option<T>) -> T {
-        let patience = Timespec { tv_sec: crate::world::PATIENCE.as_secs() as i64, tv_nsec: 0 };
+        let patience = Timespec { tv_sec: crate::wait::PATIENCE.as_secs() as i64, tv_nsec: 0 };
         loop {
             let mut ready = [PollFd::from_borrowed_fd(self.link.descriptor(), PollFlags::IN)];
             assert!(poll(&mut ready, Some(&patience)).unwrap() > 0, "waited in vain for {what}");

@@ -12,6 +12,11 @@ impl Random {
         seed
     }
 
+    /// The sequence of [`Random::seed`].
+    pub fn from_seed() -> Random {
+        Random::of(Random::seed(), 0)
+    }
+
     /// The sequence of a seed; `lane` tells apart those who share it.
     pub fn of(seed: u64, lane: u64) -> Random {
         let mut random = Random((seed ^ lane.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
@@ -21,7 +26,9 @@ impl Random {
         random
     }
 
-    fn next(&mut self) -> u64 {
+    /// The next number.
+    #[allow(clippy::should_implement_trait)] // an endless sequence; nobody iterates over it
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -31,6 +38,11 @@ impl Random {
     /// Less than `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         (self.next() >> 16) % end
+    }
+
+    /// As many bytes.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| (self.next() >> 24) as u8).collect()
     }
 
     /// One of these.
