@@ -7,6 +7,7 @@
 //! Output that was overwritten before anybody could look is a gap: said, never papered over.
 
 use crate::history::{History, Lines, Remembered};
+use crate::runs::may_tell_an_end;
 use crate::session::read_sizes;
 use crate::store::Keyframe;
 use holdfast_abi::ring::{Copied, Ring};
@@ -110,6 +111,14 @@ impl Picture {
     #[must_use]
     pub fn seen(&self) -> Offset {
         self.live.as_ref().map_or(self.saved, |live| live.screen.offset())
+    }
+
+    /// The same, but for the beginning of a sequence that may tell a command's end.
+    #[must_use]
+    pub fn seen_of_commands(&self) -> Offset {
+        let unfinished = self.live.as_ref().map_or(&[][..], |live| live.screen.unfinished_sequence());
+        let held_back = if may_tell_an_end(unfinished) { unfinished.len() } else { 0 };
+        self.seen() - held_back as u64
     }
 
     /// Log position up to which the last host had seen what was typed, at least.

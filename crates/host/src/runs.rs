@@ -67,6 +67,16 @@ pub struct Run {
 }
 
 impl Run {
+    /// The output that is this run's for certain, where output up to `seen` was parsed: from its first byte to behind its last so
+    /// far. It only grows at its end, once it is not empty.
+    ///
+    /// Until the shell has said where the output begins there is none: what lies there is the echo of what was typed.
+    pub fn range(&self, seen: Offset) -> (Offset, Offset) {
+        let awaits_start = !self.token.is_empty() && (self.state == RunState::Starting || self.by_file);
+        let to = self.to.unwrap_or(if awaits_start { self.from } else { seen });
+        (self.from, to.max(self.from))
+    }
+
     fn over(&mut self, end: RunEnd, exit_code: Option<i32>, to: Offset, now: TimeMs) {
         self.state = if self.cancelled { RunState::Cancelled } else { RunState::Ended };
         self.end = Some(end);
@@ -328,7 +338,7 @@ impl Tracker {
         // One that is watched, or a session's own, is told by no mark: they say what the shell does, as ever.
         let state = self.current().filter(|run| !run.token.is_empty()).map(|run| run.state);
         match (state, mark) {
-            (Some(RunState::Running), ShellMark::CommandStart { token: Some(token) }) => self.started_again(at, token),
+            (Some(RunState::Running), ShellMark::CommandStart { token }) => self.started_again(at, token),
             (Some(RunState::Running), ShellMark::CommandEnd { status, token: Some(token) }) => {
                 self.ended(at, status, token, now);
             }
@@ -402,10 +412,12 @@ impl Tracker {
         }
     }
 
-    /// A command that came in a file is shown first: its output begins behind that.
-    fn started_again(&mut self, at: Offset, token: &str) {
+    /// A command that came in a file is shown first: its output begins behind that. An old bash does not know the token yet; this is
+    /// its own mark all the same, since nothing of the command is executed before it.
+    fn started_again(&mut self, at: Offset, token: Option<&str>) {
         let Some(id) = self.current else { return };
-        if self.get(id).is_some_and(|run| run.by_file && run.token == token && run.from < at) {
+        let is_its = |run: &Run| token.is_none_or(|token| run.token == token);
+        if self.get(id).is_some_and(|run| run.by_file && is_its(run) && run.from < at) {
             self.change(id, |run| {
                 run.from = at;
                 run.by_file = false;
@@ -463,6 +475,14 @@ impl Tracker {
             self.unsaved.push(id);
         }
     }
+}
+
+/// What the sequence begins with that tells a command's end.
+const END_MARK: &[u8] = b"\x1b]133;D;";
+
+/// Whether the beginning of a sequence may become one that tells an end.
+pub fn may_tell_an_end(unfinished: &[u8]) -> bool {
+    END_MARK.iter().zip(unfinished).all(|(mark, found)| mark == found)
 }
 
 /// Bytes of the sequence that told the end.

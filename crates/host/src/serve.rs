@@ -165,7 +165,7 @@ impl Server {
                 plain(Box::pin(registry.look(&params.session, &actor, look)).await?)
             }
             Call::RunGet(params) => plain(Box::pin(self.run_get(&params, &actor)).await?),
-            Call::RunOutput(params) => with(self.run_output(&params, &actor)?),
+            Call::RunOutput(params) => with(self.run_output(&params, &actor).await?),
             Call::RunList(params) => plain(self.run_list(&params, &actor)?),
             Call::QuestionAsk(params) => plain(Box::pin(self.question_ask(&params, &actor)).await?),
             Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),

@@ -244,6 +244,17 @@ pub fn without_line_mark(output: &[u8]) -> &[u8] {
     cut().unwrap_or(output)
 }
 
+/// Output of a command that may go on, before what zsh prints behind it or the beginning of that.
+pub fn before_line_mark(output: &[u8]) -> &[u8] {
+    let blanks = [&b"\r \r"[..], b"\r ", b"\r"].iter().find_map(|end| output.strip_suffix(*end)).unwrap_or(output);
+    let mark = &blanks[..blanks.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1)];
+    let begun = |own: &&[u8]| (1..own.len()).rev().find_map(|length| output.strip_suffix(&own[..length]));
+    let whole = ZSH_LINE_MARKS.iter().find_map(|own| mark.strip_suffix(*own));
+    // The two begin alike: what is left before the longer beginning.
+    let rest = || ZSH_LINE_MARKS.iter().filter_map(begun).min_by_key(|rest| rest.len());
+    whole.or_else(rest).unwrap_or(output)
+}
+
 /// `%B%S%#%s%b`, for users and for root.
 const ZSH_LINE_MARKS: [&[u8]; 2] = [b"\x1b[1m\x1b[7m%\x1b[27m\x1b[1m\x1b[0m", b"\x1b[1m\x1b[7m#\x1b[27m\x1b[1m\x1b[0m"];
 

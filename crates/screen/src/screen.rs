@@ -41,6 +41,12 @@ impl Screen {
         self.offset
     }
 
+    /// The beginning of an escape sequence whose end was not fed yet; empty where there is none.
+    #[must_use]
+    pub fn unfinished_sequence(&self) -> &[u8] {
+        if self.boundary.is_some() { &self.pending } else { &[] }
+    }
+
     /// Columns and rows.
     #[must_use]
     pub fn size(&self) -> Size {

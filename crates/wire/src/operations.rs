@@ -214,7 +214,7 @@ operations! {
     RunStart = "run.start" (RunStartParams) -> RunAnswer, Some(Right::Run), Route::Post("/runs");
     #[doc = "A run and its output; waits for its end if asked to."]
     RunGet = "run.get" (RunParams) -> RunAnswer, Some(Right::Observe), Route::Get("/runs/{run}");
-    #[doc = "A run's output bytes, from an offset on."]
+    #[doc = "A run's output bytes, from an offset on; waits for some if asked to."]
     RunOutput = "run.output" (RunOutputParams) -> RunOutputAnswer, Some(Right::Observe), Route::Get("/runs/{run}/output"), Bytes::Answered;
     #[doc = "The runs of a session, or of all one may observe."]
     RunList = "run.list" (RunListParams) -> Vec<RunView>, Some(Right::Observe), Route::Get("/runs");

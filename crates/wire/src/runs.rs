@@ -259,6 +259,9 @@ pub struct RunOutputParams {
     /// At most this many bytes.
     #[serde(default)]
     pub max: Option<u32>,
+    /// Wait this long for the first byte, or the run's end.
+    #[serde(default)]
+    pub wait_ms: u64,
 }
 
 /// Which runs.
@@ -315,7 +318,7 @@ pub struct RunView {
     pub ended_ms: Option<TimeMs>,
     /// How long it took so far.
     pub duration_ms: u64,
-    /// Offset of its first output byte.
+    /// Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on.
     pub from: Offset,
     /// Offset behind its last output byte, or behind the last one so far.
     pub to: Offset,

@@ -71,21 +71,8 @@ export class Run {
   }
 
   /** Its output until it is over. */
-  async *follow(options: CallOptions & { from?: number } = {}): AsyncGenerator<Chunk, void, void> {
-    let at = options.from;
-    for (;;) {
-      const over = this.isOver;
-      for await (const chunk of this.read({ ...options, ...(at === undefined ? {} : { from: at }) }, (piece) => {
-        at = piece.to;
-        return piece.end || piece.bytes.length === 0;
-      })) {
-        yield chunk;
-      }
-      if (over) return;
-      // New output of its session wakes us; its end is in the output, too.
-      await this.client.call("session.read", { session: this.view.session, from: at ?? this.view.from, max: 1, wait_ms: 1_000 }, options);
-      await this.get(options);
-    }
+  follow(options: CallOptions & { from?: number } = {}): AsyncGenerator<Chunk, void, void> {
+    return this.read(options, (piece) => piece.end, WAIT_MS);
   }
 
   /** Interrupts it, and waits until it is over or `timeoutMs` has passed. */
@@ -95,11 +82,11 @@ export class Run {
     return this.view;
   }
 
-  private read(options: CallOptions & { from?: number }, isOver: Parameters<typeof chunks>[2]) {
+  private read(options: CallOptions & { from?: number }, isOver: Parameters<typeof chunks>[2], wait_ms = 0) {
     const { from: start, ...call } = options;
     return chunks(
       start,
-      (from) => this.client.call("run.output", { run: this.id, ...(from === undefined ? {} : { from }) }, call),
+      (from) => this.client.call("run.output", { run: this.id, wait_ms, ...(from === undefined ? {} : { from }) }, call),
       isOver,
     );
   }

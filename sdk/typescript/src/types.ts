@@ -1661,7 +1661,7 @@ export interface RunAnswer {
   existing?: boolean;
   /** Its status, where it is known. */
   exit_code?: number | null;
-  /** Offset of its first output byte. */
+  /** Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on. */
   from: number;
   /** Identity. */
   id: RunId;
@@ -1737,6 +1737,8 @@ export interface RunOutputParams {
   max?: number | null;
   /** Its id, or its key. */
   run: RunRef;
+  /** Wait this long for the first byte, or the run's end. */
+  wait_ms?: number;
 }
 
 /** Which run. */
@@ -1813,7 +1815,7 @@ export interface RunView {
   ended_ms?: number | null;
   /** Its status, where it is known. */
   exit_code?: number | null;
-  /** Offset of its first output byte. */
+  /** Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on. */
   from: number;
   /** Identity. */
   id: RunId;
@@ -2361,7 +2363,7 @@ export interface Operations {
   "run.get": { params: RunParams; answer: RunAnswer };
   /** The runs of a session, or of all one may observe. */
   "run.list": { params: RunListParams; answer: RunView[] };
-  /** A run's output bytes, from an offset on. */
+  /** A run's output bytes, from an offset on; waits for some if asked to. */
   "run.output": { params: RunOutputParams; answer: RunOutputAnswer };
   /** Run a command in a session's shell, or in a session of its own; once per key. */
   "run.start": { params: RunStartParams; answer: RunAnswer };

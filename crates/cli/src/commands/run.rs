@@ -352,7 +352,7 @@ fn each_piece(
 ) -> Result<(), Failure> {
     let mut from = None;
     loop {
-        let params = RunOutputParams { run: run.clone(), from, max: None };
+        let params = RunOutputParams { run: run.clone(), from, max: None, wait_ms: 0 };
         let (answer, bytes) = link.call_with_bytes::<op::RunOutput>(&params, &[])?;
         take(answer.gap, &bytes)?;
         if answer.end || bytes.is_empty() {

@@ -1,7 +1,9 @@
 //! `run`: a command has one beginning, one end and one status, in real shells.
 
 use holdfast_harness::{Home, holds_within, kill, until};
+use rustix::fs::{FileType, Mode};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::time::Duration;
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
@@ -230,4 +232,43 @@ fn an_agent_does_not_run_in_a_humans_turn() {
     assert!(ran.err.contains("turn_held"), "{ran}");
     home.ok(&["release", "bash"]);
     assert_eq!(home.run_as("agent:bot", &["run", "bash", "--", "echo yes"]).out, "yes\n");
+}
+
+/// A file that holds up who reads it until somebody writes to it.
+fn fifo(home: &Home, name: &str) -> PathBuf {
+    let path = home.join(name);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    path
+}
+
+#[test]
+fn neither_the_echo_of_a_command_nor_half_an_end_is_ever_its_output() {
+    // A command with a newline comes in a file, which the shell shows before it runs.
+    for (echo, separator) in [("printf", "; "), ("holdfast/run", "\n")] {
+        let home = with_shell("bash");
+        let (start, end) = (fifo(&home, "start"), fifo(&home, "end"));
+        // Held up between the echo and the shell's word that the command starts.
+        home.ok(&["run", "bash", "--", "PS0='$(<start)'"]);
+        let half =
+            ["printf 'out\\e]133;D;0;hf=%s' \"${__holdfast[5]}\"", "read -r <end", "printf '\\a'"].join(separator);
+        let ran = home.run(&["run", "bash", "--key", "k", "--timeout", "0", "--", &half]);
+        assert_eq!(ran.status, 124, "{ran}");
+        home.until_screen_shows("bash", echo);
+        let starting = home.json(&["run", "status", "k"]);
+        assert_eq!((&starting["state"], &starting["output"]), (&"starting".into(), &"".into()), "{starting}");
+        assert_eq!(starting["from"], starting["to"], "{starting}");
+        assert_eq!(home.ok(&["run", "output", "k"]), "");
+        std::fs::write(&start, "").unwrap();
+        // The shell has it open: it has printed half of what will tell the end.
+        let held = std::fs::File::options().write(true).open(&end).unwrap();
+        let printed = "out\x1b]133;D;0;hf=".len() as u64 + 32;
+        until("all of it", || {
+            let from = home.json(&["run", "status", "k"])["from"].as_u64().unwrap();
+            home.json(&["info", "bash"])["head"].as_u64().unwrap() == from + printed
+        });
+        assert_eq!(home.ok(&["run", "output", "k"]), "out");
+        drop(held);
+        assert_eq!(home.run(&["run", "wait", "k"]).status, 0);
+        assert_eq!(home.ok(&["run", "output", "k"]), "out");
+    }
 }

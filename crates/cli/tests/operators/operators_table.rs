@@ -150,7 +150,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
             ..RunStartParams::default()
         }),
         Call::RunGet(RunParams { run: run.into(), wait_ms: 0 }),
-        Call::RunOutput(RunOutputParams { run: run.into(), from: None, max: None }),
+        Call::RunOutput(RunOutputParams { run: run.into(), from: None, max: None, wait_ms: 0 }),
         Call::RunList(RunListParams { session: Some(session.clone()) }),
         Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
     ]);

@@ -201,11 +201,15 @@ impl Server {
     }
 
     /// A run's output bytes.
-    pub(crate) fn run_output(
+    pub(crate) async fn run_output(
         &self,
         params: &RunOutputParams,
         actor: &Actor,
     ) -> Result<(RunOutputAnswer, Vec<u8>), Fault> {
+        if let Found::There(session, run) = self.find_run(&params.run, actor, Some(Right::Observe))? {
+            while_asked(session.run_grown(run.id, params)).await;
+        }
+        // Who waited may have lost the right meanwhile.
         match self.find_run(&params.run, actor, Some(Right::Observe))? {
             Found::There(session, run) => Ok(session.run_output(&run, params)),
             Found::Gone(entry) => {

@@ -225,3 +225,39 @@ fn runs_are_kept_with_their_acts_and_those_that_have_none_are_read_too() {
     let acts: Vec<_> = kept::load(dir.path()).iter().map(|run| run.act).collect();
     assert_eq!(acts, [Some(3), None]);
 }
+
+#[test]
+fn the_echo_of_a_command_is_never_its_output() {
+    // Seen up to 500; the run was typed at 100, its marks come from 110 on.
+    let cases = [
+        ("", false, (100, 100)),
+        ("M", false, (100, 100)),
+        ("C=", false, (110, 500)),
+        ("C", false, (110, 500)),
+        ("C=", true, (110, 110)),
+        ("C= C=", true, (120, 500)),
+        // An old bash reads the token at the end.
+        ("C C", true, (120, 500)),
+        ("C= C= C= C", true, (120, 500)),
+    ];
+    for (script, by_file, range) in cases {
+        let mut tracker = Tracker::default();
+        tracker.begin(Run { by_file, ..run(1, 100) });
+        play(&mut tracker, script);
+        let current = tracker.current().expect("it is on");
+        assert_eq!(current.range(500), range, "{script} {by_file}");
+    }
+    let watched = Run { token: String::new(), ..run(1, 100) };
+    assert_eq!(watched.range(500), (100, 500), "where the shell does not tell, all there is");
+}
+
+#[test]
+fn what_may_become_an_end_is_told_from_other_sequences() {
+    let end = format!("\x1b]133;D;0;hf={TOKEN}");
+    for length in 0..end.len() {
+        assert!(may_tell_an_end(&end.as_bytes()[..length]), "{length}");
+    }
+    for other in ["\x1b[1", "\x1b]133;C", "\x1b]0;title", "\x1bP"] {
+        assert!(!may_tell_an_end(other.as_bytes()), "{other:?}");
+    }
+}

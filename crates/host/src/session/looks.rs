@@ -28,7 +28,7 @@ const JOINED_WAIT: Duration = Duration::from_secs(2);
 pub type Peer = (u64, UnboundedSender<Box<Message>>);
 
 /// Somebody waits for output until this is dropped: also where the question is given up half-way.
-struct Watcher<'a>(&'a Session);
+pub(super) struct Watcher<'a>(&'a Session);
 
 impl Watcher<'_> {
     fn of(session: &Session) -> Watcher<'_> {
@@ -367,9 +367,7 @@ impl Session {
         }
         let from = first.to;
         let size = self.state.borrow().size;
-        let watcher = Watcher::of(self);
-        self.state.borrow_mut().timers.rearm = Some(Instant::now());
-        self.nudge.notify_one();
+        let watcher = self.await_output();
         let limit = Duration::from_millis(params.wait_ms);
         self.until(Some(limit), || {
             let state = self.state.borrow();
@@ -385,6 +383,14 @@ impl Session {
         let (mut answer, bytes) = self.read_now(Some(from), wanted)?;
         answer.gap = first.gap.or(answer.gap);
         Ok((answer, bytes))
+    }
+
+    /// Until this is dropped output that comes is told to who waits for a change.
+    pub(super) fn await_output(&self) -> Watcher<'_> {
+        let watcher = Watcher::of(self);
+        self.state.borrow_mut().timers.rearm = Some(Instant::now());
+        self.nudge.notify_one();
+        watcher
     }
 
     fn read_now(&self, from: Option<u64>, wanted: usize) -> Result<(ReadAnswer, Vec<u8>), Fault> {

@@ -7,7 +7,10 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_screen::PlainText;
 use holdfast_types::Offset;
 use holdfast_wire::params::Gap;
-use holdfast_wire::runs::{OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES, RunAnswer, RunOutputAnswer, RunOutputParams, RunView};
+use holdfast_wire::runs::{
+    OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES, RunAnswer, RunId, RunOutputAnswer, RunOutputParams, RunView,
+};
+use std::time::Duration;
 
 /// Most bytes in one answer.
 const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
@@ -18,9 +21,9 @@ const LINE_MARK_BYTES_MAX: u64 = 4096;
 impl Session {
     /// A run as clients see it.
     pub(crate) fn run_view(&self, run: &Run) -> RunView {
-        let to = run.to.map(|to| self.without_line_mark(run, to));
+        let (from, to) = run.range(self.seen_of(run));
+        let to = self.without_line_mark(run, to);
         let state = self.state.borrow();
-        let head = state.ring.as_ref().map_or(run.from, Ring::head);
         let until = run.ended_ms.unwrap_or_else(crate::now_ms);
         RunView {
             id: run.id,
@@ -36,21 +39,50 @@ impl Session {
             started_ms: run.started_ms,
             ended_ms: run.ended_ms,
             duration_ms: until.saturating_sub(run.started_ms),
-            from: run.from,
-            to: to.unwrap_or(head).max(run.from),
+            from,
+            to,
             cwd_before: run.cwd_before.clone(),
             cwd: run.cwd_after.clone(),
             own_session: run.own,
         }
     }
 
-    /// Where a run's output ends, before what zsh prints behind every command.
+    /// Up to where the output is known for a run: where its end is a mark in the output, nothing counts before it was parsed.
+    fn seen_of(&self, run: &Run) -> Offset {
+        let state = self.state.borrow();
+        let head = state.ring.as_ref().map_or(run.from, Ring::head);
+        if run.token.is_empty() { head } else { head.min(state.picture.seen_of_commands()) }
+    }
+
+    /// Where a run's output ends, before what zsh prints behind every command; while it runs, before what may become that.
     fn without_line_mark(&self, run: &Run, to: Offset) -> Offset {
-        if self.state.borrow().spec.shell != Some(Kind::Zsh) {
+        if self.state.borrow().spec.shell != Some(Kind::Zsh) || run.own {
             return to;
         }
         let (_, bytes) = self.bytes_between(run.from.max(to.saturating_sub(LINE_MARK_BYTES_MAX)), to);
-        to - (bytes.len() - shells::without_line_mark(&bytes).len()) as u64
+        let output = match run.to {
+            Some(_) => shells::without_line_mark(&bytes),
+            None => shells::before_line_mark(&bytes),
+        };
+        to - (bytes.len() - output.len()) as u64
+    }
+
+    /// Waits until there is output of a run from an offset on, or it is over.
+    pub(crate) async fn run_grown(&self, id: RunId, params: &RunOutputParams) {
+        let has_grown = || {
+            self.run(id).is_none_or(|run| {
+                let view = self.run_view(&run);
+                run.state.is_over() || view.to > params.from.unwrap_or(view.from).max(view.from)
+            })
+        };
+        // What is said of it holds for all output so far, whether a wake told of it or not.
+        if self.run(id).is_some_and(|run| !run.state.is_over()) {
+            self.look();
+        }
+        if params.wait_ms > 0 && !has_grown() {
+            let _watcher = self.await_output();
+            self.until(Some(Duration::from_millis(params.wait_ms)), || has_grown().then_some(())).await;
+        }
     }
 
     /// The run that is on.

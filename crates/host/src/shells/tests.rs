@@ -5,6 +5,7 @@ mod starts;
 
 use super::Kind::{self, Bash, Fish, Zsh};
 use super::state::{Category, diff};
+use super::{before_line_mark, without_line_mark};
 use pty::{Live, Setting};
 
 const ALL: [Kind; 3] = [Bash, Zsh, Fish];
@@ -374,5 +375,20 @@ fn a_run_ends_even_after_the_hooks_were_swept_away() {
             break;
         }
         assert_eq!(live.run(command).status, status, "{command}");
+    }
+}
+
+#[test]
+fn what_zsh_prints_behind_a_command_is_held_back_from_its_first_byte_on() {
+    for sign in ["%", "#"] {
+        let mark = format!("\x1b[1m\x1b[7m{sign}\x1b[27m\x1b[1m\x1b[0m{}\r \r", " ".repeat(79));
+        for length in 0..=mark.len() {
+            let output = format!("out{}", &mark[..length]);
+            assert_eq!(before_line_mark(output.as_bytes()), b"out", "{length}");
+        }
+        assert_eq!(without_line_mark(format!("out{mark}").as_bytes()), b"out");
+    }
+    for output in ["", "100%", "out\r\n", "out \r", "\x1b[31mred"] {
+        assert_eq!(before_line_mark(output.as_bytes()), output.as_bytes(), "{output:?}");
     }
 }

@@ -195,7 +195,7 @@ async fn of_output<H: Host>(
 async fn of_run<H: Host>(desk: &Desk<H>, run: &str, input: &ReadIn, max: u32) -> Result<ReadOut, Trouble> {
     let run: RunId = run.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
     let view = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?.run;
-    let params = RunOutputParams { run: run.into(), from: input.from, max: Some(max) };
+    let params = RunOutputParams { run: run.into(), from: input.from, max: Some(max), wait_ms: 0 };
     let (answer, bytes) = desk.ask_with_bytes::<op::RunOutput>(params, Vec::new()).await?;
     let out = ReadOut {
         session: view.name.to_string(),

@@ -303,7 +303,7 @@ struct Piece {
 
 async fn piece<H: Host>(desk: &Desk<H>, run: RunId, span: Span) -> Result<Piece, Trouble> {
     let max = u32::try_from(span.to - span.from).unwrap_or(u32::MAX);
-    let params = RunOutputParams { run: run.into(), from: Some(span.from), max: Some(max) };
+    let params = RunOutputParams { run: run.into(), from: Some(span.from), max: Some(max), wait_ms: 0 };
     let (answer, bytes) = desk.ask_with_bytes::<op::RunOutput>(params, Vec::new()).await?;
     Ok(Piece { bytes, from: answer.from, gap: answer.gap.map(Span::from) })
 }

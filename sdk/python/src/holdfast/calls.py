@@ -181,9 +181,9 @@ class AsyncCalls:
         found, _ = await self._ask("run.list", params, b"", list[RunView])
         return found
 
-    async def run_output(self, *, run: RunRef, from_: int | None = None, max: int | None = None) -> tuple[RunOutputAnswer, bytes]:
-        """A run's output bytes, from an offset on."""
-        params = _given({"run": run, "from": from_, "max": max})
+    async def run_output(self, *, run: RunRef, from_: int | None = None, max: int | None = None, wait_ms: int | None = None) -> tuple[RunOutputAnswer, bytes]:
+        """A run's output bytes, from an offset on; waits for some if asked to."""
+        params = _given({"run": run, "from": from_, "max": max, "wait_ms": wait_ms})
         found: RunOutputAnswer
         found, more = await self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
@@ -566,9 +566,9 @@ class Calls:
         found, _ = self._ask("run.list", params, b"", list[RunView])
         return found
 
-    def run_output(self, *, run: RunRef, from_: int | None = None, max: int | None = None) -> tuple[RunOutputAnswer, bytes]:
-        """A run's output bytes, from an offset on."""
-        params = _given({"run": run, "from": from_, "max": max})
+    def run_output(self, *, run: RunRef, from_: int | None = None, max: int | None = None, wait_ms: int | None = None) -> tuple[RunOutputAnswer, bytes]:
+        """A run's output bytes, from an offset on; waits for some if asked to."""
+        params = _given({"run": run, "from": from_, "max": max, "wait_ms": wait_ms})
         found: RunOutputAnswer
         found, more = self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more

@@ -1201,7 +1201,7 @@ class RunAnswer(Model):
     duration_ms: int
     """How long it took so far."""
     from_: int = Field(..., alias="from")
-    """Offset of its first output byte."""
+    """Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on."""
     id: RunId
     """Identity."""
     name: SessionName
@@ -1284,6 +1284,8 @@ class RunOutputParams(Model):
     """First offset wanted; none: the run's first."""
     max: int | None = None
     """At most this many bytes."""
+    wait_ms: int = 0
+    """Wait this long for the first byte, or the run's end."""
 
 
 class RunParams(Model):
@@ -1335,7 +1337,7 @@ class RunView(Model):
     duration_ms: int
     """How long it took so far."""
     from_: int = Field(..., alias="from")
-    """Offset of its first output byte."""
+    """Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on."""
     id: RunId
     """Identity."""
     name: SessionName
