@@ -12,7 +12,6 @@ use holdfast_wire::{Code, Operation};
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -103,10 +102,7 @@ impl Here {
 
     /// Sees to it that there is a place for keys and sessions.
     pub fn make_state(&self) -> Result<(), Failure> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.home.state)
+        holdfast_store::make_dir(&self.home.state)
             .map_err(|e| Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("give --home DIR"))
     }
 }

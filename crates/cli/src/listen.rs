@@ -4,24 +4,20 @@
 use crate::args::{HTTP_ADDRESS, ListenArgs};
 use crate::failure::Failure;
 use holdfast_host::{Listen, Tls};
+use holdfast_store::{HTTP, Survives, get_json, put_json};
 use holdfast_types::Home;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::PathBuf;
 
+const NAME: &str = "http.json";
+
 fn file(home: &Home) -> PathBuf {
-    home.state.join("http.json")
+    home.state.join(NAME)
 }
 
 /// Where to listen, if anywhere.
 pub fn load(home: &Home) -> Result<Option<Listen>, Failure> {
-    let failed = |error| Failure::io(format!("cannot read {}", file(home).display()), error);
-    let text = match std::fs::read(file(home)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    serde_json::from_slice(&text).map(Some).map_err(|error| failed(error.into()))
+    get_json(&HTTP, &file(home)).map_err(|why| Failure::io(format!("cannot read {}", file(home).display()), why))
 }
 
 /// Keeps what was said; says whether that is something else than before.
@@ -48,16 +44,26 @@ pub fn keep(home: &Home, args: &ListenArgs) -> Result<bool, Failure> {
         return Err(Failure::new("denied", why)
             .hint("give --tls-cert and --tls-key; or, where something else keeps it private, --insecure-listen"));
     }
-    let text = serde_json::to_vec_pretty(&listen).expect("texts and numbers always serialise");
-    let beside = home.state.join("http.json.new");
-    std::fs::OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(&text))
-        .and_then(|()| std::fs::rename(&beside, file(home)))
-        .map_err(failed)?;
+    put_json(&HTTP, &home.state, NAME, &listen, Survives::PowerCut).map_err(failed)?;
     Ok(Some(listen) != before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn where_the_version_before_listened_is_read_and_damage_is_told() {
+        let old = Home::under(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1"));
+        let listen = load(&old).unwrap().expect("it is there");
+        assert_eq!(listen.address.to_string(), "127.0.0.1:7499");
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::under(dir.path());
+        assert!(load(&home).unwrap().is_none());
+        put_json(&HTTP, dir.path(), NAME, &listen, Survives::Crash).unwrap();
+        assert_eq!(load(&home).unwrap(), Some(listen));
+        std::fs::write(file(&home), "holdfast http 2 what?").unwrap();
+        assert!(load(&home).is_err());
+    }
 }

@@ -9,8 +9,7 @@ use holdfast_types::{
     Actor, ActorId, Challenge, Handle, Home, Nonce, Proof, SessionId, Signature, TimeMs, hex_bytes, hex_text,
 };
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -126,8 +125,7 @@ impl Identity {
             return Err(KeyError::Taken(public));
         }
         let dir = home.actors();
-        let make_dir = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-        make_dir.map_err(|error| KeyError::Io(dir, error))?;
+        holdfast_store::make_dir(&dir).map_err(|error| KeyError::Io(dir, error))?;
         // The secret first: a key that is known and lost would be worse than one that is not known.
         write_new(&path, &KeyFile { handle: handle.clone(), secret: hex_text(&secret) })?;
         let created_ms = now_ms();
@@ -162,24 +160,12 @@ fn now_ms() -> TimeMs {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as TimeMs)
 }
 
-/// Writes a file that must not be there yet, whole or not at all.
+/// Writes a file that must not be there yet, whole or not at all. Plain JSON: clients in other languages read it.
 fn write_new(path: &Path, content: &impl Serialize) -> Result<(), KeyError> {
     let failed = |error| KeyError::Io(path.to_owned(), error);
     let mut text = serde_json::to_vec(content).expect("texts and numbers always serialise");
     text.push(b'\n');
-    let beside = path.with_extension(format!("new{}", std::process::id()));
-    let mut file = std::fs::OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)
-        .map_err(failed)?;
-    let written = file.write_all(&text).and_then(|()| file.sync_all());
-    // A link, not a rename: whoever came first stays.
-    let linked = written.and_then(|()| std::fs::hard_link(&beside, path));
-    let _ = std::fs::remove_file(&beside);
-    match linked {
+    match holdfast_store::create(path, &text) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(KeyError::Taken(path.to_owned())),
         other => other.map_err(failed),
     }

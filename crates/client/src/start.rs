@@ -5,7 +5,7 @@ use crate::identity::Identity;
 use holdfast_abi::address::Address;
 use holdfast_types::Home;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -100,7 +100,7 @@ pub fn connect_or_start_as(
 
 /// Starts a host in the background, in a session of its own: no terminal's end reaches it.
 fn start_host(home: &Home, program: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home.state)?;
+    holdfast_store::make_dir(&home.state)?;
     let log = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(home.host_log())?;
     // `host spawn` forks away and returns at once, so that no zombie is left to us.
     let status = Command::new(program)

@@ -8,7 +8,7 @@ use crate::notify::{Posted, post_signed};
 use crate::registry::Registry;
 use crate::runs::{Run, gone_view, index};
 use crate::serve::Server;
-use crate::store::make_dir;
+use holdfast_store::{HOOK, Survives, Unreadable, get_json, make_dir, put_json, sweep};
 use holdfast_types::{SessionId, TimeMs};
 use holdfast_wire::params::Life;
 use holdfast_wire::runs::{OnExit, RunId};
@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -122,17 +121,21 @@ impl Hooks {
     pub fn load(state: &Path) -> Hooks {
         let dir = state.join("hooks");
         let mut pending = BTreeMap::new();
+        sweep(&dir, &[]);
         for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
             let path = entry.path();
-            match std::fs::read(&path).map(|json| serde_json::from_slice::<Hook>(&json)) {
-                Ok(Ok(hook)) if path == file_of(&dir, hook.run.id) => {
+            match get_json::<Hook>(&HOOK, &path) {
+                Ok(Some(hook)) if path == file_of(&dir, hook.run.id) => {
                     pending.insert(hook.run.id, Pending::new(hook));
                 }
-                // Half a file is of a run that did not start.
-                Ok(_) => {
+                Ok(_) => {}
+                Err(why @ (Unreadable::Newer { .. } | Unreadable::Io { .. })) => {
+                    crate::report!("holdfast host: {}: {why}; nobody is told", path.display());
+                }
+                Err(why @ Unreadable::Damaged { .. }) => {
+                    crate::report!("holdfast host: {}: {why}; nobody is told, and the file goes", path.display());
                     let _ = std::fs::remove_file(&path);
                 }
-                Err(error) => crate::report!("holdfast host: {}: cannot be read: {error}", path.display()),
             }
         }
         Hooks { dir, pending: RefCell::new(pending), stirred: Notify::new() }
@@ -277,24 +280,18 @@ impl Hooks {
     }
 }
 
+fn name_of(run: RunId) -> String {
+    format!("{run}.json")
+}
+
 fn file_of(dir: &Path, run: RunId) -> PathBuf {
-    dir.join(format!("{run}.json"))
+    dir.join(name_of(run))
 }
 
 /// Writes a hook whole, so that it survives even the machine's end.
 fn keep(dir: &Path, hook: &Hook) -> io::Result<()> {
     make_dir(dir)?;
-    let beside = dir.join(format!("{}.new", hook.run.id));
-    let mut file = std::fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
-    let written = file
-        .write_all(&serde_json::to_vec(hook)?)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| std::fs::rename(&beside, file_of(dir, hook.run.id)));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written?;
-    std::fs::File::open(dir)?.sync_all()
+    put_json(&HOOK, dir, &name_of(hook.run.id), hook, Survives::PowerCut)
 }
 
 /// Tells receivers for as long as the host runs.
@@ -331,6 +328,41 @@ pub async fn follow(server: Rc<Server>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A home with what the version before left in `hooks`.
+    fn old() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let name = "hooks/run_6eedn95hn7r21qx0cp7rqrnj00.json";
+        make_dir(&dir.path().join("hooks")).unwrap();
+        let path = dir.path().join(name);
+        std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1").join(name), &path).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn a_hook_of_the_version_before_is_told_and_kept_in_todays_form() {
+        let (dir, path) = old();
+        let (due, _) = Hooks::load(dir.path()).due(0);
+        assert_eq!((due.len(), due[0].url.as_str()), (1, "http://127.0.0.1:9/x"));
+        keep(&dir.path().join("hooks"), &due[0]).unwrap();
+        assert!(std::fs::read(&path).unwrap().starts_with(b"holdfast hook 2 "));
+        let (again, _) = Hooks::load(dir.path()).due(0);
+        assert_eq!(again[0].told.as_ref().map(|told| &told.body), due[0].told.as_ref().map(|told| &told.body));
+    }
+
+    #[test]
+    fn a_damaged_hook_goes_and_a_later_versions_stays() {
+        let (dir, path) = old();
+        let newer = holdfast_store::Format { version: 3, ..HOOK }.seal(b"{}");
+        std::fs::write(&path, &newer).unwrap();
+        std::fs::write(dir.path().join("hooks/half.new"), b"{").unwrap();
+        assert!(Hooks::load(dir.path()).due(0).0.is_empty());
+        assert_eq!(std::fs::read(&path).unwrap(), newer);
+        assert!(!dir.path().join("hooks/half.new").exists(), "what a crash left is swept away");
+        std::fs::write(&path, &newer[..newer.len() - 1]).unwrap();
+        assert!(Hooks::load(dir.path()).due(0).0.is_empty());
+        assert!(!path.exists());
+    }
 
     #[test]
     fn only_addresses_of_the_web_are_told() {

@@ -35,7 +35,6 @@ mod birth;
 mod clients;
 mod connection;
 mod disk;
-mod history;
 mod hooks;
 mod http;
 mod journal;

@@ -6,12 +6,13 @@
 //!
 //! Output that was overwritten before anybody could look is a gap: said, never papered over.
 
-use crate::history::{History, Lines, Remembered};
 use crate::runs::may_tell_an_end;
 use crate::session::read_sizes;
-use crate::store::Keyframe;
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_screen::{Mark, Reply, Screen};
+use holdfast_store::Unreadable;
+use holdfast_store::history::{History, Lines, Past, Wanted};
+use holdfast_store::keyframe::{Keyframe, Remembered};
 use holdfast_types::{Offset, Size};
 use holdfast_wire::params::Gap;
 use std::collections::VecDeque;
@@ -42,7 +43,39 @@ pub struct Picture {
     /// Log position up to which the sizes were taken; unknown until the keyframe was read.
     log_taken: Option<u64>,
     resizes: VecDeque<Resize>,
+    /// Something about the past that stays true.
     note: Option<String>,
+    /// Why the last save failed.
+    unsaved: Option<String>,
+    /// The keyframe on disk is a later version's: it stays, and the screen is in memory alone.
+    is_foreign: bool,
+    /// How often the keyframe was written.
+    saves: u64,
+    /// What was read of the keyframe before it was needed.
+    brought: Option<Brought>,
+}
+
+/// A keyframe that was read on another thread.
+#[derive(Debug)]
+pub struct Brought {
+    /// It is the one on disk as long as no other was written.
+    saves: u64,
+    keyframe: Result<Option<Keyframe>, Unreadable>,
+}
+
+/// A keyframe to be read, on any thread.
+#[derive(Debug)]
+pub struct Cold {
+    dir: PathBuf,
+    saves: u64,
+}
+
+impl Cold {
+    /// Reads it.
+    #[must_use]
+    pub fn read(&self) -> Brought {
+        Brought { saves: self.saves, keyframe: Keyframe::load(&self.dir) }
+    }
 }
 
 /// A size the screen does not have yet.
@@ -98,6 +131,10 @@ impl Picture {
             log_taken: None,
             resizes: VecDeque::new(),
             note: None,
+            unsaved: None,
+            is_foreign: false,
+            saves: 0,
+            brought: None,
         }
     }
 
@@ -128,6 +165,17 @@ impl Picture {
             self.live();
         }
         self.log_position
+    }
+
+    /// What is to be read before the screen can be looked at; none where it is in memory.
+    #[must_use]
+    pub fn cold(&self) -> Option<Cold> {
+        self.live.is_none().then(|| Cold { dir: self.dir.clone(), saves: self.saves })
+    }
+
+    /// Takes what was read, for the next look.
+    pub fn bring(&mut self, brought: Brought) {
+        self.brought = self.live.is_none().then_some(brought);
     }
 
     /// The screen is in memory.
@@ -164,7 +212,7 @@ impl Picture {
     /// Something about the files a person should know.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
-        self.note.as_deref()
+        self.unsaved.as_deref().or(self.note.as_deref())
     }
 
     /// Feeds one slice of what the ring has beyond the screen.
@@ -211,6 +259,10 @@ impl Picture {
         let log_position = self.resizes.front().map_or(taken, |resize| resize.logged);
         let Some(live) = &mut self.live else { return };
         let offset = live.screen.offset();
+        if self.is_foreign {
+            self.saved = offset;
+            return;
+        }
         // A screen that had to start over stands before where it stood.
         let flood =
             offset.saturating_sub(live.since) >= FLOOD_BYTES && offset.saturating_sub(live.flushed) < FLUSH_EVERY_BYTES;
@@ -228,6 +280,7 @@ impl Picture {
                 screen: live.screen.keyframe(),
             };
             saved = saved.and_then(|()| keyframe.save(&self.dir));
+            self.saves += 1;
         }
         let failed = saved.is_err();
         // Safe or not, the ring may go on: holding the session back would not make the disk larger.
@@ -253,10 +306,18 @@ impl Picture {
         &self.live().screen
     }
 
-    /// The newest lines of history that are no longer part of the screen's own state.
-    pub fn history(&mut self, count: u32) -> Lines {
+    /// What must be read from files for the newest lines of history, on another thread; none where memory has them.
+    pub fn past(&mut self, count: u32) -> Option<Wanted> {
         let count = count.min(self.history_lines);
-        self.live().history.tail(count)
+        self.live().history.wanted(count)
+    }
+
+    /// The newest lines of history that are no longer part of the screen's own state. Where lines have moved into files since the
+    /// past was read, it is read again on the spot.
+    pub fn history(&mut self, count: u32, past: Option<&Past>) -> Lines {
+        let count = count.min(self.history_lines);
+        let history = &self.live().history;
+        history.tail_behind(count, past).unwrap_or_else(|| history.tail(count))
     }
 
     /// There are lines above the screen.
@@ -271,10 +332,7 @@ impl Picture {
     }
 
     fn remember_failure(&mut self, result: io::Result<()>) {
-        match result {
-            Ok(()) => {}
-            Err(error) => self.note = Some(format!("screen and history cannot be saved: {error}")),
-        }
+        self.unsaved = result.err().map(|error| format!("screen and history cannot be saved: {error}"));
     }
 
     fn live(&mut self) -> &mut Live {
@@ -287,17 +345,28 @@ impl Picture {
     }
 
     fn load(&mut self) -> Live {
-        let fresh = |picture: &Picture| Live {
+        let fresh_with = |picture: &Picture, history: History| Live {
             screen: Screen::new(picture.size, 0),
-            history: History::resume(&picture.dir, picture.history_lines, Remembered::default()),
+            history,
             gap: None,
             dirty: false,
             since: 0,
             flushed: 0,
         };
-        let keyframe = match Keyframe::load(&self.dir) {
+        let fresh = |picture: &Picture| {
+            let history = History::resume(&picture.dir, picture.history_lines, Remembered::default());
+            fresh_with(picture, history)
+        };
+        let brought = self.brought.take().filter(|brought| brought.saves == self.saves);
+        let keyframe = match brought.map_or_else(|| Keyframe::load(&self.dir), |brought| brought.keyframe) {
             Ok(Some(keyframe)) => keyframe,
             Ok(None) => return fresh(self),
+            Err(newer @ Unreadable::Newer { .. }) => {
+                self.note = Some(format!("screen and history are in memory alone: {newer}"));
+                self.is_foreign = true;
+                // Its history is that version's too.
+                return fresh_with(self, History::in_memory(self.history_lines));
+            }
             Err(error) => {
                 self.note = Some(format!("the screen was rebuilt from the ring: {error}"));
                 return fresh(self);
@@ -379,6 +448,54 @@ mod tests {
         let mut second = picture(dir.path());
         assert_eq!(second.screen().rows_text()[..2], ["hello", "world"]);
         assert_eq!(second.seen(), 12);
+    }
+
+    #[test]
+    fn a_later_versions_keyframe_and_history_stay_as_they_are_and_the_screen_is_in_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let newer = holdfast_store::Format { version: 3, ..holdfast_store::KEYFRAME }.seal(b"what nobody knows yet");
+        std::fs::write(dir.path().join("keyframe"), &newer).unwrap();
+        std::fs::write(dir.path().join("history.0"), b"its history").unwrap();
+        let ring = ring(dir.path(), "ring", b"hello");
+        let mut picture = picture(dir.path());
+        picture.step(&ring, &mut Vec::new());
+        picture.save(true);
+        assert!(picture.note().unwrap().contains("version 3"), "{:?}", picture.note());
+        assert_eq!((picture.screen().rows_text()[0].as_str(), picture.saved()), ("hello", 5));
+        assert_eq!(std::fs::read(dir.path().join("keyframe")).unwrap(), newer);
+        assert_eq!(std::fs::read(dir.path().join("history.0")).unwrap(), b"its history");
+    }
+
+    #[test]
+    fn a_keyframe_that_was_read_before_is_used_unless_another_was_written_since() {
+        let dir = tempfile::tempdir().unwrap();
+        let ring = ring(dir.path(), "ring", b"hello");
+        let mut picture = picture(dir.path());
+        let early = picture.cold().unwrap().read();
+        picture.step(&ring, &mut Vec::new());
+        assert!(picture.cold().is_none());
+        picture.save(true);
+        picture.bring(early);
+        assert_eq!(picture.screen().rows_text()[0], "hello", "there was none when it was read");
+        picture.save(true);
+        let late = picture.cold().unwrap().read();
+        std::fs::remove_file(dir.path().join("keyframe")).unwrap();
+        picture.bring(late);
+        assert_eq!(picture.screen().rows_text()[0], "hello", "the file is not read again");
+    }
+
+    #[test]
+    fn a_failing_save_is_told_until_the_next_one_succeeds() {
+        let dir = tempfile::tempdir().unwrap();
+        let ring = ring(dir.path(), "ring", b"hello");
+        let mut picture = picture(dir.path());
+        picture.step(&ring, &mut Vec::new());
+        std::fs::create_dir_all(dir.path().join("keyframe/in-the-way")).unwrap();
+        picture.save(false);
+        assert!(picture.note().unwrap().contains("cannot be saved"), "{:?}", picture.note());
+        std::fs::remove_dir_all(dir.path().join("keyframe")).unwrap();
+        picture.save(true);
+        assert_eq!(picture.note(), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::spawn;
 use crate::store::{Spec, make_dir};
 use holdfast_abi::start::Start;
 use holdfast_authority::{Input, Refusal, Rule};
+use holdfast_store::sweep;
 use holdfast_types::{Actor, Home, RING_BYTES_MAX, RING_BYTES_MIN, Right, SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::What;
 use holdfast_wire::params::{Life, NewParams, SessionView};
@@ -64,9 +65,12 @@ impl Registry {
     /// Finds every session on disk and takes up the keepers that live. Whatever is wrong with one is that one's alone.
     pub async fn recover(&self) -> io::Result<()> {
         let mut takings_up = Vec::new();
+        self.sweep();
         for entry in std::fs::read_dir(self.shared.home.sessions())? {
             let dir = entry?.path();
             let Some(id) = session::id_of(&dir) else { continue };
+            sweep(&dir, &[]);
+            sweep(&dir.join("shell"), &[]);
             match Spec::load(&dir) {
                 Ok(spec) if spec.id == id => {
                     let session = Session::new(spec, &self.shared, Origin::Found);
@@ -89,6 +93,15 @@ impl Registry {
             }
         }
         Ok(())
+    }
+
+    /// Clears away what a host or a command that died left beside the home's files.
+    fn sweep(&self) {
+        let home = &self.shared.home;
+        // There may be files of others here.
+        sweep(&home.state, &["tokens.json", "http.json"]);
+        sweep(&home.state.join("runs"), &[]);
+        sweep(&home.actors(), &[]);
     }
 
     /// A session of which nothing but its directory is known: shown, and left alone.

@@ -137,13 +137,19 @@ impl Server {
                 let peer = peer.ok_or_else(|| Fault::new(Code::BadRequest, "one attaches by a connection"))?;
                 with(Box::pin(find(&params.session)?.attach(&params, &actor, peer)).await?)
             }
-            Call::Paint(params) => with(find(&params.session)?.paint_for(&params, &actor)),
+            Call::Paint(params) => {
+                let paint = async |session: &Session| Ok(session.paint_for(&params, &actor).await);
+                with(Box::pin(registry.look(&params.session, &actor, paint)).await?)
+            }
             Call::Update(params) => plain(Box::pin(find(&params.session)?.update(&params, &actor)).await?),
             Call::Leave(params) => {
                 find(&params.session)?.leave(&params, &actor)?;
                 plain(Nothing {})
             }
-            Call::Screen(params) => plain(find(&params.session)?.screen(&params)),
+            Call::Screen(params) => {
+                let screen = async |session: &Session| Ok(session.screen(&params).await);
+                plain(Box::pin(registry.look(&params.session, &actor, screen)).await?)
+            }
             Call::Read(params) => {
                 with(registry.look(&params.session, &actor, async |session| session.read(&params).await).await?)
             }

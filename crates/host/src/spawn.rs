@@ -1,7 +1,7 @@
 //! Starting a keeper: the embedded program is put where it can be run, and told what to hold.
 
-use crate::store::{checksum, make_dir, replace};
 use holdfast_abi::start::{STARTED_BYTES, Stage, Start, Started};
+use holdfast_store::{Survives, checksum, make_dir, replace_as};
 use holdfast_wire::{Code, Fault};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -26,10 +26,7 @@ pub fn install(state: &Path) -> io::Result<PathBuf> {
         return Ok(path);
     }
     make_dir(&dir)?;
-    let staged = format!("{name}.{}", std::process::id());
-    replace(&dir, &staged, KEEPER)?;
-    std::fs::set_permissions(dir.join(&staged), std::fs::Permissions::from_mode(0o700))?;
-    std::fs::rename(dir.join(&staged), &path)?;
+    replace_as(0o700, &dir, name, KEEPER, Survives::Crash)?;
     // Programs of earlier builds: keepers that run keep theirs open, nobody starts them again.
     for old in std::fs::read_dir(&dir)?.flatten().filter(|entry| entry.file_name() != *name) {
         let _ = std::fs::remove_file(old.path());

@@ -1,14 +1,12 @@
-//! One session's files, apart from its ring: `spec`, `keyframe`, `env`.
-//!
-//! Every file is replaced whole: written beside and renamed, so that a reader or a crash finds the old one or the new one.
-//! A keyframe that cannot be read costs the screen, never the session.
+//! What a session is, as its `spec` file has it; and how the host's own thread writes files: without a sync.
 
-use crate::history::Remembered;
+use holdfast_store::{SPEC, Survives, get_json, put_json};
 use holdfast_types::{Exit, SessionId, SessionName, Size, TimeMs};
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::Path;
+
+pub use holdfast_store::{checksum, make_dir};
 
 /// What a session is, from its birth on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,149 +41,20 @@ pub struct Spec {
     pub ended_ms: Option<TimeMs>,
 }
 
-/// Makes a directory and its parents for the user alone.
-pub fn make_dir(path: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// Replaces a file whole.
+/// Replaces a file whole that others read as plain bytes, and that needs not survive a power cut: this thread serves every session.
 pub fn replace(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let beside = dir.join(format!("{name}.new"));
-    let written = std::fs::OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| std::fs::rename(&beside, dir.join(name)));
-    if written.is_err() {
-        // A full disk must not also keep half a file.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
+    holdfast_store::replace(dir, name, content, Survives::Crash)
 }
 
 impl Spec {
     /// Writes the spec into the session's directory.
     pub fn save(&self, dir: &Path) -> io::Result<()> {
-        let json = serde_json::to_vec_pretty(self).expect("texts and numbers always serialise");
-        replace(dir, "spec", &json)
+        put_json(&SPEC, dir, "spec", self, Survives::Crash)
     }
 
     /// Reads the spec of a session's directory.
     pub fn load(dir: &Path) -> io::Result<Spec> {
-        let json = std::fs::read(dir.join("spec"))?;
-        serde_json::from_slice(&json).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
-    }
-}
-
-const KEYFRAME_MAGIC: [u8; 8] = *b"HFKEYF1\0";
-
-/// The screen at an offset and everything needed to go on from there.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Keyframe {
-    /// Log position up to which the host has seen what was typed.
-    pub log_position: u64,
-    /// The history up to there.
-    pub history: Remembered,
-    /// Output the screen never saw, as `from` and `to`; equal: none.
-    pub gap: (u64, u64),
-    /// The screen's own keyframe.
-    pub screen: Vec<u8>,
-}
-
-/// A place in the history file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct HistoryMark {
-    /// The segment written to.
-    pub segment: u32,
-    /// Its lines.
-    pub lines: u32,
-    /// Its length.
-    pub bytes: u64,
-}
-
-/// Tells a damaged file from a sound one: each step is a bijection, so that a change of up to eight bytes in a row is always
-/// noticed. Eight bytes at a time, because history passes through it at the speed of a flood.
-pub fn checksum(bytes: &[u8]) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let step = |hash: u64, word: u64| {
-        let mixed = (hash ^ word).wrapping_mul(ODD);
-        mixed ^ (mixed >> 32)
-    };
-    let (words, rest) = bytes.as_chunks::<8>();
-    let hash = words.iter().fold(bytes.len() as u64, |hash, word| step(hash, u64::from_le_bytes(*word)));
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    step(hash, u64::from_le_bytes(last))
-}
-
-impl Keyframe {
-    /// The file's bytes.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let Remembered { mark, pending, unsaved_lines } = &self.history;
-        let mut out = Vec::with_capacity(80 + pending.len() + self.screen.len());
-        out.extend_from_slice(&KEYFRAME_MAGIC);
-        let numbers = [
-            self.log_position,
-            u64::from(mark.segment),
-            u64::from(mark.lines),
-            mark.bytes,
-            u64::from(*unsaved_lines),
-            self.gap.0,
-            self.gap.1,
-            pending.len() as u64,
-        ];
-        for number in numbers {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        out.extend_from_slice(pending);
-        out.extend_from_slice(&self.screen);
-        let sum = checksum(&out);
-        out.extend_from_slice(&sum.to_le_bytes());
-        out
-    }
-
-    /// Reads a file's bytes; `None` if they are damaged or of another version.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Keyframe> {
-        let (content, sum) = bytes.split_last_chunk::<8>()?;
-        if checksum(content) != u64::from_le_bytes(*sum) {
-            return None;
-        }
-        let mut rest = content.strip_prefix(&KEYFRAME_MAGIC)?;
-        let mut number = || {
-            let (front, after) = rest.split_first_chunk::<8>()?;
-            rest = after;
-            Some(u64::from_le_bytes(*front))
-        };
-        let log_position = number()?;
-        let mark =
-            HistoryMark { segment: number()?.try_into().ok()?, lines: number()?.try_into().ok()?, bytes: number()? };
-        let unsaved_lines = number()?.try_into().ok()?;
-        let gap = (number()?, number()?);
-        let pending_bytes = usize::try_from(number()?).ok()?;
-        let (pending, screen) = rest.split_at_checked(pending_bytes)?;
-        let history = Remembered { mark, pending: pending.to_vec(), unsaved_lines };
-        Some(Keyframe { log_position, history, gap, screen: screen.to_vec() })
-    }
-
-    /// Writes it into the session's directory.
-    pub fn save(&self, dir: &Path) -> io::Result<()> {
-        replace(dir, "keyframe", &self.encode())
-    }
-
-    /// Reads it: `Ok(None)` where there is none yet, an error where it is damaged.
-    pub fn load(dir: &Path) -> io::Result<Option<Keyframe>> {
-        match std::fs::read(dir.join("keyframe")) {
-            Ok(bytes) => Keyframe::decode(&bytes)
-                .map(Some)
-                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the keyframe file is damaged")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        get_json(&SPEC, &dir.join("spec"))?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
@@ -193,25 +62,32 @@ impl Keyframe {
 mod tests {
     use super::*;
 
+    const SESSION: &str = "../store/tests/v1/sessions/ses_6jt1jh3shw3k6p9hrh3z5cdncr";
+
     #[test]
-    fn a_keyframe_reads_back_and_any_flipped_or_missing_byte_is_noticed() {
-        let keyframe = Keyframe {
-            log_position: 56,
-            history: Remembered {
-                mark: HistoryMark { segment: 2, lines: 7, bytes: 999 },
-                pending: b"line\n".to_vec(),
-                unsaved_lines: 3,
-            },
-            gap: (5, 9),
-            screen: vec![1, 2, 3],
-        };
-        let bytes = keyframe.encode();
-        assert_eq!(Keyframe::decode(&bytes), Some(keyframe));
-        for at in 0..bytes.len() {
-            let mut bad = bytes.clone();
-            bad[at] ^= 0x10;
-            assert_eq!(Keyframe::decode(&bad), None, "flipped at {at}");
-            assert_eq!(Keyframe::decode(&bytes[..at]), None, "cut at {at}");
+    fn a_spec_of_the_version_before_is_read_and_kept_in_todays() {
+        let spec = Spec::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(SESSION)).unwrap();
+        assert_eq!((spec.name.to_string(), spec.shell), ("s".into(), Some(crate::shells::Kind::Bash)));
+        let dir = tempfile::tempdir().unwrap();
+        spec.save(dir.path()).unwrap();
+        assert!(std::fs::read(dir.path().join("spec")).unwrap().starts_with(b"holdfast spec 2 "));
+        assert_eq!(Spec::load(dir.path()).unwrap(), spec);
+    }
+
+    #[test]
+    fn a_spec_with_any_flipped_bit_or_missing_byte_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join(SESSION);
+        Spec::load(&old).unwrap().save(dir.path()).unwrap();
+        let path = dir.path().join("spec");
+        let file = std::fs::read(&path).unwrap();
+        for at in 0..file.len() {
+            let mut bad = file.clone();
+            bad[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &bad).unwrap();
+            assert_eq!(Spec::load(dir.path()).unwrap_err().kind(), io::ErrorKind::InvalidData, "byte {at}");
+            std::fs::write(&path, &file[..at]).unwrap();
+            assert_eq!(Spec::load(dir.path()).unwrap_err().kind(), io::ErrorKind::InvalidData, "cut at {at}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The acts of a journal that can start a process or change a shell, read from its files: off the host's thread, since there may be many.
 
-use super::FILE_BYTES_MAX;
 use holdfast_authority::journal::{Entry, entry};
 use holdfast_authority::{Act, Ask, Change, Outcome};
 use holdfast_graph::{RECORD_LAG_MS, Spot, WritingAct};
+use holdfast_store::segments::read_file;
 use holdfast_types::{Actor, Fence, Offset, TimeMs};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -75,9 +75,7 @@ pub fn wrote_before(files: &[PathBuf], before: Offset) -> Option<Wrote> {
 }
 
 fn read(file: &Path) -> Vec<Entry> {
-    // As the journal itself: a longer file is none of ours.
-    let is_ours = std::fs::metadata(file).is_ok_and(|metadata| metadata.len() <= FILE_BYTES_MAX);
-    let bytes = is_ours.then(|| std::fs::read(file).ok()).flatten().unwrap_or_default();
+    let bytes = read_file(file).unwrap_or_default();
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map_while(|line| entry(line).ok()).collect()
 }
 

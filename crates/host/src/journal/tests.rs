@@ -3,7 +3,9 @@
 use super::*;
 use holdfast_authority::journal::verify;
 use holdfast_authority::{Ask, Burst, Caller, Effect, Input, Keys, Moment, proof};
+use holdfast_store::segments::{BROKEN_MAX, PENDING_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENTS_MAX, list};
 use holdfast_types::{Actor, Nonce};
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
@@ -227,11 +229,11 @@ fn a_full_segment_is_followed_by_another_and_the_oldest_goes() {
     let text = "x".repeat(SEGMENT_BYTES_MAX as usize / 4);
     for _ in 0..4 * (SEGMENTS_MAX + 2) {
         host.types(&text).unwrap();
-        assert!(host.journal.segments.len() <= SEGMENTS_MAX);
+        assert!(host.journal.files().len() <= SEGMENTS_MAX);
     }
     let numbers = list(dir.path(), "journal.");
     assert_eq!((numbers.len(), numbers[0] > 1), (SEGMENTS_MAX, true), "{numbers:?}");
-    let oldest = host.journal.read(0, 1).unwrap();
+    let oldest = host.journal.reader().read(0, 1).unwrap();
     assert!(oldest.from > 1 && oldest.from == oldest.to && oldest.more);
     assert_eq!(goes_on(dir.path(), &host).0, None);
 }
@@ -252,7 +254,7 @@ fn reading_gives_every_line_once_from_anywhere_in_pages_of_any_size() {
             for max_bytes in (0..all.len() + 1).step_by(97) {
                 let (mut got, mut at, mut more) = (Vec::new(), after, after < 7);
                 while more {
-                    let page = host.journal.read(at, max_bytes).unwrap();
+                    let page = host.journal.reader().read(at, max_bytes).unwrap();
                     let count = memchr::memchr_iter(b'\n', &page.bytes).count() as u64;
                     assert!(page.bytes.len() <= max_bytes || count == 1);
                     assert_eq!((page.from, page.to), (at + 1, at + count));
@@ -262,12 +264,15 @@ fn reading_gives_every_line_once_from_anywhere_in_pages_of_any_size() {
                 assert_eq!(got, lines[after as usize..].concat());
             }
         }
-        assert_eq!(host.journal.read(0, usize::MAX).unwrap().bytes, all);
-        assert_eq!([7, 8, u64::MAX].map(|after| host.journal.read(after, 9).unwrap()), [0; 3].map(|_| end.clone()));
+        assert_eq!(host.journal.reader().read(0, usize::MAX).unwrap().bytes, all);
+        assert_eq!(
+            [7, 8, u64::MAX].map(|after| host.journal.reader().read(after, 9).unwrap()),
+            [0; 3].map(|_| end.clone())
+        );
     }
-    host.journal.room = Some(20);
+    host.journal.files.set_room_for_tests(Some(20));
     assert!(host.types("waits").is_err());
-    assert_eq!(host.journal.read(7, 9).unwrap(), end, "what waits is not on disk");
+    assert_eq!(host.journal.reader().read(7, 9).unwrap(), end, "what waits is not on disk");
 }
 
 #[test]
@@ -276,10 +281,10 @@ fn what_a_full_disk_does_not_take_waits_in_order_and_never_leaves_half_a_line() 
     for room in (0..4000).step_by(61) {
         let dir = tempfile::tempdir().unwrap();
         let mut host = Host::new(dir.path());
-        host.journal.room = Some(room);
+        host.journal.files.set_room_for_tests(Some(room));
         let mut results = vec![host.handle(Input::Started { by: ann() })];
         results.extend((0..6).map(|n| if n % 3 == 0 { host.begin() } else { host.types("ls") }));
-        let waits = host.journal.segments.iter().any(|segment| !segment.pending.is_empty());
+        let waits = host.journal.files.waiting_bytes() > 0;
         assert_eq!(results.last().unwrap().is_err(), waits);
         assert!(results.is_sorted_by_key(Result::is_err), "an error while anything waits");
         failed += usize::from(waits);
@@ -288,7 +293,7 @@ fn what_a_full_disk_does_not_take_waits_in_order_and_never_leaves_half_a_line() 
             assert!(bytes.is_empty() || bytes.ends_with(b"\n"), "room {room}");
         }
         assert_eq!(goes_on(copy(dir.path()).path(), &host).0, None, "killed while something waits");
-        host.journal.room = None;
+        host.journal.files.set_room_for_tests(None);
         host.journal.retry().unwrap();
         assert_eq!(goes_on(dir.path(), &host), (None, 8));
     }
@@ -313,16 +318,16 @@ fn what_waits_is_bounded_and_a_header_carries_what_was_not_taken() {
     let dir = tempfile::tempdir().unwrap();
     let mut host = Host::new(dir.path());
     host.handle(Input::Started { by: ann() }).unwrap();
-    host.journal.room = Some(0);
+    host.journal.files.set_room_for_tests(Some(0));
     let text = "x".repeat(100_000);
     for _ in 0..40 {
         assert!(host.types(&text).is_err());
     }
-    let waits: usize = host.journal.segments.iter().map(|segment| segment.pending.len()).sum();
+    let waits = host.journal.files.waiting_bytes();
     assert!((PENDING_BYTES_MAX..PENDING_BYTES_MAX + 2 * text.len()).contains(&waits), "{waits}");
     assert!(host.journal.wants_segment());
     let fence = host.authority.state().fence();
-    host.journal.room = None;
+    host.journal.files.set_room_for_tests(None);
     host.journal.retry().unwrap();
     host.seizes().unwrap();
     assert!(host.authority.state().fence() > fence);
@@ -378,4 +383,40 @@ fn records_without_a_header_before_them_are_refused_and_so_is_a_header_out_of_pl
     host.journal.begin_segment(&header).unwrap();
     assert!(host.journal.begin_segment(&header).is_err(), "it carries on an end that is no longer the end");
     assert_eq!(verified(dir.path()), 1);
+}
+
+#[test]
+fn a_journal_of_the_version_before_is_read_and_gone_on_with() {
+    let id = "ses_6jt1jh3shw3k6p9hrh3z5cdncr";
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1/sessions").join(id);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.1");
+    std::fs::copy(old.join("journal.1"), &path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let opened = Journal::open(dir.path(), id.parse().unwrap(), policy());
+    assert_eq!((opened.note, opened.journal.wants_segment()), (None, false));
+    let last = opened.journal.last().unwrap();
+    assert_eq!(opened.journal.reader().read(0, usize::MAX).unwrap().bytes, before);
+    let (mut journal, mut authority) = (opened.journal, opened.authority);
+    let header = authority.rotate(id.parse().unwrap(), Some(last), Moment { time_ms: u64::MAX, at: 100_000 });
+    journal.begin_segment(&header).unwrap();
+    assert_eq!(journal.last().unwrap().seq, last.seq + 1);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_later_versions_journal_stays_as_it_is_and_takes_no_records() {
+    let dir = tempfile::tempdir().unwrap();
+    two_segments(dir.path());
+    let line = b"{\"seq\":8,\"version\":2,\"prev\":\"what nobody knows yet\"}\n";
+    std::fs::write(dir.path().join("journal.3"), line).unwrap();
+    let opened = Journal::open(dir.path(), session(), policy());
+    let note = opened.note.clone().unwrap();
+    assert!(note.contains("version 2"), "{note}");
+    let mut host = Host::with(opened);
+    assert!(host.handle(Input::Started { by: ann() }).is_err());
+    assert!(host.seizes().is_err());
+    assert_eq!(std::fs::read(dir.path().join("journal.3")).unwrap(), line);
+    assert_eq!(list(dir.path(), "journal."), [1, 2, 3]);
+    assert!(list(dir.path(), "journal.broken-").is_empty());
 }

@@ -1,31 +1,31 @@
-//! A session's questions on disk: the file `questions`, a line of JSON for each change of one; the last line of a question is
-//! what holds.
+//! A session's questions on disk: the file `questions`, a [line](holdfast_store::lines) for each change of one; the last line of a
+//! question is what holds.
 //!
 //! A line that cannot be read costs that change. The file is written anew when most of it is the past.
 
 use super::{Question, Questions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use holdfast_store::{QUESTIONS, lines};
+use std::io;
 use std::path::Path;
 
 const NAME: &str = "questions";
 /// Length up to which nobody looks how much is the past: less than a screen history takes.
 const FILE_BYTES_FREE: u64 = 256 * 1024;
+/// A longer file is none of ours: a hundred times what all questions that are remembered need.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// The questions of a session, oldest first.
 pub(crate) fn load(dir: &Path) -> Questions {
-    let text = std::fs::read(dir.join(NAME)).unwrap_or_default();
-    let lines = text.split(|byte| *byte == b'\n');
-    Questions::resume(lines.filter_map(|line| serde_json::from_slice::<Question>(line).ok()).collect())
+    let path = dir.join(NAME);
+    Questions::resume(lines::load(&QUESTIONS, &path, FILE_BYTES_MAX).unwrap_or_else(|why| {
+        crate::report!("holdfast host: {}: {why}", path.display());
+        Vec::new()
+    }))
 }
 
 /// Writes what changed.
 pub(crate) fn append(dir: &Path, changed: &[Question]) -> io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(dir.join(NAME))?;
-    // After a write that failed halfway the line begins anew.
-    let mut lines = if file.metadata()?.len() > 0 { b"\n".to_vec() } else { Vec::new() };
-    lines.extend(written(changed.iter())?);
-    file.write_all(&lines)
+    lines::append(&QUESTIONS, &dir.join(NAME), changed).map(drop)
 }
 
 /// Writes the file anew where most of it is the past.
@@ -34,19 +34,13 @@ pub(crate) fn tidy(dir: &Path, questions: &mut Questions) -> io::Result<()> {
     if length <= questions.look_at.max(FILE_BYTES_FREE) {
         return Ok(());
     }
-    let text = written(questions.iter())?;
+    let text = lines::encode(&QUESTIONS, questions.iter())?;
     // At twice its length again: each byte is written anew once for each that was added.
     questions.look_at = 2 * text.len() as u64;
-    if length > questions.look_at { crate::store::replace(dir, NAME, &text) } else { Ok(()) }
-}
-
-fn written<'a>(questions: impl Iterator<Item = &'a Question>) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    for question in questions {
-        serde_json::to_writer(&mut text, question)?;
-        text.push(b'\n');
+    if length > questions.look_at {
+        lines::rewrite(&QUESTIONS, dir, NAME, questions.iter())?;
     }
-    Ok(text)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -54,6 +48,7 @@ mod tests {
     use super::super::tests::question;
     use super::*;
     use holdfast_wire::questions::QuestionState;
+    use std::io::Write;
 
     #[test]
     fn the_last_line_of_a_question_holds_and_a_torn_one_costs_itself_alone() {
@@ -85,6 +80,14 @@ mod tests {
         let length = std::fs::metadata(dir.path().join(NAME)).unwrap().len();
         assert!(length < 3 * 64 * 4500, "{length}");
         assert!(load(dir.path()).iter().eq(questions.iter()));
+    }
+
+    #[test]
+    fn the_questions_of_the_version_before_are_read() {
+        let old =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1/sessions/ses_6jt1jh3shw3k6p9hrh3z5cdncr");
+        let texts: Vec<_> = load(&old).iter().map(|one| (one.text.clone(), one.is_open())).collect();
+        assert_eq!(texts, [("ready to go?".to_owned(), true)]);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 //! A key is taken by a link to a finished file: whoever comes second finds the first one's, whole.
 
 use super::Run;
+use holdfast_store::{RUN_KEY, Survives, create, get_json, put_json, seal_json};
 use holdfast_types::{Actor, SessionId, TimeMs};
 use holdfast_wire::runs::RunId;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tokio::sync::Notify;
@@ -77,32 +77,24 @@ fn directory(state: &Path) -> PathBuf {
     state.join("runs")
 }
 
+fn name_of(key: &str) -> String {
+    format!("{}.json", holdfast_types::hex_text(key.as_bytes()))
+}
+
 fn file_of(state: &Path, key: &str) -> PathBuf {
-    directory(state).join(format!("{}.json", holdfast_types::hex_text(key.as_bytes())))
+    directory(state).join(name_of(key))
 }
 
 /// What a key stands for, if it was used.
 pub fn find(state: &Path, key: &str) -> io::Result<Option<Entry>> {
-    match std::fs::read(file_of(state, key)) {
-        Ok(json) => serde_json::from_slice(&json).map(Some).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(get_json(&RUN_KEY, &file_of(state, key))?)
 }
 
 /// Takes a key, so that it survives even the machine's end; the entry that has it already, if there is one.
 pub fn take(state: &Path, entry: &Entry) -> io::Result<Option<Entry>> {
-    let dir = directory(state);
-    crate::store::make_dir(&dir)?;
-    let beside = dir.join(format!("{}.new", entry.run));
-    let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
-    let written = file
-        .write_all(&serde_json::to_vec(entry)?)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| std::fs::hard_link(&beside, file_of(state, &entry.key)));
-    let _ = std::fs::remove_file(&beside);
-    match written {
-        Ok(()) => std::fs::File::open(&dir)?.sync_all().map(|()| None),
+    crate::store::make_dir(&directory(state))?;
+    match create(&file_of(state, &entry.key), &seal_json(&RUN_KEY, entry)?) {
+        Ok(()) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => find(state, &entry.key),
         Err(error) => Err(error),
     }
@@ -115,8 +107,7 @@ pub fn conclude(state: &Path, run: &Run) -> io::Result<()> {
     let file = file_of(state, key);
     let taken = std::fs::metadata(&file)?.modified()?;
     entry.ended = Some(run.clone());
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    crate::store::replace(&directory(state), &name, &serde_json::to_vec(&entry)?)?;
+    put_json(&RUN_KEY, &directory(state), &name_of(key), &entry, Survives::Crash)?;
     std::fs::File::options().write(true).open(&file)?.set_modified(taken)
 }
 
@@ -164,5 +155,12 @@ mod tests {
         take(dir.path(), &entry(2)).expect("writable");
         give_back(dir.path(), "deploy/1 ä");
         assert_eq!(take(dir.path(), &entry(3)).expect("writable"), None);
+    }
+
+    #[test]
+    fn a_key_of_the_version_before_is_still_taken() {
+        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1");
+        let entry = find(&old, "build-1").expect("readable").expect("taken");
+        assert_eq!((entry.command.as_str(), entry.own), ("seq 1 4000", false));
     }
 }

@@ -1,10 +1,11 @@
-//! A session's runs on disk: the file `runs`, a line of JSON for each change of one; the last line of a run is what holds.
+//! A session's runs on disk: the file `runs`, a [line](holdfast_store::lines) for each change of one; the last line of a run is what
+//! holds.
 //!
 //! A line that cannot be read costs that change. The file is written anew when most of it is the past.
 
 use super::{RUNS_MAX, Run};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use holdfast_store::{RUNS, lines};
+use std::io;
 use std::path::Path;
 
 const NAME: &str = "runs";
@@ -13,9 +14,14 @@ const FILE_BYTES_MAX: u64 = (RUNS_MAX * 3 * (super::COMMAND_SHOWN_BYTES_MAX + 10
 
 /// The runs of a session, oldest first.
 pub fn load(dir: &Path) -> Vec<Run> {
-    let text = std::fs::read(dir.join(NAME)).unwrap_or_default();
+    let path = dir.join(NAME);
+    // Twice its bound, and more than a change adds to that.
+    let lines = lines::load::<Run>(&RUNS, &path, 2 * FILE_BYTES_MAX).unwrap_or_else(|why| {
+        crate::report!("holdfast host: {}: {why}", path.display());
+        Vec::new()
+    });
     let mut runs: Vec<Run> = Vec::new();
-    for run in text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Run>(line).ok()) {
+    for run in lines {
         match runs.iter_mut().find(|known| known.id == run.id) {
             Some(known) => *known = run,
             None => runs.push(run),
@@ -31,21 +37,37 @@ pub fn load(dir: &Path) -> Vec<Run> {
 
 /// Writes what changed.
 pub fn append(dir: &Path, changed: &[Run]) -> io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(dir.join(NAME))?;
-    // After a write that failed halfway the line begins anew.
-    let mut lines = if file.metadata()?.len() > 0 { b"\n".to_vec() } else { Vec::new() };
-    for run in changed {
-        serde_json::to_writer(&mut lines, run)?;
-        lines.push(b'\n');
-    }
-    file.write_all(&lines)?;
-    if file.metadata()?.len() > FILE_BYTES_MAX {
-        let mut text = Vec::new();
-        for run in load(dir) {
-            serde_json::to_writer(&mut text, &run)?;
-            text.push(b'\n');
-        }
-        crate::store::replace(dir, NAME, &text)?;
+    let length = lines::append(&RUNS, &dir.join(NAME), changed)?;
+    if length > FILE_BYTES_MAX {
+        lines::rewrite(&RUNS, dir, NAME, &load(dir))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_wire::runs::RunState;
+
+    #[test]
+    fn the_runs_of_the_version_before_are_read_and_gone_on_with() {
+        let old = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../store/tests/v1/sessions/ses_6jt1jh3shw3k6p9hrh3z5cdncr/runs");
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::copy(old, dir.path().join(NAME)).unwrap();
+        let runs = load(dir.path());
+        let states: Vec<_> = runs.iter().map(|run| (run.command.as_str(), run.state, run.exit_code)).collect();
+        assert_eq!(
+            states,
+            [
+                ("seq 1 4000", RunState::Ended, Some(0)),
+                ("export A=1; cd /", RunState::Ended, Some(0)),
+                ("false", RunState::Ended, Some(1)),
+                ("sleep 1000", RunState::Cancelled, Some(130)),
+                ("seq 1 9000", RunState::Ended, Some(0)),
+            ]
+        );
+        append(dir.path(), &[Run { exit_code: Some(7), ..runs[2].clone() }]).unwrap();
+        assert_eq!(load(dir.path())[2].exit_code, Some(7));
+    }
 }

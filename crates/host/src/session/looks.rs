@@ -2,9 +2,11 @@
 
 use super::Session;
 use crate::clients::Client;
+use crate::disk::at_disk;
 use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper};
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Input, OperatorId};
+use holdfast_store::history::Past;
 use holdfast_types::{Actor, Size};
 use holdfast_wire::params::{
     Answers, AttachAnswer, AttachParams, Form, Gap, Life, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
@@ -70,13 +72,40 @@ impl Session {
         }
     }
 
+    /// Reads the keyframe off this thread where a look needs it.
+    pub(super) async fn warm(&self) {
+        let cold = self.state.borrow().picture.cold();
+        if let Some(cold) = cold
+            && let Ok(brought) = at_disk(move || Ok(cold.read())).await
+        {
+            self.state.borrow_mut().picture.bring(brought);
+        }
+    }
+
+    /// Reads the files for so many lines of history, off this thread.
+    async fn past(&self, lines: u32) -> Option<Past> {
+        self.warm().await;
+        if lines == 0 {
+            return None;
+        }
+        self.look();
+        let wanted = self.state.borrow_mut().picture.past(lines)?;
+        at_disk(move || Ok(wanted.read())).await.ok()
+    }
+
     /// The screen as text.
-    pub fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
+    pub async fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
+        let past = self.past(params.history).await;
+        self.screen_behind(params, past.as_ref())
+    }
+
+    /// The screen as text, with what was read of its history.
+    pub(super) fn screen_behind(&self, params: &ScreenParams, past: Option<&Past>) -> ScreenAnswer {
         self.look();
         let mut state = self.state.borrow_mut();
         let mut history = Vec::new();
         if params.history > 0 {
-            let mut encoded = state.picture.history(params.history).encoded;
+            let mut encoded = state.picture.history(params.history, past).encoded;
             encoded.extend_from_slice(&state.picture.screen().open_history());
             let text = if params.ansi {
                 String::from_utf8_lossy(&encoded).into_owned()
@@ -107,16 +136,17 @@ impl Session {
     }
 
     /// The screen for a terminal of this size.
-    pub fn paint_for(&self, params: &PaintParams, actor: &Actor) -> (Painted, Vec<u8>) {
+    pub async fn paint_for(&self, params: &PaintParams, actor: &Actor) -> (Painted, Vec<u8>) {
+        let past = self.past(if params.history { u32::MAX } else { 0 }).await;
         // One that has not reported back yet is painted all the same; it says from where it answers.
         let answers = params.answers.filter(|client| self.own_client(*client, actor).is_ok());
-        self.paint(&PaintParams { answers, ..params.clone() })
+        self.paint(&PaintParams { answers, ..params.clone() }, past.as_ref())
     }
 
-    fn paint(&self, params: &PaintParams) -> (Painted, Vec<u8>) {
+    fn paint(&self, params: &PaintParams, past: Option<&Past>) -> (Painted, Vec<u8>) {
         self.look();
         let mut state = self.state.borrow_mut();
-        let history = params.history.then(|| state.picture.history(u32::MAX).encoded);
+        let history = params.history.then(|| state.picture.history(u32::MAX, past).encoded);
         let writer = state.writer();
         let screen = state.picture.screen();
         let size = screen.size();
@@ -147,6 +177,7 @@ impl Session {
         peer: Peer,
     ) -> Result<(AttachAnswer, Vec<u8>), Fault> {
         let link = self.running().await?;
+        self.warm().await;
         if let Some(resume) = params.resume {
             let known = || self.state.borrow_mut().clients.by_connection(resume.connection).map(|_| ());
             self.until(Some(JOINED_WAIT), known).await;
@@ -184,7 +215,7 @@ impl Session {
             }
         }
         let (painted, bytes) =
-            self.paint(&PaintParams { size: params.size, remote: params.remote, ..PaintParams::default() });
+            self.paint(&PaintParams { size: params.size, remote: params.remote, ..PaintParams::default() }, None);
         let mut state = self.state.borrow_mut();
         let writer = state.writer();
         if state.clients.candidate(painted.size, writer).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {

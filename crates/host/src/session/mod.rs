@@ -462,7 +462,10 @@ impl Session {
         let mut view = self.view();
         if view.life != Life::Damaged && view.life != Life::Unknown {
             view.title = self
-                .screen(&holdfast_wire::params::ScreenParams { session: String::new(), ansi: false, history: 0 })
+                .screen_behind(
+                    &holdfast_wire::params::ScreenParams { session: String::new(), ansi: false, history: 0 },
+                    None,
+                )
                 .title;
         }
         view

@@ -194,11 +194,11 @@ impl Session {
         let newest = self.state.borrow().journal.newest();
         let after = params.last.map_or(params.after, |last| params.after.max(newest.saturating_sub(last)));
         let read = || {
-            let state = self.state.borrow();
-            state.journal.read(after, JOURNAL_BYTES)
+            let reader = self.state.borrow().journal.reader();
+            crate::disk::at_disk(move || reader.read(after, JOURNAL_BYTES))
         };
         let failed = |error: std::io::Error| Fault::new(Code::Damaged, format!("the journal cannot be read: {error}"));
-        let mut lines = read().map_err(failed)?;
+        let mut lines = read().await.map_err(failed)?;
         if lines.bytes.is_empty() && params.wait_ms > 0 {
             let limit = Duration::from_millis(params.wait_ms);
             let grown = || {
@@ -206,7 +206,7 @@ impl Session {
                 (state.journal.newest() > after || state.life == holdfast_wire::params::Life::Ended).then_some(())
             };
             self.until(Some(limit), grown).await;
-            lines = read().map_err(failed)?;
+            lines = read().await.map_err(failed)?;
         }
         let end = !self.is_live() && !lines.more;
         let answer = JournalAnswer { from: lines.from, to: lines.to, more: lines.more, end };

@@ -10,13 +10,14 @@ use super::ledger::{CWD, Ledger, Line, News};
 use super::state::{Category, parse_state};
 use crate::store::replace;
 use hmac::{Hmac, Mac};
+use holdfast_store::{SHELL, SHELL_KEY, Survives, Unreadable, get, lines, put};
 use holdfast_types::TimeMs;
 use holdfast_wire::env::Changed;
 use rustix::fs::{Mode, OFlags};
 use sha2::Sha256;
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use zeroize::Zeroizing;
@@ -69,28 +70,31 @@ fn first_bytes(mac: Hmac<Sha256>) -> u64 {
 
 /// The session's key; made where there is none.
 fn hasher(dir: &Path) -> io::Result<Hasher> {
-    match std::fs::read(dir.join(KEY)) {
-        Ok(key) if key.len() == 32 => Ok(Hasher::new(&key)),
-        Ok(_) => make_key(dir),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => make_key(dir),
-        Err(error) => Err(error),
+    match get(&SHELL_KEY, &dir.join(KEY), |content| <[u8; 32]>::try_from(content.bytes()).ok().map(Zeroizing::new)) {
+        Ok(Some(key)) => Ok(Hasher::new(&*key)),
+        Ok(None) | Err(Unreadable::Damaged { .. }) => make_key(dir),
+        Err(why) => Err(why.into()),
     }
 }
 
 fn make_key(dir: &Path) -> io::Result<Hasher> {
     let key = Zeroizing::new([crate::random_token(), crate::random_token()].concat());
-    replace(dir, KEY, &key)?;
+    put(&SHELL_KEY, dir, KEY, &key, Survives::Crash)?;
     Ok(Hasher::new(&key))
 }
 
 /// The ledger of a session; empty where none can be read.
 pub fn load(dir: &Path) -> io::Result<Ledger> {
-    let text = read_bounded(&dir.join(LEDGER), LEDGER_BYTES_MAX)?.unwrap_or_default();
-    if text.is_empty() {
+    let lines = read_lines(dir)?;
+    if lines.is_empty() {
         // Nothing was told: no key is made to read nothing with.
         return Ok(Ledger::default());
     }
-    Ok(Ledger::read(&text, hasher(dir)?.check()))
+    Ok(Ledger::read(lines, hasher(dir)?.check()))
+}
+
+fn read_lines(dir: &Path) -> io::Result<Vec<Line>> {
+    Ok(lines::load(&SHELL, &dir.join(LEDGER), LEDGER_BYTES_MAX)?)
 }
 
 /// What a state says that the ledger does not.
@@ -129,8 +133,7 @@ pub fn take(dir: &Path, file: u8, cwd: Option<&str>) -> io::Result<Option<Told>>
         let Some((bytes, at_ms)) = read_state(&taken)? else { return Ok(None) };
         if let Some(state) = parse_state(&bytes, |category, name, value| hasher.hash(category, name, value)) {
             drop(bytes);
-            let ledger =
-                Ledger::read(&read_bounded(&dir.join(LEDGER), LEDGER_BYTES_MAX)?.unwrap_or_default(), hasher.check());
+            let ledger = Ledger::read(read_lines(dir)?, hasher.check());
             let cwd = cwd.map(|cwd| hasher.hash(Category::Cwd, CWD, cwd.as_bytes()));
             let news = ledger.news(state, cwd);
             return Ok(Some(Told { news, at_ms, ledger, check: hasher.check() }));
@@ -191,29 +194,19 @@ fn taken(shell: &Path, file: u8) -> PathBuf {
 /// Keeps what is new.
 pub fn keep(dir: &Path, told: Told, by: Changed) -> io::Result<()> {
     let Told { news, mut ledger, check, .. } = told;
-    let lines = news.into_lines(by, check);
+    let changed = news.into_lines(by, check);
     let is_first = ledger.since_ms().is_none();
-    for line in &lines {
+    for line in &changed {
         ledger.apply(line.clone());
     }
-    if is_first {
-        return replace(dir, LEDGER, &text(&lines)?);
-    }
-    if ledger.is_stale() {
-        return replace(dir, LEDGER, &text(&ledger.lines())?);
-    }
-    let mut file = File::options().create(true).append(true).mode(0o600).open(dir.join(LEDGER))?;
-    // After a write that failed halfway the line begins anew.
-    file.write_all(&[b"\n".to_vec(), text(&lines)?].concat())
-}
-
-fn text(lines: &[Line]) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    for line in lines {
-        serde_json::to_writer(&mut text, line)?;
-        text.push(b'\n');
-    }
-    Ok(text)
+    let written = if is_first {
+        lines::rewrite(&SHELL, dir, LEDGER, &changed)
+    } else if ledger.is_stale() {
+        lines::rewrite(&SHELL, dir, LEDGER, &ledger.lines())
+    } else {
+        lines::append(&SHELL, &dir.join(LEDGER), &changed)
+    };
+    written.map(drop)
 }
 
 /// A state file's bytes, and when they were written. None: it is no plain file, or too long.
@@ -229,15 +222,6 @@ fn read_state(path: &Path) -> io::Result<Option<(Zeroizing<Vec<u8>>, TimeMs)>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(metadata.len() as usize + 1));
     Read::by_ref(&mut file).take(STATE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(Some((bytes, written.map_or_else(crate::now_ms, |at| at.as_millis() as TimeMs))))
-}
-
-fn read_bounded(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.len() <= max => std::fs::read(path).map(Some),
-        Ok(_) => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

@@ -103,10 +103,9 @@ impl News {
 }
 
 impl Ledger {
-    /// From the lines of its file, of which the last may be torn; what another key has hashed is nothing.
-    pub fn read(text: &[u8], check: u64) -> Ledger {
+    /// From the lines of its file; what another key has hashed is nothing.
+    pub fn read(lines: impl IntoIterator<Item = Line>, check: u64) -> Ledger {
         let mut ledger = Ledger { check, ..Ledger::default() };
-        let lines = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
         for line in lines {
             if matches!(line, Line::Start { check: other, .. } if other != check) {
                 return Ledger { check, ..Ledger::default() };

@@ -256,7 +256,7 @@ impl Host {
         }
         let gap = self.picture.gap();
         let from = gap.map_or(0, |gap| gap.to);
-        let history = with_history.then(|| self.picture.history(HISTORY_LINES).encoded);
+        let history = with_history.then(|| self.picture.history(HISTORY_LINES, None).encoded);
         let screen = self.picture.screen();
         // Not the keyframe: how many lines it still holds depends on when they were drained.
         let (to, is) = (screen.offset(), (screen.rows_ansi(), screen.cursor(), screen.size(), screen.repaint(None)));

@@ -373,7 +373,7 @@ impl Host {
     ) -> Result<(Painted, Vec<u8>), Crashed> {
         self.look(ctx)?;
         ctx.counts.paints += 1;
-        let history = history.then(|| self.picture.history(u32::MAX).encoded);
+        let history = history.then(|| self.picture.history(u32::MAX, None).encoded);
         let writer = self.writer();
         let screen = self.picture.screen();
         let (offset, screen_size) = (screen.offset(), screen.size());

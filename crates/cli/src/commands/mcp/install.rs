@@ -6,11 +6,12 @@ use crate::failure::{Failure, STATUS_USAGE};
 use crate::here::Here;
 use crate::show::{print, print_json};
 use crate::who::Said;
+use holdfast_store::Survives;
 use rustix::termios::isatty;
 use serde_json::json;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// `holdfast mcp install`.
 pub fn install(here: &Here, args: &McpInstallArgs) -> Result<u8, Failure> {
@@ -96,21 +97,8 @@ fn agree(here: &Here, args: &McpInstallArgs, change: &str) -> Result<(), Failure
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error| Failure::io(format!("cannot write {}", file.display()), error);
     let dir = file.parent().unwrap_or(Path::new("/"));
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    holdfast_store::make_dir(dir).map_err(failed)?;
     let mode = std::fs::metadata(file).map_or(0o600, |meta| meta.permissions().mode() & 0o7777);
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new{}", std::process::id()));
-    let beside: PathBuf = dir.join(name);
-    let written = std::fs::OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(mode)
-        .open(&beside)
-        .and_then(|mut to| to.write_all(text.as_bytes()).and_then(|()| to.sync_all()))
-        .and_then(|()| std::fs::rename(&beside, file));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.map_err(failed)
+    let name = file.file_name().unwrap_or_default();
+    holdfast_store::replace_as(mode, dir, name, text.as_bytes(), Survives::PowerCut).map_err(failed)
 }

@@ -1,4 +1,5 @@
 use super::*;
+use std::io::Write;
 
 const STATE: &[u8] = b"holdfast 1 fish\nA secret-one\nB 2\n\x01\n\x01\n\x01end\n";
 
@@ -156,6 +157,20 @@ fn a_ledger_without_its_key_or_beyond_reading_begins_anew() {
         assert!(kept(dir.path(), None));
         assert_eq!(changed(dir.path()), ["A"], "{damage}");
     }
+}
+
+#[test]
+fn a_ledger_and_a_key_of_the_version_before_are_read_and_gone_on_with() {
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1/sessions/ses_6jt1jh3shw3k6p9hrh3z5cdncr");
+    let dir = session(STATE);
+    for name in [KEY, LEDGER] {
+        std::fs::copy(old.join(name), dir.path().join(name)).unwrap();
+    }
+    assert_eq!(changed(dir.path()), ["A", "cwd"]);
+    let key = std::fs::read(dir.path().join(KEY)).unwrap();
+    assert!(kept(dir.path(), None), "another shell's state is all changes");
+    assert!(changed(dir.path()).len() > 2);
+    assert_eq!(std::fs::read(dir.path().join(KEY)).unwrap(), key, "its hashes are of this key");
 }
 
 #[test]

@@ -1,6 +1,11 @@
 use super::*;
 use holdfast_wire::env::Known;
 
+/// From a file's bytes.
+fn read(text: &[u8], check: u64) -> Ledger {
+    Ledger::read(holdfast_store::lines::decode(&holdfast_store::SHELL, text).expect("of this version"), check)
+}
+
 /// A state of words like `PATH=1` (a variable), `a:ls=2` (an alias), and the names that were cut off (`…`).
 fn state(words: &str) -> State {
     let mut state = State::default();
@@ -32,7 +37,7 @@ type Told = (&'static str, &'static str, Option<u64>);
 
 /// Plays states, each by somebody, and a directory with each; tells what is changed in the end: `name hash who`.
 fn play(states: &[Told]) -> (Ledger, Vec<u8>) {
-    let (mut ledger, mut text) = (Ledger::read(b"", 7), Vec::new());
+    let (mut ledger, mut text) = (Ledger::read([], 7), Vec::new());
     for (at_ms, (who, words, cwd)) in (1..).zip(states) {
         let news = ledger.news(state(words), *cwd);
         if news.is_empty() {
@@ -80,10 +85,10 @@ fn each_name_is_its_last_changers() {
     for (states, expected) in cases {
         let (ledger, text) = play(states);
         assert_eq!(told(&ledger), expected, "{states:?}");
-        assert_eq!(told(&Ledger::read(&text, 7)), expected, "{states:?}, from its lines");
+        assert_eq!(told(&read(&text, 7)), expected, "{states:?}, from its lines");
         let short: Vec<u8> = ledger.lines().iter().flat_map(|line| serde_json::to_vec(line).unwrap()).collect();
         let short = String::from_utf8(short).unwrap().replace("}{", "}\n{");
-        let again = Ledger::read(short.as_bytes(), 7);
+        let again = read(short.as_bytes(), 7);
         assert_eq!(
             (told(&again), again.now.clone()),
             (expected.to_owned(), ledger.now.clone()),
@@ -105,7 +110,7 @@ fn a_torn_line_costs_what_it_said_and_nothing_before_it() {
     let (whole, text) = play(&[(ANN, "A=1", None), (BOT, "A=2", None), (ANN, "A=2 B=1", None)]);
     let lines: Vec<usize> = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
     for end in 0..text.len() {
-        let ledger = Ledger::read(&text[..end], 7);
+        let ledger = read(&text[..end], 7);
         let expected = match end {
             end if end >= lines[2] => told(&whole),
             end if end >= lines[1] => "A 2 agent:bot".into(),
@@ -116,9 +121,9 @@ fn a_torn_line_costs_what_it_said_and_nothing_before_it() {
     }
     // What comes behind a torn line is read.
     let torn = [&text[..lines[1] - 3], b"\n", &text[lines[1] + 1..]].concat();
-    assert_eq!(told(&Ledger::read(&torn, 7)), "B 1 human:ann");
+    assert_eq!(told(&read(&torn, 7)), "B 1 human:ann");
     // Hashes of another key compare with nothing.
-    assert_eq!(Ledger::read(&text, 8).since_ms(), None);
+    assert_eq!(read(&text, 8).since_ms(), None);
 }
 
 #[test]
@@ -134,7 +139,7 @@ fn what_was_cut_off_is_nobodys_change() {
 
 #[test]
 fn lines_of_the_past_are_not_kept_for_ever() {
-    let mut ledger = Ledger::read(b"", 7);
+    let mut ledger = Ledger::read([], 7);
     let (mut at_ms, mut anew) = (0, 0);
     for round in 0..5_000_u64 {
         at_ms += 1;
@@ -144,7 +149,7 @@ fn lines_of_the_past_are_not_kept_for_ever() {
         if ledger.is_stale() {
             let short = ledger.lines();
             assert!(short.len() <= 2, "{short:?}");
-            ledger = Ledger::read(b"", 7);
+            ledger = Ledger::read([], 7);
             short.into_iter().for_each(|line| ledger.apply(line));
             anew += 1;
         }

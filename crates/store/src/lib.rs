@@ -1,0 +1,61 @@
+//! Every file below the home: its form, how it is read, and how it is written.
+//!
+//! | shape | files | what tells damage |
+//! |---|---|---|
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `http.json` | the checksum |
+//! | [lines](lines): a line of JSON for each change | `runs`, `questions`, `shell.jsonl` | a checksum in each line |
+//! | [segments](segments): numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
+//! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
+//! | plain, [replaced whole](replace) | `env`, `shell/*`, `shells/*`, `bin/*`, `actors/*` | nothing here: shells, the kernel and clients in other languages read them |
+//!
+//! What makes it safe:
+//!
+//! - A file that is replaced is the old one or the new one, whole, whenever its writer dies. What a dead writer left beside it is
+//!   [swept](sweep) away.
+//! - Damage is an answer ([`Unreadable::Damaged`]), never a panic and never another value. It costs that file's content.
+//! - A file of a version this program does not know is an answer too ([`Unreadable::Newer`]), and is not written to: the version that
+//!   wrote it finds it as it was.
+//! - Files from before there were envelopes (version 1) are read. What is written is of the newest version.
+//!
+//! What is synced, and so survives a power cut, is said by whoever writes ([`Survives`]): a sync takes as long as the disk likes, and
+//! the host's thread serves every session. Whatever ends with the power anyway (screens, what shells read) is not worth one.
+//!
+//! Not here: the ring, which its keeper writes and `abi` describes; `config.toml`, which a person writes; `host.log`, `host.lock` and
+//! sockets, which are no formats.
+//!
+//! Encoding and decoding are pure functions. Knows nothing of what a run, a token or a session is.
+
+pub mod envelope;
+pub mod history;
+pub mod keyframe;
+pub mod lines;
+pub mod segments;
+mod sum;
+mod whole;
+
+pub use envelope::{Format, Unreadable};
+pub use sum::checksum;
+pub use whole::{Survives, create, get, get_json, make_dir, put, put_json, replace, replace_as, seal_json, sweep};
+
+/// A session: identity, name, command, how it ended.
+pub const SPEC: Format = Format { kind: "spec", version: 2 };
+/// A screen at an offset: [`keyframe::Keyframe`].
+pub const KEYFRAME: Format = Format { kind: "keyframe", version: 2 };
+/// Older lines of output: [`history::History`].
+pub const HISTORY: Format = Format { kind: "history", version: 2 };
+/// A session's runs.
+pub const RUNS: Format = Format { kind: "runs", version: 2 };
+/// A session's questions.
+pub const QUESTIONS: Format = Format { kind: "questions", version: 2 };
+/// What a shell is made of, and who changed it.
+pub const SHELL: Format = Format { kind: "shell", version: 2 };
+/// What the hashes in a [`SHELL`] file are made with.
+pub const SHELL_KEY: Format = Format { kind: "shell-key", version: 2 };
+/// Who is told of a run's end.
+pub const HOOK: Format = Format { kind: "hook", version: 2 };
+/// Which run a key stands for.
+pub const RUN_KEY: Format = Format { kind: "run-key", version: 2 };
+/// Tokens, as hashes.
+pub const TOKENS: Format = Format { kind: "tokens", version: 2 };
+/// Where to listen for HTTP.
+pub const HTTP: Format = Format { kind: "http", version: 2 };
