@@ -41,6 +41,7 @@ mod journal;
 mod link;
 mod lookout;
 mod metrics;
+mod notes;
 mod notify;
 mod picture;
 mod presence;

@@ -135,12 +135,15 @@ fn what_cannot_be_recorded_is_not_typed_but_a_seizure_and_an_end_still_work() {
     let refused = (0..200).map(|_| home.run(&["--json", "send", "s", "x"])).find(|sent| sent.status != 0);
     let refused = refused.expect("a full disk is noticed").err;
     assert!(refused.contains("\"unrecorded\""), "{refused}");
+    let note = |home: &Home| home.json(&["info", "s"])["note"].as_str().map(str::to_owned);
+    assert!(note(&home).is_some_and(|note| note.contains("journal cannot be written")), "{:?}", note(&home));
     let seized = home.json(&["seize", "s", "--freeze", "--reason", "the disk is full"]);
     assert_eq!(seized["turn"]["holder"]["how"], "seized", "{seized}");
     home.ok(&["thaw", "s"]);
     home.ok(&["seize", "s", "--reason", "once more, without a freeze"]);
     std::fs::remove_file(filler).unwrap();
     home.ok(&["send", "s", "x"]);
+    assert_eq!(note(&home), None, "what can be written again is not told of");
     let journal = home.ok(&["journal", "s"]);
     assert!(journal.contains("the disk is full") && journal.contains("once more"), "{journal}");
     home.ok(&["journal", "s", "--verify"]);

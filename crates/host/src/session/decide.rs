@@ -8,6 +8,7 @@ use super::typing::{Typing, read_bursts};
 use super::{Session, State};
 use crate::disk::at_disk;
 use crate::link::Link;
+use crate::notes::About;
 use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
 use holdfast_abi::ring::Ring;
 use holdfast_authority::{
@@ -89,7 +90,7 @@ impl Session {
         let mut state = self.state.borrow_mut();
         let before = state.authority.state().fence();
         if let Err(error) = state.begin_segment_if_wanted(now) {
-            state.note = Some(format!("the journal cannot be written: {error}"));
+            state.notes.add(About::Journal, format!("the journal cannot be written: {error}"));
         }
         let answer = state.authority.handle(input, now);
         let (records, effects): (Vec<Record>, Vec<Effect>) = sort(answer.effects);
@@ -102,6 +103,7 @@ impl Session {
         }
         state.runs_saw_typing(&records);
         let recorded = state.journal.append(&records);
+        state.notes.wrote(About::Journal, "the journal cannot be written", &recorded);
         let first = state.journal.last().map_or(0, |last| last.seq + 1).saturating_sub(records.len() as u64);
         let is_new_turn = state.authority.state().fence() != before;
         state.place.saw(&records, first, is_new_turn);
@@ -122,7 +124,6 @@ impl Session {
         let reply = answer.reply.map_err(|refusal| fault(&refusal))?;
         if let Err(error) = &recorded {
             crate::report!("holdfast host: {}: the journal cannot be written: {error}", self.id);
-            self.state.borrow_mut().note = Some(format!("the journal cannot be written: {error}"));
         }
         Ok(Decided { reply, act, still, unrecorded: recorded.err() })
     }
@@ -235,12 +236,11 @@ impl Session {
             let _turn = this.syncs.acquire().await;
             while let Some(path) = next() {
                 let began = Instant::now();
-                match at_disk(move || std::fs::File::open(path)?.sync_data()).await {
-                    Ok(()) => this.metrics.synced(began.elapsed()),
-                    Err(error) => {
-                        this.state.borrow_mut().note = Some(format!("the journal may not survive a crash: {error}"));
-                    }
+                let synced = at_disk(move || std::fs::File::open(path)?.sync_data()).await;
+                if synced.is_ok() {
+                    this.metrics.synced(began.elapsed());
                 }
+                this.state.borrow_mut().notes.wrote(About::Sync, "the journal may not survive a crash", &synced);
             }
         });
     }

@@ -6,6 +6,7 @@
 
 use super::Session;
 use crate::journal::{self, wrote_before};
+use crate::notes::About;
 use crate::off_thread;
 use crate::runs::{Place, Run, Written};
 use crate::shells::kept::{self, Told};
@@ -99,10 +100,8 @@ impl Session {
             loop {
                 let next = this.unread.waiting.borrow_mut().pop_front();
                 let Some(written) = next else { break };
-                if let Err(error) = this.keep_state(&written).await {
-                    let note = format!("what changed in the shell cannot be kept: {error}");
-                    this.state.borrow_mut().note = Some(note);
-                }
+                let kept = this.keep_state(&written).await;
+                this.state.borrow_mut().notes.wrote(About::Shell, "what changed in the shell cannot be kept", &kept);
             }
             this.unread.busy.set(false);
             if this.view_life() == Life::Ended {

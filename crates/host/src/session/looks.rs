@@ -3,6 +3,7 @@
 use super::Session;
 use crate::clients::Client;
 use crate::disk::at_disk;
+use crate::notes::About;
 use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper};
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Input, OperatorId};
@@ -494,9 +495,8 @@ impl Session {
             }
             text.push_str(&format!("export {key}='{}'\n", value.replace('\'', "'\\''")));
         }
-        if let Err(error) = crate::store::replace(&self.dir, "env", text.as_bytes()) {
-            self.state.borrow_mut().note = Some(format!("the client's variables could not be offered: {error}"));
-        }
+        let offered = crate::store::replace(&self.dir, "env", text.as_bytes());
+        self.state.borrow_mut().notes.wrote(About::Variables, "the client's variables could not be offered", &offered);
     }
 
     pub(crate) fn keeper_failed(&self, error: &std::io::Error) -> Fault {

@@ -35,6 +35,7 @@ use crate::clients::Clients;
 use crate::journal::{Journal, Opened};
 use crate::link::Link;
 use crate::metrics::Metrics;
+use crate::notes::{About, Notes};
 use crate::picture::Picture;
 use crate::proofs::Proofs;
 use crate::questions::Questions;
@@ -168,7 +169,7 @@ pub(crate) struct State {
     pub runs: Tracker,
     pub questions: Questions,
     pub place: place::Place,
-    pub note: Option<String>,
+    pub notes: Notes,
 }
 
 /// When the driver has to do something by itself.
@@ -260,7 +261,7 @@ impl Session {
                 runs: Tracker::resume(kept),
                 questions,
                 place: place::Place::default(),
-                note,
+                notes: Notes::of_past(note),
                 spec,
             }),
             dir,
@@ -295,7 +296,7 @@ impl Session {
         if welcome.log_head.saturating_sub(logged) > ring.log_bytes() {
             // Only without its journal: what was typed and drained is known no more.
             state.log_seen = welcome.log_head;
-            state.note = Some("what was typed before is not in the journal: it was lost or damaged".into());
+            state.notes.add(About::Past, "what was typed before is not in the journal: it was lost or damaged");
         }
         state.connection = welcome.connection;
         state.clients.unsettle();
@@ -397,7 +398,7 @@ impl Session {
     pub fn set_aside(&self, life: Life, note: String) {
         let mut state = self.state.borrow_mut();
         state.life = life;
-        state.note = Some(note);
+        state.notes.add(About::Life, note);
     }
 
     /// The keeper's connection of a session that runs; waits for one that is about to be there. Refuses what a session that
@@ -422,7 +423,7 @@ impl Session {
             )
             .hint("it is left alone and goes on; use the version of holdfast that started it")),
             (Life::Damaged, _) => Err(Fault::new(Code::Damaged, format!("the files of session {name} cannot be read"))
-                .hint(state.note.clone().unwrap_or_default())),
+                .hint(state.notes.first().unwrap_or_default())),
         }
     }
 
@@ -433,7 +434,7 @@ impl Session {
         let ended = state.ring.is_none() && state.life != Life::Running;
         let ended_ring = if ended { self.open_ring().ok() } else { None };
         let ring = state.ring.as_ref().or(ended_ring.as_ref());
-        let note = state.note.as_deref().or(state.picture.note());
+        let note = state.notes.first().or(state.picture.note());
         SessionView {
             id: self.id,
             name: state.spec.name.clone(),
@@ -509,9 +510,8 @@ impl Session {
         state.spec.exit = Some(exit);
         state.spec.ended_ms = Some(ended_ms);
         state.clients = Clients::default();
-        if let Err(error) = state.spec.save(&self.dir) {
-            state.note = Some(format!("the end of the session could not be recorded: {error}"));
-        }
+        let saved = state.spec.save(&self.dir);
+        state.notes.wrote(About::Spec, "the end of the session could not be recorded", &saved);
         if let Some(child) = state.child.take() {
             crate::spawn::reap(child);
         }

@@ -5,6 +5,7 @@
 use super::questions::beginning;
 use super::{Session, State, Typed};
 use crate::hooks::Hook;
+use crate::notes::About;
 use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, index, kept};
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
@@ -85,9 +86,8 @@ impl Session {
             self.take_back();
         }
         if !changed.is_empty() {
-            if let Err(error) = kept::append(&self.dir, &changed) {
-                self.state.borrow_mut().note = Some(format!("what became of runs cannot be written: {error}"));
-            }
+            let kept = kept::append(&self.dir, &changed);
+            self.state.borrow_mut().notes.wrote(About::Runs, "what became of runs cannot be written", &kept);
             if changed.iter().any(|run| run.state.is_over() && run.from == run.typed_at && !run.own) {
                 // Its token is nobody's any more.
                 let _ = replace(&self.shell_dir(), "next", b"");
