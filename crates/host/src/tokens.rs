@@ -3,13 +3,12 @@
 //! Whether a token is good is asked at every act, never once at the start of a connection: one that was revoked or has ended
 //! opens nothing any more, and so does one whose actor the host forgot.
 
-use crate::store;
+use holdfast_store::{Survives, TOKENS, get_json, put_json};
 use holdfast_types::{Actor, ActorId, Handle, Right, Rights, TimeMs};
 use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Call, Code, Fault};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// How long a token is good unless said otherwise: a forgotten one does not open a machine for ever.
@@ -83,13 +82,8 @@ pub struct Tokens {
 impl Tokens {
     /// Reads them. A file that cannot be read opens nothing.
     pub fn load(state: &Path) -> Tokens {
-        let kept = match std::fs::read(state.join(FILE)) {
-            Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error),
-        };
-        let kept = kept.unwrap_or_else(|error| {
-            crate::report!("holdfast host: {}: {error}; no token is good", state.join(FILE).display());
+        let kept = get_json(&TOKENS, &state.join(FILE)).map(Option::unwrap_or_default).unwrap_or_else(|why| {
+            crate::report!("holdfast host: {}: {why}; no token is good", state.join(FILE).display());
             Vec::new()
         });
         Tokens { state: state.to_owned(), kept }
@@ -192,8 +186,7 @@ impl Tokens {
     }
 
     fn replace(&mut self, kept: Vec<Kept>) -> Result<(), Fault> {
-        let text = serde_json::to_vec_pretty(&kept).expect("texts and numbers always serialise");
-        store::replace(&self.state, FILE, &text)
+        put_json(&TOKENS, &self.state, FILE, &kept, Survives::Crash)
             .map_err(|error| Fault::new(Code::Unrecorded, format!("the tokens cannot be written: {error}")))?;
         self.kept = kept;
         Ok(())
@@ -348,6 +341,23 @@ mod tests {
         assert_eq!(codes.take(&code, 1).unwrap(), bot().handle);
         assert_eq!(codes.take(&code, 1).unwrap_err().code, Code::Unidentified);
         assert_eq!(codes.take(&late, CODE_MS).unwrap_err().code, Code::Unidentified);
+    }
+
+    #[test]
+    fn a_token_of_the_version_before_is_still_good_and_a_later_versions_file_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, path) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1"), dir.path().join(FILE));
+        std::fs::copy(old.join(FILE), &path).unwrap();
+        let mut tokens = Tokens::load(dir.path());
+        let text = "hf_ba506b73c7360c208942acb9f5142f8b6a8254e210233a67aa287f3eae5268b8";
+        assert_eq!(tokens.find(text, 0).unwrap(), "tok_88ceca1dce9e");
+        tokens.add(&params(None, None), &bot(), &bot().handle, 5000).unwrap();
+        assert_eq!(Tokens::load(dir.path()).find(text, 0).unwrap(), "tok_88ceca1dce9e");
+        let newer = holdfast_store::Format { version: 3, ..TOKENS }.seal(b"[]");
+        std::fs::write(&path, &newer).unwrap();
+        let refused = Tokens::load(dir.path()).add(&params(None, None), &bot(), &bot().handle, 5000).unwrap_err();
+        assert!(refused.message.contains("version 3"), "{}", refused.message);
+        assert_eq!(std::fs::read(&path).unwrap(), newer);
     }
 
     #[test]
