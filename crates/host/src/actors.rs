@@ -264,6 +264,16 @@ mod tests {
     }
 
     #[test]
+    fn an_actor_of_the_version_before_is_known() {
+        let (_dir, home) = home(&[]);
+        let path = home.actor_public(&handle("agent:bot"));
+        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1/actors/agent.bot.pub");
+        std::fs::copy(old, &path).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(names(&Actors::load(&home)), ["agent:bot"]);
+    }
+
+    #[test]
     fn what_is_no_actors_own_file_is_not_believed_and_hides_nobody() {
         let (_dir, home) = home(&[("human:ann", 1)]);
         let file = |name: &str| home.actors().join(name);

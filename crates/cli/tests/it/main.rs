@@ -34,5 +34,6 @@ mod sessions;
 mod states;
 mod turns;
 mod typing;
+mod upgraded;
 mod watching;
 mod websocket;
