@@ -8,7 +8,7 @@
 mod acts;
 
 pub use acts::{Wrote, writing_acts, wrote_before};
-pub use holdfast_store::segments::{Lines, Reader};
+pub use holdfast_store::segments::Reader;
 
 use holdfast_authority::journal::{Broken, Chain, End, Link, Reading, What, read};
 use holdfast_authority::{Act, Authority, Policy, Record};

@@ -3,7 +3,7 @@
 use super::*;
 use holdfast_authority::journal::verify;
 use holdfast_authority::{Ask, Burst, Caller, Effect, Input, Keys, Moment, proof};
-use holdfast_store::segments::{BROKEN_MAX, PENDING_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENTS_MAX, list};
+use holdfast_store::segments::{BROKEN_MAX, Lines, PENDING_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENTS_MAX, list};
 use holdfast_types::{Actor, Nonce};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::PermissionsExt;
