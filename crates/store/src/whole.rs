@@ -111,9 +111,8 @@ fn refuse_newer(format: &Format, path: &Path) -> io::Result<()> {
     };
     if format.looks_newer(&start) {
         // Its version may be what is damaged.
-        match format.open(&std::fs::read(path)?) {
-            Err(newer @ Unreadable::Newer { .. }) => return Err(newer.into()),
-            Ok(_) | Err(_) => {}
+        if let Err(newer @ Unreadable::Newer { .. }) = format.open(&std::fs::read(path)?) {
+            return Err(newer.into());
         }
     }
     Ok(())
