@@ -1,6 +1,6 @@
 //! A home that the version before left: everything in it is still there.
 
-use crate::home::Home;
+use holdfast_harness::Home;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
