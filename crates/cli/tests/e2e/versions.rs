@@ -1,9 +1,8 @@
 //! Keepers of an earlier version, and sessions that do not begin to count at zero.
 
-use crate::home::{Home, gone, kill, until};
-use crate::terminal::Terminal;
 use holdfast_abi::ring::{BASE_MAX, Base, MAGIC, MAGIC_V1};
 use holdfast_abi::start::{STARTED_BYTES, Stage, Started};
+use holdfast_harness::{Home, Terminal, gone, kill, until};
 use holdfast_host::HostConfig;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
