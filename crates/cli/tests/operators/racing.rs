@@ -13,7 +13,6 @@ use holdfast_wire::runs::{RunStartParams, RunState};
 use holdfast_wire::turns::TurnParams;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::sync::atomic::Ordering;
 
 /// An operator's own client that has the turn, and is named to the keeper.
 fn writer(operator: &mut Operator) -> (AttachAnswer, Direct, Fence) {
@@ -134,7 +133,7 @@ fn the_last_keys_before_a_decision_are_in_the_journal_with_their_place_and_once(
         until("its echo", || ring.head() == before + n);
     }
     direct.send(ToKeeper::Resize { fence: fence.0, cols: 81, rows: 24 });
-    let log_head = || ring.header().log_head.load(Ordering::Acquire);
+    let log_head = || ring.log_head();
     direct.receive("the new size", |frame| matches!(frame, FromKeeper::Resized { .. }).then_some(()));
     let logged = log_head();
     world.signal_host(Signal::CONT);
