@@ -14,7 +14,7 @@ pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
-pub use network::{HTTP_ADDRESS, ListenArgs, TokenCommand, TokenNewArgs, WebArgs};
+pub use network::{HTTP_ADDRESS, ListenArgs, LogArgs, StartArgs, TokenCommand, TokenNewArgs, WebArgs};
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
@@ -308,9 +308,9 @@ pub struct EndArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostCommand {
     /// Serve in the foreground
-    Run,
+    Run(LogArgs),
     /// Start the host in the background where it does not run
-    Start(ListenArgs),
+    Start(StartArgs),
     /// Stop the host; sessions go on
     Stop,
     /// Stop the host and start it again; sessions go on

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::values::{Bytes, Seconds, rights};
+use holdfast_host::{LogFormat, LogLevels};
 use holdfast_screen::keys::{self, Key};
 use holdfast_types::Defaults;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 17] = [
+pub const KEYS: [&str; 19] = [
     "chord",
     "detach_key",
     "ring",
@@ -29,6 +30,8 @@ pub const KEYS: [&str; 17] = [
     "rights_unknown",
     "rights_spawner",
     "metrics_listen",
+    "log",
+    "log_format",
     "notify",
 ];
 
@@ -60,6 +63,10 @@ pub struct Config {
     pub defaults: Defaults,
     /// Where the host's counters can be fetched.
     pub metrics_listen: Option<SocketAddr>,
+    /// What the host logs.
+    pub log: LogLevels,
+    /// How a line of its log looks.
+    pub log_format: LogFormat,
     /// Who is told what.
     pub notify: Vec<holdfast_host::Rule>,
 }
@@ -78,6 +85,8 @@ impl Default for Config {
             attach_history: true,
             defaults: Defaults::default(),
             metrics_listen: None,
+            log: LogLevels::default(),
+            log_format: LogFormat::default(),
             notify: Vec::new(),
         }
     }
@@ -149,6 +158,8 @@ impl Config {
             "rights_unknown" => self.defaults.unknown = rights(&found.text()?)?,
             "rights_spawner" => self.defaults.spawner = rights(&found.text()?)?,
             "metrics_listen" => self.metrics_listen = Some(loopback(&found.text()?)?),
+            "log" => self.log = found.text()?.parse()?,
+            "log_format" => self.log_format = found.text()?.parse()?,
             "notify" => self.notify = crate::notify::rules(found.value())?,
             other => return Err(format!("unknown key `{other}`")),
         }
@@ -284,6 +295,8 @@ mod tests {
             rights_unknown = ""
             rights_spawner = "none"
             metrics_listen = "[::1]:9464"
+            log = "warn,holdfast_host::notify=debug"
+            log_format = "json"
             [[notify]]
             on = ["exit"]
             ring = true
@@ -307,6 +320,8 @@ mod tests {
                 spawner: Rights::NONE,
             },
             metrics_listen: Some("[::1]:9464".parse().unwrap()),
+            log: "warn,holdfast_host::notify=debug".parse().unwrap(),
+            log_format: LogFormat::Json,
             notify: vec![holdfast_host::Rule {
                 on: vec![holdfast_host::On::Exit],
                 session: None,
@@ -340,6 +355,8 @@ mod tests {
             ("rights_agent = \"observe,fly\"", ":1: rights_agent: \"fly\" is no right"),
             ("metrics_listen = \"9464\"", ":1: metrics_listen: expected an address and a port"),
             ("metrics_listen = \"0.0.0.0:9464\"", ":1: metrics_listen: expected an address of this machine alone"),
+            ("log = \"loud\"", ":1: log: expected off, error, warn, info, debug or trace"),
+            ("log_format = \"xml\"", ":1: log_format: expected text or json"),
             ("ring = \"1MiB\"\nchord C-a", ":2: "),
         ];
         for (text, expected) in mistakes {

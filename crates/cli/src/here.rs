@@ -100,6 +100,14 @@ impl Here {
         Ok(connect_or_start(&self.home, &self.program, self.who()?)?)
     }
 
+    /// Sees to it that a variable has this value: a host that this run starts inherits it.
+    pub fn settle_variable(&self, variable: &str, value: &str) -> Result<(), Failure> {
+        match std::env::var_os(variable).is_some_and(|is| is == value) {
+            true => Ok(()),
+            false => Err(start_again(&self.program, variable, value)),
+        }
+    }
+
     /// Sees to it that there is a place for keys and sessions.
     pub fn make_state(&self) -> Result<(), Failure> {
         holdfast_store::make_dir(&self.home.state)
@@ -245,7 +253,11 @@ fn settle_home(flag: Option<&Path>, program: &Path) -> Result<(), Failure> {
     if variable.is_some_and(|v| Path::new(&v) == absolute) {
         return Ok(());
     }
-    let error =
-        std::process::Command::new(program).args(std::env::args_os().skip(1)).env("HOLDFAST_HOME", absolute).exec();
-    Err(Failure::io("cannot start holdfast again with its home set", error))
+    Err(start_again(program, "HOLDFAST_HOME", &absolute))
+}
+
+/// Starts the program again with a variable set; returns only where that fails.
+fn start_again(program: &Path, variable: &str, value: impl AsRef<OsStr>) -> Failure {
+    let error = std::process::Command::new(program).args(std::env::args_os().skip(1)).env(variable, value).exec();
+    Failure::io(format!("cannot start holdfast again with {variable} set"), error)
 }

@@ -61,7 +61,7 @@ impl Actors {
             Ok(vouched) => std::mem::replace(&mut self.vouched, vouched) != self.vouched,
             Err(error) if error.kind() == io::ErrorKind::NotFound => !std::mem::take(&mut self.vouched).is_empty(),
             Err(error) => {
-                crate::report!("holdfast host: {} cannot be read: {error}", dir.display());
+                tracing::warn!("{} cannot be read: {error}", dir.display());
                 false
             }
         }
@@ -168,7 +168,7 @@ fn read_dir(home: &Home) -> io::Result<BTreeMap<ActorId, Handle>> {
     for (_, handle) in handles {
         let path = home.actor_public(&handle);
         if vouched.len() == ACTORS_MAX {
-            crate::report!("holdfast host: more than {ACTORS_MAX} actors, {handle} and those behind it are not known");
+            tracing::warn!("more than {ACTORS_MAX} actors, {handle} and those behind it are not known");
             break;
         }
         match read_key(&path, &handle) {
@@ -204,7 +204,7 @@ fn is_ours(mode: u32, owner: u32, user: u32) -> bool {
 
 fn tell(path: &Path, why: &Unbelieved) {
     let reason = std::error::Error::source(why).map(|source| format!(" ({source})")).unwrap_or_default();
-    crate::report!("holdfast host: {} is not believed: {why}{reason}", path.display());
+    tracing::warn!("{} is not believed: {why}{reason}", path.display());
 }
 
 fn remove_file(path: &Path) -> io::Result<bool> {

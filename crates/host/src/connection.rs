@@ -138,7 +138,8 @@ impl Server {
         if let Err(error) = self.clone().read_all(&mut reader, &speaker).await
             && error.kind() == io::ErrorKind::InvalidData
         {
-            crate::report!("holdfast host: connection {}: {error}", speaker.number);
+            // What it sent is not quoted: it may have been meant for a session.
+            tracing::warn!(connection = speaker.number, "closed: it does not speak the protocol");
         }
         self.over(speaker, has_hung_up(&reader));
         let _ = writing.await;

@@ -130,10 +130,10 @@ impl Hooks {
                 }
                 Ok(_) => {}
                 Err(why @ (Unreadable::Newer { .. } | Unreadable::Io { .. })) => {
-                    crate::report!("holdfast host: {}: {why}; nobody is told", path.display());
+                    tracing::warn!("{}: {why}; nobody is told", path.display());
                 }
                 Err(why @ Unreadable::Damaged { .. }) => {
-                    crate::report!("holdfast host: {}: {why}; nobody is told, and the file goes", path.display());
+                    tracing::warn!("{}: {why}; nobody is told, and the file goes", path.display());
                     let _ = std::fs::remove_file(&path);
                 }
             }
@@ -235,7 +235,7 @@ impl Hooks {
                 self.pending.borrow_mut().get_mut(&id).into_iter().for_each(|one| one.kept = true);
             }
             // The run's own record says it as long as its session is there.
-            Err(error) => crate::report!("holdfast host: {id}: what is told of it cannot be kept: {error}"),
+            Err(error) => tracing::warn!(run = %id, "what is told of it cannot be kept: {error}"),
         }
     }
 
@@ -274,7 +274,7 @@ impl Hooks {
             for_good || one.hook.told.as_ref().is_some_and(|told| told.at_ms.saturating_add(TRY_MS) < one.next_ms)
         };
         if is_over {
-            crate::report!("holdfast host: nobody was told of the end of {id}: {why}");
+            tracing::warn!(run = %id, "nobody was told of its end: {why}");
             self.forget(id);
         }
     }

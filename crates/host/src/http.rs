@@ -21,7 +21,7 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub async fn serve(address: SocketAddr, server: Rc<Server>) {
     let listener = match TcpListener::bind(address).await {
         Ok(listener) => listener,
-        Err(error) => return crate::report!("holdfast host: metrics_listen {address}: {error}"),
+        Err(error) => return tracing::error!("metrics_listen {address}: {error}"),
     };
     loop {
         let Ok((stream, _)) = listener.accept().await else {

@@ -3,24 +3,6 @@
 //! Everything here may crash safely: what a host knows it rebuilds from the sessions' files and their keepers. One thread
 //! serves all sessions; nothing it does for one takes longer than a few milliseconds.
 
-/// Writes a line to the host's log. One that cannot be written is lost: a full disk must not stop the host.
-macro_rules! report {
-    ($($what:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "{}", $crate::one_line(&format!($($what)*)));
-    }};
-}
-pub(crate) use report;
-
-/// A text without control characters: what comes from outside can forge no line of the log, nor speak to a terminal that shows it.
-fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return text.into();
-    }
-    let escaped = text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() });
-    escaped.collect::<String>().into()
-}
-
 /// Does what blocks where that holds nobody up.
 pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
@@ -39,6 +21,7 @@ mod hooks;
 mod http;
 mod journal;
 mod link;
+mod log;
 mod lookout;
 mod metrics;
 mod notes;
@@ -70,6 +53,7 @@ pub mod parts {
 }
 
 pub use holdfast_http::{Listen, Tls};
+pub use log::{LogFormat, LogLevels, begin_log};
 pub use notify::{Deliver, On, Rule};
 
 use holdfast_abi::address::Address;
@@ -156,7 +140,7 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     raise_file_limit();
     // One started inside a session would otherwise be stopped with it, and all keepers it starts.
     if let Err(error) = holdfast_observe::leave_sessions() {
-        crate::report!("holdfast host: the cgroup of a session cannot be left: {error}");
+        tracing::warn!("the cgroup of a session cannot be left: {error}");
     }
     // A session's end spares processes of this name: a host started inside a session is no part of it.
     let _ = rustix::thread::set_name(c"holdfast-host");
@@ -185,7 +169,12 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
     let mut spare = room::Spare::keep();
-    println!("holdfast host {} listens on {}", env!("CARGO_PKG_VERSION"), home.host_socket().display());
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        pid = std::process::id(),
+        "listens on {}",
+        home.host_socket().display()
+    );
     let mut clearing =
         tokio::time::interval(Duration::from_millis((config.ended_keep_ms / 2).clamp(500, CLEAR_EVERY_MS)));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
@@ -208,6 +197,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
             _ = hangup.recv() => {}
         }
     }
+    tracing::info!("stops");
     let _ = std::fs::remove_file(home.host_socket());
     server.registry.save_all();
     // The answer to whoever asked us to stop is on its way.
@@ -246,13 +236,4 @@ fn random_token() -> [u8; 16] {
 
 fn random() -> u64 {
     u64::from_le_bytes(random_token()[..8].try_into().expect("eight bytes"))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn what_comes_from_outside_forges_no_line_of_the_log() {
-        assert_eq!(super::one_line("plain é"), "plain é");
-        assert_eq!(super::one_line("a\nb\u{1b}]0;c\u{7}\u{9b}"), r"a\nb\u{1b}]0;c\u{7}\u{9b}");
-    }
 }

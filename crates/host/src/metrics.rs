@@ -86,6 +86,11 @@ codes! {
     Internal "internal"
 }
 
+/// The word under which a code travels.
+pub fn word_of(code: Code) -> &'static str {
+    CODES.iter().find(|(known, _)| *known == code).map_or("", |(_, word)| word)
+}
+
 /// A number that grows.
 #[derive(Debug, Default)]
 struct Counter(AtomicU64);

@@ -213,6 +213,7 @@ impl Registry {
             }
         }
         self.sessions.borrow_mut().insert(id, Rc::clone(&session));
+        crate::log::of_session(id);
         session.tell_watchers(What::Started { by: actor.handle.clone() });
         if let Some(run) = session.run_on() {
             session.tell_watchers(session::run_started(&run));
@@ -348,6 +349,7 @@ impl Registry {
     pub fn find_for(&self, wanted: &str, actor: &Actor, right: Right) -> Result<Rc<Session>, Fault> {
         let session = self.find(wanted)?;
         self.may(&session, wanted, actor, right)?;
+        crate::log::of_session(session.id);
         Ok(session)
     }
 
@@ -377,6 +379,7 @@ impl Registry {
     pub fn find_acting(&self, wanted: &str, actor: &Actor) -> Result<Rc<Session>, Fault> {
         let session = self.find(wanted)?;
         self.may_know(&session, wanted, actor)?;
+        crate::log::of_session(session.id);
         Ok(session)
     }
 
@@ -410,11 +413,11 @@ impl Registry {
             for run in session.keyed_runs() {
                 // The key outlives the session: it still says how its run ended.
                 if let Err(error) = crate::runs::index::conclude(&self.shared.home.state, &run) {
-                    crate::report!("holdfast host: {}: cannot be noted at its key: {error}", run.id);
+                    tracing::warn!(run = %run.id, "cannot be noted at its key: {error}");
                 }
             }
             if let Err(error) = std::fs::remove_dir_all(&session.dir) {
-                crate::report!("holdfast host: {}: cannot be cleared: {error}", session.id);
+                tracing::warn!(session = %session.id, "cannot be cleared: {error}");
             }
             self.sessions.borrow_mut().remove(&session.id);
         }

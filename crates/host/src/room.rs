@@ -36,7 +36,7 @@ impl Spare {
     /// A client could not be accepted: tells it why.
     pub async fn turn_away(&mut self, listener: &UnixListener, error: &io::Error) {
         if !std::mem::replace(&mut self.said, true) {
-            crate::report!("holdfast host: a client could not be accepted: {error}");
+            tracing::warn!("a client could not be accepted: {error}");
         }
         self.kept = None;
         let patience = Duration::from_millis(HELLO_MS);

@@ -22,6 +22,7 @@ use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tokio::sync::Notify;
+use tracing::Instrument;
 
 /// What connections share.
 #[derive(Debug)]
@@ -112,8 +113,16 @@ impl Server {
         answer
     }
 
-    /// What concerns the host, and what only looks at a session.
+    /// Answers somebody who is known, within a span of the log.
     async fn answer_known(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, actor: Actor) -> Answer {
+        let span = crate::log::span_of(&call, &actor);
+        let answer = self.answer_any(call, bytes, peer, actor).instrument(span.clone()).await;
+        crate::log::answered(&span, &answer);
+        answer
+    }
+
+    /// What concerns the host, and what only looks at a session.
+    async fn answer_any(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, actor: Actor) -> Answer {
         let registry = &self.registry;
         let _open = self.presence.opened();
         // A request by itself is no connection: it counts as number 0.

@@ -11,7 +11,7 @@ pub async fn open(listen: &Listen, server: &Rc<Server>) {
     let bound = match holdfast_http::bind(listen).await {
         Ok(bound) => bound,
         Err(error) => {
-            crate::report!("holdfast host: http {}: {error}", listen.address);
+            tracing::error!("http {}: {error}", listen.address);
             return *server.http.borrow_mut() = Some(Err(format!("{}: {error}", listen.address)));
         }
     };

@@ -83,7 +83,7 @@ impl Tokens {
     /// Reads them. A file that cannot be read opens nothing.
     pub fn load(state: &Path) -> Tokens {
         let kept = get_json(&TOKENS, &state.join(FILE)).map(Option::unwrap_or_default).unwrap_or_else(|why| {
-            crate::report!("holdfast host: {}: {why}; no token is good", state.join(FILE).display());
+            tracing::error!("{}: {why}; no token is good", state.join(FILE).display());
             Vec::new()
         });
         Tokens { state: state.to_owned(), kept }

@@ -1,7 +1,9 @@
 //! The options of listening over HTTP, and of tokens.
 
 use crate::values::{Seconds, rights};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, ValueHint};
+use holdfast_host::LogFormat;
 use holdfast_types::Rights;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -30,6 +32,26 @@ pub struct ListenArgs {
     /// Listen beyond this machine without TLS: only where something else keeps it private
     #[arg(long, requires = "http")]
     pub insecure_listen: bool,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub struct StartArgs {
+    #[command(flatten)]
+    pub listen: ListenArgs,
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct LogArgs {
+    /// Format of this host's log; `log_format` in config.toml sets it for every host, and `log` what is logged
+    #[arg(long = "log", value_name = "FORMAT", value_parser = log_format())]
+    pub format: Option<LogFormat>,
+}
+
+fn log_format() -> impl TypedValueParser<Value = LogFormat> {
+    PossibleValuesParser::new([LogFormat::Text, LogFormat::Json].map(LogFormat::word))
+        .try_map(|word| word.parse::<LogFormat>())
 }
 
 /// `8080`, `0.0.0.0`, `[::1]:8080`.

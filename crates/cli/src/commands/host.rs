@@ -1,13 +1,13 @@
 //! `holdfast host`: the daemon by hand. It comes and goes without a session noticing.
 
-use crate::args::{HostCommand, ListenArgs};
+use crate::args::{HostCommand, ListenArgs, LogArgs, StartArgs};
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::listen;
 use crate::show::{fields, moment, now_ms, print, print_json};
 use crate::who;
 use holdfast_client::{CallError, ConnectError, Connection, Identity, connect};
-use holdfast_host::{HostConfig, Ran};
+use holdfast_host::{HostConfig, Ran, begin_log};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{HostStatus, Nothing};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -26,7 +26,7 @@ const TEND_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// `holdfast host`.
 pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
     match command {
-        HostCommand::Run => run(here),
+        HostCommand::Run(args) => run(here, args),
         HostCommand::Start(args) => start(here, &args),
         HostCommand::Stop => stop(here),
         HostCommand::Restart => restart(here),
@@ -35,8 +35,9 @@ pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
     }
 }
 
-fn run(here: &Here) -> Result<u8, Failure> {
+fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
     let config = here.config()?;
+    begin_log(args.format.unwrap_or(config.log_format), &config.log);
     let default = HostConfig::default();
     let config = HostConfig {
         ring_bytes: config.ring.unwrap_or(default.ring_bytes),
@@ -126,8 +127,13 @@ fn keep_descriptors_to_ourselves() {
 
 /// A host that listens as these say, or as an earlier start did; and what was done for it.
 pub fn listening(here: &Here, args: &ListenArgs) -> Result<(HostStatus, String), Failure> {
+    brought_up(here, args, false)
+}
+
+/// The same; one that runs is replaced where its next start would be another.
+fn brought_up(here: &Here, args: &ListenArgs, logs_anew: bool) -> Result<(HostStatus, String), Failure> {
     here.make_state()?;
-    let changed = listen::keep(&here.home, args)?;
+    let changed = listen::keep(&here.home, args)? || logs_anew;
     Ok(match running(here)? {
         Some((_, status)) if changed || status.http_error.is_some() => {
             bring_down(here)?;
@@ -138,8 +144,12 @@ pub fn listening(here: &Here, args: &ListenArgs) -> Result<(HostStatus, String),
     })
 }
 
-fn start(here: &Here, args: &ListenArgs) -> Result<u8, Failure> {
-    let (status, was) = listening(here, args)?;
+fn start(here: &Here, args: &StartArgs) -> Result<u8, Failure> {
+    if let Some(format) = args.log.format {
+        // The host takes it from its environment, which is ours.
+        here.settle_variable("HOLDFAST_LOG_FORMAT", format.word())?;
+    }
+    let (status, was) = brought_up(here, &args.listen, args.log.format.is_some())?;
     if here.json {
         print_json(&status)?;
     } else {

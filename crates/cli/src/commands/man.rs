@@ -22,7 +22,10 @@ Rights are observe, type, run, signal, seize, grant, approve, checkpoint, fork, 
 .IP
 metrics_listen, for example "127.0.0.1:9464": there the host tells its counters over HTTP, to this machine alone.
 .IP
-history_lines, ended_keep, runs_keep, the rights and metrics_listen are read when the host starts: \fBholdfast host restart\fR takes
+log ("info"): what the host logs to host.log beside the sessions: off, error, warn, info, debug or trace, and levels of modules as in
+"info,holdfast_host::notify=debug". log_format ("text"): text or json.
+.IP
+history_lines, ended_keep, runs_keep, the rights, metrics_listen, log and log_format are read when the host starts: \fBholdfast host restart\fR takes
 them over.
 .TP
 \fI$XDG_STATE_HOME/holdfast\fR

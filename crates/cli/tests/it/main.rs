@@ -19,6 +19,7 @@ mod http;
 mod http_tokens;
 mod journal;
 mod killed;
+mod logging;
 mod mcp;
 mod notify;
 mod on_exit;

@@ -32,7 +32,7 @@ pub async fn deliver(by: &Deliver, told: &Told) {
                 run(&command, &told).map_err(|error| format!("{:?}: {error}", command.first()))
             });
             if let Ok(Err(error)) = ran.await {
-                crate::report!("holdfast host: notification command {error}");
+                tracing::warn!("notification command {error}");
             }
         }
         Deliver::Webhook { url, secret } => post_patiently(url, secret.as_deref(), told).await,
@@ -96,7 +96,7 @@ async fn post_patiently(url: &str, secret: Option<&str>, told: &Told) {
             Ok(Posted::Later(why)) => (why, pauses.next()),
         };
         let Some(pause) = pause else {
-            crate::report!("holdfast host: a webhook was not told of {}: {why}", told.name);
+            tracing::warn!("a webhook was not told of {}: {why}", told.name);
             return;
         };
         tokio::time::sleep(pause).await;

@@ -176,7 +176,7 @@ fn tell(registry: &Registry, due: &Due, slots: &Rc<Semaphore>, waiting: &Arc<Sem
             continue;
         }
         let Ok(place) = Arc::clone(waiting).try_acquire_owned() else {
-            crate::report!("holdfast host: too many notifications wait, one of {name} is dropped");
+            tracing::warn!("too many notifications wait, one of {name} is dropped");
             continue;
         };
         let (rule, told, slots) = (rule.clone(), Rc::clone(&told), Rc::clone(slots));

@@ -18,7 +18,7 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub(crate) fn load(dir: &Path) -> Questions {
     let path = dir.join(NAME);
     Questions::resume(lines::load(&QUESTIONS, &path, FILE_BYTES_MAX).unwrap_or_else(|why| {
-        crate::report!("holdfast host: {}: {why}", path.display());
+        tracing::warn!("{}: {why}", path.display());
         Vec::new()
     }))
 }

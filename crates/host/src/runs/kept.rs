@@ -17,7 +17,7 @@ pub fn load(dir: &Path) -> Vec<Run> {
     let path = dir.join(NAME);
     // Twice its bound, and more than a change adds to that.
     let lines = lines::load::<Run>(&RUNS, &path, 2 * FILE_BYTES_MAX).unwrap_or_else(|why| {
-        crate::report!("holdfast host: {}: {why}", path.display());
+        tracing::warn!("{}: {why}", path.display());
         Vec::new()
     });
     let mut runs: Vec<Run> = Vec::new();

@@ -105,6 +105,9 @@ impl Session {
         let recorded = state.journal.append(&records);
         state.notes.wrote(About::Journal, "the journal cannot be written", &recorded);
         let first = state.journal.last().map_or(0, |last| last.seq + 1).saturating_sub(records.len() as u64);
+        if let Some(newest) = first.checked_add(records.len() as u64).filter(|_| !records.is_empty()) {
+            tracing::Span::current().record("seq", newest - 1);
+        }
         let is_new_turn = state.authority.state().fence() != before;
         state.place.saw(&records, first, is_new_turn);
         let asked = |record: &Record| matches!(record.act, Act::Asked(_) | Act::Started);
@@ -123,7 +126,7 @@ impl Session {
         }
         let reply = answer.reply.map_err(|refusal| fault(&refusal))?;
         if let Err(error) = &recorded {
-            crate::report!("holdfast host: {}: the journal cannot be written: {error}", self.id);
+            tracing::error!(session = %self.id, "the journal cannot be written: {error}");
         }
         Ok(Decided { reply, act, still, unrecorded: recorded.err() })
     }
@@ -157,7 +160,7 @@ impl Session {
         if let Some(link) = self.link()
             && let Err(error) = link.send(frame)
         {
-            crate::report!("holdfast host: {}: keeper connection: {error}", self.id);
+            tracing::warn!(session = %self.id, "keeper connection: {error}");
         }
     }
 

@@ -18,6 +18,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 /// After a large wake, this long until the next: a flood is taken in bites of half a ring.
 const FLOOD_PAUSE: Duration = Duration::from_millis(6);
@@ -46,8 +47,9 @@ thread_local! {
 /// Serves a session until it has ended. Should a fault of our own stop that, it is begun anew: one session's odd state must
 /// not leave it unserved until somebody restarts the host.
 pub async fn drive(session: Rc<Session>) {
-    while tokio::task::spawn_local(hold(Rc::clone(&session))).await.is_err() {
-        crate::report!("holdfast host: {}: taken up anew after a fault of the host's own", session.id);
+    let span = tracing::error_span!("session", session = %session.id);
+    while tokio::task::spawn_local(hold(Rc::clone(&session)).instrument(span.clone())).await.is_err() {
+        tracing::error!(parent: &span, "taken up anew after a fault of the host's own");
         session.unlinked();
         tokio::time::sleep(RETRY).await;
     }
@@ -59,7 +61,7 @@ async fn hold(session: Rc<Session>) {
         if let Some(link) = session.link()
             && let Err(error) = serve(&session, &link).await
         {
-            crate::report!("holdfast host: {}: keeper connection: {error}", session.id);
+            tracing::warn!("keeper connection: {error}");
             // A keeper that went while we spoke may have said something first: that it wrote what somebody typed.
             let _ = session.receive_all(&link);
         }

@@ -156,7 +156,7 @@ impl Session {
         let mut state = self.state.borrow_mut();
         state.questions.put(question);
         if let Err(error) = kept::tidy(&self.dir, &mut state.questions) {
-            crate::report!("holdfast host: {}: its questions cannot be written anew: {error}", self.id);
+            tracing::error!(session = %self.id, "its questions cannot be written anew: {error}");
         }
         drop(state);
         self.changed.notify_waiters();
