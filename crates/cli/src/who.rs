@@ -77,7 +77,7 @@ fn decide(explicit: Option<Handle>) -> identity::Who {
     })
 }
 
-/// The user's name by the password file, which an environment cannot change.
+/// The user's name as the system knows it, which an environment cannot change.
 fn login() -> String {
     let variable = |key: &str| std::env::var(key).ok().filter(|name| !name.is_empty());
     let known = user::find().map(|user| user.name).or_else(|| variable("LOGNAME")).or_else(|| variable("USER"));

@@ -66,8 +66,7 @@ pub struct Birth {
 impl Birth {
     /// Takes what was said, and the host's user's for what was not. `text` is what a run's shell is to execute.
     pub fn of(params: NewParams, text: Option<&str>, config: &HostConfig) -> Result<Birth, Fault> {
-        let user = user::find();
-        let shell = || shell(config.shell.clone(), user.as_ref());
+        let shell = || shell(config.shell.clone());
         let command = match text {
             _ if !params.command.is_empty() => params.command,
             None => vec![shell()],
@@ -79,9 +78,9 @@ impl Birth {
                 return Err(Fault::new(Code::BadRequest, format!("the directory {cwd:?} does not begin with /"))
                     .hint("name it from the root on, or leave it out for the home directory of the host's user"));
             }
-            None => home(user.as_ref()),
+            None => home(),
         };
-        let mut env = params.env.unwrap_or_else(|| environment(user.as_ref(), &cwd, &shell()));
+        let mut env = params.env.unwrap_or_else(|| environment(&cwd, &shell()));
         for pair in &params.env_add {
             let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
                 return Err(
@@ -124,19 +123,24 @@ fn set(env: &mut Vec<String>, key: &str, value: &str) {
     env.push(start + value);
 }
 
-/// As `holdfast new` chooses it: the configured one, `$SHELL`, the one of the password file, `/bin/sh`.
-fn shell(configured: Option<String>, user: Option<&User>) -> String {
+/// The host's user. Kept once it was found: a directory across a network must not hold up each session anew.
+fn user() -> Option<&'static User> {
+    static FOUND: OnceLock<User> = OnceLock::new();
+    FOUND.get().or_else(|| user::find().map(|user| FOUND.get_or_init(|| user)))
+}
+
+/// As `holdfast new` chooses it: the configured one, `$SHELL`, the user's login shell, `/bin/sh`.
+fn shell(configured: Option<String>) -> String {
     let variable = || variable("SHELL");
-    let passwd = || user.map(|user| user.shell.clone()).filter(|shell| !shell.is_empty());
+    let passwd = || user().map(|user| user.shell.clone()).filter(|shell| !shell.is_empty());
     configured.or_else(variable).or_else(passwd).unwrap_or_else(|| "/bin/sh".into())
 }
 
-/// The home directory: `$HOME`, the one of the password file, the root. One that is not there would keep every session away.
-fn home(user: Option<&User>) -> String {
-    let passwd = user.map(|user| user.home.clone());
-    let all = [variable("HOME"), passwd];
+/// The home directory: `$HOME`, the one the system knows, the root. One that is not there would keep every session away.
+fn home() -> String {
     let there = |home: &String| home.starts_with('/') && std::path::Path::new(home).is_dir();
-    all.into_iter().flatten().find(there).unwrap_or_else(|| "/".into())
+    let known = || user().map(|user| user.home.clone()).filter(there);
+    variable("HOME").filter(there).or_else(known).unwrap_or_else(|| "/".into())
 }
 
 fn variable(key: &str) -> Option<String> {
@@ -144,9 +148,9 @@ fn variable(key: &str) -> Option<String> {
 }
 
 /// The host's environment without what belongs to who started it.
-fn environment(user: Option<&User>, cwd: &str, shell: &str) -> Vec<String> {
+fn environment(cwd: &str, shell: &str) -> Vec<String> {
     let all = std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
-    cleaned(all.collect(), user, cwd, shell)
+    cleaned(all.collect(), user(), cwd, shell)
 }
 
 fn cleaned(mut all: Vec<(String, String)>, user: Option<&User>, cwd: &str, shell: &str) -> Vec<String> {

@@ -1,8 +1,9 @@
-//! The user of this process, by the password file.
+//! The user of this process, as the system's directories know it: the password file, LDAP, sssd.
 
 use rustix::process::getuid;
+use uzers::os::unix::UserExt;
 
-/// What the password file says of a user.
+/// What the system says of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     /// The login name.
@@ -13,33 +14,40 @@ pub struct User {
     pub shell: String,
 }
 
-/// The user of this process; none where the file does not know it.
+/// The user of this process; none where no directory knows it. One across a network may take its time.
 #[must_use]
 pub fn find() -> Option<User> {
-    let file = std::fs::read_to_string("/etc/passwd").ok()?;
-    entry(&file, getuid().as_raw())
+    by_id(getuid().as_raw())
 }
 
-fn entry(file: &str, uid: u32) -> Option<User> {
-    let uid = uid.to_string();
-    file.lines().find_map(|line| match line.split(':').collect::<Vec<_>>()[..] {
-        [name, _, id, _, _, home, shell] if id == uid => {
-            Some(User { name: name.into(), home: home.into(), shell: shell.into() })
-        }
-        _ => None,
+fn by_id(uid: u32) -> Option<User> {
+    let user = uzers::get_user_by_uid(uid)?;
+    Some(User {
+        name: user.name().to_str()?.to_owned(),
+        home: user.home_dir().to_str()?.to_owned(),
+        shell: user.shell().to_str()?.to_owned(),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
-    fn a_user_is_found_by_number_in_whole_lines_only() {
-        let file = "broken:x:7\nann:x:7:7:Ann:/home/ann:/bin/zsh\nbot:x:8:8::/:\n";
-        let ann = User { name: "ann".into(), home: "/home/ann".into(), shell: "/bin/zsh".into() };
-        assert_eq!(entry(file, 7), Some(ann));
-        assert_eq!(entry(file, 8).map(|user| user.shell), Some(String::new()));
-        assert_eq!(entry(file, 9), None);
+    fn a_user_is_who_the_system_says_it_is() {
+        for uid in [0, getuid().as_raw(), 65534] {
+            let entry = Command::new("getent").args(["passwd", &uid.to_string()]).output().unwrap();
+            let entry = String::from_utf8(entry.stdout).unwrap();
+            let said = match entry.trim_end().split(':').collect::<Vec<_>>()[..] {
+                [name, _, _, _, _, home, shell] => {
+                    Some(User { name: name.into(), home: home.into(), shell: shell.into() })
+                }
+                _ => None,
+            };
+            assert_eq!(by_id(uid), said, "{uid}: {entry}");
+        }
+        assert_eq!(by_id(0).map(|user| user.name).as_deref(), Some("root"));
+        assert_eq!(by_id(4_000_000_123), None);
     }
 }

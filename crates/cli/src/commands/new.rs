@@ -129,7 +129,7 @@ fn terminal_size() -> Option<Size> {
     Some(Size::clamped(size.ws_col, size.ws_row))
 }
 
-/// The configured shell, `$SHELL`, the one of the password file, `/bin/sh`.
+/// The configured shell, `$SHELL`, the user's login shell, `/bin/sh`.
 fn shell(configured: Option<String>) -> String {
     let variable = || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty());
     let passwd = || user::find().map(|user| user.shell).filter(|shell| !shell.is_empty());
