@@ -11,19 +11,17 @@ const FILES_PER_SESSION: u64 = 4;
 const FILES_FEW: u64 = 1024;
 
 pub(super) fn version() -> Finding {
-    let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    judged(&read("/proc/sys/kernel/osrelease").unwrap_or_default())
+}
+
+fn judged(release: &str) -> Finding {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     match version {
         (0, 0) => {
             Finding::missing("kernel", "this is no Linux: sessions cannot be kept here", "use a Linux machine").needed()
         }
-        v if v >= (5, 19) => Finding::ok("kernel", release),
-        v if v >= (5, 9) => Finding::limited(
-            "kernel",
-            format!("{release}: sessions are kept; commands cannot be gated reliably before 5.19"),
-            "a newer kernel",
-        ),
+        v if v >= (5, 9) => Finding::ok("kernel", release),
         _ => Finding::missing("kernel", format!("{release} is too old: 5.9 or later is needed"), "a newer kernel")
             .needed(),
     }
@@ -117,54 +115,22 @@ fn unified_mount(mounts: &str) -> Option<PathBuf> {
     line.split(' ').nth(4).map(PathBuf::from)
 }
 
-pub(super) fn exec_gate() -> Finding {
-    let what = "exec gate";
-    let actions = read("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
-    if !actions.split_whitespace().any(|action| action == "user_notif") {
-        return Finding::missing(
-            what,
-            "no seccomp user notification: commands cannot be gated before they run",
-            "a kernel with CONFIG_SECCOMP_FILTER",
-        );
-    }
-    if getuid().is_root() {
-        return Finding::ok(what, "seccomp user notification: commands can be gated before they run");
-    }
-    Finding::limited(
-        what,
-        "seccomp user notification needs no_new_privs for a normal user: sudo does not work in a gated session",
-        "run the host as root for gated sessions",
-    )
-}
-
-pub(super) fn checkpoint() -> Finding {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin", "/sbin"].map(PathBuf::from));
-    let criu = dirs.map(|dir| dir.join("criu")).find(|file| access(file, Access::EXEC_OK).is_ok());
-    match criu {
-        Some(file) if getuid().is_root() => {
-            Finding::ok("checkpoint", format!("CRIU at {}: processes can be checkpointed and moved", file.display()))
-        }
-        Some(file) => Finding::limited(
-            "checkpoint",
-            format!("CRIU at {}: checkpoints need more than a normal user's rights", file.display()),
-            "run the host as root, or give criu cap_checkpoint_restore",
-        ),
-        None => Finding::missing(
-            "checkpoint",
-            "no CRIU: processes cannot be checkpointed; after a reboot a session's history is there, its processes are not",
-            "install the package criu",
-        ),
-    }
-}
-
 fn number(path: impl AsRef<Path>) -> Option<u64> {
     read(path)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Grade;
     use super::*;
+
+    #[test]
+    fn a_kernel_will_do_from_the_version_on_that_keepers_need() {
+        let will_do = |release| judged(release).grade == Grade::Ok;
+        let releases = ["6.12.41+deb13-amd64", "5.19.0", "5.9.0-rc1", "5.8.18", "4.19.0", ""];
+        assert_eq!(releases.map(will_do), [true, true, true, false, false, false]);
+        assert!(judged("5.8.18").needed && judged("").needed, "nothing works without it");
+    }
 
     #[test]
     fn the_unified_mount_is_found_alone_and_beside_v1() {

@@ -65,8 +65,6 @@ pub fn doctor(here: &Here) -> Result<u8, Failure> {
     findings.extend(host_findings);
     findings.push(service::systemd(host.as_ref().map(|host| host.pid)));
     findings.push(kernel::freezer());
-    findings.push(kernel::exec_gate());
-    findings.push(kernel::checkpoint());
     if here.json {
         print_json(&findings)?;
     } else {
