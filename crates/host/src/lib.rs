@@ -18,13 +18,13 @@ mod clients;
 mod connection;
 mod disk;
 mod hooks;
-mod http;
 mod journal;
 mod link;
 mod log;
 mod lookout;
 mod metrics;
 mod notes;
+mod metrics_port;
 mod notify;
 mod picture;
 mod presence;
@@ -158,7 +158,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     let server = Rc::new(serve::Server::new(registry));
     let listener = bind(&home.host_socket())?;
     if let Some(address) = config.metrics_listen {
-        tokio::task::spawn_local(http::serve(address, Rc::clone(&server)));
+        tokio::task::spawn_local(metrics_port::serve(address, Rc::clone(&server)));
     }
     if let Some(listen) = &config.http {
         surface::open(listen, &server).await;

@@ -1,32 +1,24 @@
-//! What a host counts, in the Prometheus text format.
+//! What a host counts, as OpenMetrics text.
 //!
-//! Every counter is an atomic of its own, so that any task may render them at any moment. Labels come from closed sets: the
-//! text has the same lines however long a host runs. Counters begin at nothing with each host.
+//! Every counter is an atomic of its own, so that any task may count at any moment. Labels come from closed sets, all of which are
+//! there from the start: the text has the same lines however long a host runs. Counters begin at nothing with each host.
 
 use holdfast_wire::Code;
-use std::fmt::{Display, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-/// Upper bounds of the buckets, in microseconds and as seconds: from what a seizure takes on an idle machine to what a
-/// person notices.
-const BUCKETS: [(u64, &str); 14] = [
-    (50, "0.00005"),
-    (100, "0.0001"),
-    (250, "0.00025"),
-    (500, "0.0005"),
-    (1_000, "0.001"),
-    (2_500, "0.0025"),
-    (5_000, "0.005"),
-    (10_000, "0.01"),
-    (25_000, "0.025"),
-    (50_000, "0.05"),
-    (100_000, "0.1"),
-    (250_000, "0.25"),
-    (500_000, "0.5"),
-    (1_000_000, "1"),
-];
+/// Upper bounds of the buckets, in seconds: from what a seizure takes on an idle machine to what a person notices.
+const BUCKETS: [f64; 14] =
+    [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0];
 
+const LIVES: [&str; 4] = ["running", "ended", "unknown", "damaged"];
 const TURNS: [&str; 5] = ["wrote", "asked", "given", "seized", "freed"];
 const CLASSES: [&str; 5] = ["human", "agent", "service", "device", "host"];
 const FREEZES: [&str; 2] = ["false", "true"];
@@ -91,49 +83,6 @@ pub fn word_of(code: Code) -> &'static str {
     CODES.iter().find(|(known, _)| *known == code).map_or("", |(_, word)| word)
 }
 
-/// A number that grows.
-#[derive(Debug, Default)]
-struct Counter(AtomicU64);
-
-impl Counter {
-    fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// How long something took, by buckets.
-#[derive(Debug, Default)]
-struct Histogram {
-    /// One for each bound, and one for what took longer.
-    buckets: [Counter; BUCKETS.len() + 1],
-    sum_ns: Counter,
-}
-
-impl Histogram {
-    fn observe(&self, took: Duration) {
-        let fits = |(bound_us, _): &(u64, &str)| took <= Duration::from_micros(*bound_us);
-        self.buckets[BUCKETS.iter().position(fits).unwrap_or(BUCKETS.len())].add(1);
-        self.sum_ns.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
-    }
-
-    fn count(&self) -> u64 {
-        self.buckets.iter().map(Counter::get).sum()
-    }
-}
-
-/// Counts a word of a closed set.
-fn count<'a>(words: impl IntoIterator<Item = &'a str>, counters: &[Counter], word: &str) {
-    let counter = words.into_iter().zip(counters).find(|(known, _)| *known == word);
-    debug_assert!(counter.is_some(), "{word} is not counted");
-    if let Some((_, counter)) = counter {
-        counter.add(1);
-    }
-}
-
 /// What is so at this moment, as the caller sees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gauges {
@@ -151,23 +100,56 @@ pub struct Gauges {
     pub requests: u64,
 }
 
+/// Numbers of one name, by a label of a closed set.
+#[derive(Debug, Clone)]
+struct Labelled<M> {
+    family: Family<[(&'static str, &'static str); 1], M>,
+    label: &'static str,
+    words: Vec<&'static str>,
+}
+
+impl<M: Metric + Default + Clone> Labelled<M> {
+    fn new(label: &'static str, words: impl IntoIterator<Item = &'static str>) -> Labelled<M> {
+        let one = Labelled { family: Family::default(), label, words: words.into_iter().collect() };
+        for word in &one.words {
+            drop(one.family.get_or_create(&[(label, *word)]));
+        }
+        one
+    }
+
+    /// Does something with the number of a word.
+    fn with(&self, word: &str, change: impl FnOnce(&M)) {
+        let known = self.words.iter().find(|known| **known == word);
+        debug_assert!(known.is_some(), "{word} is not counted");
+        if let Some(word) = known {
+            change(&self.family.get_or_create(&[(self.label, *word)]));
+        }
+    }
+}
+
 /// A host's counters.
 #[derive(Debug)]
 pub struct Metrics {
+    registry: Registry,
     since: Instant,
     attaches: Counter,
     detaches: Counter,
     reattaches: Counter,
     output_gaps: Counter,
-    turn_changes: [Counter; TURNS.len()],
-    seizes: [Counter; FREEZES.len()],
+    turn_changes: Labelled<Counter>,
+    seizes: Labelled<Counter>,
     seize_cut: Histogram,
     seize_freeze: Histogram,
-    refusals: [Counter; CODES.len()],
-    acts: [Counter; CLASSES.len()],
+    refusals: Labelled<Counter>,
+    acts: Labelled<Counter>,
     restarts_survived: Counter,
     journal_records: Counter,
+    journal_syncs: Counter,
     journal_sync: Histogram,
+    sessions: Labelled<Gauge>,
+    clients: Gauge,
+    requests: Gauge,
+    uptime: Gauge<f64, AtomicU64>,
 }
 
 impl Default for Metrics {
@@ -180,170 +162,134 @@ impl Metrics {
     /// Everything at nothing; the host is up from now on.
     #[must_use]
     pub fn new() -> Metrics {
-        Metrics {
+        let mut registry = Registry::with_prefix("holdfast");
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "This host's version; always 1", build);
+        let mut metrics = Metrics {
             since: Instant::now(),
             attaches: Counter::default(),
             detaches: Counter::default(),
             reattaches: Counter::default(),
             output_gaps: Counter::default(),
-            turn_changes: Default::default(),
-            seizes: Default::default(),
-            seize_cut: Histogram::default(),
-            seize_freeze: Histogram::default(),
-            refusals: std::array::from_fn(|_| Counter::default()),
-            acts: Default::default(),
+            turn_changes: Labelled::new("how", TURNS),
+            seizes: Labelled::new("freeze", FREEZES),
+            seize_cut: Histogram::new(BUCKETS),
+            seize_freeze: Histogram::new(BUCKETS),
+            refusals: Labelled::new("code", CODES.iter().map(|(_, word)| *word)),
+            acts: Labelled::new("class", CLASSES),
             restarts_survived: Counter::default(),
             journal_records: Counter::default(),
-            journal_sync: Histogram::default(),
-        }
+            journal_syncs: Counter::default(),
+            journal_sync: Histogram::new(BUCKETS),
+            sessions: Labelled::new("life", LIVES),
+            clients: Gauge::default(),
+            requests: Gauge::default(),
+            uptime: Gauge::default(),
+            registry,
+        };
+        metrics.register();
+        metrics
+    }
+
+    /// Names everything that is counted; `_total` is added to the names of counters.
+    fn register(&mut self) {
+        let all = &mut self.registry;
+        all.register("attaches", "Clients that attached", self.attaches.clone());
+        all.register("detaches", "Attached clients that left or were cut off", self.detaches.clone());
+        all.register("reattaches", "Attaches to a session that had been attached to", self.reattaches.clone());
+        all.register("output_gaps", "Times a reader missed output that is no longer kept", self.output_gaps.clone());
+        all.register("turn_changes", "Changes of the turn, by how it was come by", self.turn_changes.family.clone());
+        all.register("seizes", "Seized turns, by whether the tree was frozen", self.seizes.family.clone());
+        all.register("seize_cut_seconds", "Until the old holder could write no more", self.seize_cut.clone());
+        all.register("seize_freeze_seconds", "Until the whole tree stood still", self.seize_freeze.clone());
+        all.register("refusals", "Refusals and failures, by code", self.refusals.family.clone());
+        all.register("acts", "Recorded acts, by the class of who did them", self.acts.family.clone());
+        let survived = "Sessions that went on without a host until this one took them up";
+        all.register("host_restarts_survived", survived, self.restarts_survived.clone());
+        all.register("journal_records", "Records passed to journals", self.journal_records.clone());
+        all.register("journal_syncs", "Syncs of journals", self.journal_syncs.clone());
+        all.register("journal_sync_seconds", "How long a sync of a journal took", self.journal_sync.clone());
+        all.register("sessions", "Sessions, by their life", self.sessions.family.clone());
+        all.register("clients", "Attached clients", self.clients.clone());
+        all.register("requests", "Requests that are being answered, this one included", self.requests.clone());
+        all.register("uptime_seconds", "How long this host runs", self.uptime.clone());
     }
 
     /// A client attached; `again`: to a session that somebody had been attached to before.
     pub fn attached(&self, again: bool) {
-        self.attaches.add(1);
-        self.reattaches.add(u64::from(again));
+        self.attaches.inc();
+        self.reattaches.inc_by(u64::from(again));
     }
 
     /// An attached client left or was cut off.
     pub fn detached(&self) {
-        self.detaches.add(1);
+        self.detaches.inc();
     }
 
     /// A reader was told that output is no longer kept.
     pub fn output_gap(&self) {
-        self.output_gaps.add(1);
+        self.output_gaps.inc();
     }
 
     /// The turn changed: `wrote`, `asked`, `given`, `seized` or `freed`.
     pub fn turn_changed(&self, how: &str) {
-        count(TURNS, &self.turn_changes, how);
+        self.turn_changes.with(how, one_more);
     }
 
     /// A turn was seized: how long until nothing more of the old holder could reach the terminal, and until the tree stood
     /// still, where it did.
     pub fn seized(&self, freeze: bool, cut: Duration, frozen: Option<Duration>) {
-        self.seizes[usize::from(freeze)].add(1);
-        self.seize_cut.observe(cut);
+        self.seizes.with(FREEZES[usize::from(freeze)], one_more);
+        self.seize_cut.observe(cut.as_secs_f64());
         if let Some(frozen) = frozen {
-            self.seize_freeze.observe(frozen);
+            self.seize_freeze.observe(frozen.as_secs_f64());
         }
     }
 
     /// Something was refused, or failed, with this code.
     pub fn refused(&self, code: &str) {
-        count(CODES.iter().map(|(_, word)| *word), &self.refusals, code);
+        self.refusals.with(code, one_more);
     }
 
     /// A record was passed to a journal; it is an act of an actor of this class, or of `host`.
     pub fn recorded(&self, class: &str, is_act: bool) {
-        self.journal_records.add(1);
+        self.journal_records.inc();
         if is_act {
-            count(CLASSES, &self.acts, class);
+            self.acts.with(class, one_more);
         }
     }
 
     /// A session that went on without a host was taken up.
     pub fn survived(&self) {
-        self.restarts_survived.add(1);
+        self.restarts_survived.inc();
     }
 
     /// A journal's file was synced.
     pub fn synced(&self, took: Duration) {
-        self.journal_sync.observe(took);
+        self.journal_syncs.inc();
+        self.journal_sync.observe(took.as_secs_f64());
     }
 
     /// All of it as text.
     #[must_use]
     pub fn render(&self, now: &Gauges) -> String {
-        let mut text = Text::default();
-        text.counter("attaches_total", "Clients that attached.", &self.attaches);
-        text.counter("detaches_total", "Attached clients that left or were cut off.", &self.detaches);
-        text.counter("reattaches_total", "Attaches to a session that had been attached to.", &self.reattaches);
-        text.counter("output_gaps_total", "Times a reader missed output that is no longer kept.", &self.output_gaps);
-        let turns = TURNS.into_iter().zip(&self.turn_changes);
-        text.counters("turn_changes_total", "Changes of the turn, by how it was come by.", "how", turns);
-        let seizes = FREEZES.into_iter().zip(&self.seizes);
-        text.counters("seizes_total", "Seized turns, by whether the tree was frozen.", "freeze", seizes);
-        text.histogram("seize_cut_seconds", "Until the old holder could write no more.", &self.seize_cut);
-        text.histogram("seize_freeze_seconds", "Until the whole tree stood still.", &self.seize_freeze);
-        let refusals = CODES.iter().map(|(_, word)| *word).zip(&self.refusals);
-        text.counters("refusals_total", "Refusals and failures, by code.", "code", refusals);
-        let acts = CLASSES.into_iter().zip(&self.acts);
-        text.counters("acts_total", "Recorded acts, by the class of who did them.", "class", acts);
-        let survived = "Sessions that went on without a host until this one took them up.";
-        text.counter("host_restarts_survived_total", survived, &self.restarts_survived);
-        text.counter("journal_records_total", "Records passed to journals.", &self.journal_records);
-        text.head("journal_syncs_total", "counter", "Syncs of journals.");
-        text.sample("journal_syncs_total", &[], self.journal_sync.count());
-        text.histogram("journal_sync_seconds", "How long a sync of a journal took.", &self.journal_sync);
-        text.head("sessions", "gauge", "Sessions, by their life.");
-        let lives =
-            [("running", now.running), ("ended", now.ended), ("unknown", now.unknown), ("damaged", now.damaged)];
-        lives.into_iter().for_each(|(life, count)| text.sample("sessions", &[("life", life)], count));
-        text.head("clients", "gauge", "Attached clients.");
-        text.sample("clients", &[], now.clients);
-        text.head("requests", "gauge", "Requests that are being answered, this one included.");
-        text.sample("requests", &[], now.requests);
-        text.head("uptime_seconds", "gauge", "How long this host runs.");
-        text.sample("uptime_seconds", &[], format_args!("{:.3}", self.since.elapsed().as_secs_f64()));
-        text.head("build_info", "gauge", "This host's version; always 1.");
-        text.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-        text.0
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        for (life, count) in LIVES.into_iter().zip([now.running, now.ended, now.unknown, now.damaged]) {
+            self.sessions.with(life, |gauge| {
+                gauge.set(number(count));
+            });
+        }
+        self.clients.set(number(now.clients));
+        self.requests.set(number(now.requests));
+        self.uptime.set(self.since.elapsed().as_secs_f64());
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("a string takes any text");
+        text
     }
 }
 
-/// The text as it grows.
-#[derive(Default)]
-struct Text(String);
-
-impl Text {
-    fn add(&mut self, line: std::fmt::Arguments<'_>) {
-        self.0.write_fmt(line).expect("a string takes any text");
-    }
-
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        self.add(format_args!("# HELP holdfast_{name} {help}\n# TYPE holdfast_{name} {kind}\n"));
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        self.add(format_args!("holdfast_{name}"));
-        for (i, (label, of)) in labels.iter().enumerate() {
-            let before = if i == 0 { '{' } else { ',' };
-            self.add(format_args!("{before}{label}=\"{}\"", escaped(of)));
-        }
-        let after = if labels.is_empty() { "" } else { "}" };
-        self.add(format_args!("{after} {value}\n"));
-    }
-
-    fn counter(&mut self, name: &str, help: &str, counter: &Counter) {
-        self.head(name, "counter", help);
-        self.sample(name, &[], counter.get());
-    }
-
-    fn counters<'a>(&mut self, name: &str, help: &str, label: &str, all: impl Iterator<Item = (&'a str, &'a Counter)>) {
-        self.head(name, "counter", help);
-        all.for_each(|(of, counter)| self.sample(name, &[(label, of)], counter.get()));
-    }
-
-    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
-        self.head(name, "histogram", help);
-        let bounds = BUCKETS.iter().map(|(_, bound)| *bound).chain(["+Inf"]);
-        // The count is what the buckets add up to: observations that come meanwhile make no two lines differ.
-        let mut count = 0;
-        for (bound, bucket) in bounds.zip(&histogram.buckets) {
-            count += bucket.get();
-            self.sample(&format!("{name}_bucket"), &[("le", bound)], count);
-        }
-        let sum_ns = histogram.sum_ns.get();
-        let sum = format!("{}.{:09}", sum_ns / 1_000_000_000, sum_ns % 1_000_000_000);
-        self.sample(&format!("{name}_sum"), &[], sum);
-        self.sample(&format!("{name}_count"), &[], count);
-    }
-}
-
-/// A label's value between its quotes.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+fn one_more(counter: &Counter) {
+    counter.inc();
 }
 
 #[cfg(test)]
@@ -394,9 +340,9 @@ mod tests {
         (name.to_owned(), labels, value.unwrap_or_else(|| panic!("no number: {line}")))
     }
 
-    /// Reads a whole text: each family has one HELP and one TYPE, before its samples and only they.
+    /// Reads a whole text: each family has one HELP and one TYPE, before its samples and only they; the last line says that it is.
     fn parsed(text: &str) -> Vec<Sample> {
-        assert!(text.ends_with('\n'));
+        let text = text.strip_suffix("# EOF\n").expect("an end");
         let (mut samples, mut families) = (vec![], vec![]);
         let mut lines = text.lines().peekable();
         while let Some(head) = lines.next() {
@@ -405,12 +351,16 @@ mod tests {
             families.push(family);
             let kind = lines.next().and_then(|line| line.strip_prefix("# TYPE ")?.strip_prefix(family)).expect(head);
             let kind = kind.trim();
-            assert!(["counter", "gauge", "histogram"].contains(&kind), "{head}");
-            assert_eq!(kind == "counter", family.ends_with("_total"), "{head}");
             while let Some(line) = lines.next_if(|line| !line.starts_with('#')) {
                 let read = sample(line);
                 let suffix = read.0.strip_prefix(family).expect(line);
-                let allowed: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+                let allowed: &[&str] = match kind {
+                    "histogram" => &["_bucket", "_sum", "_count"],
+                    "counter" => &["_total"],
+                    "info" => &["_info"],
+                    "gauge" => &[""],
+                    other => panic!("{other}: {head}"),
+                };
                 assert!(allowed.contains(&suffix), "{line}");
                 assert!(!samples.iter().any(|(n, l, _): &Sample| (n, l) == (&read.0, &read.1)), "twice: {line}");
                 samples.push(read);
@@ -460,9 +410,9 @@ mod tests {
             ("turn_changes_total", "freed", 2.0),
             ("seizes_total", "true", 1.0),
             ("seizes_total", "false", 1.0),
-            ("seize_cut_seconds_bucket", "0.00005", 0.0),
+            ("seize_cut_seconds_bucket", "5e-5", 0.0),
             ("seize_cut_seconds_bucket", "0.0001", 1.0),
-            ("seize_cut_seconds_bucket", "1", 1.0),
+            ("seize_cut_seconds_bucket", "1.0", 1.0),
             ("seize_cut_seconds_bucket", "+Inf", 2.0),
             ("seize_cut_seconds_sum", "", 2.00008),
             ("seize_freeze_seconds_count", "", 1.0),
@@ -511,11 +461,8 @@ mod tests {
             assert_eq!(value(&samples, &format!("{name}_count"), ""), count);
         }
         assert!((value(&samples, "journal_sync_seconds_sum", "") - sum).abs() < 1e-6);
-        let lowest = |name: &str| value(&samples, &format!("{name}_bucket"), "0.00005");
+        let lowest = |name: &str| value(&samples, &format!("{name}_bucket"), "5e-5");
         assert_eq!((lowest("seize_cut_seconds"), lowest("seize_freeze_seconds")), (1.0, 0.0), "a bound is inclusive");
-        for (bound_us, seconds) in BUCKETS {
-            assert_eq!(seconds.parse::<f64>().unwrap(), Duration::from_micros(bound_us).as_secs_f64());
-        }
     }
 
     #[test]
@@ -527,14 +474,5 @@ mod tests {
         }
         let samples = parsed(&metrics.render(&Gauges::default()));
         assert!(CODES.iter().all(|(_, word)| value(&samples, "refusals_total", word) == 1.0));
-    }
-
-    #[test]
-    fn labels_are_escaped() {
-        let odd = "odd \"\\\n,} é";
-        let mut text = Text::default();
-        text.sample("odd", &[("a", odd), ("b", "")], 1);
-        let labels = [("a", odd), ("b", "")].map(|(label, value)| (label.to_owned(), value.to_owned()));
-        assert_eq!(sample(text.0.trim_end()), ("holdfast_odd".to_owned(), labels.to_vec(), 1.0));
     }
 }

@@ -8,6 +8,7 @@ mod bytes;
 mod guard;
 mod listen;
 mod login;
+mod metrics;
 mod openapi;
 mod pages;
 mod patient;
@@ -18,6 +19,7 @@ mod stream;
 mod tools;
 
 pub use listen::{Listen, Tls, bind, serve};
+pub use metrics::serve_metrics;
 
 use holdfast_wire::{Call, Code, Fault, Message};
 use serde_json::Value;

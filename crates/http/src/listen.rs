@@ -131,16 +131,20 @@ pub async fn serve(bound: Bound, handle: Handle) {
     let endpoints = rest::endpoints(&schema);
     let openapi = openapi::document(&schema, &endpoints).to_string();
     let http = Arc::new(Http { handle, names: bound.names, paces: Paces::default(), openapi });
-    let router = rest::router(http, endpoints);
+    accept_all(bound.listener, bound.tls, rest::router(http, endpoints)).await;
+}
+
+/// Answers everybody who connects, so many at once.
+pub(crate) async fn accept_all(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
-        let Ok((stream, _)) = bound.listener.accept().await else {
+        let Ok((stream, _)) = listener.accept().await else {
             // Out of descriptors: those who are connected go on.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (router, tls) = (router.clone(), bound.tls.clone());
+        let (router, tls) = (router.clone(), tls.clone());
         tokio::spawn(async move {
             greet(stream, tls, router).await;
             drop(permit);

@@ -21,6 +21,7 @@ mod journal;
 mod killed;
 mod logging;
 mod mcp;
+mod metrics;
 mod notify;
 mod on_exit;
 mod outcomes;
