@@ -8,6 +8,8 @@ export default defineConfig({
   resolve: { alias: { "@holdfast/client": fileURLToPath(new URL("../sdk/typescript/src/index.ts", import.meta.url)) } },
   build: {
     target: "es2022",
+    // What is committed and served is `dist`, packed from this: `cargo xtask web-build`.
+    outDir: "build",
     // A font or picture inside a style sheet would be a `data:` address, which the page's policy does not allow there.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -1,4 +1,4 @@
-// For developing: serves `dist` with the policy of a real host, and passes /v1 on to one. `node scripts/door.mjs PORT HOST_URL`.
+// For developing: serves `build` with the policy of a real host, and passes /v1 on to one. `node scripts/door.mjs PORT HOST_URL`.
 //
 // A host has the page it was built with; this shows the one that was built a moment ago. It adds no rights: who comes through it
 // needs a login code of that host.
@@ -8,7 +8,7 @@ import { createServer, request } from "node:http";
 import { connect } from "node:net";
 import { extname, join, normalize } from "node:path";
 
-const DIST = new URL("../dist", import.meta.url).pathname;
+const BUILT = new URL("../build", import.meta.url).pathname;
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; " +
   "worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -87,8 +87,8 @@ function pass(host, asked, answer) {
 }
 
 function page(asked, answer) {
-  let path = join(DIST, normalize(new URL(asked.url, "http://door").pathname));
-  if (!path.startsWith(DIST) || !existsSync(path) || statSync(path).isDirectory()) path = join(DIST, "index.html");
+  let path = join(BUILT, normalize(new URL(asked.url, "http://door").pathname));
+  if (!path.startsWith(BUILT) || !existsSync(path) || statSync(path).isDirectory()) path = join(BUILT, "index.html");
   answer.setHeader("content-type", TYPES[extname(path)] ?? "application/octet-stream");
   answer.setHeader("content-security-policy", POLICY);
   answer.setHeader("cache-control", path.includes("/assets/") ? "public, max-age=31536000, immutable" : "no-cache");

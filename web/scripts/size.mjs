@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
 const MAX_KB = 250;
-const dist = new URL("../dist", import.meta.url).pathname;
+const built = new URL("../build", import.meta.url).pathname;
 
 function* files(dir) {
   for (const name of readdirSync(dir)) {
@@ -16,10 +16,10 @@ function* files(dir) {
 }
 
 let total = 0;
-for (const path of files(dist)) {
+for (const path of files(built)) {
   const bytes = gzipSync(readFileSync(path), { level: 9 }).length;
   total += bytes;
-  console.log(`${(bytes / 1000).toFixed(1).padStart(7)} kB  ${path.slice(dist.length + 1)}`);
+  console.log(`${(bytes / 1000).toFixed(1).padStart(7)} kB  ${path.slice(built.length + 1)}`);
 }
 console.log(`${(total / 1000).toFixed(1).padStart(7)} kB  of at most ${MAX_KB}`);
 if (total > MAX_KB * 1000) process.exit(1);

@@ -26,7 +26,7 @@ pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
         bail!("there is no client {odd}; there are {}", known.join(", "));
     }
     // The page first: the program has it inside.
-    web::build(root)?;
+    web::build_if_stale(root)?;
     must(cargo(root).args(["build", "--locked", "--package", "holdfast"]))?;
     let holdfast = target(root).join("debug/holdfast");
     let mut failed = vec![];

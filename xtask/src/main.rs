@@ -9,6 +9,8 @@ mod fuzz;
 mod mcp;
 mod openapi;
 mod python;
+#[path = "../../crates/http/build/stamp.rs"]
+mod stamp;
 mod step;
 mod test;
 mod tidy;
@@ -32,6 +34,7 @@ usage: cargo xtask COMMAND
   test [FILTER…]     install what the tests need, then run all of them
   clients [NAME…]    the program with clients in other languages, which `test` runs too
   ci                 what CI runs: fmt, clippy, rustdoc, tidy, test, fuzz-smoke
+  web-build          build the page from web/src into web/dist, which is committed
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
   bench [-- ARGS]    build for release and compare with the neighbours
@@ -59,8 +62,18 @@ usage: cargo xtask clients [NAME…]
 
 Tests the program that was just built with clients in other languages: `python` and `typescript` are ours, in sdk/; `openapi`
 is schemathesis against the document the host serves; `mcp` is the official Python client, the Inspector's command line and the
-conformance suite of the Model Context Protocol; `web` is the page in Debian's chromium. All where none is named. Installs what
+conformance suite of the Model Context Protocol; `web` is the page in Debian's chromium, built first where it is old. All where none is named. Installs what
 they need: environments of Python in the target directory, npm packages beside the tests.
+",
+    ),
+    (
+        "web-build",
+        "\
+usage: cargo xtask web-build
+
+Builds the page with npm and Vite into web/build, packs that as Brotli and gzip into web/dist, and writes a hash of its sources
+beside it. Commit web/dist: `cargo build` puts it into the program as it is, so that nobody needs Node for that. `tidy` fails
+while the sources are others than the hash says. Where web/dist has a conflict, take either side and build anew.
 ",
     ),
     (
@@ -84,6 +97,7 @@ Checks what no compiler checks:
   frames      frame numbers in the code are those of their written spec
   words       no machine paths, registry hosts, todo!(), ignored tests, sleeping tests (exceptions: xtask/allow.txt)
   documents   decisions are numbered and listed; ARCHITECTURE.md is at most 300 lines
+  page        web/dist was built from today's sources
   npm         every package-lock.json is one that `cargo xtask test` installs
 
 --shrink lowers the numbers in xtask/long.txt to today's and drops what is short enough. It never raises one.
@@ -140,6 +154,7 @@ fn run(args: &[String]) -> Result<ExitCode> {
     match (command, rest) {
         ("test", filters) => test::run(&root, filters),
         ("clients", names) => clients::run(&root, names),
+        ("web-build", []) => web::build(&root),
         ("ci", []) => ci::run(&root),
         ("tidy", []) => tidy::run(&root),
         ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),

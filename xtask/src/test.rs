@@ -39,8 +39,8 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
         npm(&root.join(dir), dir)?;
     }
     cargo_has(root, "nextest")?;
-    // The page is built into the program: every test has the same one.
-    web::build(root)?;
+    // The page goes into the program: every test has the same one.
+    web::build_if_stale(root)?;
 
     let built = status(cargo(root).args(["nextest", "run", "--workspace", "--no-run"]))?;
     if !built.success() {

@@ -78,9 +78,9 @@ export class Home {
     const address = new URL((await this.login()).url).origin;
     this.url = address;
     // A program has the page it was built with. Where that is not the one built last, a door shows the newer one.
-    const built = readFileSync(new URL("../../dist/index.html", import.meta.url), "utf8");
+    const built = readFileSync(new URL("../../build/index.html", import.meta.url), "utf8");
     if ((await (await fetch(address)).text()) !== built) {
-      if (process.env["HOLDFAST_WEB"] === "host") throw new Error("the program has not the page in web/dist: build it again");
+      if (process.env["HOLDFAST_WEB"] === "host") throw new Error("the program has not the page in web/build: run cargo xtask web-build, and build it again");
       const door = await open(0, address);
       this.url = door.url;
       this.shut = door.shut;

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
+use crate::stamp;
 use crate::step::{cargo, say};
 use tree::Tree;
 
@@ -41,7 +42,7 @@ pub fn run(root: &Path) -> Result<ExitCode> {
     let tree = Tree::read(root)?;
     let metadata = metadata(root)?;
     let sources = rust::parse(&tree);
-    let checks: [(&str, Vec<Problem>); 8] = [
+    let checks: [(&str, Vec<Problem>); 9] = [
         ("rust", sources.problems()),
         ("purity", purity::check(&tree, &metadata)),
         ("reasons", reasons::check(&tree)),
@@ -49,6 +50,7 @@ pub fn run(root: &Path) -> Result<ExitCode> {
         ("frames", frames::check(&tree)),
         ("words", words::check(&tree, &sources)),
         ("documents", documents::check(&tree)),
+        ("page", page(root)?),
         ("npm", npm::check(&tree, crate::test::NPM_DIRS)),
     ];
     let mut count = 0;
@@ -64,6 +66,12 @@ pub fn run(root: &Path) -> Result<ExitCode> {
     }
     say("tidy: nothing to complain about");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page in `web/dist` is the one of today's sources.
+fn page(root: &Path) -> Result<Vec<Problem>> {
+    let complaint = stamp::complaint(root).context("cannot read the sources of the page")?;
+    Ok(complaint.map(|what| Problem::new(stamp::FILE, what)).into_iter().collect())
 }
 
 /// Lowers the numbers in the list of long things to today's.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 /// Directories that are made, not written.
 const MADE: &[&str] = &[".git", "target", "node_modules", "__pycache__", "dist"];
 /// The same, where the name alone does not say so.
-const MADE_PATHS: &[&str] = &["fuzz/corpus", "fuzz/artifacts", "fuzz/coverage"];
+const MADE_PATHS: &[&str] = &["fuzz/corpus", "fuzz/artifacts", "fuzz/coverage", "web/build"];
 
 /// Every file that is UTF-8; others (recordings, pictures) are nobody's prose.
 pub struct Tree(BTreeMap<String, String>);
