@@ -1,4 +1,4 @@
-"""The official Python client against `holdfast mcp`, in both lifecycles of the protocol, and over HTTP where an address is given.
+"""The official Python client against `holdfast mcp`, in both lifecycles of the protocol; over HTTP where a URL is given.
 
 python_client.py HOLDFAST [URL [TOKEN]]    HOLDFAST_HOME says which home; a host is started where none runs.
 """
@@ -139,14 +139,17 @@ async def test(where, mode, session):
 
 
 def main():
-    holdfast, url, token = (sys.argv[1:] + [None, None])[:3]
+    holdfast, url, token = [*sys.argv[1:], None, None][:3]
     env = {key: os.environ[key] for key in ("HOLDFAST_HOME", "PATH", "HOME", "LANG") if key in os.environ}
     command = StdioServerParameters(command=holdfast, args=["mcp"], env={**env, "SHELL": "/bin/bash"}, cwd="/")
     for mode in ("legacy", "auto"):
         asyncio.run(test(lambda: command, mode, f"stdio-{mode}"))
     if url:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        client = lambda: httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(PATIENCE, read=300))
+
+        def client():
+            return httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(PATIENCE, read=300))
+
         for mode in ("legacy", "auto"):
             asyncio.run(test(lambda: streamable_http_client(url, http_client=client()), mode, f"http-{mode}"))
 

@@ -60,7 +60,7 @@ export function open(port, target) {
       /** Lets nothing through any more and breaks nothing; or lets everything through that waited. */
       const stall = (stalled) => {
         isStalled = stalled;
-        for (const socket of sockets) stalled ? socket.pause() : socket.resume();
+        for (const socket of sockets) socket[stalled ? "pause" : "resume"]();
       };
       const shut = () => {
         cut();

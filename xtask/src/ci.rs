@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::step::{cargo, exit_code, say, status};
-use crate::{fuzz, test, tidy};
+use crate::{fuzz, lint, test, tidy};
 
 /// One step: its name, and what runs it.
 type Step = (&'static str, fn(&Path) -> Result<ExitCode>);
@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
         Ok(exit_code(status(doc.args(["doc", "--locked", "--workspace", "--no-deps"]))?))
     }),
     ("tidy", tidy::run),
+    ("lint", lint::run),
     ("test", |root| test::run(root, &[])),
     ("fuzz-smoke", |root| fuzz::run(root, None)),
 ];

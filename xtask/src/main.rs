@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod clients;
 mod fuzz;
+mod lint;
 mod mcp;
 mod openapi;
 mod python;
@@ -33,8 +34,9 @@ usage: cargo xtask COMMAND
 
   test [FILTER…]     install what the tests need, then run all of them
   clients [NAME…]    the program with clients in other languages, which `test` runs too
-  ci                 what CI runs: fmt, clippy, rustdoc, tidy, test, fuzz-smoke
+  ci                 what CI runs: fmt, clippy, rustdoc, tidy, lint, test, fuzz-smoke
   web-build          build the page from web/src into web/dist, which is committed
+  lint               Ruff over our Python, ESLint over our TypeScript and JavaScript
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
   bench [-- ARGS]    build for release and compare with the neighbours
@@ -82,7 +84,7 @@ while the sources are others than the hash says. Where web/dist has a conflict, 
 usage: cargo xtask ci
 
 Runs, in this order and whatever the earlier ones said: cargo fmt --check, clippy and rustdoc with warnings as errors,
-tidy, test, fuzz-smoke. Prints the time of each step and the total; fails if one of them failed.
+tidy, lint, test, fuzz-smoke. Prints the time of each step and the total; fails if one of them failed.
 ",
     ),
     (
@@ -93,7 +95,7 @@ usage: cargo xtask tidy [--shrink]
 Checks what no compiler checks:
   purity      pure crates and the keeper depend on nothing but what their list allows; their clippy.toml bans IO
   reasons     every dependency line of every Cargo.toml ends with `# what it is for`
-  long        files over 600 lines and functions over 80 are in xtask/long.txt, and no longer than it says
+  long        files over 600 lines and functions of Rust over 80 are in xtask/long.txt, and no longer than it says
   frames      frame numbers in the code are those of their written spec
   words       no machine paths, registry hosts, todo!(), ignored tests, sleeping tests (exceptions: xtask/allow.txt)
   documents   decisions are numbered and listed; ARCHITECTURE.md is at most 300 lines
@@ -101,6 +103,16 @@ Checks what no compiler checks:
   npm         every package-lock.json is one that `cargo xtask test` installs
 
 --shrink lowers the numbers in xtask/long.txt to today's and drops what is short enough. It never raises one.
+",
+    ),
+    (
+        "lint",
+        "\
+usage: cargo xtask lint
+
+Runs Ruff over all Python (rules: ruff.toml) and ESLint over all TypeScript and JavaScript (rules: tests/lint/eslint.config.js);
+fails where one of them finds anything. Installs both where they are missing: an environment of Python in the target
+directory, npm packages in tests/lint.
 ",
     ),
     (
@@ -155,6 +167,7 @@ fn run(args: &[String]) -> Result<ExitCode> {
         ("test", filters) => test::run(&root, filters),
         ("clients", names) => clients::run(&root, names),
         ("web-build", []) => web::build(&root),
+        ("lint", []) => lint::run(&root),
         ("ci", []) => ci::run(&root),
         ("tidy", []) => tidy::run(&root),
         ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),

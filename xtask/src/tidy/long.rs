@@ -1,7 +1,5 @@
-//! Long files and long functions are on a list that may only shrink.
-//!
-//! Rust is measured by its syntax. Python and TypeScript or JavaScript are measured by indentation, which a formatter keeps:
-//! a Python function ends before the next line that is not deeper, a brace function at the first `}` that is not deeper.
+//! Long files, and long functions of Rust, are on a list that may only shrink. Functions of Python and TypeScript are measured by
+//! `cargo xtask lint`, whose linters know those languages.
 
 use std::collections::BTreeMap;
 
@@ -99,21 +97,20 @@ fn limit(name: &str) -> usize {
     if name.contains("::") { FUNCTION_LINES_MAX } else { FILE_LINES_MAX }
 }
 
-/// Lines of every file, and of every function as `path::function`; of two of one name the longer counts.
+/// Lines of every file, and of every function of Rust as `path::function`; of two of one name the longer counts.
 fn measure(tree: &Tree, sources: &Sources) -> BTreeMap<String, usize> {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     for (path, text) in tree.files().filter(|(_, text)| !is_generated(text)) {
-        let functions = match path.rsplit('.').next().unwrap_or_default() {
-            "rs" => vec![],
-            "py" => python(text),
-            "ts" | "tsx" | "js" | "mjs" | "cjs" => braces(text),
-            _ => continue,
-        };
-        found.insert(path.to_owned(), text.lines().count());
-        add(&mut found, path, &functions);
+        let is_code = |ending| ["rs", "py", "ts", "tsx", "js", "mjs", "cjs"].contains(&ending);
+        if path.rsplit('.').next().is_some_and(is_code) {
+            found.insert(path.to_owned(), text.lines().count());
+        }
     }
     for (path, source) in sources.files() {
-        add(&mut found, path, &source.functions);
+        for (name, lines) in &source.functions {
+            let longest = found.entry(format!("{path}::{name}")).or_default();
+            *longest = (*longest).max(*lines);
+        }
     }
     found
 }
@@ -121,75 +118,6 @@ fn measure(tree: &Tree, sources: &Sources) -> BTreeMap<String, usize> {
 /// Made by a program, which its first line says: nobody reads it from top to bottom.
 fn is_generated(text: &str) -> bool {
     ["# Made by ", "// Made by "].iter().any(|mark| text.starts_with(mark))
-}
-
-fn add(found: &mut BTreeMap<String, usize>, path: &str, functions: &[(String, usize)]) {
-    for (name, lines) in functions {
-        let longest = found.entry(format!("{path}::{name}")).or_default();
-        *longest = (*longest).max(*lines);
-    }
-}
-
-fn indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
-}
-
-fn python(text: &str) -> Vec<(String, usize)> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut found = vec![];
-    for (first, line) in lines.iter().enumerate() {
-        let code = line.trim_start();
-        let Some(rest) = code.strip_prefix("async ").unwrap_or(code).strip_prefix("def ") else { continue };
-        let name = rest.split('(').next().unwrap_or_default().trim();
-        let deeper =
-            |line: &str| line.trim().is_empty() || indent(line) > indent(lines[first]) || line.trim().starts_with(')');
-        let body = lines[first + 1..].iter().take_while(|line| deeper(line)).count();
-        let blank = lines[first + 1..first + 1 + body].iter().rev().take_while(|line| line.trim().is_empty()).count();
-        found.push((name.to_owned(), 1 + body - blank));
-    }
-    found
-}
-
-fn braces(text: &str) -> Vec<(String, usize)> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut found = vec![];
-    for (first, line) in lines.iter().enumerate() {
-        let Some(name) = brace_function(line) else { continue };
-        let ends = |line: &str| line.trim_start().starts_with('}') && indent(line) <= indent(lines[first]);
-        if line.trim_end().ends_with(['}', ';']) {
-            found.push((name, 1));
-        } else if let Some(body) = lines[first + 1..].iter().position(|line| ends(line)) {
-            found.push((name, body + 2));
-        }
-    }
-    found
-}
-
-/// The name of the function that begins on this line of TypeScript or JavaScript.
-fn brace_function(line: &str) -> Option<String> {
-    const CONTROL: [&str; 7] = ["if", "for", "while", "switch", "catch", "else", "return"];
-    let code = line.trim();
-    if code.starts_with("//") || code.starts_with('*') || code.starts_with('}') {
-        return None;
-    }
-    let word =
-        |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || "_$".contains(*c)).collect() };
-    if let Some((_, rest)) = code.split_once("function").filter(|(_, rest)| rest.starts_with(['*', ' ', '('])) {
-        let name = word(rest.trim_start_matches(['*', ' ']));
-        return Some(if name.is_empty() { "function".into() } else { name });
-    }
-    if code.ends_with("=> {") {
-        let names = code.split(['=', '(', ':']).next().unwrap_or_default().split_whitespace();
-        return Some(names.last().map(word).filter(|name| !name.is_empty()).unwrap_or_else(|| "arrow".into()));
-    }
-    // A method: `async name(…) {`, or its first line `name(`.
-    let (head, _) = code.split_once('(')?;
-    let name = head.split_whitespace().last().unwrap_or_default();
-    let is_name =
-        !name.is_empty() && word(name.trim_start_matches('#').split('<').next()?) == name.trim_start_matches('#');
-    let opens = code.ends_with('{') || (code.ends_with('(') && indent(line) > 0);
-    (is_name && opens && !CONTROL.contains(&name) && !CONTROL.contains(&head.split_whitespace().next()?))
-        .then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -241,38 +169,5 @@ mod tests {
         assert_eq!(shrunk(&tree, &parse(&tree)), "# head\n100 a.rs::a # why\n");
         let tree = Tree::of(&[(LIST, "90 a.rs::a # why\n"), ("a.rs", &text)]);
         assert_eq!(shrunk(&tree, &parse(&tree)), "90 a.rs::a # why\n");
-    }
-
-    #[test]
-    fn python_functions_end_where_the_indentation_does() {
-        let text = "class A:\n    def a(\n        self,\n    ):\n        x\n\n        y\n\n    async def b(self):\n        z\n\n\nc = 1\n";
-        assert_eq!(python(text), [("a".to_owned(), 6), ("b".to_owned(), 2)]);
-    }
-
-    #[test]
-    fn brace_functions_end_at_their_own_brace() {
-        let text = "\
-export async function a(x: string): Promise<void> {
-  if (x) {
-    y();
-  }
-}
-const b = (x) => {
-  z();
-};
-class C {
-  private async d(
-    x: string,
-  ) {
-    for (;;) {
-    }
-  }
-  e() { return 1; }
-  f(): void {
-  }
-}
-";
-        let expected = [("a", 5), ("b", 3), ("d", 6), ("f", 2)];
-        assert_eq!(braces(text), expected.map(|(name, lines)| (name.to_owned(), lines)));
     }
 }

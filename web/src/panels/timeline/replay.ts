@@ -95,7 +95,6 @@ export class LineIndex {
     for (const piece of kept.between(kept.oldest, kept.head)) {
       resizeTo(term, piece.size);
       let start = 0;
-      let written: Promise<void> | undefined;
       for (let at = 0; at < piece.bytes.length; at += 1) {
         if (piece.bytes[at] !== 0x0a) continue;
         // Before the line end: the cursor still stands in the line.
@@ -104,13 +103,12 @@ export class LineIndex {
         start = at;
       }
       const end = piece.from + piece.bytes.length;
-      written = new Promise((done) =>
+      await new Promise<void>((done) =>
         term.write(piece.bytes.subarray(start), () => {
           this.note(term, end);
           done();
         }),
       );
-      await written;
     }
     this.last = this.here(term);
     this.head = kept.head;

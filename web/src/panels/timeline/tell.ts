@@ -143,6 +143,7 @@ export class Teller {
     return { ...place, words: "typed", quoted: keysShown(text), isCode: true, isOpen: !/[\r\n\x03\x04]$/.test(text) };
   }
 
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each kind of act has fields of its own, and a newer host others
   private asked(record: JournalRecord, name: string, what: any): Told | undefined {
     const to = (what?.to as Actor | undefined)?.handle ?? "";
     switch (name) {
