@@ -1,4 +1,4 @@
-//! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `bench`, `fuzz-smoke`.
+//! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `lint`, `web-build`, `bench`, `fuzz-smoke`.
 //!
 //! Every step is one line of output before it starts. Nothing asks a question, nothing needs a terminal.
 
