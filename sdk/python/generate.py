@@ -18,7 +18,7 @@ HEAD = '# Made by generate.py from spec/schema.json: do not edit, run `python ge
 TAKES_BYTES = {"session.send"}
 GIVES_BYTES = {"session.read", "session.attach", "session.paint", "session.journal", "run.output"}
 # The connection's own; a caller has no use for them.
-OWN = {"hello", "identify"}
+OWN = {"hello", "identify", "session.follow", "session.credit", "session.unfollow"}
 
 Schema = dict[str, Any]
 

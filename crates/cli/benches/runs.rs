@@ -105,6 +105,7 @@ fn until_next_prompt(link: &mut Connection, session: SessionId, seq: u64) -> u64
         fence: None,
         secret: false,
         force: false,
+        in_order: false,
     };
     link.call_with_bytes::<op::Send>(&params, b"true").expect("it is typed");
     // Its echo: what comes then is the command's.

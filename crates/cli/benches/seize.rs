@@ -135,6 +135,7 @@ fn write_on_and_on(mut link: Connection, session: SessionId, stop: &AtomicBool, 
         fence: None,
         secret: false,
         force: false,
+        in_order: false,
     };
     let bytes = [b'x'; 256];
     let (mut sent, mut heard) = (0, 0);

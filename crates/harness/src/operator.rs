@@ -154,6 +154,7 @@ impl Operator {
             fence,
             secret: false,
             force: false,
+            in_order: false,
         }
     }
 

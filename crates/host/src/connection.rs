@@ -4,6 +4,8 @@
 //! has not read is bounded: no further question is taken while too much waits for it, and one to whom too many events wait is
 //! let go.
 
+use crate::follow::Follows;
+use crate::lines::Lines;
 use crate::serve::Server;
 use holdfast_types::{Actor, Challenge};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
@@ -44,6 +46,8 @@ pub(crate) struct Speaker {
     /// The token that says who speaks, in place of a proof.
     pub token: Option<String>,
     unread: Rc<Unread>,
+    pub follows: Follows,
+    lines: Lines,
 }
 
 /// Whoever waits for an answer, as long as it does.
@@ -86,7 +90,7 @@ pub(crate) async fn while_asked(wait: impl Future<Output = ()>) {
 
 /// What the host said and the client has not read.
 #[derive(Debug)]
-struct Unread {
+pub(crate) struct Unread {
     bytes: Cell<usize>,
     less: Notify,
     over: Rc<Asker>,
@@ -100,21 +104,30 @@ impl Unread {
     /// Nobody reads any more.
     fn nobody(&self) {
         self.over.leave();
-        self.less.notify_one();
+        self.less.notify_waiters();
     }
 
-    fn more(&self, bytes: usize) {
-        self.bytes.set(self.bytes.get() + bytes);
+    /// Something is on its way.
+    pub fn sent(&self, message: &Message) {
+        self.bytes.set(self.bytes.get() + weight(message));
     }
 
     fn fewer(&self, bytes: usize) {
         self.bytes.set(self.bytes.get().saturating_sub(bytes));
-        self.less.notify_one();
+        self.less.notify_waiters();
     }
 
-    async fn until_little(&self) {
-        while self.bytes.get() > UNREAD_BYTES_MAX && !self.over.0.is_closed() {
-            self.less.notified().await;
+    /// Waits until no more than this waits to be read, or nobody reads any more.
+    pub async fn until_at_most(&self, bytes: usize) {
+        loop {
+            let less = self.less.notified();
+            tokio::pin!(less);
+            // Registered before the look, so that what comes between the two is not missed.
+            less.as_mut().enable();
+            if self.bytes.get() <= bytes || self.over.0.is_closed() {
+                return;
+            }
+            less.await;
         }
     }
 }
@@ -126,6 +139,11 @@ impl Speaker {
 
     pub fn peer(&self) -> crate::session::Peer {
         (self.number, self.out.clone())
+    }
+
+    /// Where messages for it go, and what waits there.
+    pub fn way(&self) -> (UnboundedSender<Box<Message>>, Rc<Unread>) {
+        (self.out.clone(), Rc::clone(&self.unread))
     }
 }
 
@@ -199,6 +217,8 @@ impl Server {
             actor: RefCell::new(Err(nobody)),
             token,
             unread: Rc::new(Unread::new()),
+            follows: Follows::default(),
+            lines: Lines::default(),
         };
         (Rc::new(speaker), answers)
     }
@@ -208,6 +228,7 @@ impl Server {
         if is_gone {
             speaker.unread.nobody();
         }
+        speaker.follows.end();
         self.presence.left(speaker.number);
         for session in self.registry.all() {
             session.peer_gone(speaker.number);
@@ -243,27 +264,38 @@ impl Server {
     /// Takes a message and sees to its answer, once there is room for one.
     async fn hear(self: &Rc<Self>, message: Message, speaker: &Rc<Speaker>, open: &Arc<Semaphore>) -> io::Result<()> {
         let Body::Request { id, method, params } = message.body else { return Ok(()) };
-        speaker.unread.until_little().await;
+        speaker.unread.until_at_most(UNREAD_BYTES_MAX).await;
         let permit = Arc::clone(open).acquire_owned().await.map_err(io::Error::other)?;
+        let call = Call::decode(&method, params);
+        let mut place = call.as_ref().ok().and_then(|call| speaker.lines.place(call));
         let (server, speaker) = (Rc::clone(self), Rc::clone(speaker));
         tokio::task::spawn_local(async move {
             let asker = Rc::clone(&speaker);
-            let call = Call::decode(&method, params);
             let only_looks = call.as_ref().is_ok_and(only_looks);
             // A task of its own: whoever runs into a fault of ours is told, instead of waiting for ever.
-            let answer = async move { server.answer(call?, message.bytes, &asker).await };
+            let answer = async move {
+                let refused = match &mut place {
+                    Some(place) => place.reached().await.err(),
+                    None => None,
+                };
+                let answer = match (refused, call) {
+                    (Some(fault), _) | (None, Err(fault)) => Err(fault),
+                    (None, Ok(call)) => server.answer(call, message.bytes, &asker).await,
+                };
+                place.iter().for_each(|place| place.answered(&answer));
+                (answer, place)
+            };
             let mut answering = tokio::task::spawn_local(ASKER.scope(Rc::clone(&speaker.unread.over), answer));
             let answered = tokio::select! {
                 answered = &mut answering => answered,
                 () = speaker.unread.over.left(), if only_looks => return answering.abort(),
             };
-            let (result, bytes) = match answered {
-                Ok(Ok((value, bytes))) => (Ok(value), bytes),
-                Ok(Err(fault)) => (Err(fault), Vec::new()),
-                Err(_) => (Err(internal()), Vec::new()),
-            };
+            // What is behind it in line waits until it is answered: answers come in the same order.
+            let (answer, _place) = answered.unwrap_or_else(|_| (Err(internal()), None));
+            let (result, bytes) =
+                answer.map_or_else(|fault| (Err(fault), Vec::new()), |(value, bytes)| (Ok(value), bytes));
             let answer = Box::new(Message { body: Body::Answer { id, result }, bytes });
-            speaker.unread.more(weight(&answer));
+            speaker.unread.sent(&answer);
             let _ = speaker.out.send(answer);
             drop(permit);
         });
@@ -284,7 +316,7 @@ fn has_hung_up(reader: &OwnedReadHalf) -> bool {
     poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
-/// About how much an answer takes until it is read. Events weigh nothing: they are counted.
+/// About how much an answer or a piece of output takes until it is read. Other events weigh nothing: they are counted.
 fn weight(message: &Message) -> usize {
     fn of(value: &Value) -> usize {
         let inside = match value {
@@ -299,6 +331,7 @@ fn weight(message: &Message) -> usize {
         + match &message.body {
             Body::Answer { result: Ok(value), .. } => of(value),
             Body::Answer { result: Err(_), .. } => size_of::<Fault>(),
+            Body::Event { params, .. } if !message.bytes.is_empty() => of(params),
             Body::Request { .. } | Body::Event { .. } => 0,
         }
 }

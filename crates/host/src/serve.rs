@@ -82,6 +82,18 @@ impl Server {
                 Err(Fault::new(Code::BadRequest, "who speaks here is known by the token of this connection"))
             }
             (Call::Status(_), None) => plain(self.status()),
+            (call @ (Call::Follow(_) | Call::Credit(_) | Call::Unfollow(_)), token) => {
+                let actor = match token {
+                    None => speaker.actor()?,
+                    Some(token) => {
+                        let (actor, can) = self.token_holder(token)?;
+                        tokens::allows(can, &call)?;
+                        actor
+                    }
+                };
+                self.answer_follow(&call, actor, speaker)?;
+                plain(Nothing {})
+            }
             (call, None) => self.answer_known(call, bytes, Some(speaker.peer()), speaker.actor()?).await,
             (call, Some(token)) => self.answer_token(token, call, bytes, Some(speaker.peer())).await,
         }

@@ -1,6 +1,7 @@
-//! The one table of events: what a host sends without being asked, to a client that is attached.
+//! The one table of events: what a host sends without being asked, to a client that is attached or follows output.
 
 use crate::attention::RingEvent;
+use crate::follow::OutputEvent;
 use crate::params::{AnswerEvent, DetachedEvent};
 use crate::turns::{NoticeEvent, WritesEvent};
 use schemars::{Schema, SchemaGenerator};
@@ -49,4 +50,6 @@ events! {
     "ring" (RingEvent);
     #[doc = "Answer the session's terminal queries behind an offset, and say by `session.update` where that really began."]
     "answer" (AnswerEvent);
+    #[doc = "Output that is followed; the bytes stand behind the JSON."]
+    "output" (OutputEvent);
 }

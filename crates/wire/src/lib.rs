@@ -9,6 +9,7 @@ pub mod attention;
 pub mod env;
 pub mod events;
 pub mod fault;
+pub mod follow;
 pub mod frame;
 pub mod graphs;
 pub mod message;

@@ -6,6 +6,7 @@
 use crate::attention::*;
 use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
+use crate::follow::*;
 use crate::graphs::*;
 use crate::params::*;
 use crate::questions::*;
@@ -182,6 +183,12 @@ operations! {
     Screen = "session.screen" (ScreenParams) -> ScreenAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/screen");
     #[doc = "Output bytes from an offset on; waits for some if asked to."]
     Read = "session.read" (ReadParams) -> ReadAnswer, Some(Right::Observe), Route::Get("/sessions/{session}/output"), Bytes::Answered;
+    #[doc = "Have output pushed from an offset on, as far as bytes are granted."]
+    Follow = "session.follow" (FollowParams) -> Nothing, Some(Right::Observe), Route::Connection;
+    #[doc = "Grant more bytes to output that is followed."]
+    Credit = "session.credit" (CreditParams) -> Nothing, Some(Right::Observe), Route::Connection;
+    #[doc = "No longer follow output."]
+    Unfollow = "session.unfollow" (UnfollowParams) -> Nothing, Some(Right::Observe), Route::Connection;
     #[doc = "Type the message's bytes into the session; exactly once per stream and seq."]
     Send = "session.send" (SendParams) -> SendAnswer, Some(Right::Type), Route::Post("/sessions/{session}/input"), Bytes::Asked;
     #[doc = "What the session is doing: whether it works, waits for input, or is at its prompt."]

@@ -423,6 +423,9 @@ pub struct SendParams {
     /// Type the secret although the terminal may show it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub force: bool,
+    /// Refuse it where a message before it in the stream was refused on this connection: for who has several under way.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub in_order: bool,
 }
 
 /// What became of the bytes.

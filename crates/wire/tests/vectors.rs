@@ -10,6 +10,7 @@ use example::{actor, minimal};
 use holdfast_types::{Exit, Handle, Notice, Right, Rights, SessionId};
 use holdfast_wire::attention::{Event as Happened, Now, RingEvent, WatchAnswer, What};
 use holdfast_wire::events::{EVENTS, Event};
+use holdfast_wire::follow::{FollowParams, OutputEvent};
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame, FrameError, KIND_JSON, KIND_JSON_BYTES};
 use holdfast_wire::params::*;
 use holdfast_wire::runs::{Detect, RunId, RunStartParams, RunState};
@@ -60,8 +61,12 @@ fn answer(name: &str, doc: &str, result: impl Serialize, bytes: &[u8]) -> Vector
 }
 
 fn event<E: Event>(name: &str, params: &E) -> Vector {
+    event_with_bytes(name, params, b"")
+}
+
+fn event_with_bytes<E: Event>(name: &str, params: &E, bytes: &[u8]) -> Vector {
     let params = serde_json::to_value(params).unwrap();
-    vector(name, E::ROW.doc, Body::Event { method: E::ROW.name.into(), params }, b"")
+    vector(name, E::ROW.doc, Body::Event { method: E::ROW.name.into(), params }, bytes)
 }
 
 /// Every operation with the least it can be asked with.
@@ -83,6 +88,7 @@ fn fuller_requests() -> Vec<Vector> {
         ..NewParams::default()
     };
     let read = ReadParams { session: "work".into(), from: Some(4096), max: None, wait_ms: 1000 };
+    let follow = FollowParams { session: "work".into(), follow: 3, from: Some(4096), credit: 262_144 };
     let send = SendParams {
         session: "work".into(),
         stream: 0x1f_ffff_ffff_ffff,
@@ -91,6 +97,7 @@ fn fuller_requests() -> Vec<Vector> {
         fence: None,
         secret: false,
         force: false,
+        in_order: false,
     };
     let start = RunStartParams {
         session: Some("work".into()),
@@ -105,6 +112,7 @@ fn fuller_requests() -> Vec<Vector> {
         request("hello", "The first request of a connection.", "hello", hello, b""),
         request("a session with a name", "Text beyond ASCII is UTF-8.", "session.new", new, b""),
         request("read from an offset", "An absent number is null, or left out.", "session.read", read, b""),
+        request("output to be pushed", "The client names what it follows.", "session.follow", follow, b""),
         request("bytes to type", "The bytes stand behind the JSON.", "session.send", send, b"ls\r\0\xff"),
         request("a run", "An enum with a value is an object of one field.", "run.start", start, b""),
     ]
@@ -176,6 +184,15 @@ fn events(all: &Value) -> Vec<Vector> {
     list.push(event("a ring", &RingEvent { client: 3, text: "build waits for a password".into() }));
     list.push(event("a detached client", &DetachedEvent { client: 3 }));
     list.push(event("a terminal that answers", &AnswerEvent { client: 3, from: 1 << 33 }));
+    let size = "80x24".parse().unwrap();
+    let output = OutputEvent { follow: 3, gap: None, from: 4096, to: 4101, size, end: false, fault: None };
+    let lapped = OutputEvent { gap: Some(Gap { from: 0, to: 4096 }), ..output.clone() };
+    let fault = Some(Fault::new(Code::Denied, "the right to observe was taken back"));
+    let (ended, denied) = (OutputEvent { end: true, ..output.clone() }, OutputEvent { fault, ..output.clone() });
+    list.push(event_with_bytes("pushed output", &output, b"\x1b[1mh"));
+    list.push(event_with_bytes("pushed output behind a gap", &lapped, b"\0\xff\x1b[m"));
+    list.push(event("the end of output", &OutputEvent { from: 4101, ..ended }));
+    list.push(event("output that may no longer be seen", &OutputEvent { from: 4101, ..denied }));
     list
 }
 

@@ -8,7 +8,7 @@ import socket
 import pytest
 from conftest import PATIENCE_S, TestHome
 
-from holdfast import _session, aio, errors
+from holdfast import aio, errors
 from holdfast.types import Gap
 
 COUNT = "import sys\nfor i in range({n}): sys.stdout.write(f'line {{i:06d}} of many\\n')\n"
@@ -35,6 +35,13 @@ async def test_a_run_has_its_output_and_its_status(client: aio.Client) -> None:
     bad = await session.run("(exit 7)", timeout=PATIENCE_S)
     assert (bad.exit_code, bad.end) == (7, "exact")
     assert [run.view.command for run in await session.runs()][-2:] == ["echo one; echo two", "(exit 7)"]
+
+
+async def test_a_run_is_followed_from_its_first_byte_to_its_last(client: aio.Client) -> None:
+    session = await client.open("work")
+    run = await session.start("for i in 1 2 3; do echo $i; sleep 0.05; done")
+    pieces = [piece async for _, piece in run.follow() if isinstance(piece, bytes)]
+    assert b"".join(pieces) == b"1\r\n2\r\n3\r\n"
 
 
 async def test_the_same_key_runs_once(client: aio.Client, home: TestHome) -> None:
@@ -100,11 +107,7 @@ async def test_output_that_is_gone_is_told_as_a_gap(client: aio.Client) -> None:
     assert rest == whole[gap.to :]
 
 
-async def test_a_reader_that_waits_is_woken_for_the_last_bytes_of_a_burst(
-    client: aio.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # One that is not woken waits for longer than this test.
-    monkeypatch.setattr(_session, "READ_WAIT_MS", 600_000)
+async def test_a_reader_that_waits_is_woken_for_the_last_bytes_of_a_burst(client: aio.Client) -> None:
     burst = "import sys\nfor line in sys.stdin:\n  for i in range(5000): print(f'{i:07d} the quick brown fox')\n"
     session = await client.open("bursts", ["/bin/sh", "-c", 'stty -echo; echo; exec python3 -c "$0"', burst])
     output, got = session.output(0), 0

@@ -12,15 +12,10 @@ import { Emitter } from "./emitter.js";
 import { QueryFilter, withoutReports } from "./filter.js";
 import { NO_BYTES } from "./frame.js";
 import type { Link } from "./link.js";
-import { WAIT_MS } from "./run.js";
 import { Backoff, orAbort, pause } from "./signals.js";
-import { Typist } from "./typist.js";
-import type { AttachAnswer, Exit, Gap, HostEvents, Notice, Painted, ReadAnswer, SendAnswer, SessionView } from "./types.js";
+import { Typist, type Way } from "./typist.js";
+import type { AttachAnswer, Exit, Gap, HostEvents, Notice, Painted, SessionView } from "./types.js";
 
-/** Read at once: a few screens, little enough to show progress over a slow line. */
-const READ_BYTES = 128 * 1024;
-/** Typed in one message: a paste goes in few, and a key does not wait behind all of it. */
-const TYPE_BYTES = 32 * 1024;
 /** A keeper is reached within some milliseconds. */
 const UNREACHED_MS = 20;
 /** How long a host may take to hear that we leave. */
@@ -101,8 +96,8 @@ export class Attachment extends Emitter<AttachEvents> {
   private size: string;
   private readonly closing = new AbortController();
   private readonly typist: Typist;
-  private typed: { bytes: Uint8Array; done: (typed: boolean) => void }[] = [];
-  private isTyping = false;
+  /** Why what was typed last was refused. */
+  private refusal: unknown;
   private isPainted = false;
   private isExpelled = false;
   /** A paint that is due, with the lines above the screen or without. */
@@ -123,7 +118,7 @@ export class Attachment extends Emitter<AttachEvents> {
     this.session = session;
     this.options = options;
     this.size = sizeText(options.size);
-    this.typist = new Typist(session, (params, bytes, signal) => this.sendOne(params, bytes, signal));
+    this.typist = new Typist(session, () => this.way());
     link.told = (method, params) => this.told(method, params);
     let ready!: () => void;
     let failed!: (error: unknown) => void;
@@ -141,9 +136,10 @@ export class Attachment extends Emitter<AttachEvents> {
     // Nobody pressed those: they must not take the turn.
     if (!this.writes) bytes = withoutReports(bytes, true);
     if (bytes.length === 0 || this.options.readOnly || this.closing.signal.aborted) return Promise.resolve(false);
-    const done = new Promise<boolean>((resolve) => this.typed.push({ bytes, done: resolve }));
-    void this.typeAll();
-    return done;
+    return this.typist.send(bytes).then(
+      () => true,
+      (error: unknown) => this.refused(error),
+    );
   }
 
   /** The terminal has another size. With `fit` the session takes it where this terminal writes. */
@@ -217,7 +213,7 @@ export class Attachment extends Emitter<AttachEvents> {
       this.closing.abort(new HoldfastError("disconnected", "the terminal is detached"));
       this.link.close();
     }
-    for (const { done } of this.typed.splice(0)) done(false);
+    this.typist.fail(signal.reason);
     this.emit("detached", end);
   }
 
@@ -264,22 +260,36 @@ export class Attachment extends Emitter<AttachEvents> {
         await this.paint(this.wanted);
         continue;
       }
-      const woken = new Promise<undefined>((resolve) => (this.wake = () => resolve(undefined)));
-      const reading = this.ask("session.read", { session: this.session, from: this.position, max: READ_BYTES, wait_ms: WAIT_MS });
-      reading.catch(() => {});
-      const read = await Promise.race([reading, woken]);
-      if (!read || this.wanted) continue;
-      const { gap, end, size } = read.result as ReadAnswer;
-      if (gap) {
-        this.emit("gap", gap);
-        this.wanted = "gap";
-      } else if (size !== undefined && size !== this.sessionSize) {
-        this.wanted = "size";
-      } else {
-        await this.pass(read.bytes);
-        const over = end ? await this.ended() : undefined;
-        if (over) return over;
+      const over = await this.followOutput();
+      if (over) return over;
+    }
+  }
+
+  /** Passes output on until a paint is due, or it ends. */
+  private async followOutput(): Promise<AttachEvents["detached"] | undefined> {
+    const { signal } = this.closing;
+    const output = this.connection?.follow(this.session, this.position);
+    if (!output) throw disconnected("not attached");
+    try {
+      while (!this.wanted) {
+        const woken = new Promise<void>((resolve) => (this.wake = resolve));
+        const isReady = await orAbort(Promise.race([output.ready().then(() => true), woken]), signal);
+        if (!isReady || this.wanted) continue;
+        const { gap, end, size, bytes } = output.take();
+        if (gap) {
+          this.emit("gap", gap);
+          this.wanted = "gap";
+        } else if (size !== this.sessionSize) {
+          this.wanted = "size";
+        } else {
+          await this.pass(bytes);
+          output.done(bytes.length);
+          if (end) return await this.ended();
+        }
       }
+      return undefined;
+    } finally {
+      output.stop();
     }
   }
 
@@ -354,36 +364,21 @@ export class Attachment extends Emitter<AttachEvents> {
     if (begins && this.options.fit && this.isPainted && this.size !== this.sessionSize) void this.fit();
   }
 
-  private async typeAll(): Promise<void> {
-    if (this.isTyping) return;
-    this.isTyping = true;
-    while (this.typed.length > 0 && !this.closing.signal.aborted) {
-      const batch = this.typed.splice(0, batchLength(this.typed));
-      let typed = false;
-      try {
-        await this.typist.send(joined(batch.map(({ bytes }) => bytes)), { signal: this.closing.signal });
-        typed = true;
-      } catch (error) {
-        if (!this.closing.signal.aborted && error instanceof HoldfastError) this.emit("refused", error);
-      }
-      for (const { done } of batch) done(typed);
-    }
-    this.isTyping = false;
+  /** What was typed is gone; what was typed behind it meanwhile is for the same reason, and that is told once. */
+  private refused(error: unknown): false {
+    if (!this.closing.signal.aborted && error instanceof HoldfastError && error !== this.refusal) this.emit("refused", error);
+    this.refusal = error;
+    return false;
   }
 
-  /** Sends one message until it is answered, under whatever number this client has by then. */
-  private async sendOne(params: object, bytes: Uint8Array, signal?: AbortSignal): Promise<SendAnswer> {
+  /** The connection over which it is attached, under whatever number this client has there. */
+  private async way(): Promise<Way> {
     for (;;) {
-      await orAbort(this.attached.promise, signal);
-      // One that broke in this moment: the reader notices, and attaches anew.
+      await orAbort(this.attached.promise, this.closing.signal);
       const { connection, client } = this;
-      if (!connection) continue;
-      try {
-        return (await this.ask("session.send", { ...params, client }, bytes)).result as SendAnswer;
-      } catch (error) {
-        if (!isBroken(error)) throw error;
-        if (this.connection === connection) this.attached = deferred();
-      }
+      if (connection && !connection.over && client !== undefined) return { connection, params: { client } };
+      // One that broke in this moment: the reader notices, and attaches anew.
+      if (connection === this.connection) this.attached = deferred();
     }
   }
 
@@ -416,20 +411,4 @@ function isEnd(error: unknown): boolean {
 
 function sizeText(size: AttachOptions["size"]): string {
   return typeof size === "string" ? size : `${size.cols}x${size.rows}`;
-}
-
-function batchLength(typed: { bytes: Uint8Array }[]): number {
-  let bytes = 0;
-  const full = typed.findIndex((one) => (bytes += one.bytes.length) >= TYPE_BYTES);
-  return full < 0 ? typed.length : full + 1;
-}
-
-function joined(parts: Uint8Array[]): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }

@@ -1,17 +1,21 @@
 // One connection to a host: requests out, answers and events in. It ends once, and is never mended: see link.ts.
 
 import { HoldfastError, disconnected } from "./errors.js";
+import { Follow, WINDOW_BYTES, type Pushed } from "./follow.js";
 import { decodeFrame, NO_BYTES } from "./frame.js";
 import { LATE_MS, Pulse } from "./pulse.js";
 import { orAbort } from "./signals.js";
 import type { Dialer, Transport } from "./transport.js";
-import type { Fault, HelloAnswer } from "./types.js";
+import type { Fault, HelloAnswer, OutputEvent } from "./types.js";
 
 /** The protocol versions this client speaks. */
 const VERSIONS = [1];
 
 /** A host that accepts and says nothing is stopped or stuck: nobody should wait for it without being told. */
 const HELLO_WAIT_MS = 15_000;
+
+/** How long nothing may be heard while output is followed before the host is asked whether it is there. */
+const QUIET_MS = 20_000;
 
 /** An answer and the bytes that came with it. */
 export interface Answered {
@@ -50,8 +54,11 @@ export class Connection {
   private transport: Transport | undefined;
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
+  private readonly follows = new Map<number, Follow>();
+  private nextFollow = 1;
   private end!: () => void;
   private readonly told: (method: string, params: unknown) => void;
+  private heardAt = Date.now();
   /** On a network alone: between two processes of one machine nothing is swallowed. */
   private pulse: Pulse | undefined;
 
@@ -111,19 +118,51 @@ export class Connection {
     });
   }
 
+  /** Follows a session's output from an offset on. It ends with the connection. */
+  follow(session: string, from?: number): Follow {
+    const follow = new Follow(this.nextFollow++, {
+      credit: (number, bytes) => void this.request("session.credit", { follow: number, bytes }, NO_BYTES).catch(() => {}),
+      unfollow: (number) => {
+        this.follows.delete(number);
+        this.request("session.unfollow", { follow: number }, NO_BYTES).catch(() => {});
+      },
+    });
+    this.follows.set(follow.number, follow);
+    const params = { session, follow: follow.number, credit: WINDOW_BYTES, ...(from === undefined ? {} : { from }) };
+    this.request("session.follow", params, NO_BYTES).catch((error) => this.unfollowed(follow, error));
+    this.pulse?.expect(Date.now() + QUIET_MS);
+    return follow;
+  }
+
+  private unfollowed(follow: Follow, why: unknown): void {
+    this.follows.delete(follow.number);
+    follow.fail(why);
+    this.hold();
+  }
+
+  /** A process that waits for nothing may end by itself. */
+  private hold(): void {
+    this.transport?.hold?.(this.waiting.size > 0 || this.follows.size > 0);
+  }
+
   /** Ends it. */
   close(): void {
     this.fail(disconnected("the connection was closed"));
   }
 
   private makePulse(where: string): Pulse {
-    const due = () => (this.waiting.size === 0 ? undefined : Math.min(...[...this.waiting.values()].map(({ due }) => due)));
+    const due = () => {
+      const all = [...this.waiting.values()].map(({ due }) => due);
+      if (this.follows.size > 0) all.push(this.heardAt + QUIET_MS);
+      return all.length === 0 ? undefined : Math.min(...all);
+    };
     const ask = () => void this.request("host.status", {}, NO_BYTES).catch(() => {});
     return new Pulse(due, ask, () => this.fail(disconnected(`nothing is heard from the host at ${where}`)));
   }
 
   private receive(content: Uint8Array): void {
     if (this.over) return;
+    this.heardAt = Date.now();
     this.pulse?.heard();
     try {
       const frame = decodeFrame(content);
@@ -135,6 +174,10 @@ export class Connection {
   }
 
   private take(message: Message, bytes: Uint8Array): void {
+    if (message.method === "output" && message.id === undefined) {
+      this.pushed({ ...(message.params as OutputEvent), bytes });
+      return;
+    }
     if (message.method !== undefined && message.id === undefined) {
       this.told(message.method, message.params);
       return;
@@ -142,13 +185,20 @@ export class Connection {
     const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
     if (message.id === undefined || !waiting) return;
     this.waiting.delete(message.id);
-    if (this.waiting.size === 0) this.transport?.hold?.(false);
+    this.hold();
     if (message.error) {
       const fault = message.error.data;
       waiting.reject(fault ? HoldfastError.from(fault) : new HoldfastError("internal", message.error.message ?? ""));
     } else {
       waiting.resolve({ result: message.result ?? null, bytes });
     }
+  }
+
+  private pushed(piece: Pushed): void {
+    const follow = this.follows.get(piece.follow);
+    if (piece.end || piece.fault) this.follows.delete(piece.follow);
+    follow?.push(piece);
+    this.hold();
   }
 
   private fail(why: HoldfastError): void {
@@ -158,6 +208,8 @@ export class Connection {
     this.transport?.close();
     for (const waiting of this.waiting.values()) waiting.reject(why);
     this.waiting.clear();
+    for (const follow of this.follows.values()) follow.fail(why);
+    this.follows.clear();
     this.end();
   }
 }

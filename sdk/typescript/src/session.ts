@@ -2,14 +2,14 @@
 
 import { Attachment, type AttachOptions } from "./attach.js";
 import type { Answer, CallOptions, Client, WatchEvent } from "./client.js";
-import { HoldfastError } from "./errors.js";
+import { HoldfastError, isBroken } from "./errors.js";
 import { newRunId } from "./ids.js";
 import { hasTwoForms, keyText } from "./keys.js";
 import { chunks, gather, type Chunk } from "./output.js";
 import { PlainText } from "./plain.js";
 import { askHumans, type AskOptions } from "./question.js";
 import { deadlineOf, remaining, Run, WAIT_MS, type WaitOptions } from "./run.js";
-import { pause } from "./signals.js";
+import { orAbort, pause } from "./signals.js";
 import { Turn } from "./turn.js";
 import { Typist, type TypeOptions } from "./typist.js";
 import type {
@@ -90,9 +90,7 @@ export class Session {
     this.view = view;
     this.id = view.id;
     this.turn = new Turn(client, view.id);
-    this.typist = new Typist(view.id, (params, bytes, signal) =>
-      client.call("session.send", params, signal ? { bytes, signal } : { bytes }),
-    );
+    this.typist = new Typist(view.id, async () => ({ connection: await client.link.connection(), params: {} }));
   }
 
   /** Its name when it was last asked for. */
@@ -148,22 +146,49 @@ export class Session {
 
   /**
    * Output from an offset on (from the oldest that is kept, where none is given), each byte once and in order, or a gap. Goes on
-   * across broken connections until the session ends; with `follow: false` until what is there was given.
+   * across broken connections until the session ends; with `follow: false` until what is there was given, in pieces of at most `max` bytes.
    */
   output(options: CallOptions & { from?: number; follow?: boolean; max?: number } = {}): AsyncGenerator<Chunk, void, void> {
     const { from: start, follow = true, max, signal } = options;
-    const wait_ms = follow ? WAIT_MS : 0;
+    if (follow) return this.follow(start, signal);
     let head = Number.POSITIVE_INFINITY;
     return chunks(
       start,
       async (from) => {
-        const params = { session: this.id, wait_ms, ...(from === undefined ? {} : { from }), ...(max === undefined ? {} : { max }) };
+        const params = { session: this.id, ...(from === undefined ? {} : { from }), ...(max === undefined ? {} : { max }) };
         const answer = await this.readOnce(params, signal);
         head = Math.min(head, answer.head);
         return answer;
       },
-      (piece) => piece.end || (!follow && piece.to >= head),
+      (piece) => piece.end || piece.to >= head,
     );
+  }
+
+  /** Output as the host pushes it, over whatever connection there is. */
+  private async *follow(from: number | undefined, signal?: AbortSignal): AsyncGenerator<Chunk, void, void> {
+    let at = from;
+    for (;;) {
+      const output = (await this.client.link.connection(signal)).follow(this.id, at);
+      try {
+        for (let isOver = false; !isOver; ) {
+          await orAbort(output.ready(), signal);
+          const { gap, from: offset, to, bytes, end } = output.take();
+          at = to;
+          if (gap) yield { gap };
+          if (bytes.length > 0) yield { offset, bytes };
+          output.done(bytes.length);
+          isOver = end;
+        }
+      } catch (error) {
+        if (!isBroken(error)) throw error;
+        continue;
+      } finally {
+        output.stop();
+      }
+      // A host that has not reached the session's keeper yet takes it for ended.
+      if ((await this.get(signal ? { signal } : {})).life !== "running") return;
+      await pause(UNREACHED_MS, signal);
+    }
   }
 
   /** Reads once. A host that has not reached the session's keeper yet takes it for ended: that is asked about, and waited for. */

@@ -278,6 +278,14 @@ export interface Connected {
   since_ms: number;
 }
 
+/** How much more may be sent. */
+export interface CreditParams {
+  /** Bytes on top of what was granted before. */
+  bytes: number;
+  /** The number given to `session.follow`. */
+  follow: number;
+}
+
 /** What actors hold in a session before anything is granted or revoked. */
 export interface Defaults {
   /** Agents. */
@@ -760,6 +768,18 @@ export interface FdNode {
 
 /** A number that grows with each change of turn or incarnation; a write with an old fence is dropped. */
 export type Fence = number;
+
+/** Which output to follow. */
+export interface FollowParams {
+  /** Bytes that may be sent; more are granted by `session.credit`. */
+  credit?: number;
+  /** The client's number for it, which the events carry; free on this connection. */
+  follow: number;
+  /** First offset wanted; none: the oldest there is. */
+  from?: number | null;
+  /** Name or id. */
+  session: string;
+}
 
 /** How the bytes of an answer describe the screen. */
 export type Form =
@@ -1305,6 +1325,24 @@ export interface OnExit {
   secret?: string | null;
   /** Where to: `http://` or `https://`. */
   url: string;
+}
+
+/** The event's bytes are output; this says where they stand. */
+export interface OutputEvent {
+  /** The session has ended and everything was given: no event follows. */
+  end: boolean;
+  /** Why it ends before that; no event follows. */
+  fault?: Fault | null;
+  /** The number given to `session.follow`. */
+  follow: number;
+  /** Offset of the first byte given. */
+  from: number;
+  /** Output before `from` that is no longer kept. */
+  gap?: Gap | null;
+  /** The session's size when they were written. An event without bytes tells another size, a gap or an end. */
+  size: Size;
+  /** Offset behind the last byte given. */
+  to: number;
 }
 
 /** Asks for the screen again. */
@@ -1911,6 +1949,8 @@ export interface SendParams {
   fence?: Fence | null;
   /** Type the secret although the terminal may show it. */
   force?: boolean;
+  /** Refuse it where a message before it in the stream was refused on this connection: for who has several under way. */
+  in_order?: boolean;
   /** They are a secret: typed only while the terminal does not show what is typed, and recorded as a length. */
   secret?: boolean;
   /**
@@ -2208,6 +2248,12 @@ export interface TurnView {
   queue?: Handle[];
 }
 
+/** Which output is no longer followed. */
+export interface UnfollowParams {
+  /** The number given to `session.follow`. */
+  follow: number;
+}
+
 /** What to wait for. */
 export type Until =
   /** The command's end. */
@@ -2369,12 +2415,16 @@ export interface Operations {
   "run.start": { params: RunStartParams; answer: RunAnswer };
   /** Attach a terminal: the answer's bytes bring it into the session's state at an offset. */
   "session.attach": { params: AttachParams; answer: AttachAnswer };
+  /** Grant more bytes to output that is followed. */
+  "session.credit": { params: CreditParams; answer: Nothing };
   /** Detach clients from a session; it goes on. */
   "session.detach": { params: DetachParams; answer: DetachAnswer };
   /** End a session's whole process tree: HUP, then KILL after the grace. */
   "session.end": { params: EndParams; answer: SessionView };
   /** What the session's shell is made of, and who changed it: names and hashes, never values. */
   "session.env": { params: EnvParams; answer: EnvAnswer };
+  /** Have output pushed from an offset on, as far as bytes are granted. */
+  "session.follow": { params: FollowParams; answer: Nothing };
   /** Show one session. */
   "session.get": { params: SessionParams; answer: SessionView };
   /** The session's journal, line by line as it was written. */
@@ -2401,6 +2451,8 @@ export interface Operations {
   "session.signal": { params: SignalParams; answer: Nothing };
   /** What the session is doing: whether it works, waits for input, or is at its prompt. */
   "session.state": { params: SessionParams; answer: StateView };
+  /** No longer follow output. */
+  "session.unfollow": { params: UnfollowParams; answer: Nothing };
   /** Tell what changed at an attached terminal: its size, whether it answers queries. */
   "session.update": { params: UpdateParams; answer: UpdateAnswer };
   /** Wait until the session's command has ended, or something else has come. */
@@ -2439,6 +2491,8 @@ export interface HostEvents {
   "detached": DetachedEvent;
   /** Something the operator should be told: the turn, a request, a seizure, its rights. */
   "notice": NoticeEvent;
+  /** Output that is followed; the bytes stand behind the JSON. */
+  "output": OutputEvent;
   /** Catch the person's attention: a bell, and the text as a notification. */
   "ring": RingEvent;
   /** Whether this client is the one that writes now; only then may it speak to the keeper. */
@@ -2488,9 +2542,11 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "run.output",
   "run.start",
   "session.attach",
+  "session.credit",
   "session.detach",
   "session.end",
   "session.env",
+  "session.follow",
   "session.get",
   "session.journal",
   "session.leave",
@@ -2504,6 +2560,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.send",
   "session.signal",
   "session.state",
+  "session.unfollow",
   "session.update",
   "session.wait",
   "session.watch",

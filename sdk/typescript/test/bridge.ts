@@ -16,6 +16,10 @@ export interface Bridge {
   cutAfter: string | undefined;
   /** Swallows all answers of the connections there are once this operation was forwarded, and breaks none. */
   swallowAfter: string | undefined;
+  /** Answers and events are kept back here while there is a list. */
+  held: (() => void)[] | undefined;
+  /** Passes them on, and what comes. */
+  release(): void;
   /** Ends all connections now. */
   cutAll(): void;
 }
@@ -42,6 +46,11 @@ export async function bridge(socket: string, identity: Identity, token: string):
     asked: [],
     cutAfter: undefined,
     swallowAfter: undefined,
+    held: undefined,
+    release: () => {
+      made.held?.splice(0).forEach((pass) => pass());
+      made.held = undefined;
+    },
     cutAll: () => server.clients.forEach((client) => client.terminate()),
   };
   server.on("connection", (client, request) => {
@@ -66,7 +75,9 @@ export async function bridge(socket: string, identity: Identity, token: string):
           const params = identity.identify(challenge);
           frame(Buffer.from(`\x01${JSON.stringify({ jsonrpc: "2.0", id: 9_007_199_254_740_991, method: "identify", params })}`));
         }
-        if (!text.includes("9007199254740991")) client.send(content);
+        if (text.includes("9007199254740991")) continue;
+        if (made.held) made.held.push(() => client.send(content));
+        else client.send(content);
       }
     });
     host.on("error", () => client.terminate());

@@ -81,6 +81,43 @@ describe("over a WebSocket", () => {
   });
 });
 
+describe("over a slow line", () => {
+  it("types without waiting for each answer, and in order", async () => {
+    const { home, local, remote, bridge } = await bridged();
+    const keys = Array.from({ length: 40 }, (_, n) => `<${n}>`);
+    const opened = await local.open({ command: `stty raw -echo; echo ready; exec head -c ${keys.join("").length} > got` });
+    await opened.waitFor({ text: "ready" });
+    const session = await (await remote()).session(opened.id);
+    bridge.held = [];
+    const sending = Promise.all(keys.map((key) => session.send(key)));
+    const asked = () => bridge.asked.filter((method) => method === "session.send").length;
+    await until("several messages to be under way", () => asked() >= 10);
+    expect(asked()).toBeLessThan(keys.length);
+    bridge.release();
+    await sending;
+    await opened.waitFor("exit");
+    expect(readFileSync(home.join("got"), "utf8")).toBe(keys.join(""));
+    expect(asked()).toBe(keys.length);
+  });
+
+  it("is pushed output, and asks for none of it", async () => {
+    const { local, remote, bridge } = await bridged();
+    const opened = await local.open({ command: "stty -onlcr; for i in 1 2 3 4 5 6 7 8; do read go; seq 1 9000; done" });
+    const session = await (await remote()).session(opened.id);
+    const all = gather(session.output({ from: 0 }));
+    for (let i = 0; i < 8; i++) {
+      await opened.waitFor("waiting");
+      await opened.send("\r");
+    }
+    const got = Buffer.from(await all).toString();
+    expect(got).toBe(Buffer.from(await opened.read()).toString());
+    const asked = (wanted: string) => bridge.asked.filter((method) => method === wanted).length;
+    expect([asked("session.read"), asked("session.follow")]).toEqual([0, 1]);
+    // Half a window at a time.
+    expect(asked("session.credit")).toBeLessThanOrEqual(Math.ceil(got.length / (128 * 1024)));
+  });
+});
+
 describe("where the answer is lost", () => {
   it("types once", async () => {
     const { home, local, remote, bridge } = await bridged();

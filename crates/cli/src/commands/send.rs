@@ -41,6 +41,7 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
         fence: None,
         secret: args.secret,
         force: args.force,
+        in_order: false,
     };
     let mut last = SendAnswer { at: session.head, written: true, fence: session.turn.fence };
     for piece in bytes.chunks(MESSAGE_BYTES_MAX) {

@@ -10,6 +10,7 @@ mod bad_sockets;
 mod cgroups;
 mod config;
 mod env;
+mod follow;
 mod grants;
 mod graph;
 mod help;

@@ -17,7 +17,7 @@ impl Line {
         let mut request = format!("ws://{}/v1/connect", http.address()).into_client_request().unwrap();
         let protocols = format!("holdfast.v1, holdfast.token.{token}");
         request.headers_mut().insert("sec-websocket-protocol", protocols.parse().unwrap());
-        let stream = TcpStream::connect(http.address()).unwrap();
+        let Ok(stream) = TcpStream::connect(http.address()) else { return Err(503) };
         stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
         match tungstenite::client(request, stream) {
             Ok((socket, response)) => {
@@ -27,7 +27,8 @@ impl Line {
             Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
                 Err(response.status().as_u16())
             }
-            Err(error) => panic!("{error}"),
+            // A host that was killed, or is about to be there.
+            Err(_) => Err(503),
         }
     }
 
@@ -55,9 +56,8 @@ impl Line {
         }
     }
 
-    /// The answer, `result` or `error`, and its bytes.
-    pub fn ask(&mut self, method: &str, params: Value, bytes: &[u8]) -> (Value, Vec<u8>) {
-        let id = self.say(method, params, bytes);
+    /// The next message, and its bytes.
+    pub fn next(&mut self) -> (Value, Vec<u8>) {
         loop {
             let Message::Binary(frame) = self.socket.read().unwrap() else { continue };
             let (json, bytes) = match frame[0] {
@@ -68,10 +68,17 @@ impl Line {
                 }
                 other => panic!("kind {other}"),
             };
-            let message: Value = serde_json::from_slice(json).unwrap();
+            return (serde_json::from_slice(json).unwrap(), bytes.to_vec());
+        }
+    }
+
+    /// The answer, `result` or `error`, and its bytes.
+    pub fn ask(&mut self, method: &str, params: Value, bytes: &[u8]) -> (Value, Vec<u8>) {
+        let id = self.say(method, params, bytes);
+        loop {
+            let (message, bytes) = self.next();
             if message["id"] == id {
-                let said = message.get("result").or(message.get("error")).unwrap().clone();
-                return (said, bytes.to_vec());
+                return (message.get("result").or(message.get("error")).unwrap().clone(), bytes);
             }
         }
     }

@@ -9,6 +9,7 @@ use holdfast_harness::{Operator, Raw, World, received};
 use holdfast_types::{Actor, Right, SessionId, Signature, Size};
 use holdfast_wire::attention::{Until, WatchParams};
 use holdfast_wire::env::EnvParams;
+use holdfast_wire::follow::*;
 use holdfast_wire::graphs::*;
 use holdfast_wire::params::*;
 use holdfast_wire::questions::*;
@@ -51,12 +52,16 @@ fn kind(call: &Call) -> Kind {
         Call::List(_) | Call::Me(_) => Kind::Host,
         Call::LoginNew(_) | Call::TokenNew(_) | Call::TokenList(_) | Call::TokenRevoke(_) => Kind::Known,
         Call::New(_) | Call::Actors(_) | Call::ActorRemove(_) | Call::Metrics(_) | Call::Stop(_) => Kind::Known,
-        Call::Get(_) | Call::Attach(_) | Call::Paint(_) | Call::Screen(_) | Call::Read(_) | Call::Wait(_) => {
-            Kind::Looks
-        }
+        Call::Get(_)
+        | Call::Attach(_)
+        | Call::Paint(_)
+        | Call::Screen(_)
+        | Call::Read(_)
+        | Call::Follow(_)
+        | Call::Wait(_) => Kind::Looks,
         Call::Journal(_) | Call::Turn(_) | Call::Grants(_) | Call::State(_) | Call::Watch(_) => Kind::Looks,
         Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) => Kind::Looks,
-        Call::Update(_) | Call::Leave(_) => Kind::Own,
+        Call::Update(_) | Call::Leave(_) | Call::Credit(_) | Call::Unfollow(_) => Kind::Own,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) | Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) => Kind::Writes,
         Call::RunStart(_) => Kind::Writes,
@@ -92,6 +97,9 @@ fn params(call: &Call) -> Value {
         Call::Leave(params) => json(params),
         Call::Screen(params) => json(params),
         Call::Read(params) => json(params),
+        Call::Follow(params) => json(params),
+        Call::Credit(params) => json(params),
+        Call::Unfollow(params) => json(params),
         Call::Send(params) => json(params),
         Call::Wait(params) => json(params),
         Call::Resize(params) => json(params),
@@ -243,6 +251,9 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
         Call::Leave(LeaveParams { session: session.to_owned(), client }),
         Call::Screen(ScreenParams { session: session.to_owned(), ansi: false, history: 0 }),
         Call::Read(ReadParams { session: session.to_owned(), from: None, max: None, wait_ms: 0 }),
+        Call::Follow(FollowParams { session: session.to_owned(), follow: 1, from: None, credit: 0 }),
+        Call::Credit(CreditParams { follow: 2, bytes: 1 }),
+        Call::Unfollow(UnfollowParams { follow: 2 }),
         Call::Send(SendParams {
             session: session.to_owned(),
             stream: 77,
@@ -251,6 +262,7 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
             fence: None,
             secret: false,
             force: false,
+            in_order: false,
         }),
         Call::State(one()),
         Call::Watch(WatchParams { session: Some(session.to_owned()), after: None, wait_ms: 0 }),

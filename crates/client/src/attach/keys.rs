@@ -315,6 +315,7 @@ impl Attached<'_> {
             fence: None,
             secret: false,
             force: false,
+            in_order: false,
         };
         keys.tried = true;
         match host.ask::<op::Send>(&params, bytes) {

@@ -8,7 +8,7 @@ use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper};
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, Input, OperatorId};
 use holdfast_store::history::Past;
-use holdfast_types::{Actor, Size};
+use holdfast_types::{Actor, Offset, Size};
 use holdfast_wire::params::{
     Answers, AttachAnswer, AttachParams, Form, Gap, Life, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
     ScreenParams, UpdateAnswer, UpdateParams,
@@ -399,22 +399,27 @@ impl Session {
         }
         let from = first.to;
         let size = self.state.borrow().size;
-        let watcher = self.await_output();
-        let limit = Duration::from_millis(params.wait_ms);
-        self.until(Some(limit), || {
+        self.until_output(from, size, Some(Duration::from_millis(params.wait_ms))).await;
+        let (mut answer, bytes) = self.read_now(Some(from), wanted)?;
+        answer.gap = first.gap.or(answer.gap);
+        Ok((answer, bytes))
+    }
+
+    /// Waits until there is output behind an offset, the session has ended, or its size is another.
+    pub(crate) async fn until_output(&self, from: Offset, size: Size, limit: Option<Duration>) {
+        let has_news = || {
             let state = self.state.borrow();
             // Without a ring it has ended; or it is so new that its keeper has not answered yet.
             let grown = match &state.ring {
                 Some(ring) => ring.head() > from,
                 None => state.life != Life::Running,
             };
-            (grown || state.size != size).then_some(())
-        })
-        .await;
-        drop(watcher);
-        let (mut answer, bytes) = self.read_now(Some(from), wanted)?;
-        answer.gap = first.gap.or(answer.gap);
-        Ok((answer, bytes))
+            grown || state.size != size
+        };
+        if !has_news() {
+            let _watcher = self.await_output();
+            self.until(limit, || has_news().then_some(())).await;
+        }
     }
 
     /// Until this is dropped output that comes is told to who waits for a change.
@@ -425,7 +430,7 @@ impl Session {
         watcher
     }
 
-    fn read_now(&self, from: Option<u64>, wanted: usize) -> Result<(ReadAnswer, Vec<u8>), Fault> {
+    pub(crate) fn read_now(&self, from: Option<u64>, wanted: usize) -> Result<(ReadAnswer, Vec<u8>), Fault> {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         // Asked before the head is loaded: what an ended session has is final.

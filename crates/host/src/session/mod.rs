@@ -27,7 +27,7 @@ pub use drive::{Missed, connect, drive};
 pub use looks::Peer;
 pub use typing::{Typing, read_bursts};
 
-pub(crate) use decide::fault;
+pub(crate) use decide::{event, fault};
 pub(crate) use graph::ports_of;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 

@@ -169,6 +169,7 @@ pub async fn type_bytes<H: Host>(desk: &Desk<H>, session: &SessionView, bytes: V
         fence: None,
         secret: false,
         force: false,
+        in_order: false,
     };
     let until = in_ms(BUSY_MS);
     loop {

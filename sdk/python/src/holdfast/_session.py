@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from . import keys as key_names
 from ._fault import TimedOut
-from ._link import Params
+from ._link import PAUSE_MIN_S, Params, read
+from ._wire import Broken
 from .errors import Ended, ShellBusy
 from .identity import recorded
 from .types import (
@@ -21,6 +22,7 @@ from .types import (
     Gap,
     GraphAnswer,
     Listener,
+    OutputEvent,
     Painted,
     PortView,
     QuestionView,
@@ -334,16 +336,47 @@ class Session:
 
         What is no longer kept is told as a `Gap`. With `follow` it goes on until the session ends.
         """
+        if follow:
+            async for piece in self._follow(from_):
+                yield piece
+            return
         offset = from_
         while True:
-            answer, data = await self._read(offset, READ_WAIT_MS if follow else 0)
+            answer, data = await self._read(offset, 0)
             if answer.gap is not None:
                 yield answer.gap.from_, answer.gap
             if data:
                 yield answer.from_, data
             offset = answer.to
-            if answer.end or (not follow and offset >= answer.head):
+            if answer.end or offset >= answer.head:
                 return
+
+    async def _follow(self, offset: int | None) -> AsyncIterator[Piece]:
+        """Output as the host pushes it, over whatever connection there is."""
+        while True:
+            connection = await self.client._link.connection()
+            try:
+                output = await connection.follow(self.id, offset)
+                try:
+                    end = False
+                    while not end:
+                        told, data = await output.next()
+                        event: OutputEvent = read(OutputEvent, told)
+                        if event.gap is not None:
+                            yield event.gap.from_, event.gap
+                        if data:
+                            yield event.from_, data
+                        offset, end = event.to, event.end
+                        await output.done(len(data))
+                finally:
+                    await output.stop()
+            except Broken:
+                await asyncio.sleep(PAUSE_MIN_S)
+                continue
+            # A host that has not reached the session's keeper yet takes it for ended.
+            if (await self.refresh()).life != "running":
+                return
+            await asyncio.sleep(SETTLE_S)
 
     async def attach(self, *, history: bool = False) -> AsyncIterator[Paint | Piece]:
         """First what brings a terminal of the session's size into its state, then output. After a gap it is painted anew.
@@ -457,6 +490,20 @@ class Run:
             if answer.end or not data:
                 return RunOutput(b"".join(parts), gaps)
             offset = answer.to
+
+    async def follow(self) -> AsyncIterator[Piece]:
+        """Its output until it is over: each byte once, in order. What is no longer kept is told as a `Gap`."""
+        offset: int | None = None
+        while True:
+            params = {"run": self.id, "from": offset, "wait_ms": WAIT_MS}
+            answer, data = await self.client._ask("run.output", params, b"", RunOutputAnswer)
+            if answer.gap is not None:
+                yield answer.gap.from_, answer.gap
+            if data:
+                yield answer.from_, data
+            offset = answer.to
+            if answer.end:
+                return
 
     async def cancel(self, timeout: float = 5.0) -> RunAnswer:
         """Interrupts it, and waits for its end."""

@@ -377,6 +377,10 @@ class Run:
         """All it has printed so far, as bytes."""
         return self._portal.run(self._inner.output())
 
+    def follow(self) -> Iterator[Piece]:
+        """Its output until it is over: each byte once, in order."""
+        return self._portal.each(self._inner.follow())
+
     def cancel(self, timeout: float = 5.0) -> RunAnswer:
         """Interrupts it, and waits for its end."""
         return self._portal.run(self._inner.cancel(timeout))

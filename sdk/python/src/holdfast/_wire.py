@@ -31,6 +31,8 @@ READY_S = 15.0
 START_AGAIN_S = 0.5
 """How long after a host was started and still none answers another one is started."""
 SOCKET_PATH_MAX = 107
+WINDOW_BYTES = 256 * 1024
+"""Bytes that may be on their way to who follows output: enough for a fast line to be full, and a moment's work."""
 
 
 class NoHost(ConnectionError):
@@ -109,6 +111,44 @@ def fault_of(error: dict[str, Any]) -> Fault:
     return kind(str(data.get("message", "")), hint=str(data.get("hint", "")), details=data.get("details"), code=code)
 
 
+class Follow:
+    """Output that a host pushes over one connection: as much as was granted, and no more."""
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self.number = number
+        self._connection = connection
+        self._pieces: asyncio.Queue[tuple[Any, bytes] | Exception] = asyncio.Queue()
+        self._owed = 0
+
+    def put(self, piece: tuple[Any, bytes] | Exception) -> None:
+        """What came, or why nothing more will."""
+        self._pieces.put_nowait(piece)
+
+    async def next(self) -> tuple[Any, bytes]:
+        """The next event's parameters and its bytes."""
+        piece = await self._pieces.get()
+        if isinstance(piece, Exception):
+            raise piece
+        if piece[0].get("fault") is not None:
+            raise fault_of({"data": piece[0]["fault"]})
+        return piece
+
+    async def done(self, count: int) -> None:
+        """So many bytes were dealt with: as many more may come."""
+        self._owed += count
+        if self._owed >= WINDOW_BYTES // 2:
+            owed, self._owed = self._owed, 0
+            # One that has ended needs none.
+            with contextlib.suppress(Fault):
+                await self._connection.request("session.credit", {"follow": self.number, "bytes": owed})
+
+    async def stop(self) -> None:
+        """No more is wanted."""
+        if self._connection.forget(self.number):
+            with contextlib.suppress(Fault, Broken):
+                await self._connection.request("session.unfollow", {"follow": self.number})
+
+
 class Connection:
     """Requests out, answers in, in any order."""
 
@@ -119,6 +159,8 @@ class Connection:
         self._sending = asyncio.Lock()
         self._gone: str | None = None
         self._on_event = on_event
+        self._follows: dict[int, Follow] = {}
+        self._next_follow = 1
         self._reading = asyncio.create_task(self._read(), name="holdfast connection")
 
     @property
@@ -130,15 +172,7 @@ class Connection:
         why = "the connection to the host broke"
         try:
             while True:
-                message = await self._wire.receive()
-                if not message.is_answer:
-                    if message.id is None and self._on_event:
-                        self._on_event(message.method or "", message.params)
-                    continue
-                future = self._waiting.pop(message.id or 0, None)
-                # Nobody waits any more: the caller was cancelled.
-                if future and not future.done():
-                    future.set_result(message)
+                self._take(await self._wire.receive())
         except frames.FrameError as error:
             why = f"the host's answer cannot be read: {error}"
         except (OSError, EOFError, websockets.exceptions.WebSocketException) as error:
@@ -149,6 +183,43 @@ class Connection:
                 if not future.done():
                     future.set_exception(Broken(why, sent=True))
             self._waiting.clear()
+            for follow in self._follows.values():
+                follow.put(Broken(why, sent=True))
+            self._follows.clear()
+
+    def _take(self, message: Message) -> None:
+        if message.is_answer:
+            future = self._waiting.pop(message.id or 0, None)
+            # Nobody waits any more: the caller was cancelled.
+            if future and not future.done():
+                future.set_result(message)
+        elif message.id is None and message.method == "output":
+            self._pushed(message)
+        elif message.id is None and self._on_event:
+            self._on_event(message.method or "", message.params)
+
+    def _pushed(self, message: Message) -> None:
+        number = message.params["follow"]
+        if follow := self._follows.get(number):
+            follow.put((message.params, message.data))
+            if message.params["end"] or message.params.get("fault") is not None:
+                self.forget(number)
+
+    def forget(self, number: int) -> bool:
+        """Whether it was followed until now."""
+        return self._follows.pop(number, None) is not None
+
+    async def follow(self, session: str, from_: int | None) -> Follow:
+        """Follows a session's output from an offset on. It ends with the connection."""
+        number, self._next_follow = self._next_follow, self._next_follow + 1
+        follow = self._follows[number] = Follow(self, number)
+        params = {"session": session, "follow": number, "from": from_, "credit": WINDOW_BYTES}
+        try:
+            await self.request("session.follow", params)
+        except BaseException:
+            self.forget(number)
+            raise
+        return follow
 
     async def request(self, method: str, params: Any, data: bytes = b"") -> tuple[Any, bytes]:
         """Asks, and waits for the answer."""

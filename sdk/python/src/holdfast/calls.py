@@ -293,9 +293,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.screen", params, b"", ScreenAnswer)
         return found
 
-    async def session_send(self, *, seq: int, session: str, stream: int, client: int | None = None, fence: Fence | None = None, force: bool | None = None, secret: bool | None = None, data: bytes) -> SendAnswer:
+    async def session_send(self, *, seq: int, session: str, stream: int, client: int | None = None, fence: Fence | None = None, force: bool | None = None, in_order: bool | None = None, secret: bool | None = None, data: bytes) -> SendAnswer:
         """Type the message's bytes into the session; exactly once per stream and seq."""
-        params = _given({"seq": seq, "session": session, "stream": stream, "client": client, "fence": fence, "force": force, "secret": secret})
+        params = _given({"seq": seq, "session": session, "stream": stream, "client": client, "fence": fence, "force": force, "in_order": in_order, "secret": secret})
         found: SendAnswer
         found, _ = await self._ask("session.send", params, data, SendAnswer)
         return found
@@ -678,9 +678,9 @@ class Calls:
         found, _ = self._ask("session.screen", params, b"", ScreenAnswer)
         return found
 
-    def session_send(self, *, seq: int, session: str, stream: int, client: int | None = None, fence: Fence | None = None, force: bool | None = None, secret: bool | None = None, data: bytes) -> SendAnswer:
+    def session_send(self, *, seq: int, session: str, stream: int, client: int | None = None, fence: Fence | None = None, force: bool | None = None, in_order: bool | None = None, secret: bool | None = None, data: bytes) -> SendAnswer:
         """Type the message's bytes into the session; exactly once per stream and seq."""
-        params = _given({"seq": seq, "session": session, "stream": stream, "client": client, "fence": fence, "force": force, "secret": secret})
+        params = _given({"seq": seq, "session": session, "stream": stream, "client": client, "fence": fence, "force": force, "in_order": in_order, "secret": secret})
         found: SendAnswer
         found, _ = self._ask("session.send", params, data, SendAnswer)
         return found

@@ -190,6 +190,14 @@ class Connected(Model):
     """Since when."""
 
 
+class CreditParams(Model):
+    """How much more may be sent."""
+    bytes: int
+    """Bytes on top of what was granted before."""
+    follow: int
+    """The number given to `session.follow`."""
+
+
 class Defaults(Model):
     """What actors hold in a session before anything is granted or revoked."""
     agent: Rights = 'observe,type,run'
@@ -448,6 +456,18 @@ class FdNode(Model):
 
 Fence: TypeAlias = int
 """A number that grows with each change of turn or incarnation; a write with an old fence is dropped."""
+
+
+class FollowParams(Model):
+    """Which output to follow."""
+    follow: int
+    """The client's number for it, which the events carry; free on this connection."""
+    session: str
+    """Name or id."""
+    credit: int = 0
+    """Bytes that may be sent; more are granted by `session.credit`."""
+    from_: int | None = Field(None, alias="from")
+    """First offset wanted; none: the oldest there is."""
 
 
 Form: TypeAlias = Literal["repaint", "keyframe"]
@@ -872,6 +892,24 @@ class OnExit(Model):
     """Where to: `http://` or `https://`."""
     secret: str | None = None
     """What it is signed with."""
+
+
+class OutputEvent(Model):
+    """The event's bytes are output; this says where they stand."""
+    end: bool
+    """The session has ended and everything was given: no event follows."""
+    follow: int
+    """The number given to `session.follow`."""
+    from_: int = Field(..., alias="from")
+    """Offset of the first byte given."""
+    size: Size
+    """The session's size when they were written. An event without bytes tells another size, a gap or an end."""
+    to: int
+    """Offset behind the last byte given."""
+    fault: Fault | None = None
+    """Why it ends before that; no event follows."""
+    gap: Gap | None = None
+    """Output before `from` that is no longer kept."""
 
 
 class PaintParams(Model):
@@ -1450,6 +1488,8 @@ class SendParams(Model):
     """The fence the writer believes in: under another one nothing is typed. None: whatever it is now."""
     force: bool = False
     """Type the secret although the terminal may show it."""
+    in_order: bool = False
+    """Refuse it where a message before it in the stream was refused on this connection: for who has several under way."""
     secret: bool = False
     """They are a secret: typed only while the terminal does not show what is typed, and recorded as a length."""
 
@@ -1682,6 +1722,12 @@ class TurnView(Model):
     """Who has it; none: it is free."""
     queue: list[Handle] = Field(default_factory=list)
     """Who waits, first in first."""
+
+
+class UnfollowParams(Model):
+    """Which output is no longer followed."""
+    follow: int
+    """The number given to `session.follow`."""
 
 
 class UntilPort(Model):
