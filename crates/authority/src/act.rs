@@ -287,6 +287,8 @@ pub enum Act {
     Left(OperatorId),
     /// An operator's connection broke.
     CutOff(OperatorId),
+    /// An actor took the turn by typing. What it typed follows, from the keeper's log.
+    Took,
     /// Bytes were typed.
     Typed(Burst),
     /// The host no longer knows an actor.
@@ -305,7 +307,7 @@ impl Act {
             Act::Typed(_) => true,
             Act::Asked(ask) => ask.writes(),
             Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked => false,
-            Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) => false,
+            Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) | Act::Took => false,
             Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => false,
         }
     }
@@ -349,8 +351,11 @@ pub enum Change {
     Incarnation(u32),
     /// This connection to the keeper is a host's: what it typed is in the journal already.
     Link(u32),
-    /// Everything before this position of the keeper's log is in the journal.
+    /// Everything before this position of the keeper's log is in the journal. With typing: the keeper read it from a terminal
+    /// by itself.
     Logged(u64),
+    /// The same, with typing that came through a host.
+    Forwarded(u64),
 }
 
 /// One act with everything the journal keeps of it, but for its place in the chain.

@@ -78,16 +78,15 @@ pub enum Input {
         /// Which.
         operator: OperatorId,
     },
-    /// Bytes came to be typed, through the host.
-    Typed {
+    /// An actor is about to type through the host. The bytes themselves come back by [`Input::Wrote`], once the keeper has
+    /// them.
+    Types {
         /// Who.
         by: Caller,
         /// The fence its writer knew; none: it follows no fences.
         fence: Option<Fence>,
-        /// The bytes.
-        burst: Burst,
     },
-    /// Bytes were typed at the keeper, which recorded them first.
+    /// The keeper wrote bytes to the terminal, and recorded them first.
     Wrote {
         /// Under which fence.
         fence: Fence,
@@ -95,6 +94,8 @@ pub enum Input {
         burst: Burst,
         /// The keeper's log up to and with them.
         log: u64,
+        /// It read them from a terminal by itself; otherwise they came through a host.
+        direct: bool,
     },
     /// An actor asks for something.
     Asked {

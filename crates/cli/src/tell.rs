@@ -67,7 +67,7 @@ impl Teller {
                 Change::Turn(Turn::Held(hold)) => self.meet(&hold.by),
                 Change::Turn(Turn::Free) | Change::WaitsNoMore(_) | Change::Freeze(_) | Change::Away(_) => {}
                 Change::Gone(_) | Change::Dropped(_) | Change::Barred(_) | Change::Incarnation(_) => {}
-                Change::Link(_) | Change::Logged(_) => {}
+                Change::Link(_) | Change::Logged(_) | Change::Forwarded(_) => {}
             }
         }
         self.state.apply(record);
@@ -97,7 +97,8 @@ impl Teller {
             Act::Resumed(operator) => format!("is back as client {}", operator.0),
             Act::Left(operator) => format!("left (client {})", operator.0),
             Act::CutOff(operator) => format!("was cut off (client {})", operator.0),
-            Act::Typed(burst) => format!("{}{}", typed(burst), self.took_by_writing(record)),
+            Act::Took => self.took().into(),
+            Act::Typed(burst) => typed(burst),
             Act::Asked(ask) => self.asked(record, ask),
             Act::Lapsed(lapse) => self.lapsed(record, *lapse),
         }
@@ -199,6 +200,13 @@ impl Teller {
     }
 
     /// Whoever writes while the turn is free takes it.
+    fn took(&self) -> &'static str {
+        match self.state.turn() {
+            Turn::Free => "took the turn by typing",
+            Turn::Held(_) => "typed at another terminal and took the turn there",
+        }
+    }
+
     fn took_by_writing(&self, record: &Record) -> &'static str {
         match (self.state.turn(), new_holder(record)) {
             (Turn::Free, Some(_)) => ", and so took the turn",

@@ -50,7 +50,9 @@ impl World {
     fn typed(&mut self, by: &str, keys: Option<&[u8]>, len: u64) -> &mut World {
         let by = Caller { actor: actor(by), operator: None };
         let burst = Burst { from: 7, to: 7, len, keys: keys.map(|keys| Keys(keys.to_vec())) };
-        self.handle(Input::Typed { by, fence: None, burst })
+        self.handle(Input::Types { by, fence: None });
+        let fence = self.authority.state().fence();
+        self.handle(Input::Wrote { fence, burst, log: 0, direct: false })
     }
 
     fn told(&mut self) -> Vec<String> {

@@ -14,7 +14,6 @@ mod actors;
 mod admit;
 mod attention;
 mod birth;
-mod clients;
 mod connection;
 mod disk;
 mod follow;
@@ -48,10 +47,8 @@ mod watch;
 /// What decides, apart from what does: for the simulation in `sim`, no interface of this crate.
 #[doc(hidden)]
 pub mod parts {
-    pub use crate::clients::{Client, Clients};
     pub use crate::journal::{Journal, Opened};
     pub use crate::picture::{Picture, Step};
-    pub use crate::session::{Typing, read_bursts};
 }
 
 pub use holdfast_http::{Listen, Tls};
@@ -228,6 +225,17 @@ fn raise_file_limit() {
 /// Milliseconds since the epoch.
 fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// The clock deadlines follow: it never jumps.
+fn started() -> tokio::time::Instant {
+    static STARTED: std::sync::OnceLock<tokio::time::Instant> = std::sync::OnceLock::new();
+    *STARTED.get_or_init(tokio::time::Instant::now)
+}
+
+/// Now, by both clocks.
+fn now() -> holdfast_session::Now {
+    holdfast_session::Now { time_ms: now_ms(), clock_ms: started().elapsed().as_millis() as u64 }
 }
 
 fn random_token() -> [u8; 16] {

@@ -3,7 +3,3 @@
 /// A client that stops answering inside a query filters from there on: the terminal gets the whole query and answers, and
 /// the host answers too. Such a query may have one answer more.
 pub(crate) const STOPS_INSIDE_A_QUERY_ANSWER_TWICE: bool = true;
-
-/// A holder that attaches is told to answer before it knows its number, and begins at its first paint instead: what lies
-/// between is answered by nobody. Here the host answers that.
-pub(crate) const FIRST_PAINTS_ARE_WHERE_A_HOLDER_BEGINS: bool = true;

@@ -4,9 +4,9 @@
 //! sends, terminals that follow, type, get stuck and leave, readers and senders at a distance. What decides in the product
 //! decides here too: the keeper's flow, streams, turn and queue, the host's picture, history and clients, the ring, the log,
 //! the authority and its journal,
-//! every frame's bytes, the client's filter. What only moves bytes is written again around a fake clock: [`keeper`], [`host`]
-//! and [`client`] follow `crates/keeper`, `crates/host/src/session` and `crates/client/src/attach` statement by statement,
-//! and must be changed with them.
+//! every frame's bytes, the client's filter; the host's part is `crates/session`, the very code the host drives. What only
+//! moves bytes is written again around a fake clock: [`keeper`] and [`client`] follow `crates/keeper` and
+//! `crates/client/src/attach` statement by statement, and must be changed with them.
 //!
 //! The [`oracle`] knows everything that was said and typed, and says at once when somebody saw or did something else. A run
 //! is nothing but its seed: the same seed gives the same log.

@@ -22,7 +22,7 @@ impl World {
             client.stuck_until = 0;
         }
         if let Some(host) = &mut self.host {
-            host.fuse = None;
+            host.set_fuse(None);
         }
         for round in 0..ROUNDS_MAX {
             if self.ctx.failure.is_some() {
@@ -147,7 +147,7 @@ impl World {
     fn settle_without_keeper(&mut self) {
         if self.host_is_up() {
             self.with_host(|host, ctx| {
-                host.fuse = None;
+                host.set_fuse(None);
                 host.receive_turn(ctx)?;
                 host.look(ctx)?;
                 host.compare(ctx, true);

@@ -298,7 +298,7 @@ impl World {
             14..24 if self.mood.crashes => {
                 let left = self.ctx.rng.u32(..12);
                 if let Some(host) = &mut self.host {
-                    host.fuse = Some(left);
+                    host.set_fuse(Some(left));
                 }
             }
             24..50 => self.attach(),

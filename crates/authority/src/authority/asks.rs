@@ -29,7 +29,7 @@ impl Authority {
     fn perform(&mut self, step: &mut Step, by: &Caller, ask: &Ask) -> Result<Reply, Refusal> {
         let (right, need) = ask.needs().expect("asks with rules of their own are not performed here");
         self.must(step, &by.actor, right)?;
-        self.write(step, by, need, None, Act::Asked(ask.clone()))?;
+        self.write(step, by, need, Act::Asked(ask.clone()))?;
         step.effects.push(Effect::Perform { fence: self.state.fence });
         Ok(Reply::Done)
     }

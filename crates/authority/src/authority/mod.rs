@@ -98,8 +98,8 @@ impl Authority {
             Input::Resumed { by, operator } => self.resumed(step, by, operator),
             Input::Left { operator } => self.left(step, operator),
             Input::CutOff { operator } => self.cut_off(step, operator),
-            Input::Typed { by, fence, burst } => self.typed(step, &by, fence, burst),
-            Input::Wrote { fence, burst, log } => self.wrote(step, fence, burst, log),
+            Input::Types { by, fence } => self.types(step, &by, fence),
+            Input::Wrote { fence, burst, log, direct } => self.wrote(step, fence, burst, log, direct),
             Input::Asked { by, ask, proof } => {
                 step.proof = proof;
                 let answer = self.asked(step, &by, &ask);

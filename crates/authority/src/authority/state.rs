@@ -127,6 +127,13 @@ impl State {
         self.past.iter().rev().find(|(past, _)| *past == fence).map(|(_, actor)| actor)
     }
 
+    /// Whether somebody else than this actor had the turn after that fence. What is not remembered counts as somebody else's.
+    #[must_use]
+    pub fn was_anothers(&self, actor: ActorId, since: Fence) -> bool {
+        let is_forgotten = self.past.len() >= PAST_MAX && self.past.front().is_some_and(|(oldest, _)| *oldest > since);
+        is_forgotten || self.past.iter().any(|(fence, by)| *fence > since && by.id != actor)
+    }
+
     pub(super) fn waits(&self, actor: ActorId) -> bool {
         self.queue.iter().any(|waiting| waiting.by.id == actor)
     }
@@ -224,6 +231,7 @@ impl State {
                     self.links.pop_front();
                 }
             }
+            Change::Forwarded(position) => self.logged = *position,
             Change::Logged(position) => {
                 self.logged = *position;
                 if let Act::Typed(burst) = &record.act {

@@ -4,35 +4,54 @@ use super::*;
 use crate::act::{Burst, TurnNeed};
 
 impl Authority {
-    pub(super) fn typed(
-        &mut self,
-        step: &mut Step,
-        by: &Caller,
-        fence: Option<Fence>,
-        burst: Burst,
-    ) -> Result<Reply, Refusal> {
+    /// Typing needs no record of its own where the turn is the actor's already: the keeper records the bytes. Taking the turn
+    /// by it does.
+    pub(super) fn types(&mut self, step: &mut Step, by: &Caller, fence: Option<Fence>) -> Result<Reply, Refusal> {
         self.must(step, &by.actor, Right::Type)?;
-        self.write(step, by, TurnNeed::Takes, fence, Act::Typed(burst))?;
+        if let Some(hold) = self.may_write(step, by, TurnNeed::Takes, fence)? {
+            self.take_by_writing(step, by, hold, Act::Took);
+        }
         step.effects.push(Effect::Forward { fence: self.state.fence });
         Ok(Reply::Turn { fence: self.state.fence })
     }
 
     /// The keeper wrote these already, and asked nobody: only the record is left to do.
-    pub(super) fn wrote(&mut self, step: &mut Step, fence: Fence, burst: Burst, log: u64) -> Result<Reply, Refusal> {
+    pub(super) fn wrote(
+        &mut self,
+        step: &mut Step,
+        fence: Fence,
+        burst: Burst,
+        log: u64,
+        direct: bool,
+    ) -> Result<Reply, Refusal> {
         let by = self.state.holder_of(fence).map_or(By::Host, |actor| By::Actor(actor.clone()));
-        self.commit(step, by, Act::Typed(burst), fence.min(self.state.fence), vec![Change::Logged(log)]);
+        let logged = if direct { Change::Logged(log) } else { Change::Forwarded(log) };
+        self.commit(step, by, Act::Typed(burst), fence.min(self.state.fence), vec![logged]);
         Ok(Reply::Done)
     }
 
     /// Whether an act may reach into the session now; where it may, it is recorded, and the turn taken if it takes it.
-    pub(super) fn write(
-        &mut self,
-        step: &mut Step,
+    pub(super) fn write(&mut self, step: &mut Step, by: &Caller, need: TurnNeed, act: Act) -> Result<(), Refusal> {
+        match self.may_write(step, by, need, None)? {
+            Some(hold) => self.take_by_writing(step, by, hold, act),
+            None => self.commit(step, By::Actor(by.actor.clone()), act, self.state.fence, vec![]),
+        }
+        Ok(())
+    }
+
+    fn take_by_writing(&mut self, step: &mut Step, by: &Caller, hold: Hold, act: Act) {
+        self.pass(step, By::Actor(by.actor.clone()), act, vec![], Turn::Held(hold));
+        self.tell_turn(step);
+    }
+
+    /// Whether an actor may reach into the session now; where it takes the turn by it, the hold it would have.
+    fn may_write(
+        &self,
+        step: &Step,
         by: &Caller,
         need: TurnNeed,
         fence: Option<Fence>,
-        act: Act,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Option<Hold>, Refusal> {
         self.must_be_attached(by)?;
         let ours = self.state.fence;
         match (need, &self.state.frozen, &self.state.turn) {
@@ -48,7 +67,7 @@ impl Authority {
         if fence.is_some_and(|fence| fence != ours) {
             return Err(Refusal::FenceStale { newest: ours });
         }
-        let taken = match (need, &self.state.turn) {
+        Ok(match (need, &self.state.turn) {
             (TurnNeed::Takes, Turn::Free) => Some(self.hold(step, by, How::Wrote)),
             // The same actor at another terminal: the turn goes with it, under a new fence.
             (TurnNeed::Takes, Turn::Held(hold)) if by.operator.is_some() && by.operator != hold.operator => {
@@ -56,15 +75,6 @@ impl Authority {
             }
             (TurnNeed::Takes, Turn::Held(_)) => None,
             (TurnNeed::Respects | TurnNeed::Ignores, Turn::Free | Turn::Held(_)) => None,
-        };
-        let who = By::Actor(by.actor.clone());
-        match taken {
-            Some(hold) => {
-                self.pass(step, who, act, vec![], Turn::Held(hold));
-                self.tell_turn(step);
-            }
-            None => self.commit(step, who, act, ours, vec![]),
-        }
-        Ok(())
+        })
     }
 }

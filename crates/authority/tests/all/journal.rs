@@ -24,17 +24,20 @@ fn lines() -> (World, Chain, Vec<Vec<u8>>) {
     let mut authority = Authority::new(world.authority.policy().clone());
     let now = |time_ms, at| Moment { time_ms, at };
     let mut all = vec![chain.append(&authority.rotate(session(), None, now(1, 0)))];
-    let typed = |name: &str, at, keys: Option<&[u8]>| Input::Typed {
-        by: Caller { actor: actor(name), operator: None },
-        fence: None,
+    let takes = |name: &str| Input::Types { by: Caller { actor: actor(name), operator: None }, fence: None };
+    let typed = |fence, at, keys: Option<&[u8]>| Input::Wrote {
+        fence: Fence(fence),
         burst: Burst { keys: keys.map(|keys| Keys(keys.to_vec())), ..burst(at, "12") },
+        log: at,
+        direct: false,
     };
     let inputs = [
         (2, 0, Input::Started { by: actor("ann") }),
-        (3, 10, typed("bot", 10, Some(b"ls"))),
-        (4, 20, typed("bot", 20, Some(&[0xff, 0x00]))),
+        (3, 10, takes("bot")),
+        (3, 10, typed(1, 10, Some(b"ls"))),
+        (4, 20, typed(1, 20, Some(&[0xff, 0x00]))),
         (5, 30, signed("ann", 1, Ask::Seize { freeze: false, reason: "it \"loops\"".into() })),
-        (6, 40, typed("ann", 40, None)),
+        (6, 40, typed(2, 40, None)),
         (7, 50, signed("bot", 2, Ask::Seize { freeze: true, reason: String::new() })),
         (8, 60, signed("ann", 3, Ask::Grant { to: actor("bot"), rights: "end".parse().unwrap(), until: Some(99) })),
     ];
@@ -55,7 +58,7 @@ fn a_journal_reads_back_verifies_and_replays() {
     let (world, chain, lines) = lines();
     let bytes = lines.concat();
     let summary = verify(&bytes, None).unwrap();
-    assert_eq!((summary.records, summary.signed, summary.unsigned), (8, 3, 0));
+    assert_eq!((summary.records, summary.signed, summary.unsigned), (9, 3, 0));
     assert_eq!((summary.session, Some(summary.last)), (session(), chain.last()));
     let reading = read(&bytes, None);
     assert_eq!((reading.end, reading.sound_bytes), (End::Clean, bytes.len()));
@@ -122,14 +125,14 @@ fn a_forged_actor_is_found_even_when_every_hash_fits() {
             record.by = By::Actor(actor("bob"));
         }
     });
-    assert_eq!(broken(&forged), Broken { seq: 5, what: What::Forged });
+    assert_eq!(broken(&forged), Broken { seq: 6, what: What::Forged });
     let reworded = rewritten(|_, record| {
         if is_seize(record) {
             record.act = Act::Asked(Ask::Seize { freeze: false, reason: "for fun".into() });
         }
     });
     assert_eq!(broken(&reworded).what, What::Forged);
-    assert_eq!(broken(&rewritten(|n, r| r.fence = if n == 6 { Fence(0) } else { r.fence })).what, What::FenceWentBack);
+    assert_eq!(broken(&rewritten(|n, r| r.fence = if n == 7 { Fence(0) } else { r.fence })).what, What::FenceWentBack);
 }
 
 #[test]
@@ -137,7 +140,7 @@ fn a_signed_act_that_was_copied_is_found_even_when_every_hash_fits() {
     let (_, _, lines) = lines();
     let entries = read(&lines.concat(), None).entries;
     let mut chain = Chain::default();
-    let copied = entries.iter().chain([&entries[4]]).map(|entry| {
+    let copied = entries.iter().chain([&entries[5]]).map(|entry| {
         let fence = Fence(entry.record.fence.0.max(2));
         chain.append(&Record { fence, ..entry.record.clone() })
     });
@@ -237,16 +240,16 @@ fn what_was_done_to_a_journal_of_many_segments_is_found_in_its_place() {
         }
     }
     let without_the_middle = [&segments[0][..], &segments[2]].concat();
-    assert_eq!(what(&without_the_middle), Broken { seq: 9, what: What::OtherChain });
+    assert_eq!(what(&without_the_middle), Broken { seq: 10, what: What::OtherChain });
     let reordered = [&segments[0][..], &segments[2], &segments[1]].concat();
-    assert_eq!(what(&reordered).seq, 9);
+    assert_eq!(what(&reordered).seq, 10);
     let (first, second) = (segments[0].len(), segments[1].len());
     let mut swapped = all.clone();
     swapped.swap(first - 1, first + second - 1);
     assert_eq!(what(&swapped).seq, first as u64);
     let mut twice = all.clone();
     twice.insert(first + 1, all[first].clone());
-    assert_eq!(what(&twice), Broken { seq: 10, what: What::OtherChain });
+    assert_eq!(what(&twice), Broken { seq: 11, what: What::OtherChain });
 }
 
 #[test]
@@ -254,7 +257,7 @@ fn a_signed_act_that_was_copied_into_a_later_segment_is_found_even_when_every_ha
     let segments = segments();
     let all = segments.concat();
     let entries: Vec<_> = all.iter().map(|line| entry(line.strip_suffix(b"\n").unwrap()).unwrap()).collect();
-    let seize = &entries[4];
+    let seize = &entries[5];
     assert!(matches!(seize.record.act, Act::Asked(Ask::Seize { .. })), "{seize:?}");
     let mut chain = Chain::after(entries.last().map(|entry| entry.link()));
     let fence = entries.last().unwrap().record.fence;
@@ -272,11 +275,11 @@ fn a_refused_act_did_nothing_to_the_output() {
         at: 100,
         act: Act::Asked(Ask::Run { key: "k".into(), command: "rm".into() }),
         outcome: Outcome::Refused(refusal),
-        ..entries[2].record.clone()
+        ..entries[3].record.clone()
     };
-    let (last, seq) = (entries[7].clone(), 9);
+    let (last, seq) = (entries[8].clone(), 10);
     entries.push(journal::Entry { seq, record: refused, ..last });
-    assert_eq!(at(&entries, 200).map(|entry| entry.seq), Some(6));
+    assert_eq!(at(&entries, 200).map(|entry| entry.seq), Some(7));
 }
 
 #[test]
@@ -299,11 +302,11 @@ fn an_output_offset_leads_to_the_act_before_it() {
 #[test]
 fn what_was_typed_while_echo_was_off_is_kept_as_a_length_only() {
     let (_, _, lines) = lines();
-    let secret = String::from_utf8(lines[5].clone()).unwrap();
+    let secret = String::from_utf8(lines[6].clone()).unwrap();
     assert!(secret.contains(r#""typed":{"from":40,"to":40,"len":2}"#), "{secret}");
-    let open = String::from_utf8(lines[2].clone()).unwrap();
+    let open = String::from_utf8(lines[3].clone()).unwrap();
     assert!(open.contains(r#""keys":"ls""#), "{open}");
-    assert!(String::from_utf8(lines[3].clone()).unwrap().contains(r#""keys":{"hex":"ff00"}"#));
+    assert!(String::from_utf8(lines[4].clone()).unwrap().contains(r#""keys":{"hex":"ff00"}"#));
 }
 
 #[test]
@@ -327,7 +330,7 @@ fn what_a_keeper_wrote_by_itself_is_its_holders_also_when_it_comes_late_and_keep
     assert!(world.ask("bot", Ask::Request).reply.is_ok());
     world.now += 31_000;
     let wrote = |world: &mut World, fence| {
-        let answer = world.handle(Input::Wrote { fence, burst: burst(0, "ls"), log: 64 });
+        let answer = world.handle(Input::Wrote { fence, burst: burst(0, "ls"), log: 64, direct: true });
         records(&answer.effects).iter().find_map(|record| record.by.actor().map(|by| by.handle.to_string()))
     };
     let fence = world.authority.state().fence();

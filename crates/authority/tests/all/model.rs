@@ -134,10 +134,10 @@ impl Node {
             Move::Resume(i) => Input::Resumed { by: actor(self.names[*i]), operator: self.attached[*i].unwrap() },
             Move::Leave(i) => Input::Left { operator: self.attached[*i].take().unwrap() },
             Move::CutOff(i) => Input::CutOff { operator: self.attached[*i].unwrap() },
-            Move::Type(i) => Input::Typed { by: self.caller(*i), fence: None, burst: burst(0, "x") },
+            Move::Type(i) => Input::Types { by: self.caller(*i), fence: None },
             Move::TypeLate(i) => {
                 let fence = Some(Fence(self.authority.state().fence().0.wrapping_sub(1)));
-                Input::Typed { by: self.caller(*i), fence, burst: burst(0, "x") }
+                Input::Types { by: self.caller(*i), fence }
             }
             Move::Ask(i, ask) => Input::Asked { by: self.caller(*i), ask: ask.clone(), proof: None },
             Move::Pass(step) => {
@@ -152,7 +152,14 @@ impl Node {
     pub fn make(&self, made: &Move) -> Result<Made, String> {
         let mut node = self.clone();
         let input = node.input(made);
-        let answer = node.authority.handle(input, Moment { time_ms: node.now, at: 0 });
+        let types = matches!(input, Input::Types { .. });
+        let now = Moment { time_ms: node.now, at: 0 };
+        let mut answer = node.authority.handle(input, now);
+        if let (true, Ok(Reply::Turn { fence })) = (types, &answer.reply) {
+            // The keeper has the bytes, and tells the host of them.
+            let wrote = Input::Wrote { fence: *fence, burst: burst(0, "x"), log: 0, direct: false };
+            answer.effects.extend(node.authority.handle(wrote, now).effects);
+        }
         node.keeper.perform(&answer.effects)?;
         let records = records(&answer.effects);
         let made = Made { node, answer, records };

@@ -116,7 +116,7 @@ fn is_shown(act: &Act) -> bool {
         Act::Header { .. } | Act::Linked => false,
         Act::Started | Act::Began | Act::Restarted | Act::Ended(_) => true,
         Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => true,
-        Act::Typed(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Forgotten(_) => true,
+        Act::Took | Act::Typed(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Forgotten(_) => true,
     }
 }
 

@@ -30,44 +30,6 @@ fn ask_for_turn(operator: &mut Operator) -> u64 {
     operator.link.ask::<op::Take>(&params, &[]).unwrap()
 }
 
-/// Bytes of a holder whose turn is seized between their record and their way to the keeper, and what `ann` did meanwhile.
-fn overtaken(ann_does: impl FnOnce(&mut Operator)) {
-    let world = World::new();
-    let (session, file) = world.recorder("cat");
-    let (mut bot, mut ann) = (world.operator("agent:bot", session), world.operator("human:ann", session));
-    bot.take().unwrap();
-    let send = bot.next_send(b"rm", None);
-    let recorded = world.pause("typing.recorded");
-    let asked = bot.link.ask::<op::Send>(&send, b"rm").unwrap();
-    let held = recorded.reached();
-    drop(recorded);
-    ann_does(&mut ann);
-    until("the seizer's bytes", || received(&file) == b"ls");
-    drop(held);
-    let fault = bot.answered(asked).unwrap_err();
-    assert_eq!(fault.code, Code::FenceStale, "{fault:?}");
-    ann.send(b"END").unwrap();
-    until("the end", || received(&file).ends_with(b"END"));
-    assert_eq!(String::from_utf8(received(&file)).unwrap(), "lsEND");
-}
-
-#[test]
-fn bytes_that_a_seizure_overtook_are_not_typed_again_in_the_seizers_turn() {
-    overtaken(|ann| {
-        ann.seize(false).unwrap();
-        ann.send(b"ls").unwrap();
-    });
-}
-
-#[test]
-fn nor_once_the_seizer_has_let_go() {
-    overtaken(|ann| {
-        ann.seize(false).unwrap();
-        ann.send(b"ls").unwrap();
-        ann.release().unwrap();
-    });
-}
-
 #[test]
 fn a_query_that_a_client_answered_before_it_left_is_not_answered_again_by_the_host() {
     let world = World::new();

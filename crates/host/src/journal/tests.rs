@@ -73,7 +73,8 @@ impl Host {
 
     fn types(&mut self, text: &str) -> io::Result<()> {
         let burst = Burst { from: self.now, to: self.now, len: 1, keys: Some(Keys(text.as_bytes().to_vec())) };
-        self.handle(Input::Typed { by: Caller { actor: ann(), operator: None }, fence: None, burst })
+        let fence = self.authority.state().fence();
+        self.handle(Input::Wrote { fence, burst, log: self.now, direct: false })
     }
 
     fn seizes(&mut self) -> io::Result<()> {

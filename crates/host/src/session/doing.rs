@@ -121,7 +121,7 @@ impl Session {
             Life::Unknown => Some(Now::Unknown { why: Blind::Keeper }),
             Life::Damaged => Some(Now::Unknown { why: Blind::Damaged }),
             Life::Running => {
-                let frozen = state.authority.state().frozen();
+                let frozen = state.core.authority().state().frozen();
                 frozen.map(|frozen| Now::Frozen { by: frozen.by.handle.clone() })
             }
         }

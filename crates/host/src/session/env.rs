@@ -81,7 +81,7 @@ impl Session {
         let step = if typed { 0 } else { self.unread.step.get() };
         let mut state = self.state.borrow_mut();
         let is_over = matches!(state.runs.place(), Place::Prompt { .. } | Place::More);
-        if !is_over && state.clients.someone_answers() {
+        if !is_over && state.core.clients.someone_answers() {
             state.timers.shell = Some(now + PAUSES.get(step).copied().unwrap_or(SLOW));
             self.unread.step.set(step + 1);
         }
@@ -136,7 +136,7 @@ impl Session {
     async fn keep_told(self: &Rc<Session>, told: Told, written: &Written) -> io::Result<()> {
         let (journal, run) = if told.news.has_changes() {
             // Who typed directly may not be in the journal yet.
-            let _ = self.drain_log(self.link().as_deref(), true);
+            self.drain_log();
             let state = self.state.borrow();
             (state.journal.files(), run_before(state.runs.runs(), written))
         } else {

@@ -105,8 +105,8 @@ impl Session {
 
     /// What its graph is taken from, while it runs; what was typed until now is in the journal.
     pub(crate) async fn tree(&self) -> Result<Tree, Fault> {
-        let link = self.running().await?;
-        self.drain_log(Some(&link), true).map_err(|e| self.keeper_failed(&e))?;
+        self.running().await?;
+        self.drain_log();
         let state = self.state.borrow();
         Ok(Tree {
             id: self.id,
@@ -126,7 +126,7 @@ impl Session {
     fn terminal(&self, probed: Option<Probed>) -> TerminalView {
         self.look();
         let mut state = self.state.borrow_mut();
-        let size = state.size;
+        let size = state.core.size;
         TerminalView {
             size,
             alternate_screen: state.picture.screen().alternate(),

@@ -1,16 +1,14 @@
 //! Looking at a session: its screen, its output, a terminal's first paint.
 
-use super::Session;
-use crate::clients::Client;
+use super::{Session, State};
 use crate::disk::at_disk;
 use crate::notes::About;
-use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper};
-use holdfast_abi::ring::{Copied, Ring};
-use holdfast_authority::{Ask, Input, OperatorId};
+use holdfast_abi::ring::Copied;
+use holdfast_session::{Arrival, Resumption, Updated};
 use holdfast_store::history::Past;
 use holdfast_types::{Actor, Offset, Size};
 use holdfast_wire::params::{
-    Answers, AttachAnswer, AttachParams, Form, Gap, Life, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
+    AttachAnswer, AttachParams, Form, Gap, Life, PaintParams, Painted, ReadAnswer, ReadParams, ScreenAnswer,
     ScreenParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::{Code, Fault, Message};
@@ -49,28 +47,13 @@ impl Drop for Watcher<'_> {
 impl Session {
     /// Brings the screen up to the head.
     pub(super) fn look(&self) {
-        let mut state = self.state.borrow_mut();
-        let ended_ring = if state.ring.is_none() { self.open_ring().ok() } else { None };
-        let mut replies = Vec::new();
+        let ended_ring = if self.state.borrow().ring.is_none() { self.open_ring().ok() } else { None };
         if let Some(ring) = &ended_ring {
             let mut buffer = Vec::new();
-            while state.picture.step(ring, &mut buffer).more {}
+            while self.state.borrow_mut().picture.step(ring, &mut buffer).more {}
         }
-        // Up to where the head is now: a program that writes faster than we draw must not keep everybody waiting.
-        let head = state.ring.as_ref().map_or(0, Ring::head);
-        let mut more = state.ring.is_some();
-        // One step where everything is seen: a size may have come at the head.
-        while more && state.picture.seen() <= head {
-            replies.extend(state.feed(1, &mut more));
-        }
-        let due = state.clients.sort(replies);
-        state.timers.rest = Some(Instant::now() + Duration::from_millis(150));
-        drop(state);
-        self.save_runs();
+        self.with_core(|core, held, now| core.look(held, now));
         self.nudge.notify_one();
-        if let Some(link) = self.link() {
-            let _ = self.type_replies(&link, due);
-        }
     }
 
     /// Reads the keyframe off this thread where a look needs it.
@@ -156,7 +139,7 @@ impl Session {
             let bytes = screen.repaint(history.as_deref());
             if let Some(client) = params.answers.filter(|client| writer == Some(*client)) {
                 // In the same step: between the two the host would answer what the terminal answers too.
-                state.clients.start_answering(client, offset);
+                state.core.clients.start_answering(client, offset);
             }
             return (Painted { offset, size, form: Form::Repaint, history_bytes: 0 }, bytes);
         }
@@ -177,59 +160,38 @@ impl Session {
         actor: &Actor,
         peer: Peer,
     ) -> Result<(AttachAnswer, Vec<u8>), Fault> {
-        let link = self.running().await?;
+        self.running().await?;
         self.warm().await;
         if let Some(resume) = params.resume {
-            let known = || self.state.borrow_mut().clients.by_connection(resume.connection).map(|_| ());
+            let known = || self.state.borrow_mut().core.clients.by_connection(resume.connection).map(|_| ());
             self.until(Some(JOINED_WAIT), known).await;
             return self.resume(params, resume, actor, peer).map(|answer| (answer, Vec::new()));
         }
         let token = crate::random_token();
-        let id = self.new_operator(actor)?;
-        self.state.borrow_mut().clients.add(Client {
-            id,
-            actor: Some(actor.clone()),
-            told_writes: None,
+        let arrival = Arrival {
+            actor: actor.clone(),
             pid: params.pid,
             tty: params.tty.clone(),
-            size: Some(params.size),
+            size: params.size,
             read_only: params.read_only,
             remote: params.remote,
-            since_ms: crate::now_ms(),
+            peer: peer.0,
             token,
-            connection: None,
-            peer: Some(peer),
+        };
+        let arrived = self.with_core(|core, held, now| {
+            held.peers.insert(peer.0, peer.1);
+            core.arrive(held, now, arrival)
         });
-        // It may have come by the turn before it was here.
-        self.after_decision();
+        let (id, takes) = arrived.map_err(|undecided| self.undecided(&undecided))?;
+        self.metrics.attached(id > 1);
         self.follow_environment(&params.env);
-        if !params.remote {
-            let rights = if params.read_only { 0 } else { RIGHT_WRITE };
-            link.send(ToKeeper::Admit { token, rights }).map_err(|e| self.keeper_failed(&e))?;
-        }
-        let fits = self.state.borrow().size == params.size;
-        if !fits && self.state.borrow().clients.is_only_writer(id) {
-            // Where somebody else has the turn the size is that one's: the terminal shows what fits.
-            if self.ask(actor, Some(id), Ask::Resize { size: params.size }, None).is_ok() {
-                self.state.borrow_mut().clients.sized(id, params.size);
-                self.resize(params.size).await?;
-            }
+        if let Some(size) = takes {
+            self.until_sized(size).await;
         }
         let (painted, bytes) =
             self.paint(&PaintParams { size: params.size, remote: params.remote, ..PaintParams::default() }, None);
-        let mut state = self.state.borrow_mut();
-        let writer = state.writer();
-        if state.clients.candidate(painted.size, writer).is_some_and(|c| c.id == id) && painted.form == Form::Repaint {
-            state.clients.start_answering(id, painted.offset);
-        }
-        let mut due = Vec::new();
-        if state.clients.answers(id) {
-            // It may have been asked to before it had a screen: what came until then is the host's.
-            let on = painted.form == Form::Repaint;
-            due = state.clients.answering(id, Answers { on, left: 0, from: painted.offset });
-        }
-        drop(state);
-        self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
+        let whole = painted.form == Form::Repaint;
+        self.with_core(|core, held, _| core.first_painted(held, id, painted.offset, painted.size, whole));
         let mut answer = self.attach_answer(id, painted, token);
         if params.remote {
             // Of no use there: ring and keeper are this machine's.
@@ -238,24 +200,12 @@ impl Session {
         Ok((answer, bytes))
     }
 
-    /// An actor that may observe becomes an operator, with a number of its own.
-    fn new_operator(&self, actor: &Actor) -> Result<u32, Fault> {
-        let operator = self.state.borrow().authority.next_operator();
-        let again = operator.0 > 1;
-        self.decide(Input::Attached { by: actor.clone(), operator })?;
-        self.metrics.attached(again);
-        Ok(operator.0)
-    }
-
     fn attach_answer(&self, client: u32, painted: Painted, token: [u8; 16]) -> AttachAnswer {
         let session = self.view();
+        let writes = self.with_core(|core, held, _| core.told_writes(held, client));
         let mut state = self.state.borrow_mut();
         let has_history = state.picture.has_history();
-        let fence = state.authority.state().fence();
-        let writes = state.writer() == Some(client);
-        if let Some(known) = state.clients.get(client) {
-            known.told_writes = writes.then_some(fence);
-        }
+        let fence = state.core.fence();
         AttachAnswer {
             has_history,
             session,
@@ -266,7 +216,7 @@ impl Session {
             token: holdfast_types::hex_text(&token),
             fence,
             writes,
-            answers: state.clients.answers(client),
+            answers: state.core.clients.answers(client),
         }
     }
 
@@ -278,98 +228,62 @@ impl Session {
         actor: &Actor,
         peer: Peer,
     ) -> Result<AttachAnswer, Fault> {
-        let known = self.state.borrow_mut().clients.by_connection(resume.connection).map(|client| client.id);
-        let Some(known) = known else {
+        let back = Resumption {
+            was: resume,
+            actor: actor.clone(),
+            pid: params.pid,
+            tty: params.tty.clone(),
+            size: params.size,
+            peer: peer.0,
+        };
+        let (resumed, head) = self.with_core(|core, held, now| {
+            held.peers.insert(peer.0, peer.1);
+            (core.resume(held, now, back), held.head())
+        });
+        let Some(id) = resumed.map_err(|undecided| self.undecided(&undecided))? else {
             return Err(Fault::new(Code::NotFound, "the keeper does not know that connection").hint("attach anew"));
         };
-        // Who was away for too long is an operator like a new one.
-        let operator = OperatorId(resume.client);
-        let id = match self.decide(Input::Resumed { by: actor.clone(), operator }) {
-            Ok(_) => resume.client,
-            Err(_) => self.new_operator(actor)?,
-        };
-        let mut state = self.state.borrow_mut();
-        state.clients.rename(known, id);
-        let head = state.ring.as_ref().map_or(0, Ring::head);
-        let Some(client) = state.clients.get(id) else {
-            return Err(Fault::new(Code::NotFound, "the connection has just gone").hint("attach anew"));
-        };
-        client.actor = Some(actor.clone());
-        client.size = Some(params.size);
-        client.tty.clone_from(&params.tty);
-        client.pid = params.pid;
-        client.peer = Some(peer);
-        let (id, token) = (client.id, client.token);
-        if resume.answers {
-            state.clients.start_answering(id, 0);
+        if id != resume.client {
+            self.metrics.attached(true);
         }
-        let painted = Painted { offset: head, size: state.size, form: Form::Repaint, history_bytes: 0 };
-        let due = state.clients.release();
-        state.timers.rearm = Some(Instant::now());
-        // It may have typed, or changed its size, while nobody was there to see.
-        let resize = (state.clients.sizes(id) && params.size != state.size).then_some(params.size);
-        drop(state);
-        if let Some(link) = self.link() {
-            let failed = |e: std::io::Error| self.keeper_failed(&e);
-            self.type_replies(&link, due).map_err(failed)?;
-            if let Some(size) = resize
-                && self.ask(actor, Some(id), Ask::Resize { size }, None).is_ok()
-            {
-                self.state.borrow_mut().clients.sized(id, size);
-                self.say_size(size);
-            }
-        }
-        // It may be the writer: now the keeper can be told by which connection.
-        self.say_writer();
-        self.after_decision();
+        let (token, size) = {
+            let mut state = self.state.borrow_mut();
+            let size = state.core.size;
+            (state.core.clients.get(id).map_or([0; 16], |client| client.token), size)
+        };
+        let painted = Painted { offset: head, size, form: Form::Repaint, history_bytes: 0 };
         Ok(self.attach_answer(id, painted, token))
     }
 
     /// What changed at an attached terminal.
     pub async fn update(&self, params: &UpdateParams, actor: &Actor) -> Result<UpdateAnswer, Fault> {
-        let gone = || Fault::new(Code::NotFound, format!("no client {} is attached", params.client));
-        let number = self.state.borrow().clients.number(params.client, params.connection).ok_or_else(gone)?;
-        self.own_client(number, actor)?;
-        let mut due = Vec::new();
-        let mut resize = None;
-        if params.answers.is_some_and(|answers| !answers.on) {
-            // What it answered must be behind the screen before the host answers again.
-            self.look();
-        }
-        {
-            let mut state = self.state.borrow_mut();
-            let id = number;
-            let client = state.clients.get(id).ok_or_else(gone)?;
-            client.connection = params.connection.or(client.connection);
-            if let Some(size) = params.size {
-                client.size = Some(size);
-                resize = state.clients.sizes(id).then_some(size);
-            }
-            if let Some(answers) = params.answers {
-                due = state.clients.answering(id, answers);
-            }
-            state.timers.rearm = Some(Instant::now());
-        }
+        self.running().await?;
+        let client = (params.client, params.connection);
+        let updated =
+            self.with_core(|core, held, now| core.update(held, now, actor, client, params.size, params.answers));
         self.nudge.notify_one();
-        let link = self.running().await?;
-        self.type_replies(&link, due).map_err(|e| self.keeper_failed(&e))?;
-        if let Some(size) = resize
-            && self.state.borrow().clients.wants_size(number).is_some()
-            && self.ask(actor, Some(number), Ask::Resize { size }, None).is_ok()
-        {
-            self.state.borrow_mut().clients.sized(number, size);
-            self.resize(size).await?;
+        match updated {
+            Updated::Done(Some(size)) => self.until_sized(size).await,
+            Updated::Done(None) => {}
+            Updated::Unknown => {
+                return Err(Fault::new(Code::NotFound, format!("no client {} is attached", params.client)));
+            }
+            Updated::Anothers => self.own_client(params.client, actor)?,
         }
-        self.appoint();
-        Ok(UpdateAnswer { size: self.state.borrow().size })
+        Ok(UpdateAnswer { size: self.state.borrow().core.size })
     }
 
     /// Gives the terminal another size and waits until it has it.
     pub async fn resize(&self, size: Size) -> Result<(), Fault> {
         self.running().await?;
         self.say_size(size);
-        self.until(Some(RESIZE_WAIT), || (self.state.borrow().size == size || !self.is_live()).then_some(())).await;
+        self.until_sized(size).await;
         Ok(())
+    }
+
+    async fn until_sized(&self, size: Size) {
+        let is_sized = || self.state.borrow().core.size == size || !self.is_live();
+        self.until(Some(RESIZE_WAIT), || is_sized().then_some(())).await;
     }
 
     /// Waits until `ready` gives something; `None` after the time is up.
@@ -398,7 +312,7 @@ impl Session {
             return Ok((first, bytes));
         }
         let from = first.to;
-        let size = self.state.borrow().size;
+        let size = self.state.borrow().core.size;
         self.until_output(from, size, Some(Duration::from_millis(params.wait_ms))).await;
         let (mut answer, bytes) = self.read_now(Some(from), wanted)?;
         answer.gap = first.gap.or(answer.gap);
@@ -414,7 +328,7 @@ impl Session {
                 Some(ring) => ring.head() > from,
                 None => state.life != Life::Running,
             };
-            grown || state.size != size
+            grown || state.core.size != size
         };
         if !has_news() {
             let _watcher = self.await_output();
@@ -425,14 +339,14 @@ impl Session {
     /// Until this is dropped output that comes is told to who waits for a change.
     pub(super) fn await_output(&self) -> Watcher<'_> {
         let watcher = Watcher::of(self);
-        self.state.borrow_mut().timers.rearm = Some(Instant::now());
+        self.state.borrow_mut().core.timers.rearm = Some(crate::now().clock_ms);
         self.nudge.notify_one();
         watcher
     }
 
     pub(crate) fn read_now(&self, from: Option<u64>, wanted: usize) -> Result<(ReadAnswer, Vec<u8>), Fault> {
         let mut state = self.state.borrow_mut();
-        let state = &mut *state;
+        let State { core, held: state } = &mut *state;
         // Asked before the head is loaded: what an ended session has is final.
         let ended = state.ring.is_none() && state.life != Life::Running;
         let ended_ring = match &state.ring {
@@ -448,13 +362,13 @@ impl Session {
                 Copied::Bytes(count) => {
                     bytes.truncate(count);
                     // Behind the bytes: the log has every size they were written under.
-                    state.sizes.take(ring, state.size);
+                    state.sizes.take(ring, core.size);
                     let (mut size, next) = state.sizes.at(position);
                     let to = next.map_or(position + count as u64, |next| next.min(position + count as u64));
                     bytes.truncate((to - position) as usize);
                     let head = ring.head();
                     if bytes.is_empty() {
-                        size = state.size;
+                        size = core.size;
                     }
                     let gap = (asked < position).then_some(Gap { from: asked, to: position });
                     if gap.is_some() {

@@ -9,6 +9,7 @@ mod doing;
 mod drive;
 mod env;
 mod graph;
+mod held;
 mod looks;
 mod place;
 mod ports;
@@ -19,19 +20,17 @@ mod runs;
 mod sizes;
 mod track;
 mod turns;
-mod typing;
 mod waits;
 mod watched;
 
 pub use drive::{Missed, connect, drive};
 pub use looks::Peer;
-pub use typing::{Typing, read_bursts};
 
 pub(crate) use decide::{event, fault};
 pub(crate) use graph::ports_of;
+pub(crate) use held::Held;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 
-use crate::clients::Clients;
 use crate::journal::{Journal, Opened};
 use crate::link::Link;
 use crate::metrics::Metrics;
@@ -46,7 +45,10 @@ use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
 use holdfast_abi::start::Started;
 use holdfast_authority::{Authority, Input, Policy};
 use holdfast_observe::{Freezer, Turns};
-use holdfast_types::{Exit, Fence, Offset, SessionId, Size, TimeMs};
+pub use holdfast_session::Origin;
+pub(crate) use holdfast_session::Probed;
+use holdfast_session::{Clients, Core, Now};
+use holdfast_types::{Exit, SessionId, Size, TimeMs};
 use holdfast_wire::params::{Life, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::{Cell, RefCell};
@@ -57,18 +59,10 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore, oneshot};
-use tokio::time::Instant;
+use tokio::sync::{Notify, Semaphore};
 
 /// How long a request waits for the keeper of a session that runs: it was just started, or its connection broke.
 const LINK_WAIT: Duration = Duration::from_secs(3);
-
-/// What became of an input frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Typed {
-    Written(u64),
-    Refused(u8),
-}
 
 /// A session.
 #[derive(Debug)]
@@ -86,9 +80,8 @@ pub struct Session {
     pub(crate) changed: Notify,
     /// The driver should look at its deadlines again.
     pub(crate) nudge: Notify,
-    link: RefCell<Option<Rc<Link>>>,
     /// Readers that wait for output.
-    pub(crate) watchers: Cell<u32>,
+    pub(crate) watchers: Rc<Cell<u32>>,
     /// A sync of the journal is on its way.
     syncing: Cell<bool>,
     syncs: Rc<Semaphore>,
@@ -98,8 +91,6 @@ pub struct Session {
     entering: tokio::sync::Mutex<()>,
     pub(crate) freezer: Arc<Freezer>,
     turns: Arc<Turns>,
-    /// Bytes are handed to the keeper one after the other, behind the move of the shell that each waits for.
-    placing: tokio::sync::Mutex<()>,
     pub(crate) metrics: Arc<Metrics>,
     proofs: Rc<RefCell<Proofs>>,
     /// What its shell wrote of itself and nobody has read yet.
@@ -111,87 +102,36 @@ pub struct Session {
     this: Weak<Session>,
 }
 
-/// Whether a session is new or was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// Started by this host.
-    New,
-    /// Of an earlier host.
-    Found,
-}
-
-/// What the keeper says of its terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Probed {
-    pub foreground: u32,
-    pub iflag: u32,
-    pub oflag: u32,
-    pub lflag: u32,
-    pub unread: u32,
-}
-
-/// What changes.
+/// What changes: the core, and what it reaches.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub spec: Spec,
-    pub life: Life,
-    /// The offset at which this life began, until the ring tells.
-    pub base: Offset,
-    pub ring: Option<Ring>,
-    pub picture: Picture,
-    pub size: Size,
-    /// The sizes it had lately.
-    pub sizes: sizes::Sizes,
-    /// The size the keeper was asked for last: what it will have.
-    pub asked_size: Size,
-    pub authority: Authority,
-    pub journal: Journal,
-    /// This host has not had a connection to the keeper yet.
-    pub first_link: Option<Origin>,
-    /// Our number at the keeper.
-    pub connection: u32,
-    pub pid: u32,
-    pub keeper_pid: u32,
-    pub clients: Clients,
-    pub typed: HashMap<(u64, u64), oneshot::Sender<Typed>>,
-    pub probes: VecDeque<oneshot::Sender<Probed>>,
-    /// Streams that typed through this host, with the last number each.
-    pub streams: HashMap<u64, u64>,
-    /// Answers to queries that came while the session was frozen.
-    pub late_replies: Vec<holdfast_screen::Reply>,
-    /// Log position up to which everything was looked at.
-    pub log_seen: u64,
-    /// Our own stream of answers to queries, the same for every host.
-    pub reply_stream: u64,
-    pub reply_seq: u64,
-    pub child: Option<Child>,
-    pub timers: Timers,
-    pub runs: Tracker,
-    pub questions: Questions,
-    pub place: place::Place,
-    pub notes: Notes,
+    pub core: Core,
+    pub held: Held,
 }
 
-/// When the driver has to do something by itself.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Timers {
-    /// Tell the keeper to wake us again.
-    pub rearm: Option<Instant>,
-    /// Look at the log.
-    pub drain: Option<Instant>,
-    /// Save the screen and let it go.
-    pub rest: Option<Instant>,
-    /// Something passes by itself: a grace, a grant.
-    pub rule: Option<Instant>,
-    /// Look at what it is doing.
-    pub track: Option<Instant>,
-    /// Look whether its shell is at its prompt again.
-    pub shell: Option<Instant>,
+impl std::ops::Deref for State {
+    type Target = Held;
+
+    fn deref(&self) -> &Held {
+        &self.held
+    }
 }
 
-impl Timers {
-    pub fn next(&self) -> Option<Instant> {
-        [self.rearm, self.drain, self.rest, self.rule, self.track, self.shell].into_iter().flatten().min()
+impl std::ops::DerefMut for State {
+    fn deref_mut(&mut self) -> &mut Held {
+        &mut self.held
+    }
+}
+
+impl State {
+    /// What an actor holds now.
+    pub(crate) fn rights(&self, actor: &holdfast_types::Actor) -> holdfast_types::Rights {
+        self.core.authority().rights(actor, crate::now_ms())
+    }
+
+    /// The client that writes now.
+    pub(crate) fn writer(&self) -> Option<u32> {
+        self.core.writer(&self.held)
     }
 }
 
@@ -212,6 +152,7 @@ impl Session {
             }
             Origin::Found => Journal::open(&dir, spec.id, policy),
         };
+        let watchers = Rc::new(Cell::new(0));
         Rc::new_cyclic(|this| Session {
             this: this.clone(),
             syncing: Cell::new(false),
@@ -220,7 +161,6 @@ impl Session {
             entering: tokio::sync::Mutex::new(()),
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
             turns: Arc::new(Turns::new(&spec.id.to_string())),
-            placing: tokio::sync::Mutex::new(()),
             metrics: Arc::clone(&shared.metrics),
             proofs: Rc::clone(&shared.proofs),
             unread: env::Unread::default(),
@@ -232,37 +172,36 @@ impl Session {
             agent_link: home.agent_link(spec.id),
             changed: Notify::new(),
             nudge: Notify::new(),
-            link: RefCell::new(None),
-            watchers: Cell::new(0),
+            watchers: Rc::clone(&watchers),
             state: RefCell::new(State {
-                picture: Picture::new(&dir, spec.size, shared.config.history_lines),
-                size: spec.size,
-                sizes: sizes::Sizes::new(spec.size),
-                asked_size: spec.size,
-                life,
-                base: 0,
-                ring: None,
-                authority,
-                journal,
-                first_link: Some(origin),
-                connection: 0,
-                pid: 0,
-                keeper_pid: 0,
-                clients: Clients::default(),
-                typed: HashMap::new(),
-                probes: VecDeque::new(),
-                streams: HashMap::new(),
-                late_replies: Vec::new(),
-                log_seen: 0,
-                reply_stream: crate::store::checksum(spec.secret.as_bytes()),
-                reply_seq: 0,
-                child: None,
-                timers: Timers::default(),
-                runs: Tracker::resume(kept),
-                questions,
-                place: place::Place::default(),
-                notes: Notes::of_past(note),
-                spec,
+                core: Core::new(spec.id, authority, spec.size, origin, crate::store::checksum(spec.secret.as_bytes())),
+                held: Held {
+                    picture: Picture::new(&dir, spec.size, shared.config.history_lines),
+                    sizes: sizes::Sizes::new(spec.size),
+                    life,
+                    base: 0,
+                    ring: None,
+                    journal,
+                    pid: 0,
+                    keeper_pid: 0,
+                    child: None,
+                    timers: held::Timers::default(),
+                    runs: Tracker::resume(kept),
+                    questions,
+                    place: place::Place::default(),
+                    notes: Notes::of_past(note),
+                    link: None,
+                    link_error: None,
+                    peers: HashMap::new(),
+                    sent: HashMap::new(),
+                    last_ticket: 0,
+                    probes: VecDeque::new(),
+                    watchers,
+                    listens: false,
+                    metrics: Arc::clone(&shared.metrics),
+                    after: held::After::default(),
+                    spec,
+                },
             }),
             dir,
         })
@@ -283,85 +222,78 @@ impl Session {
 
     /// Takes over a keeper's connection: what was typed and resized since the last host looked is caught up with first.
     pub fn connected(&self, link: Link, welcome: Welcome, ring: Ring) {
-        let mut state = self.state.borrow_mut();
-        state.size = Size::clamped(welcome.cols, welcome.rows);
-        state.asked_size = state.size;
-        if !state.picture.take_sizes(&ring) {
-            // Whatever the log could not tell, the size at the head is known.
-            let size = state.size;
-            state.picture.resized(welcome.head, size);
+        self.remember_who_is_here();
+        {
+            let mut state = self.state.borrow_mut();
+            if !state.picture.take_sizes(&ring) {
+                // Whatever the log could not tell, the size at the head is known.
+                state.picture.resized(welcome.head, Size::clamped(welcome.cols, welcome.rows));
+            }
+            state.pid = welcome.child_pid;
+            state.keeper_pid = ring.header().keeper_pid;
+            state.ring = Some(ring);
+            state.link = Some(Rc::new(link));
+            state.link_error = None;
         }
-        state.log_seen = 0;
-        let logged = state.authority.state().logged().max(ring.base().log);
-        if welcome.log_head.saturating_sub(logged) > ring.log_bytes() {
-            // Only without its journal: what was typed and drained is known no more.
-            state.log_seen = welcome.log_head;
-            state.notes.add(About::Past, "what was typed before is not in the journal: it was lost or damaged");
+        let connected = self.with_core(|core, held, now| core.connected(held, now, &welcome));
+        if connected.lost_typing {
+            let note = "what was typed before is not in the journal: it was lost or damaged";
+            self.state.borrow_mut().notes.add(About::Past, note);
         }
-        state.connection = welcome.connection;
-        state.clients.unsettle();
-        state.pid = welcome.child_pid;
-        state.keeper_pid = ring.header().keeper_pid;
-        state.ring = Some(ring);
-        *self.link.borrow_mut() = Some(Rc::new(link));
-        drop(state);
-        self.take_up_turn(Fence(welcome.fence));
+        if connected.is_found {
+            self.metrics.survived();
+        }
+        if let (Some(freeze), Some(this)) = (connected.still, self.this.upgrade()) {
+            tokio::task::spawn_local(async move { this.still(freeze).await });
+        }
         self.take_up_runs();
         self.take_up_shell();
         self.take_up_questions();
         self.changed.notify_waiters();
     }
 
-    /// The keeper has its connection: what either of the two does not know of the other is settled.
-    fn take_up_turn(&self, keeper_fence: Fence) {
-        self.remember_who_is_here();
-        let (first, connection, logged) = {
+    /// Lets the core act, and does afterwards what it left to do.
+    pub(crate) fn with_core<T>(&self, act: impl FnOnce(&mut Core, &mut Held, Now) -> T) -> T {
+        let (result, after) = {
             let mut state = self.state.borrow_mut();
-            (state.first_link.take(), state.connection, state.authority.state().logged())
+            let State { core, held } = &mut *state;
+            let result = act(core, held, crate::now());
+            (result, std::mem::take(&mut held.after))
         };
-        // Not by `decide`: what was typed meanwhile counts after the news that there is a host again.
-        let decided = if first == Some(Origin::Found) || keeper_fence > self.fence() {
-            self.handle(Input::Restarted { keeper_fence, connection })
-        } else {
-            let linked = self.handle(Input::Linked { connection, log: logged });
-            self.say_writer();
-            if keeper_fence < self.fence() {
-                self.flush_input();
-            }
-            linked
-        };
-        if first == Some(Origin::Found) {
-            self.metrics.survived();
+        after.changes.iter().for_each(|change| self.news_of_change(change));
+        if after.fed {
+            self.save_runs();
         }
-        // A connection that breaks right now is taken up again.
-        let _ = self.drain_log(self.link().as_deref(), true);
-        if first == Some(Origin::Found) {
-            // Queries before that were answered by whoever typed there, or by the last host.
-            let mut state = self.state.borrow_mut();
-            let until = state.authority.state().wrote_at();
-            state.clients.answered_until(until);
+        if after.moves {
+            self.move_soon();
         }
-        self.after_decision();
-        if let (Ok(decided), Some(this)) = (decided, self.this.upgrade())
-            && let Some(freeze) = decided.still
-        {
-            tokio::task::spawn_local(async move { this.still(freeze).await });
+        if after.typed {
+            self.stirred();
         }
+        if after.decided {
+            self.sync_soon();
+        }
+        if after.decided || after.typed {
+            self.nudge.notify_one();
+            self.changed.notify_waiters();
+        }
+        result
     }
 
     /// The keeper's connection, while there is one.
     pub(crate) fn link(&self) -> Option<Rc<Link>> {
-        self.link.borrow().clone()
+        self.state.borrow().link.clone()
     }
 
     /// The keeper's connection is gone: whoever waits for it to say something waits in vain.
     pub(crate) fn unlinked(&self) {
-        *self.link.borrow_mut() = None;
-        let mut state = self.state.borrow_mut();
-        state.typed.clear();
-        state.probes.clear();
-        state.timers = Timers::default();
-        state.clients.unlinked();
+        {
+            let mut state = self.state.borrow_mut();
+            state.link = None;
+            state.probes.clear();
+            state.timers = held::Timers::default();
+        }
+        self.with_core(|core, held, _| core.unlinked(held));
     }
 
     /// The human name.
@@ -408,7 +340,7 @@ impl Session {
             .await;
         let state = self.state.borrow();
         let name = &state.spec.name;
-        match (state.life, self.link()) {
+        match (state.life, state.link.clone()) {
             (Life::Running, Some(link)) => Ok(link),
             (Life::Running, None) => Err(Fault::new(Code::Busy, format!("the keeper of {name} does not answer"))
                 .hint("its process may be stopped; the host keeps trying")),
@@ -446,12 +378,12 @@ impl Session {
             ended_ms: state.spec.ended_ms,
             pid: state.pid,
             keeper_pid: state.keeper_pid,
-            size: state.size,
+            size: state.core.size,
             head: ring.map_or(0, Ring::head),
             oldest: ring.map_or(0, Ring::oldest),
             ring_bytes: state.spec.ring_bytes,
             title: String::new(),
-            clients: state.clients.views(state.size),
+            clients: state.core.clients.views(state.core.size),
             turn: state.turn_view(),
             asks: state.questions.open() as u32,
             note: note.map(str::to_owned),
@@ -479,7 +411,7 @@ impl Session {
 
     /// How many clients are attached.
     pub fn client_count(&self) -> u32 {
-        self.state.borrow().clients.count() as u32
+        self.state.borrow().core.clients.count() as u32
     }
 
     /// The keeper is gone: what is left is the ring, and in its header how the command ended, if the keeper could say.
@@ -490,8 +422,11 @@ impl Session {
         }
         let (exit, ended_ms) = self.how_it_ended(now_ms);
         // The last keys, then the end.
-        let _ = self.drain_log(None, true);
-        let _ = self.handle(Input::Ended { exit });
+        self.with_core(|core, held, now| {
+            core.drain_log(held, now, true);
+            core.is_running = false;
+            let _ = core.handle(held, now, Input::Ended { exit });
+        });
         let mut state = self.state.borrow_mut();
         if let Some(ring) = state.ring.take() {
             state.pid = ring.header().child_pid.load(Ordering::Relaxed);
@@ -509,7 +444,8 @@ impl Session {
         state.life = Life::Ended;
         state.spec.exit = Some(exit);
         state.spec.ended_ms = Some(ended_ms);
-        state.clients = Clients::default();
+        state.core.clients = Clients::default();
+        state.peers.clear();
         let saved = state.spec.save(&self.dir);
         state.notes.wrote(About::Spec, "the end of the session could not be recorded", &saved);
         if let Some(child) = state.child.take() {

@@ -10,17 +10,16 @@
 //! Where there are no cgroups nothing waits, and processes are known by lineage and time. Of what the shell is in now the
 //! kernel tells a later host, and the journal whose that is.
 
-use super::{Session, State};
+use super::{Held, Session, State};
 use crate::journal::writing_acts;
-use holdfast_authority::{Act, Ask, Outcome, Record};
+use holdfast_authority::{Act, Ask, Authority, Outcome, Record};
 use holdfast_graph::{Spot, WritingAct};
 use holdfast_observe::{Entered, Turns};
-use holdfast_types::{Actor, ActorId, Fence, Right};
+use holdfast_types::{ActorId, Fence};
 use holdfast_wire::runs::RunId;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::sync::MutexGuard;
 
 /// How long a move is waited for. It takes tens of milliseconds at most; nobody's keys wait for a kernel that is stuck.
 const MOVE_WAIT: Duration = Duration::from_secs(1);
@@ -89,6 +88,21 @@ impl Place {
         self.is_awaited
     }
 
+    /// The next writer waits for the shell, if this host gave the turn.
+    pub fn await_writer(&mut self) {
+        self.is_awaited = self.turn_from.is_some();
+    }
+
+    /// The shell is on its way.
+    pub fn is_moving(&self) -> bool {
+        self.is_moving
+    }
+
+    /// Who is about to take a free turn by writing.
+    pub fn expect(&mut self, actor: Option<ActorId>) {
+        self.expected = actor;
+    }
+
     /// Records were written, numbered from `first` on.
     pub fn saw(&mut self, records: &[Record], first: u64, is_new_turn: bool) {
         if is_new_turn {
@@ -104,13 +118,13 @@ impl Place {
     }
 }
 
-impl State {
+impl Held {
     /// Where the shell belongs, if it is not there.
-    fn wanted(&mut self) -> Option<Wanted> {
+    fn wanted_of(&mut self, authority: &Authority) -> Option<Wanted> {
         if self.place.is_given_up || self.pid == 0 {
             return None;
         }
-        let hold = self.authority.state().turn().hold();
+        let hold = authority.state().turn().hold();
         if let Some(run) = self.runs.current().filter(|run| !run.own) {
             let tells_its_end = !run.token.is_empty();
             let is_holders = hold.is_some_and(|hold| hold.by.id == run.actor.id);
@@ -136,7 +150,7 @@ impl State {
             Some(hold) => (hold.by.id, hold.fence, self.place.turn_from.map(|from| from.saturating_sub(1))),
             // Whoever writes next does so under the next fence, or a later one if somebody is faster.
             None => {
-                let next = Fence(self.authority.state().fence().0 + 1);
+                let next = Fence(authority.state().fence().0 + 1);
                 (self.place.expected?, next, self.journal.last().map(|last| last.seq))
             }
         };
@@ -149,79 +163,44 @@ impl State {
     }
 }
 
-impl Session {
-    /// Before a client is named to the keeper as the one that writes: nobody is, as long as the shell must be moved first.
-    pub(super) fn place_writer(&self) {
-        let mut state = self.state.borrow_mut();
-        if state.writes_next().is_some() && state.wanted().is_some() {
-            // The holder of a turn that an earlier host gave writes already, and the shell was moved then: it is only looked
-            // at. Naming nobody meanwhile would take the answers from its terminal.
-            state.place.is_awaited = state.place.turn_from.is_some();
-            drop(state);
-            self.start_move();
-        }
+impl Held {
+    /// Whether the shell belongs elsewhere.
+    pub(super) fn must_move(&mut self, authority: &Authority) -> bool {
+        self.wanted_of(authority).is_some()
     }
 
+    /// Begins to move the shell if that is due: the session goes on with it once its state is free.
+    pub(super) fn begin_move(&mut self, authority: &Authority) {
+        if !self.place.is_moving && self.must_move(authority) {
+            self.place.is_moving = true;
+            self.after.moves = true;
+        }
+    }
+}
+
+impl Session {
     /// A run may be over: what the client that has the turn types next is no part of it.
     pub(super) fn run_left(&self) {
-        if self.state.borrow().writes_next().is_some() {
-            self.start_move();
-        }
+        self.with_core(|core, held, _| {
+            if core.writes_next().is_some() {
+                held.begin_move(core.authority());
+            }
+        });
     }
 
-    /// Before it is decided about bytes of this actor, who has the turn or will take it: waits until the shell is where it
-    /// belongs then. Who waited first decides first, while this is held. Whoever will be refused waits for nothing.
-    pub(super) async fn placed_for(&self, actor: &Actor) -> Option<MutexGuard<'_, ()>> {
-        let may_write = || {
-            let state = self.state.borrow();
-            let authority = state.authority.state();
-            authority.frozen().is_none() && authority.turn().hold().is_none_or(|hold| hold.by.id == actor.id)
-        };
-        if !may_write() || !self.rights(actor).has(Right::Type) {
-            return None;
-        }
-        let in_order = self.placing.lock().await;
-        self.state.borrow_mut().place.expected = Some(actor.id);
-        self.until_placed(may_write).await;
-        self.state.borrow_mut().place.expected = None;
-        Some(in_order)
-    }
-
-    /// Waits until the shell is where it belongs for what was decided under this fence.
-    pub(super) async fn placed(&self, fence: Fence) -> MutexGuard<'_, ()> {
-        let in_order = self.placing.lock().await;
-        self.until_placed(|| fence == self.fence()).await;
-        in_order
-    }
-
-    /// Moves the shell if that is due, and waits for it as long as the one who waits will not be refused anyway.
-    async fn until_placed(&self, is_sensible: impl Fn() -> bool) {
-        if is_sensible() {
-            self.start_move();
-            let is_over = || !self.state.borrow().place.is_moving || !is_sensible();
-            self.until(Some(MOVE_WAIT), || is_over().then_some(())).await;
-        }
-    }
-
-    fn start_move(&self) {
+    /// Moves the shell, on another thread; then the writer that waited for it is named, and what waited goes on.
+    pub(super) fn move_soon(&self) {
         let Some(this) = self.this.upgrade() else { return };
-        let mut state = self.state.borrow_mut();
-        if state.place.is_moving || state.wanted().is_none() {
-            return;
-        }
-        state.place.is_moving = true;
-        drop(state);
         tokio::task::spawn_local(async move {
             this.move_shell().await;
-            let was_awaited = {
-                let place = &mut this.state.borrow_mut().place;
-                place.is_moving = false;
-                std::mem::take(&mut place.is_awaited)
-            };
-            if was_awaited && this.link().is_some() {
-                this.say_writer();
-                this.after_decision();
-            }
+            this.with_core(|core, held, now| {
+                held.place.is_moving = false;
+                if std::mem::take(&mut held.place.is_awaited) && held.link.is_some() {
+                    core.say_writer(held);
+                    core.after_decision(held, now);
+                }
+                core.go_on_sending(held, now);
+            });
             this.changed.notify_waiters();
         });
     }
@@ -233,7 +212,8 @@ impl Session {
             let _one_at_a_time = self.stilling.lock().await;
             let (wanted, at, pids, files) = {
                 let mut state = self.state.borrow_mut();
-                let Some(wanted) = state.wanted() else { return };
+                let State { core, held: state } = &mut *state;
+                let Some(wanted) = state.wanted_of(core.authority()) else { return };
                 let at = state.place.at;
                 let files = if at == At::Unknown { state.journal.files() } else { Vec::new() };
                 (wanted, at, (state.keeper_pid, state.pid), files)

@@ -3,7 +3,7 @@
 //! Nothing is typed unless everything agrees that an empty prompt waits: the shell's marks, the keeper's word that the shell
 //! has the terminal and reads keys one by one, and what was typed since. Whatever is in doubt is refused with the state.
 
-use super::{Session, State};
+use super::{Held, Session};
 use crate::runs::{LastKey, Line, Place};
 use crate::shells::Kind;
 use holdfast_authority::{Act, Burst, Outcome, Record};
@@ -28,7 +28,7 @@ const HEAR_TRIES: u32 = 10;
 /// Linux's `ICANON`: the terminal edits lines, so no line editor reads.
 const ICANON: u32 = 0o2;
 
-impl State {
+impl Held {
     /// Somebody typed.
     pub(super) fn runs_saw_typing(&mut self, records: &[Record]) {
         for record in records.iter().filter(|record| record.outcome == Outcome::Done) {
@@ -57,7 +57,7 @@ impl Session {
                 self.scan_marks(0);
             }
         }
-        self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
+        self.drain_log();
         self.look();
         if kind != Kind::Fish {
             self.hear_interrupt().await;
@@ -83,7 +83,7 @@ impl Session {
         }
         self.reads_keys().await?;
         // What was typed meanwhile, directly.
-        self.drain_log(self.link().as_deref(), true).map_err(|e| self.keeper_failed(&e))?;
+        self.drain_log();
         self.look();
         let line = self.state.borrow().runs.line();
         let shows_nothing = || self.text_between(at, self.heads().0).trim().is_empty();
@@ -198,7 +198,7 @@ impl Session {
     pub(super) fn expect_marks(&self, by: i32) {
         let mut state = self.state.borrow_mut();
         state.runs.expect(by);
-        state.timers.rearm = Some(Instant::now());
+        state.core.timers.rearm = Some(crate::now().clock_ms);
         drop(state);
         self.nudge.notify_one();
     }

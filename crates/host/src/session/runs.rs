@@ -3,17 +3,18 @@
 //! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
 use super::questions::beginning;
-use super::{Session, State, Typed};
+use super::{Held, Session};
 use crate::hooks::Hook;
 use crate::notes::About;
 use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, index, kept};
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
 use crate::store::replace;
-use holdfast_abi::protocol::{ToKeeper, refused};
+use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::{Copied, Ring};
-use holdfast_authority::{Ask, Refusal, Reply, TurnNeed, recorded};
+use holdfast_authority::{Ask, Reply, TurnNeed, recorded};
 use holdfast_screen::{Mark, Screen};
+use holdfast_session::Sent;
 use holdfast_types::{Actor, Exit, Fence, Offset, Right};
 use holdfast_wire::attention::{Now, What};
 use holdfast_wire::params::Life;
@@ -21,7 +22,6 @@ use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
 use holdfast_wire::{Code, Fault};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// An ended run's directory comes with the next prompt, unless hooks of the user's are slow.
 const SETTLE_WAIT: Duration = Duration::from_millis(250);
@@ -49,7 +49,7 @@ pub(crate) enum Entered {
     Taken(Box<index::Entry>),
 }
 
-impl State {
+impl Held {
     /// The shell said something, or somebody who pretends to be one.
     pub(super) fn runs_told(&mut self, marks: &[Mark]) {
         if self.spec.shell.is_none() || marks.is_empty() {
@@ -109,7 +109,7 @@ impl Session {
         let run = {
             let mut state = self.state.borrow_mut();
             if state.spec.shell.is_some() && state.runs.place() == Place::Unknown {
-                let at = state.authority.state().wrote_at();
+                let at = state.core.authority().state().wrote_at();
                 if at > 0 {
                     state.runs.typed(at, LastKey::Enter);
                 }
@@ -159,7 +159,7 @@ impl Session {
         let Some(ring) = state.ring.take() else { return };
         let (mut at, head) = (from.max(ring.oldest()), ring.head());
         let lapped = at > from;
-        let mut screen = Screen::new(state.size, at);
+        let mut screen = Screen::new(state.core.size, at);
         let mut buffer = vec![0; SCAN_BYTES.min(head.saturating_sub(at) as usize)];
         while at < head {
             let wanted = buffer.len().min((head - at) as usize);
@@ -171,7 +171,7 @@ impl Session {
                     at += count as u64;
                 }
                 Copied::Lapped { oldest } => {
-                    screen = Screen::new(state.size, oldest);
+                    screen = Screen::new(state.core.size, oldest);
                     at = oldest;
                 }
             }
@@ -180,7 +180,7 @@ impl Session {
         }
         state.runs.caught_up(lapped, head, crate::now_ms());
         state.ring = Some(ring);
-        state.timers.rearm = Some(Instant::now());
+        state.core.timers.rearm = Some(crate::now().clock_ms);
         drop(state);
         self.save_runs();
         self.nudge.notify_one();
@@ -293,7 +293,7 @@ impl Session {
     /// Whether the authority will say no, as far as can be told without asking.
     fn is_refused(&self, actor: &Actor) -> bool {
         let state = self.state.borrow();
-        let authority = state.authority.state();
+        let authority = state.core.authority().state();
         let held = authority.turn().hold().is_some_and(|hold| hold.by.id != actor.id);
         let frozen = authority.frozen().is_some();
         drop(state);
@@ -310,7 +310,7 @@ impl Session {
             return Ok(shells::keys::Entry { keys: format!("{}\r", text.replace('\n', "\r")).into_bytes(), run: None });
         };
         let mut state = self.state.borrow_mut();
-        let cols = state.size.cols();
+        let cols = state.core.size.cols();
         let screen = state.picture.screen();
         let column = Some(screen.cursor().0 + 1).filter(|column| column + READ_RUN_COLUMNS <= cols);
         keys_for(command, kind, screen.bracketed_paste(), column).map_err(|error| bad(error.to_string()))
@@ -336,6 +336,7 @@ impl Session {
         state_dir: &Path,
     ) -> Result<(), Fault> {
         let (id, key, told) = (run.id, run.key.clone(), !run.token.is_empty());
+        let actor = run.actor.clone();
         let token = run.token.clone();
         // What became of those before.
         self.save_runs();
@@ -351,25 +352,23 @@ impl Session {
         self.expect_marks(0);
         holdfast_pause::task_point("run.recorded").await;
         let typed = match prepared {
-            Ok(()) => self.type_decided(fence, &entry.keys).await,
+            Ok(()) => Ok(self.type_decided(&actor, fence, &entry.keys).await),
             Err(error) => Err(unkept(&error)),
         };
         let refusal = match typed {
             // Those that are queued are on their way.
-            Ok(Some(Typed::Written(_)) | None) => {
+            Ok(Sent::Written { .. } | Sent::Queued { .. }) => {
                 if told && self.state.borrow().spec.shell == Some(Kind::Fish) {
                     self.watch_for_start(id);
                 }
                 return Ok(());
             }
-            Ok(Some(Typed::Refused(refused::STALE))) => super::fault(&Refusal::FenceStale { newest: self.fence() }),
-            Ok(Some(Typed::Refused(code))) => {
+            Ok(Sent::Refused(undecided)) => self.undecided(&undecided),
+            Ok(Sent::Full(code)) => {
                 Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name())).hint("try again")
             }
             // It may have been typed: its marks tell, or have told when it ended the session.
-            Err(fault) if fault.code == Code::Busy || self.run(id).is_some_and(|run| run.state.is_over()) => {
-                return Ok(());
-            }
+            Ok(Sent::Lost | Sent::Unknown | Sent::EchoOn | Sent::EchoUnknown) => return Ok(()),
             Err(fault) => fault,
         };
         self.state.borrow_mut().runs.refuse(id, crate::now_ms());

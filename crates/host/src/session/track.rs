@@ -8,7 +8,7 @@ use super::Session;
 use super::decide::event;
 use super::doing::Seen;
 use crate::attention::LEASE;
-use holdfast_authority::{Change, Outcome, Record};
+use holdfast_authority::Change;
 use holdfast_types::Handle;
 use holdfast_wire::attention::{Now, RingEvent, What};
 use std::cell::{Cell, RefCell};
@@ -159,7 +159,7 @@ impl Session {
         // Unless something has happened meanwhile.
         state.timers.track = state.timers.track.or(at);
         if quiet && !track.listens.replace(true) {
-            state.timers.rearm = Some(Instant::now());
+            state.core.timers.rearm = Some(crate::now().clock_ms);
         }
         drop(state);
         self.nudge.notify_one();
@@ -185,15 +185,7 @@ impl Session {
     }
 
     /// Tells watchers what was decided.
-    pub(super) fn news_of(&self, records: &[Record]) {
-        for record in records.iter().filter(|record| record.outcome == Outcome::Done) {
-            for change in &record.changes {
-                self.news_of_change(change);
-            }
-        }
-    }
-
-    fn news_of_change(&self, change: &Change) {
+    pub(super) fn news_of_change(&self, change: &Change) {
         match change {
             Change::Turn(turn) => {
                 let holder = turn.hold().map(|hold| hold.by.handle.clone());
@@ -217,14 +209,15 @@ impl Session {
             }
             Change::Freeze(_) => self.stirred(),
             Change::WaitsNoMore(_) | Change::Granted(_) | Change::Dropped(_) | Change::Barred(_) => {}
-            Change::Incarnation(_) | Change::Link(_) | Change::Logged(_) => {}
+            Change::Incarnation(_) | Change::Link(_) | Change::Logged(_) | Change::Forwarded(_) => {}
         }
     }
 
     /// Catches the attention of those whose terminals are attached.
     pub(crate) fn ring_terminals(&self, text: &str) {
-        for client in self.state.borrow().clients.iter() {
-            if let Some((_, events)) = &client.peer {
+        let state = self.state.borrow();
+        for client in state.core.clients.iter() {
+            if let Some(events) = client.peer.and_then(|peer| state.peers.get(&peer)) {
                 let ring = RingEvent { client: client.id, text: text.to_owned() };
                 let _ = events.send(event(&ring));
             }
@@ -234,7 +227,7 @@ impl Session {
     /// Whom an earlier host left here is known without news.
     pub(super) fn remember_who_is_here(&self) {
         let state = self.state.borrow();
-        let authority = state.authority.state();
+        let authority = state.core.authority().state();
         *self.track.holder.borrow_mut() = authority.turn().hold().map(|hold| hold.by.handle.clone());
         let here = authority.operators().filter(|(_, operator)| operator.away_since.is_none());
         *self.track.here.borrow_mut() = here.map(|(id, operator)| (id.0, operator.actor.handle.clone())).collect();

@@ -1,9 +1,8 @@
 //! What actors do about the turn and about each other's rights, and the journal that tells of it.
 
 use super::Session;
-use super::decide::Decided;
-use holdfast_abi::protocol::ToKeeper;
 use holdfast_authority::{Ask, GrantId, Input, Reply, Revoke};
+use holdfast_session::Decided;
 use holdfast_types::{Actor, ActorId, Rights};
 use holdfast_wire::turns::{
     FrozeView, GiveParams, GrantParams, GrantView, GrantsAnswer, JournalAnswer, JournalParams, RevokeAnswer,
@@ -92,7 +91,7 @@ impl Session {
     pub(crate) async fn still(&self, freeze: bool) -> Result<Option<holdfast_observe::Frozen>, Fault> {
         let _one_at_a_time = self.stilling.lock().await;
         // What was decided last counts: a thaw that overtook its freeze must not be undone by it.
-        let frozen = self.state.borrow().authority.state().frozen().is_some();
+        let frozen = self.state.borrow().core.is_frozen();
         if frozen != freeze {
             return Ok(None);
         }
@@ -109,26 +108,21 @@ impl Session {
             Fault::new(Code::Internal, format!("the processes of {} could not all be {word}: {error}", self.name()))
                 .hint("try again; `holdfast doctor` says what this machine offers")
         })?;
-        if !freeze && let Some(link) = self.link() {
-            let late = std::mem::take(&mut self.state.borrow_mut().late_replies);
-            let _ = self.type_replies(&link, late);
+        if !freeze {
+            self.with_core(|core, held, _| core.thawed(held));
         }
         Ok(stilled)
     }
 
     /// What the terminal says of itself; none where the keeper does not answer.
     pub(super) async fn probe(&self) -> Result<Option<super::Probed>, Fault> {
-        let link = self.running().await?;
+        self.running().await?;
         let (done, probed) = oneshot::channel();
-        self.state.borrow_mut().probes.push_back(done);
-        link.send(ToKeeper::Probe).map_err(|e| self.keeper_failed(&e))?;
+        self.with_core(|core, held, _| {
+            held.probes.push_back(done);
+            core.probe(held);
+        });
         Ok(tokio::time::timeout(PROBE_WAIT, probed).await.ok().and_then(Result::ok))
-    }
-
-    pub(super) fn flush_input(&self) {
-        if let Some(link) = self.link() {
-            let _ = link.send(ToKeeper::Flush { fence: self.fence().0 });
-        }
     }
 
     /// Passes rights on.
@@ -164,8 +158,8 @@ impl Session {
         let state = self.state.borrow();
         GrantsAnswer {
             grants,
-            barred: state.authority.state().barred().collect(),
-            defaults: state.authority.policy().defaults.clone(),
+            barred: state.core.authority().state().barred().collect(),
+            defaults: state.core.authority().policy().defaults.clone(),
             you: actor.clone(),
             yours: state.rights(actor),
         }
@@ -181,7 +175,7 @@ impl Session {
             until_ms: grant.until,
             at_ms: grant.at,
         };
-        state.authority.state().grants().map(view).collect()
+        state.core.authority().state().grants().map(view).collect()
     }
 
     /// What an actor may do here now.
@@ -220,7 +214,7 @@ impl Session {
 
     /// What the host says of actors has changed.
     pub fn policy_changed(&self, policy: holdfast_authority::Policy) {
-        *self.state.borrow_mut().authority.policy_mut() = policy;
+        *self.state.borrow_mut().core.authority_mut().policy_mut() = policy;
         if self.is_live() {
             let _ = self.decide(Input::Tick);
         }

@@ -1,12 +1,10 @@
-//! The host: the real picture, history, clients, authority and journal of one session, around a fake clock.
+//! The host: the real core of a session, with its real picture and journal, around a fake clock and a fake keeper.
 //!
-//! Follows `crates/host/src/session`: `mod` how a host begins, `decide` how it decides, `drive` what it does for its keeper,
-//! `serve` what it does for clients, `send` how it types for them. It keeps nothing but its files: a crash drops it wherever
-//! it sends or saves, and the next one starts from them. What was written to the journal survives, as it does a process.
+//! [`files`] is what the core reaches here; [`serve`] is what it does for clients, in what order it hears them, and what they
+//! wait for. It keeps nothing but its files: a crash drops it wherever it sends or saves, and the next one starts from them.
+//! What was written to the journal survives, as it does a process.
 
-mod decide;
-mod drive;
-mod send;
+mod files;
 mod serve;
 
 pub(crate) use serve::{Answer, Incoming, Line, Request};
@@ -14,14 +12,15 @@ pub(crate) use serve::{Answer, Incoming, Line, Request};
 use crate::cast;
 use crate::ctx::Ctx;
 use crate::net::Heard;
+use files::{Files, Outer};
 use holdfast_abi::protocol::{FromKeeper, ToKeeper, Token, VERSION, Welcome};
 use holdfast_abi::ring::Ring;
-use holdfast_authority::{Authority, Input, State};
-use holdfast_host::parts::{Clients, Journal, Opened, Picture};
-use holdfast_screen::{Reply, history_text};
-use holdfast_types::{Fence, SessionId, Size};
-use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use holdfast_authority::{Ask, Authority, Caller, Input};
+use holdfast_host::parts::{Journal, Opened, Picture};
+use holdfast_screen::history_text;
+use holdfast_session::{Core, Decided, Now, Origin as CoreOrigin, Undecided};
+use holdfast_types::{SessionId, Size};
+use std::path::Path;
 
 /// Lines of history kept: few, so that segments change hands.
 const HISTORY_LINES: u32 = 2000;
@@ -29,55 +28,24 @@ const HISTORY_LINES: u32 = 2000;
 /// The stream of answers to queries, the same for every host of a session.
 const REPLY_STREAM: u64 = 0xa;
 
+/// Frames heard before others have their turn.
+const FRAMES_AT_ONCE: u32 = 64;
+
 /// The host died where it stood.
 #[derive(Debug)]
 pub(crate) struct Crashed;
 
 /// Whether a session is new or was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
-    New,
-    Found,
-}
-
-/// When the driver has to do something by itself.
-#[derive(Debug, Default)]
-struct Timers {
-    rearm: Option<u64>,
-    drain: Option<u64>,
-    rest: Option<u64>,
-    rule: Option<u64>,
-}
+pub(crate) type Origin = CoreOrigin;
 
 /// A host.
 pub(crate) struct Host {
-    dir: PathBuf,
-    wire: usize,
+    core: Core,
+    files: Files,
     greeted: bool,
     /// It has heard who is attached: a host listens to clients after that.
     heard: bool,
-    /// It dies at the so-manieth frame, record or file from now.
-    pub fuse: Option<u32>,
-    ring: Ring,
-    picture: Picture,
-    size: Size,
-    asked_size: Size,
-    authority: Authority,
-    journal: Journal,
-    /// The state behind the last record in the journal: what the next host must come back to.
-    recorded: State,
-    first_link: Option<Origin>,
-    connection: u32,
-    clients: Clients,
-    log_seen: u64,
-    reply_stream: u64,
-    reply_seq: u64,
-    late_replies: Vec<Reply>,
-    timers: Timers,
     tasks: Vec<serve::Task>,
-    sends: Vec<send::Sending>,
-    probes: VecDeque<(u64, u64)>,
-    streams: BTreeMap<u64, u64>,
     /// When it was last at work, for the oracle.
     pub worked_ms: u64,
 }
@@ -87,18 +55,22 @@ fn session() -> SessionId {
     SessionId::from_random_bits(7)
 }
 
+fn now(ctx: &Ctx) -> Now {
+    Now { time_ms: ctx.now, clock_ms: ctx.now }
+}
+
 impl Host {
     /// The host that starts the session, on behalf of the first of the cast.
     pub fn first(ctx: &mut Ctx, dir: &Path, size: Size, secret: Token) -> Host {
         let mut host = Host::start(ctx, dir, size, secret, Origin::New);
-        let started = host.handle(ctx, Input::Started { by: cast::Who(0).actor() });
+        let started = host.decide(ctx, Input::Started { by: cast::Who(0).actor() });
         assert!(started.is_ok_and(|decided| decided.is_ok()), "whoever starts a session may");
         host
     }
 
     /// What was typed is in the journal, for the last look at it.
     pub fn finish(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
-        self.fuse = None;
+        self.set_fuse(None);
         self.decide(ctx, Input::Tick).map(|_| ())
     }
 
@@ -118,31 +90,13 @@ impl Host {
         ctx.judge_replayed(authority.state());
         let wire = ctx.net.connect();
         ctx.net.say(wire, ToKeeper::Hello { version: VERSION, role: 1, token: secret });
+        let recorded = authority.state().clone();
         Host {
-            dir: dir.to_owned(),
-            wire,
+            core: Core::new(session(), authority, size, origin, REPLY_STREAM),
+            files: Files::new(dir, wire, ring, Picture::new(dir, size, HISTORY_LINES), journal, recorded),
             greeted: false,
             heard: false,
-            fuse: None,
-            ring,
-            picture: Picture::new(dir, size, HISTORY_LINES),
-            size,
-            asked_size: size,
-            recorded: authority.state().clone(),
-            authority,
-            journal,
-            first_link: Some(origin),
-            connection: 0,
-            clients: Clients::default(),
-            log_seen: 0,
-            reply_stream: REPLY_STREAM,
-            reply_seq: 0,
-            late_replies: Vec::new(),
-            timers: Timers::default(),
             tasks: Vec::new(),
-            sends: Vec::new(),
-            probes: VecDeque::new(),
-            streams: BTreeMap::new(),
             worked_ms: ctx.now,
         }
     }
@@ -152,50 +106,49 @@ impl Host {
         self.greeted && self.heard
     }
 
+    /// It dies at the so-manieth frame, record or file from now.
+    pub fn set_fuse(&mut self, fuse: Option<u32>) {
+        self.files.fuse = fuse;
+    }
+
     /// It is gone: its wires hang up.
     pub fn die(self, ctx: &mut Ctx) {
-        ctx.net.close(self.wire);
-        ctx.counts.crashes_with_a_held_turn += u64::from(self.authority.state().turn().hold().is_some());
-        ctx.counts.crashes_with_grants += u64::from(self.authority.state().grants().count() > 1);
-        ctx.oracle.recorded = Some(self.recorded);
+        ctx.net.close(self.files.wire);
+        let state = &self.files.recorded;
+        ctx.counts.crashes_with_a_held_turn += u64::from(state.turn().hold().is_some());
+        ctx.counts.crashes_with_grants += u64::from(state.grants().count() > 1);
+        ctx.oracle.recorded = Some(self.files.recorded);
         ctx.lines.iter_mut().for_each(|line| line.host_closed = true);
     }
 
-    /// Something reaches the world outside: here a host may die.
-    fn reach(&mut self) -> Result<(), Crashed> {
-        match &mut self.fuse {
-            Some(0) => Err(Crashed),
-            Some(left) => {
-                *left -= 1;
-                Ok(())
-            }
-            None => Ok(()),
+    /// Lets the core act; the host may die of what that reaches.
+    fn core<T>(&mut self, ctx: &mut Ctx, act: impl FnOnce(&mut Core, &mut Outer<'_>, Now) -> T) -> Result<T, Crashed> {
+        let now = now(ctx);
+        let result = act(&mut self.core, &mut Outer { files: &mut self.files, ctx: &mut *ctx }, now);
+        if self.files.is_dead {
+            return Err(Crashed);
         }
+        self.answer_sends(ctx)?;
+        Ok(result)
     }
 
-    fn say(&mut self, ctx: &mut Ctx, frame: ToKeeper<'_>) -> Result<(), Crashed> {
-        self.reach()?;
-        ctx.net.say(self.wire, frame);
-        Ok(())
-    }
-
-    fn save(&mut self, let_go: bool) -> Result<(), Crashed> {
-        self.reach()?;
-        self.picture.save(let_go);
-        if let Some(note) = self.picture.note() {
-            panic!("the files of {} failed: {note}", self.dir.display());
+    fn decide(&mut self, ctx: &mut Ctx, input: Input) -> Result<Result<Decided, Undecided>, Crashed> {
+        let decided = self.core(ctx, |core, out, now| core.decide(out, now, input))?;
+        if let Err(Undecided::Refused(refusal)) = &decided {
+            ctx.note(format_args!("host: refuses, {refusal}"));
+            ctx.refused_by_host(refusal);
         }
-        Ok(())
+        Ok(decided)
     }
 
     /// Waits for the keeper's greeting, then takes over.
     fn greet(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
-        if let Heard::Frame(bytes) = ctx.net.hear(self.wire) {
+        if let Heard::Frame(bytes) = ctx.net.hear(self.files.wire) {
             match FromKeeper::decode(&bytes) {
                 Ok(FromKeeper::Welcome(welcome)) => {
-                    self.connected(ctx, welcome)?;
+                    self.connected(ctx, &welcome)?;
                     self.greeted = true;
-                    self.begin(ctx)?;
+                    self.core(ctx, |core, out, now| core.begin(out, now))?;
                 }
                 other => ctx.fail(format!("the keeper did not greet the host: {other:?}")),
             }
@@ -203,50 +156,116 @@ impl Host {
         Ok(())
     }
 
-    /// As `Session::connected`.
-    fn connected(&mut self, ctx: &mut Ctx, welcome: Welcome) -> Result<(), Crashed> {
-        self.size = Size::clamped(welcome.cols, welcome.rows);
-        if !self.picture.take_sizes(&self.ring) {
+    fn connected(&mut self, ctx: &mut Ctx, welcome: &Welcome) -> Result<(), Crashed> {
+        let Files { picture, ring, .. } = &mut self.files;
+        if !picture.take_sizes(ring) {
             ctx.note(format_args!("host: the log was overwritten, sizes are lost"));
             ctx.oracle.sizes_lost = true;
-            self.picture.resized(welcome.head, self.size);
+            picture.resized(welcome.head, Size::clamped(welcome.cols, welcome.rows));
         }
-        self.log_seen = 0;
-        self.asked_size = self.size;
-        if welcome.log_head.saturating_sub(self.authority.state().logged()) > self.ring.log_bytes() {
+        if welcome.fence > self.core.fence().0 {
+            ctx.fail(format!("the keeper has fence {}, and the journal knows {:?}", welcome.fence, self.core.fence()));
+        }
+        let connected = self.core(ctx, |core, out, now| core.connected(out, now, welcome))?;
+        if connected.lost_typing {
             ctx.fail("what was typed is neither in the log nor in the journal".into());
         }
-        self.clients.unsettle();
-        self.connection = welcome.connection;
-        self.take_up_turn(ctx, Fence(welcome.fence))
+        match connected.still {
+            Some(freeze) => self.still(ctx, freeze),
+            None => Ok(()),
+        }
     }
 
-    /// As `Session::take_up_turn`.
-    fn take_up_turn(&mut self, ctx: &mut Ctx, keeper_fence: Fence) -> Result<(), Crashed> {
-        let (first, connection, logged) = (self.first_link.take(), self.connection, self.authority.state().logged());
-        if keeper_fence > self.fence() {
-            ctx.fail(format!("the keeper has {keeper_fence:?}, and the journal knows {:?}", self.fence()));
+    /// The tree is the program.
+    fn still(&mut self, ctx: &mut Ctx, freeze: bool) -> Result<(), Crashed> {
+        if self.core.is_frozen() != freeze {
+            return Ok(());
         }
-        let decided = if first == Some(Origin::Found) || keeper_fence > self.fence() {
-            self.handle(ctx, Input::Restarted { keeper_fence, connection })?
-        } else {
-            let linked = self.handle(ctx, Input::Linked { connection, log: logged })?;
-            self.say_writer(ctx)?;
-            if keeper_fence < self.fence() {
-                let fence = self.fence().0;
-                self.say(ctx, ToKeeper::Flush { fence })?;
+        if freeze != ctx.frozen {
+            ctx.note(format_args!("host: the program {}", if freeze { "stands still" } else { "goes on" }));
+            ctx.counts.freezes += u64::from(freeze);
+        }
+        ctx.frozen = freeze;
+        if freeze { Ok(()) } else { self.core(ctx, |core, out, _| core.thawed(out)) }
+    }
+
+    /// Hears the keeper.
+    pub fn receive_turn(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        self.worked_ms = ctx.now;
+        if !self.greeted {
+            return self.greet(ctx);
+        }
+        self.heard = true;
+        for _ in 0..FRAMES_AT_ONCE {
+            match ctx.net.hear(self.files.wire) {
+                Heard::Frame(bytes) => match FromKeeper::decode(&bytes) {
+                    Ok(frame) => self.frame(ctx, frame)?,
+                    Err(error) => ctx.fail(format!("a frame that is none reached the host: {error}")),
+                },
+                Heard::Nothing | Heard::Closed => break,
             }
-            linked
-        };
-        self.drain_log(ctx, true)?;
-        if first == Some(Origin::Found) {
-            self.clients.answered_until(self.authority.state().wrote_at());
-        }
-        self.after_decision(ctx)?;
-        if let Ok(decide::Decided { still: Some(freeze), .. }) = decided {
-            self.still(ctx, freeze)?;
         }
         Ok(())
+    }
+
+    fn frame(&mut self, ctx: &mut Ctx, frame: FromKeeper<'_>) -> Result<(), Crashed> {
+        let answered = match frame {
+            FromKeeper::Left { connection, acked } => {
+                let known = self.core.clients.by_connection(connection).map(|c| (c.id, c.size.is_none()));
+                known.filter(|(id, doubtful)| *doubtful || self.core.clients.answers(*id)).map(|_| acked)
+            }
+            _ => None,
+        };
+        self.core(ctx, |core, out, now| core.frame(out, now, frame))?;
+        if let Some(acked) = answered {
+            ctx.withheld(acked.max(self.core.authority().state().wrote_at()), self.files.picture.seen());
+        }
+        Ok(())
+    }
+
+    /// Does what is due, and sets when to be back.
+    pub fn tick(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        self.worked_ms = ctx.now;
+        if !self.greeted {
+            return Ok(());
+        }
+        self.core(ctx, |core, out, now| core.tick(out, now))
+    }
+
+    /// Brings the screen up to the head.
+    pub fn look(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        self.core(ctx, |core, out, now| core.look(out, now))
+    }
+
+    /// Takes, requests, withdraws, gives, releases, seizes, thaws, grants or revokes.
+    fn act(&mut self, ctx: &mut Ctx, who: cast::Who, client: Option<u32>, ask: Ask) -> Result<Answer, Crashed> {
+        let by = Caller { actor: who.actor(), operator: client.map(holdfast_authority::OperatorId) };
+        let thawed = ask == Ask::Thaw;
+        match self.decide(ctx, Input::Asked { by, ask, proof: None })? {
+            Ok(decided) => {
+                ctx.counts.acts += 1;
+                ctx.counts.thaws += u64::from(thawed);
+                if let Some(freeze) = decided.still {
+                    self.still(ctx, freeze)?;
+                    self.core(ctx, |core, out, _| core.say_writer(out))?;
+                }
+                Ok(Answer::Acted)
+            }
+            Err(undecided) => Ok(serve::refused(&undecided)),
+        }
+    }
+
+    /// Somebody lets a frozen session go on, so that a run can end.
+    pub fn thaw(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        if self.core.is_frozen() {
+            self.act(ctx, cast::Who(0), None, Ask::Thaw)?;
+        }
+        Ok(())
+    }
+
+    /// The client that writes.
+    pub fn writer(&self) -> Option<u32> {
+        self.core.writes_next()
     }
 
     /// Invariant 3: the screen as it is now, and its history, against the truth.
@@ -254,10 +273,10 @@ impl Host {
         if ctx.oracle.sizes_lost {
             return;
         }
-        let gap = self.picture.gap();
+        let gap = self.files.picture.gap();
         let from = gap.map_or(0, |gap| gap.to);
-        let history = with_history.then(|| self.picture.history(HISTORY_LINES, None).encoded);
-        let screen = self.picture.screen();
+        let history = with_history.then(|| self.files.picture.history(HISTORY_LINES, None).encoded);
+        let screen = self.files.picture.screen();
         // Not the keyframe: how many lines it still holds depends on when they were drained.
         let (to, is) = (screen.offset(), (screen.rows_ansi(), screen.cursor(), screen.size(), screen.repaint(None)));
         let open = screen.open_history();
@@ -299,11 +318,11 @@ impl Host {
 
     /// The gap its screen has.
     pub fn gap(&mut self) -> Option<holdfast_wire::params::Gap> {
-        self.picture.gap()
+        self.files.picture.gap()
     }
 
     /// Whether everything the keeper said was heard.
     pub fn has_heard_all(&self, ctx: &Ctx) -> bool {
-        ctx.net.is_heard(self.wire)
+        ctx.net.is_heard(self.files.wire)
     }
 }

@@ -1,13 +1,12 @@
-//! What the host does for clients, as in the host's `session/looks`, and in what order it hears them.
+//! What the host does for clients: in what order it hears them, what they wait for, and what they are answered.
 
 use super::{Crashed, Host};
 use crate::cast::Who;
 use crate::ctx::Ctx;
-use crate::findings::FIRST_PAINTS_ARE_WHERE_A_HOLDER_BEGINS;
-use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper, Token};
+use holdfast_abi::protocol::Token;
 use holdfast_abi::ring::Copied;
-use holdfast_authority::{Ask, Caller, Input, OperatorId, Refusal};
-use holdfast_host::parts::Client;
+use holdfast_authority::{Ask, Caller, OperatorId};
+use holdfast_session::{Arrival, Resumption, Send, Sent, Ticket, Undecided, Updated};
 use holdfast_types::Size;
 use holdfast_wire::params::{Answers, Form, Gap, Painted, Resume};
 use holdfast_wire::{Body, Message};
@@ -106,6 +105,10 @@ impl Line {
         }
     }
 
+    pub(super) fn tell(&mut self, message: Box<Message>) {
+        let _ = self.events.send(message);
+    }
+
     pub(super) fn answer(&mut self, id: u64, answer: Answer) {
         self.answers.insert(id, answer);
         let body = Body::Answer { id, result: Ok(serde_json::Value::Null) };
@@ -143,7 +146,6 @@ impl Host {
             return Ok(());
         }
         self.finish_tasks(ctx)?;
-        self.go_on_sending(ctx)?;
         let count = ctx.lines.len();
         for n in 0..count {
             let line = (n + ctx.now as usize) % count;
@@ -155,7 +157,7 @@ impl Host {
             }
             if ctx.lines[line].client_closed {
                 ctx.lines[line].host_closed = true;
-                return self.peer_gone(ctx, line as u64);
+                return self.core(ctx, |core, out, now| core.peer_gone(out, now, line as u64));
             }
         }
         Ok(())
@@ -171,10 +173,10 @@ impl Host {
             Request::Attach { who, size, read_only, resume: None } => {
                 match self.attach(ctx, line, id, who, size, read_only)? {
                     Ok(()) => return Ok(()),
-                    Err(refusal) => Answer::Refused { code: refusal.code() },
+                    Err(undecided) => refused(&undecided),
                 }
             }
-            Request::Paint { who, answers: Some(client), .. } if !self.own_client(client, who) => {
+            Request::Paint { who, answers: Some(client), .. } if !self.core.is_clients(client, &who.actor()) => {
                 Answer::Refused { code: "not_attached" }
             }
             Request::Paint { size, history, answers, .. } => {
@@ -182,17 +184,45 @@ impl Host {
                 Answer::Painted { painted, bytes }
             }
             Request::Update { who, client, connection, size, answers } => {
-                return self.update(ctx, line, id, who, client, connection, size, answers);
+                return self.update(ctx, (line, id), who, (client, connection), size, answers);
             }
             Request::Leave { who, client } => self.leave(ctx, who, client)?,
             Request::Read { from } => self.read(from),
             Request::Send { who, client, stream, seq, bytes } => {
-                return self.send(ctx, line, id, who, client, (stream, seq), bytes);
+                let by = Caller { actor: who.actor(), operator: client.map(OperatorId) };
+                let send = Send { by, fence: None, stream, seq, bytes, secret: false, force: false };
+                return self.core(ctx, |core, out, now| core.send(out, now, ticket(line, id), send));
             }
             Request::Act { who, client, ask } => self.act(ctx, who, client, ask)?,
         };
-        self.reach()?;
+        self.reply(ctx, line, id, answer)
+    }
+
+    /// An answer reaches a client, unless the host dies of it.
+    fn reply(&mut self, ctx: &mut Ctx, line: usize, id: u64, answer: Answer) -> Result<(), Crashed> {
+        if !self.files.reach() {
+            return Err(Crashed);
+        }
         ctx.lines[line].answer(id, answer);
+        Ok(())
+    }
+
+    /// Tells senders what became of their bytes.
+    pub(super) fn answer_sends(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        for (ticket, sent) in std::mem::take(&mut self.files.sent) {
+            let answer = match sent {
+                Sent::Written { fence, .. } | Sent::Queued { fence } => Answer::Sent { fence: fence.0 },
+                Sent::Refused(undecided) => {
+                    ctx.counts.keys_refused += 1;
+                    refused(&undecided)
+                }
+                Sent::EchoOn | Sent::EchoUnknown | Sent::Full(_) | Sent::Unknown | Sent::Lost => {
+                    Answer::Refused { code: "busy" }
+                }
+            };
+            let (line, id) = ((ticket.0 >> 32) as usize, ticket.0 & 0xffff_ffff);
+            self.reply(ctx, line, id, answer)?;
+        }
         Ok(())
     }
 
@@ -204,57 +234,28 @@ impl Host {
         who: Who,
         size: Size,
         read_only: bool,
-    ) -> Result<Result<(), Refusal>, Crashed> {
+    ) -> Result<Result<(), Undecided>, Crashed> {
         let token: Token = ctx.rng.u128(..).to_le_bytes();
-        let peer = Some((line as u64, ctx.lines[line].events.clone()));
-        let client = match self.new_operator(ctx, who)? {
-            Ok(client) => client,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
-        self.clients.add(Client {
-            id: client,
-            actor: Some(who.actor()),
-            told_writes: None,
+        let arrival = Arrival {
+            actor: who.actor(),
             pid: 0,
             tty: String::new(),
-            size: Some(size),
+            size,
             read_only,
-            since_ms: 0,
-            token,
-            connection: None,
             remote: false,
-            peer,
-        });
+            peer: line as u64,
+            token,
+        };
+        let (client, takes) = match self.core(ctx, |core, out, now| core.arrive(out, now, arrival))? {
+            Ok(arrived) => arrived,
+            Err(undecided) => return Ok(Err(undecided)),
+        };
         ctx.counts.attaches += 1;
         ctx.note(format_args!("host: client {client} attaches by line {line}, {size}, read only {read_only}"));
-        self.after_decision(ctx)?;
-        self.say(ctx, ToKeeper::Admit { token, rights: if read_only { 0 } else { RIGHT_WRITE } })?;
-        let mut until_ms = ctx.now;
-        if self.size != size && self.clients.is_only_writer(client) && self.ask_resize(ctx, who, client, size)? {
-            self.clients.sized(client, size);
-            until_ms = self.resize(ctx, size)?;
-        }
+        let until_ms = ctx.now + if takes.is_some() { RESIZE_WAIT_MS } else { 0 };
         let what = Waits::Size { size, attaches: Some((client, token)) };
         self.tasks.push(Task { line, id, until_ms, what });
         self.finish_tasks(ctx).map(Ok)
-    }
-
-    /// As `Session::new_operator`.
-    fn new_operator(&mut self, ctx: &mut Ctx, who: Who) -> Result<Result<u32, Refusal>, Crashed> {
-        let operator = self.authority.next_operator();
-        let decided = self.decide(ctx, Input::Attached { by: who.actor(), operator })?;
-        Ok(decided.map(|_| operator.0))
-    }
-
-    fn ask_resize(&mut self, ctx: &mut Ctx, who: Who, client: u32, size: Size) -> Result<bool, Crashed> {
-        let by = Caller { actor: who.actor(), operator: Some(OperatorId(client)) };
-        Ok(self.decide(ctx, Input::Asked { by, ask: Ask::Resize { size }, proof: None })?.is_ok())
-    }
-
-    /// As `Session::resize`; gives until when it is waited for.
-    fn resize(&mut self, ctx: &mut Ctx, size: Size) -> Result<u64, Crashed> {
-        self.say_size(ctx, size)?;
-        Ok(ctx.now + RESIZE_WAIT_MS)
     }
 
     fn finish_tasks(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
@@ -263,13 +264,12 @@ impl Host {
             let answer = match task.what {
                 Waits::Size { size, attaches: Some((client, token)) } => self.first_paint(ctx, client, size, token)?,
                 Waits::Size { attaches: None, .. } => {
-                    self.appoint(ctx)?;
-                    Answer::Updated { size: self.size }
+                    self.core(ctx, |core, out, now| core.appoint(out, now))?;
+                    Answer::Updated { size: self.core.size }
                 }
                 Waits::Joined { who, size, resume } => self.resume(ctx, task.line, who, size, resume)?,
             };
-            self.reach()?;
-            ctx.lines[task.line].answer(task.id, answer);
+            self.reply(ctx, task.line, task.id, answer)?;
         }
         Ok(())
     }
@@ -277,91 +277,37 @@ impl Host {
     fn is_ready(&mut self, ctx: &Ctx, at: usize) -> bool {
         let task = &self.tasks[at];
         let so = match &task.what {
-            Waits::Size { size, .. } => *size == self.size,
-            Waits::Joined { resume, .. } => self.clients.by_connection(resume.connection).is_some(),
+            Waits::Size { size, .. } => *size == self.core.size,
+            Waits::Joined { resume, .. } => self.core.clients.by_connection(resume.connection).is_some(),
         };
         so || task.until_ms <= ctx.now
     }
 
     fn first_paint(&mut self, ctx: &mut Ctx, client: u32, size: Size, token: Token) -> Result<Answer, Crashed> {
         let (painted, bytes) = self.paint(ctx, size, false, None)?;
-        let writer = self.writer();
-        let candidate = self.clients.candidate(painted.size, writer).is_some_and(|c| c.id == client);
-        if candidate && painted.form == Form::Repaint {
-            self.clients.start_answering(client, painted.offset);
-        }
-        if FIRST_PAINTS_ARE_WHERE_A_HOLDER_BEGINS && self.clients.answers(client) {
-            let from = painted.offset;
-            let due = self.clients.answering(client, Answers { on: true, left: 0, from });
-            self.type_replies(ctx, due)?;
-        }
-        let has_history = self.picture.has_history();
-        let (fence, writes, answers) = (self.fence().0, self.told(client), self.clients.answers(client));
+        let whole = painted.form == Form::Repaint;
+        let writes = self.core(ctx, |core, out, _| {
+            core.first_painted(out, client, painted.offset, painted.size, whole);
+            core.told_writes(out, client)
+        })?;
+        let has_history = self.files.picture.has_history();
+        let (fence, answers) = (self.core.fence().0, self.core.clients.answers(client));
         Ok(Answer::Attached(Box::new(Attached { client, painted, bytes, token, fence, writes, answers, has_history })))
     }
 
-    /// Whether this client writes, which it is being told.
-    fn told(&mut self, client: u32) -> bool {
-        let (fence, writes) = (self.fence(), self.writer() == Some(client));
-        if let Some(known) = self.clients.get(client) {
-            known.told_writes = writes.then_some(fence);
-        }
-        writes
-    }
-
-    fn resume(&mut self, ctx: &mut Ctx, line: usize, who: Who, size: Size, resume: Resume) -> Result<Answer, Crashed> {
-        let not_found = Answer::Refused { code: "not_found" };
-        let known = self.clients.by_connection(resume.connection).map(|client| client.id);
-        let Some(known) = known else { return Ok(not_found) };
-        let operator = OperatorId(resume.client);
-        let id = match self.decide(ctx, Input::Resumed { by: who.actor(), operator })? {
-            Ok(_) => resume.client,
-            Err(_) => match self.new_operator(ctx, who)? {
-                Ok(id) => id,
-                Err(refusal) => return Ok(Answer::Refused { code: refusal.code() }),
-            },
+    fn resume(&mut self, ctx: &mut Ctx, line: usize, who: Who, size: Size, was: Resume) -> Result<Answer, Crashed> {
+        let (actor, peer) = (who.actor(), line as u64);
+        let back = Resumption { was, actor, pid: 0, tty: String::new(), size, peer };
+        let client = match self.core(ctx, |core, out, now| core.resume(out, now, back))? {
+            Ok(Some(client)) => client,
+            Ok(None) => return Ok(Answer::Refused { code: "not_found" }),
+            Err(undecided) => return Ok(refused(&undecided)),
         };
-        ctx.counts.resumes_too_late += u64::from(id != resume.client);
-        self.clients.rename(known, id);
-        let peer = Some((line as u64, ctx.lines[line].events.clone()));
-        let Some(client) = self.clients.get(id) else { return Ok(not_found) };
-        client.actor = Some(who.actor());
-        client.size = Some(size);
-        client.peer = peer;
+        ctx.counts.resumes_too_late += u64::from(client != was.client);
         ctx.counts.resumes += 1;
-        ctx.note(format_args!(
-            "host: connection {} is back as client {id}, answers {}",
-            resume.connection, resume.answers
-        ));
-        if resume.answers {
-            self.clients.start_answering(id, 0);
-        }
-        let due = self.clients.release();
-        self.timers.rearm = Some(ctx.now);
-        let resize = self.clients.sizes(id) && size != self.size;
-        self.type_replies(ctx, due)?;
-        if resize && self.ask_resize(ctx, who, id, size)? {
-            self.clients.sized(id, size);
-            self.say_size(ctx, size)?;
-        }
-        self.say_writer(ctx)?;
-        self.after_decision(ctx)?;
-        let (fence, writes) = (self.fence().0, self.told(id));
-        Ok(Answer::Resumed { client: id, writes, fence })
-    }
-
-    /// As `Session::look`: brings the screen up to the head.
-    pub fn look(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
-        let mut replies = Vec::new();
-        let head = self.ring.head();
-        let mut more = true;
-        // A size that came at the head takes effect by one step more.
-        while more && self.picture.seen() <= head {
-            replies.extend(self.feed(ctx, 1, &mut more));
-        }
-        let due = self.clients.sort(replies);
-        self.timers.rest = Some(ctx.now + 150);
-        self.type_replies(ctx, due)
+        ctx.note(format_args!("host: {was:?} is back as client {client}"));
+        let writes = self.core(ctx, |core, out, _| core.told_writes(out, client))?;
+        Ok(Answer::Resumed { client, writes, fence: self.core.fence().0 })
     }
 
     fn paint(
@@ -373,14 +319,13 @@ impl Host {
     ) -> Result<(Painted, Vec<u8>), Crashed> {
         self.look(ctx)?;
         ctx.counts.paints += 1;
-        let history = history.then(|| self.picture.history(u32::MAX, None).encoded);
-        let writer = self.writer();
-        let screen = self.picture.screen();
+        let history = history.then(|| self.files.picture.history(u32::MAX, None).encoded);
+        let screen = self.files.picture.screen();
         let (offset, screen_size) = (screen.offset(), screen.size());
         if screen_size == size {
             let bytes = screen.repaint(history.as_deref());
-            if let Some(client) = answers.filter(|client| writer == Some(*client)) {
-                self.clients.start_answering(client, offset);
+            if let Some(client) = answers.filter(|client| self.core.writes_next() == Some(*client)) {
+                self.core.clients.start_answering(client, offset);
             }
             return Ok((Painted { offset, size: screen_size, form: Form::Repaint, history_bytes: 0 }, bytes));
         }
@@ -388,62 +333,48 @@ impl Host {
         Ok((Painted { offset, size: screen_size, form: Form::Keyframe, history_bytes: 0 }, Vec::new()))
     }
 
-    #[allow(clippy::too_many_arguments)] // the parameters of one request
     fn update(
         &mut self,
         ctx: &mut Ctx,
-        line: usize,
-        id: u64,
+        (line, id): (usize, u64),
         who: Who,
-        client: u32,
-        connection: u32,
+        (client, connection): (u32, u32),
         size: Option<Size>,
         answers: Option<Answers>,
     ) -> Result<(), Crashed> {
-        let mut due = Vec::new();
-        let mut resize = None;
-        let number = self.clients.number(client, Some(connection)).filter(|number| self.own_client(*number, who));
-        let Some(client) = number else {
-            ctx.note(format_args!("host: client {client} of connection {connection} is not known"));
-            ctx.lines[line].answer(id, Answer::Refused { code: "not_found" });
-            return Ok(());
-        };
-        if answers.is_some_and(|answers| !answers.on) {
-            self.look(ctx)?;
-        }
-        if let Some(known) = self.clients.get(client) {
-            known.connection = Some(connection);
-            if let Some(size) = size {
-                known.size = Some(size);
-                resize = self.clients.sizes(client).then_some(size);
-            }
-        }
         ctx.note(format_args!("host: client {client} says size {size:?}, answers {answers:?}"));
+        let updated = self.core(ctx, |core, out, now| {
+            core.update(out, now, &who.actor(), (client, Some(connection)), size, answers)
+        })?;
+        let Updated::Done(takes) = updated else {
+            ctx.note(format_args!("host: client {client} of connection {connection} is not known"));
+            return self.reply(ctx, line, id, Answer::Refused { code: "not_found" });
+        };
         if let Some(answers) = answers {
-            ctx.withheld(answers.left, self.picture.seen());
-            due = self.clients.answering(client, answers);
+            ctx.withheld(answers.left, self.files.picture.seen());
         }
-        self.timers.rearm = Some(ctx.now);
-        self.type_replies(ctx, due)?;
-        let mut until_ms = ctx.now;
-        if let Some(size) = resize
-            && self.clients.wants_size(client).is_some()
-            && self.ask_resize(ctx, who, client, size)?
-        {
-            self.clients.sized(client, size);
-            until_ms = self.resize(ctx, size)?;
-        }
-        let what = Waits::Size { size: resize.unwrap_or(self.size), attaches: None };
+        let until_ms = ctx.now + if takes.is_some() { RESIZE_WAIT_MS } else { 0 };
+        let what = Waits::Size { size: takes.unwrap_or(self.core.size), attaches: None };
         self.tasks.push(Task { line, id, until_ms, what });
         self.finish_tasks(ctx)
     }
 
-    /// As `Session::read_now`.
+    fn leave(&mut self, ctx: &mut Ctx, who: Who, client: u32) -> Result<Answer, Crashed> {
+        if !self.core.is_clients(client, &who.actor()) {
+            return Ok(Answer::Refused { code: "not_attached" });
+        }
+        Ok(match self.core(ctx, |core, out, now| core.leave(out, now, client))? {
+            Ok(()) => Answer::Acted,
+            Err(undecided) => refused(&undecided),
+        })
+    }
+
+    /// Output from an offset on.
     fn read(&mut self, asked: u64) -> Answer {
         let mut position = asked;
         loop {
-            let mut bytes = vec![0; READ_BYTES_MAX.min(self.ring.head().saturating_sub(position) as usize)];
-            match self.ring.copy(position, &mut bytes) {
+            let mut bytes = vec![0; READ_BYTES_MAX.min(self.files.ring.head().saturating_sub(position) as usize)];
+            match self.files.ring.copy(position, &mut bytes) {
                 Copied::Bytes(count) => {
                     bytes.truncate(count);
                     let gap = (asked < position).then_some(Gap { from: asked, to: position });
@@ -454,27 +385,22 @@ impl Host {
             }
         }
     }
+}
 
-    /// As `Session::peer_gone`.
-    fn peer_gone(&mut self, ctx: &mut Ctx, peer: u64) -> Result<(), Crashed> {
-        let mut never_joined = Vec::new();
-        let ids: Vec<u32> =
-            self.clients.iter().filter(|c| c.peer.as_ref().is_some_and(|(id, _)| *id == peer)).map(|c| c.id).collect();
-        for id in ids {
-            if let Some(client) = self.clients.get(id) {
-                client.peer = None;
-                if client.connection.is_none() {
-                    never_joined.push(id);
-                }
-            }
-        }
-        for id in &never_joined {
-            self.clients.remove(*id, Some(0));
-            self.timers.rearm = Some(ctx.now);
-        }
-        for id in never_joined {
-            let _ = self.decide(ctx, Input::CutOff { operator: OperatorId(id) })?;
-        }
-        Ok(())
+/// The number by which a send is known, from the line and the request it came by.
+fn ticket(line: usize, id: u64) -> Ticket {
+    Ticket((line as u64) << 32 | id)
+}
+
+/// Why something was not done, as it is answered.
+pub(super) fn refused(undecided: &Undecided) -> Answer {
+    match undecided {
+        Undecided::Refused(refusal) => Answer::Refused { code: refusal.code() },
+        Undecided::Unrecorded(_) => Answer::Refused { code: "unrecorded" },
     }
+}
+
+/// An event for a client.
+pub(super) fn event(method: &str, params: serde_json::Value) -> Box<Message> {
+    Box::new(Message::plain(Body::Event { method: method.into(), params }))
 }

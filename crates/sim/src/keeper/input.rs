@@ -49,7 +49,8 @@ impl Keeper {
         if kind == Kind::Input {
             let by_client = self.find(connection).is_some_and(|at| self.connections[at].is_client());
             let fence = self.turn.fence();
-            ctx.accepted(Accepted { fence, connection, by_client, hidden, bytes });
+            let own = !by_client && stream & holdfast_session::OWN_STREAM != 0;
+            ctx.accepted(Accepted { fence, connection, by_client, own, hidden, bytes });
         }
         self.announce_log(ctx);
         true

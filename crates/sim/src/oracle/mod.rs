@@ -18,9 +18,8 @@
 //! 8. Whatever reaches the terminal was typed by the actor that held the turn under the fence it was written with; so under
 //!    one fence one actor types. The host's own answers to queries are nobody's.
 //! 9. After a seizure nothing arrives that was accepted before its flush.
-//! 10. What a client typed at the keeper is in the journal in the end: those bytes in that order, once, each by who typed
-//!     it and under its fence. What was typed through a host was recorded before the keeper took it, under the same fence;
-//!     and what the keeper has taken no host records again.
+//! 10. What was typed, at the keeper or through a host, is in the journal in the end: those bytes in that order, once, each by
+//!     the actor that typed it and under its fence. Nothing typed for an actor passes for the host's own words.
 //! 11. A host that starts is where the journal was left: turn, fence, queue, operators and grants.
 
 mod writes;

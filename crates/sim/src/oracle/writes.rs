@@ -4,7 +4,7 @@ use crate::cast::Who;
 use crate::ctx::Ctx;
 use crate::program::{Token, tokens};
 use holdfast_authority::journal::{End, Entry, read};
-use holdfast_authority::{Act, Burst, Change, Refusal, State};
+use holdfast_authority::{Act, Refusal, State};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,6 +15,8 @@ pub(crate) struct Accepted<'a> {
     pub connection: u32,
     /// By a client; otherwise by the host, for somebody.
     pub by_client: bool,
+    /// By the host, for nobody: an answer to a query.
+    pub own: bool,
     /// The journal may know its length only.
     pub hidden: bool,
     pub bytes: &'a [u8],
@@ -38,10 +40,8 @@ pub(super) struct Writes {
     taken: BTreeMap<Token, u64>,
     /// Who typed under each fence, by what arrived.
     arrived: BTreeMap<u64, Who>,
-    /// What clients typed at the keeper, in order.
-    direct: Vec<Piece>,
-    /// What hosts recorded before they passed it on: fence, actor, bytes or their number.
-    through: Vec<(u64, Who, u64, Option<Vec<u8>>)>,
+    /// What was typed, at the keeper or through a host, in order.
+    typed: Vec<Piece>,
     /// Everything accepted under an older fence was flushed.
     flushed_fence: u64,
 }
@@ -52,14 +52,6 @@ impl Writes {
         for token in tokens {
             self.taken.remove(token);
         }
-    }
-}
-
-impl super::Oracle {
-    /// A host recorded what it is about to pass on.
-    pub(crate) fn recorded_typing(&mut self, fence: u64, by: Who, burst: &Burst) {
-        let keys = burst.keys.as_ref().map(|keys| keys.0.clone());
-        self.writes.through.push((fence, by, burst.len, keys));
     }
 }
 
@@ -93,7 +85,7 @@ impl Ctx {
 
     /// Invariants 8 and 10: the keeper took input.
     pub fn accepted(&mut self, input: Accepted<'_>) {
-        let Accepted { fence, connection, by_client, hidden, bytes } = input;
+        let Accepted { fence, connection, by_client, own, hidden, bytes } = input;
         let typed = tokens(bytes);
         let holder = self.oracle.writes.holders.get(&fence).copied().flatten();
         let mut by: Vec<Who> = typed.iter().map(|token| self.oracle.typists[usize::from(token.source)]).collect();
@@ -106,27 +98,12 @@ impl Ctx {
             ));
         }
         self.oracle.writes.taken.extend(typed.iter().map(|token| (*token, fence)));
-        if by_client {
-            let piece = |byte: &u8| Piece { fence, by: holder, byte: (!hidden).then_some(*byte) };
-            self.oracle.writes.direct.extend(bytes.iter().map(piece));
-        } else if let (false, Some(holder)) = (typed.is_empty(), holder) {
-            let (len, keys) = (bytes.len() as u64, Some(bytes));
-            let is_it = |(f, w, l, k): &(u64, Who, u64, Option<Vec<u8>>)| {
-                *f == fence && *w == holder && *l == len && (k.is_none() || k.as_deref() == keys)
-            };
-            if !self.oracle.writes.through.iter().rev().any(is_it) {
-                self.fail(format!("{len} bytes from {:?} on were passed on and never recorded", typed[0]));
-            }
+        if own && !typed.is_empty() {
+            self.fail(format!("{:?} passed for the host's own words", typed[0]));
         }
-    }
-
-    /// Invariant 10: a host recorded something that it was to type.
-    pub fn judge_recorded(&mut self, message: (u64, u64), bytes: &[u8]) {
-        let taken = tokens(bytes).into_iter().find(|token| self.oracle.writes.taken.contains_key(token));
-        let excused = self.oracle.cut.contains(&message);
-        if let Some(token) = taken.filter(|_| !excused) {
-            let (stream, seq) = message;
-            self.fail(format!("{stream:x}.{seq} with {token:?} was recorded again, and the keeper had it"));
+        if !own {
+            let piece = |byte: &u8| Piece { fence, by: holder, byte: (!hidden).then_some(*byte) };
+            self.oracle.writes.typed.extend(bytes.iter().map(piece));
         }
     }
 
@@ -166,35 +143,28 @@ impl Ctx {
             Ok(entries) => entries,
             Err(what) => return self.fail(what),
         };
-        let (mut pieces, mut through) = (Vec::new(), Vec::new());
+        let mut pieces = Vec::new();
         for entry in &entries {
             let record = &entry.record;
             let Act::Typed(burst) = &record.act else { continue };
             self.counts.records_of_typing += 1;
             self.counts.bytes_recorded += burst.len;
             let (fence, by) = (record.fence.0, record.by.actor().map(Who::of));
-            if !record.changes.iter().any(|change| matches!(change, Change::Logged(_))) {
-                through.extend(by.map(|by| (fence, by, burst.len, burst.keys.as_ref().map(|keys| keys.0.clone()))));
-            } else {
-                match &burst.keys {
-                    Some(keys) => pieces.extend(keys.0.iter().map(|byte| Piece { fence, by, byte: Some(*byte) })),
-                    None => pieces.extend((0..burst.len).map(|_| Piece { fence, by, byte: None })),
-                }
+            match &burst.keys {
+                Some(keys) => pieces.extend(keys.0.iter().map(|byte| Piece { fence, by, byte: Some(*byte) })),
+                None => pieces.extend((0..burst.len).map(|_| Piece { fence, by, byte: None })),
             }
         }
-        if through != self.oracle.writes.through {
-            return self.fail("the journal has other typing through hosts than they recorded".into());
-        }
-        let direct = &self.oracle.writes.direct;
-        if pieces != *direct {
-            let at = pieces.iter().zip(direct).position(|(is, should)| is != should);
-            let at = at.unwrap_or(pieces.len().min(direct.len()));
+        let typed = &self.oracle.writes.typed;
+        if pieces != *typed {
+            let at = pieces.iter().zip(typed).position(|(is, should)| is != should);
+            let at = at.unwrap_or(pieces.len().min(typed.len()));
             let what = format!(
-                "the journal has {} bytes typed at the keeper, {} were; at {at} it has {:?} and should have {:?}",
+                "the journal has {} typed bytes, {} were typed; at {at} it has {:?} and should have {:?}",
                 pieces.len(),
-                direct.len(),
+                typed.len(),
                 pieces.get(at),
-                direct.get(at)
+                typed.get(at)
             );
             self.fail(what);
         }

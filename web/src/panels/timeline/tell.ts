@@ -124,6 +124,8 @@ export class Teller {
         return { kind: "presence", words: "left" };
       case "cut_off":
         return { kind: "presence", words: "was cut off" };
+      case "took":
+        return { kind: "turn", words: "took the turn by typing" };
       case "typed":
         return this.typed(what as Burst, record);
       case "asked":

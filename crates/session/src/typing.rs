@@ -1,16 +1,16 @@
-//! What keepers read from terminals by themselves, as bursts for the journal.
+//! What was typed, from the keeper's log, as bursts for the journal.
 //!
-//! A burst is what one hand typed within a moment, up to the end of a line: a word is one act, not five.
+//! The log has both what the keeper read from terminals by itself and what the host handed to it for others. A burst is what
+//! one hand typed within a moment, up to the end of a line: a word is one act, not five.
 
 use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, Record as Logged};
-use holdfast_abi::ring::Ring;
 use holdfast_authority::{Burst, Keys};
 use holdfast_types::{Fence, TimeMs};
 
 /// How long keys typed directly may wait to become one burst with those that follow.
 const BURST_MS: TimeMs = 2_000;
 
-/// One burst of keys that a keeper read by itself.
+/// One burst of keys.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Typing {
     /// Under which fence.
@@ -19,6 +19,8 @@ pub struct Typing {
     connection: u32,
     /// The keys.
     pub burst: Burst,
+    /// The keeper read them from a terminal by itself; otherwise they came through a host.
+    pub direct: bool,
     since_ms: TimeMs,
     /// The log up to and with it.
     pub log: u64,
@@ -39,20 +41,23 @@ impl Typing {
 /// Longest burst in one record: a paste becomes several, and each line of the journal stays readable.
 const BURST_BYTES_MAX: usize = 16 * 1024;
 
-/// Reads the log's records from `from` to `to` as bursts, but for those connections to skip.
-pub fn read_bursts(ring: &Ring, from: u64, to: u64, skips: impl Fn(u32) -> bool) -> Vec<Typing> {
+/// What the host types on nobody's behalf has this bit in its stream: answers to queries, and the keys of runs, which have
+/// records of their own. Streams of clients never have it.
+pub const OWN_STREAM: u64 = 1 << 63;
+/// Of a stream with this bit the journal keeps lengths only.
+pub(crate) const SECRET_STREAM: u64 = 1 << 62;
+
+/// Reads the log's records, whose bytes end at `to`, as bursts. `is_host` tells a host's connections.
+pub fn read_bursts(bytes: &[u8], to: u64, is_host: impl Fn(u32) -> bool) -> Vec<Typing> {
     let mut bursts: Vec<Typing> = Vec::new();
-    let Some(length) = usize::try_from(to.saturating_sub(from)).ok().filter(|n| *n as u64 <= ring.log_bytes()) else {
-        return bursts;
-    };
-    let mut bytes = vec![0; length];
-    ring.copy_log(from, &mut bytes);
-    let mut rest = bytes.as_slice();
+    let mut rest = bytes;
     while let Some((record, length)) = Logged::decode(rest) {
         rest = &rest[length..];
-        if record.kind != Kind::Input || skips(record.connection) {
+        let direct = !is_host(record.connection);
+        if record.kind != Kind::Input || (!direct && record.stream & OWN_STREAM != 0) {
             continue;
         }
+        let hidden = record.flags & FLAG_ECHO_OFF != 0 || (!direct && record.stream & SECRET_STREAM != 0);
         let typing = Typing {
             fence: Fence(record.fence),
             connection: record.connection,
@@ -60,8 +65,9 @@ pub fn read_bursts(ring: &Ring, from: u64, to: u64, skips: impl Fn(u32) -> bool)
                 from: record.at,
                 to: record.at,
                 len: u64::from(record.count),
-                keys: (record.flags & FLAG_ECHO_OFF == 0).then(|| Keys(record.bytes.to_vec())),
+                keys: (!hidden).then(|| Keys(record.bytes.to_vec())),
             },
+            direct,
             since_ms: record.time_ms,
             log: to - rest.len() as u64,
         };

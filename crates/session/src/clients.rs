@@ -7,10 +7,8 @@
 use holdfast_abi::protocol::Token;
 use holdfast_screen::Reply;
 use holdfast_types::{Actor, Fence, Offset, Size, TimeMs};
-use holdfast_wire::Message;
 use holdfast_wire::params::{Answers, ClientView};
 use std::collections::VecDeque;
-use tokio::sync::mpsc::UnboundedSender;
 
 /// Answers kept back while a terminal answers, in case it leaves before it has seen the query.
 const WITHHELD_MAX: usize = 32;
@@ -41,8 +39,8 @@ pub struct Client {
     pub token: Token,
     /// The keeper's number for it, once it is there.
     pub connection: Option<u32>,
-    /// Its connection to this host: number and where to put events.
-    pub peer: Option<(u64, UnboundedSender<Box<Message>>)>,
+    /// The number of its connection to this host, where events for it go.
+    pub peer: Option<u64>,
     /// The fence under which it was told that it writes; none: it was told that it does not.
     pub told_writes: Option<Fence>,
 }

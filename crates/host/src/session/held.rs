@@ -1,0 +1,331 @@
+//! What a session's core reaches on this machine: the ring and the screen, the journal, the keeper's connection, clients.
+//!
+//! The core calls in here while the session's state is borrowed, so nothing here calls back into the session; what has to
+//! be done on its account afterwards is left in [`After`].
+
+use super::place::Place;
+use super::sizes::Sizes;
+use crate::journal::Journal;
+use crate::link::Link;
+use crate::metrics::Metrics;
+use crate::notes::{About, Notes};
+use crate::picture::Picture;
+use crate::questions::Questions;
+use crate::runs::Tracker;
+use crate::store::Spec;
+use holdfast_abi::protocol::ToKeeper;
+use holdfast_abi::ring::Ring;
+use holdfast_authority::journal::Link as Chained;
+use holdfast_authority::{Act, Authority, Change, How, Outcome, Record};
+use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Undecided, Unwritten};
+use holdfast_types::{ActorId, Offset};
+use holdfast_wire::Message;
+use holdfast_wire::params::{AnswerEvent, DetachedEvent, Life};
+use holdfast_wire::turns::{NoticeEvent, WritesEvent};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::process::Child;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+thread_local! {
+    /// Where slices of output are copied to, for all sessions in turn.
+    static SLICE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Everything of a session but its core.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub spec: Spec,
+    pub life: Life,
+    /// The offset at which this life began, until the ring tells.
+    pub base: Offset,
+    pub ring: Option<Ring>,
+    pub picture: Picture,
+    /// The sizes it had lately.
+    pub sizes: Sizes,
+    pub journal: Journal,
+    pub pid: u32,
+    pub keeper_pid: u32,
+    pub child: Option<Child>,
+    pub timers: Timers,
+    pub runs: Tracker,
+    pub questions: Questions,
+    pub place: Place,
+    pub notes: Notes,
+    /// The keeper's connection, while there is one.
+    pub link: Option<Rc<Link>>,
+    /// Why the keeper's connection must be taken up anew.
+    pub link_error: Option<io::Error>,
+    /// Where events for clients go, by their connections to this host.
+    pub peers: HashMap<u64, UnboundedSender<Box<Message>>>,
+    /// Who waits for bytes to be typed.
+    pub sent: HashMap<Ticket, oneshot::Sender<Sent>>,
+    pub last_ticket: u64,
+    /// Who waits for the terminal's word, in order.
+    pub probes: VecDeque<oneshot::Sender<Probed>>,
+    /// Readers that wait for output.
+    pub watchers: Rc<Cell<u32>>,
+    /// Somebody listens for what the session does next.
+    pub listens: bool,
+    pub metrics: Arc<Metrics>,
+    pub after: After,
+}
+
+/// When the driver has to do something besides the core's deadlines.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Timers {
+    /// Look at what it is doing.
+    pub track: Option<Instant>,
+    /// Look whether its shell is at its prompt again.
+    pub shell: Option<Instant>,
+}
+
+/// What is left to do once the state is no longer borrowed.
+#[derive(Debug, Default)]
+pub(crate) struct After {
+    /// Changes that watchers hear of.
+    pub changes: Vec<Change>,
+    /// The screen was fed: runs may have moved on.
+    pub fed: bool,
+    /// The shell is to be moved.
+    pub moves: bool,
+    /// Something was decided.
+    pub decided: bool,
+    /// Something was typed, or its fate is known.
+    pub typed: bool,
+}
+
+impl Held {
+    /// A number for bytes to type, and where their fate will be told.
+    pub fn ticket(&mut self) -> (Ticket, oneshot::Receiver<Sent>) {
+        self.last_ticket += 1;
+        let (done, sent) = oneshot::channel();
+        self.sent.insert(Ticket(self.last_ticket), done);
+        (Ticket(self.last_ticket), sent)
+    }
+
+    /// The output head; where there is no ring yet, where it will begin.
+    pub fn head(&self) -> Offset {
+        self.ring.as_ref().map_or(self.base, Ring::head)
+    }
+
+    fn count(&self, records: &[Record]) {
+        for record in records {
+            let class = record.by.actor().map_or("host", |actor| actor.handle.class().word());
+            let is_act = matches!(record.act, Act::Typed(_) | Act::Asked(_) | Act::Attached(_));
+            self.metrics.recorded(class, is_act && record.outcome == Outcome::Done);
+        }
+    }
+}
+
+fn unwritten(error: &io::Error) -> Unwritten {
+    Unwritten(error.to_string())
+}
+
+impl Outside for Held {
+    fn head(&self) -> Offset {
+        Held::head(self)
+    }
+
+    fn ring_bytes(&self) -> u64 {
+        self.spec.ring_bytes
+    }
+
+    fn log_head(&self) -> Option<u64> {
+        self.ring.as_ref().map(Ring::log_head)
+    }
+
+    fn log_base(&self) -> u64 {
+        self.ring.as_ref().map_or(0, |ring| ring.base().log)
+    }
+
+    fn log_bytes(&self) -> u64 {
+        self.ring.as_ref().map_or(0, Ring::log_bytes)
+    }
+
+    fn log(&self, from: u64, to: u64) -> Vec<u8> {
+        let Some(ring) = &self.ring else { return Vec::new() };
+        let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(0)];
+        ring.copy_log(from, &mut bytes);
+        bytes
+    }
+
+    fn feed(&mut self, slices: u32) -> Fed {
+        let mut fed = Fed::default();
+        let Some(ring) = &self.ring else { return fed };
+        let mut marks = Vec::new();
+        fed.more = true;
+        SLICE.with_borrow_mut(|slice| {
+            for _ in 0..slices {
+                let step = self.picture.step(ring, slice);
+                fed.replies.extend(step.replies);
+                marks.extend(step.marks);
+                if !step.more {
+                    fed.more = false;
+                    break;
+                }
+            }
+        });
+        self.after.fed = true;
+        self.runs_told(&marks);
+        fed
+    }
+
+    fn seen(&self) -> Offset {
+        self.picture.seen()
+    }
+
+    fn saved(&self) -> Offset {
+        self.picture.saved()
+    }
+
+    fn is_screen_live(&self) -> bool {
+        self.picture.is_live()
+    }
+
+    fn take_sizes(&mut self) -> bool {
+        match &self.ring {
+            Some(ring) => self.picture.take_sizes(ring),
+            None => true,
+        }
+    }
+
+    fn save_screen(&mut self, let_go: bool) {
+        self.picture.save(let_go);
+    }
+
+    fn follows_marks(&self) -> bool {
+        self.runs.is_followed()
+    }
+
+    fn waits_for_output(&self) -> bool {
+        self.watchers.get() > 0 || self.listens
+    }
+
+    fn segment_due(&self) -> Option<Option<Chained>> {
+        self.journal.wants_segment().then(|| self.journal.last())
+    }
+
+    fn begin_segment(&mut self, header: &Record) -> Result<(), Unwritten> {
+        let begun = self.journal.begin_segment(header);
+        begun.map_err(|error| {
+            self.notes.add(About::Journal, format!("the journal cannot be written: {error}"));
+            unwritten(&error)
+        })
+    }
+
+    fn record(&mut self, records: &[Record], is_new_turn: bool, authority: &Authority) -> (u64, Result<(), Unwritten>) {
+        self.count(records);
+        self.runs_saw_typing(records);
+        let appended = self.journal.append(records);
+        let first = self.journal.last().map_or(0, |last| last.seq + 1).saturating_sub(records.len() as u64);
+        if let Some(newest) = first.checked_add(records.len() as u64).filter(|_| !records.is_empty()) {
+            tracing::Span::current().record("seq", newest - 1);
+        }
+        self.place.saw(records, first, is_new_turn);
+        if is_new_turn {
+            let how = authority.state().turn().hold().map_or("freed", |hold| word(hold.how));
+            self.metrics.turn_changed(how);
+        }
+        let done = records.iter().filter(|record| record.outcome == Outcome::Done);
+        self.after.changes.extend(done.flat_map(|record| record.changes.iter().cloned()));
+        self.notes.wrote(About::Journal, "the journal cannot be written", &appended);
+        let recorded = appended.map_err(|error| {
+            tracing::error!(session = %self.spec.id, "the journal cannot be written: {error}");
+            unwritten(&error)
+        });
+        if !records.is_empty() {
+            holdfast_pause::point("act.recorded");
+        }
+        (first, recorded)
+    }
+
+    fn retry_journal(&mut self) -> Result<(), Unwritten> {
+        self.journal.retry().map_err(|error| unwritten(&error))
+    }
+
+    fn say(&mut self, frame: ToKeeper<'_>) {
+        let Some(link) = &self.link else { return };
+        if let Err(error) = link.send(frame) {
+            tracing::warn!(session = %self.spec.id, "keeper connection: {error}");
+            self.link_error = Some(error);
+        }
+    }
+
+    fn tell(&mut self, peer: u64, client: u32, event: Event) {
+        let Some(events) = self.peers.get(&peer) else { return };
+        // A client that is gone is noticed by its connection.
+        let _ = events.send(match event {
+            Event::Detached => super::event(&DetachedEvent { client }),
+            Event::Notice(notice) => super::event(&NoticeEvent { client, notice }),
+            Event::Writes { writes, fence } => super::event(&WritesEvent { client, writes, fence }),
+            Event::Answer { from } => super::event(&AnswerEvent { client, from }),
+        });
+    }
+
+    fn sent(&mut self, ticket: Ticket, sent: Sent) {
+        if let Sent::Refused(Undecided::Refused(refusal)) = &sent {
+            self.metrics.refused(refusal.code());
+        }
+        self.after.typed = true;
+        if let Some(waiter) = self.sent.remove(&ticket) {
+            let _ = waiter.send(sent);
+        }
+    }
+
+    fn probed(&mut self, probed: Probed) {
+        if let Some(waiter) = self.probes.pop_front() {
+            let _ = waiter.send(probed);
+        }
+    }
+
+    fn place_writer(&mut self, core: Placing<'_>) {
+        if core.writes_next.is_some() && self.must_move(core.authority) {
+            // The holder of a turn that an earlier host gave writes already, and the shell was moved then: it is only looked
+            // at. Naming nobody meanwhile would take the answers from its terminal.
+            self.place.await_writer();
+            self.begin_move(core.authority);
+        }
+    }
+
+    fn is_writer_awaited(&self) -> bool {
+        self.place.is_awaited()
+    }
+
+    fn place_for(&mut self, actor: ActorId, core: Placing<'_>) -> bool {
+        self.place.expect(Some(actor));
+        self.begin_move(core.authority);
+        self.place.is_moving()
+    }
+
+    fn is_moving(&self) -> bool {
+        self.place.is_moving()
+    }
+
+    fn nobody_expected(&mut self) {
+        self.place.expect(None);
+    }
+
+    fn random(&mut self) -> u64 {
+        crate::random()
+    }
+
+    fn stirred(&mut self) {
+        self.after.decided = true;
+    }
+}
+
+/// How somebody came by the turn, as it is shown and counted.
+pub(crate) fn word(how: How) -> &'static str {
+    match how {
+        How::Wrote => "wrote",
+        How::Asked => "asked",
+        How::Given => "given",
+        How::Seized => "seized",
+    }
+}

@@ -1,0 +1,257 @@
+//! Clients that come, report back, change and go.
+
+use crate::clients::Client;
+use crate::core::{Core, Now};
+use crate::decide::Undecided;
+use crate::outside::{Event, Outside};
+use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper, Token};
+use holdfast_authority::{Ask, Caller, Input, OperatorId};
+use holdfast_types::{Actor, Offset, Size};
+use holdfast_wire::params::{Answers, Resume};
+
+/// A client that attaches.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    /// Who it is.
+    pub actor: Actor,
+    /// Its process.
+    pub pid: u32,
+    /// Its terminal's name.
+    pub tty: String,
+    /// Its terminal's size.
+    pub size: Size,
+    /// It cannot write.
+    pub read_only: bool,
+    /// It shows the session as it is: it neither sizes it nor answers its queries.
+    pub remote: bool,
+    /// The number of its connection to the host.
+    pub peer: u64,
+    /// What it will show the keeper.
+    pub token: Token,
+}
+
+/// A client that outlived the last host and reports back.
+#[derive(Debug, Clone)]
+pub struct Resumption {
+    /// What it was before.
+    pub was: Resume,
+    /// Who it is.
+    pub actor: Actor,
+    /// Its process.
+    pub pid: u32,
+    /// Its terminal's name.
+    pub tty: String,
+    /// Its terminal's size.
+    pub size: Size,
+    /// The number of its connection to the host.
+    pub peer: u64,
+}
+
+/// What came of a change at a client's terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Updated {
+    /// It is so; the session takes this size, where there is one.
+    Done(Option<Size>),
+    /// No such client is attached.
+    Unknown,
+    /// That client is another actor's.
+    Anothers,
+}
+
+impl Core {
+    /// An actor that may observe becomes an operator, with a number of its own.
+    fn new_operator(&mut self, out: &mut impl Outside, now: Now, actor: &Actor) -> Result<u32, Undecided> {
+        let operator = self.authority.next_operator();
+        self.decide(out, now, Input::Attached { by: actor.clone(), operator })?;
+        Ok(operator.0)
+    }
+
+    /// A client attaches: gives its number, and the size the session takes from it, where it does.
+    pub fn arrive(
+        &mut self,
+        out: &mut impl Outside,
+        now: Now,
+        arrival: Arrival,
+    ) -> Result<(u32, Option<Size>), Undecided> {
+        let Arrival { actor, pid, tty, size, read_only, remote, peer, token } = arrival;
+        let id = self.new_operator(out, now, &actor)?;
+        self.clients.add(Client {
+            id,
+            actor: Some(actor.clone()),
+            told_writes: None,
+            pid,
+            tty,
+            size: Some(size),
+            read_only,
+            remote,
+            since_ms: now.time_ms,
+            token,
+            connection: None,
+            peer: Some(peer),
+        });
+        // It may have come by the turn before it was here.
+        self.after_decision(out, now);
+        if !remote {
+            out.say(ToKeeper::Admit { token, rights: if read_only { 0 } else { RIGHT_WRITE } });
+        }
+        // Where somebody else has the turn the size is that one's: the terminal shows what fits.
+        let sizes = self.size != size && self.clients.is_only_writer(id) && self.take_size(out, now, &actor, id, size);
+        Ok((id, sizes.then_some(size)))
+    }
+
+    /// The session takes a client's size, if its actor may give it one.
+    fn take_size(&mut self, out: &mut impl Outside, now: Now, actor: &Actor, id: u32, size: Size) -> bool {
+        let by = Caller { actor: actor.clone(), operator: Some(OperatorId(id)) };
+        let allowed = self.decide(out, now, Input::Asked { by, ask: Ask::Resize { size }, proof: None }).is_ok();
+        if allowed {
+            self.clients.sized(id, size);
+            self.say_size(out, size);
+        }
+        allowed
+    }
+
+    /// A client that attached was painted for the first time, with the screen at `offset`; `whole` where its terminal shows all
+    /// of it, so that it can answer queries.
+    pub fn first_painted(&mut self, out: &mut impl Outside, id: u32, offset: Offset, size: Size, whole: bool) {
+        let writer = self.writer(out);
+        if whole && self.clients.candidate(size, writer).is_some_and(|c| c.id == id) {
+            self.clients.start_answering(id, offset);
+        }
+        if self.clients.answers(id) {
+            // It may have been asked to before it had a screen: what came until then is the host's.
+            let due = self.clients.answering(id, Answers { on: whole, left: 0, from: offset });
+            self.type_replies(out, due);
+        }
+    }
+
+    /// Whether this client writes, which it is being told.
+    pub fn told_writes(&mut self, out: &impl Outside, client: u32) -> bool {
+        let (fence, writes) = (self.fence(), self.writer(out) == Some(client));
+        if let Some(known) = self.clients.get(client) {
+            known.told_writes = writes.then_some(fence);
+        }
+        writes
+    }
+
+    /// A client that outlived the last host reports back; gives its number. None: the keeper does not know that connection.
+    pub fn resume(&mut self, out: &mut impl Outside, now: Now, back: Resumption) -> Result<Option<u32>, Undecided> {
+        let Resumption { was, actor, pid, tty, size, peer } = back;
+        let Some(known) = self.clients.by_connection(was.connection).map(|client| client.id) else { return Ok(None) };
+        // An operator that was away for too long is like a new one.
+        let operator = OperatorId(was.client);
+        let id = match self.decide(out, now, Input::Resumed { by: actor.clone(), operator }) {
+            Ok(_) => was.client,
+            Err(_) => self.new_operator(out, now, &actor)?,
+        };
+        self.clients.rename(known, id);
+        let Some(client) = self.clients.get(id) else { return Ok(None) };
+        client.actor = Some(actor.clone());
+        client.size = Some(size);
+        client.tty = tty;
+        client.pid = pid;
+        client.peer = Some(peer);
+        if was.answers {
+            self.clients.start_answering(id, 0);
+        }
+        let due = self.clients.release();
+        self.timers.rearm = Some(now.clock_ms);
+        self.type_replies(out, due);
+        // It may have typed, or changed its size, while no host was there to see.
+        if self.clients.sizes(id) && size != self.size {
+            self.take_size(out, now, &actor, id, size);
+        }
+        // It may be the writer: now the keeper can be told by which connection.
+        self.say_writer(out);
+        self.after_decision(out, now);
+        Ok(Some(id))
+    }
+
+    /// Something changed at an attached terminal.
+    pub fn update(
+        &mut self,
+        out: &mut impl Outside,
+        now: Now,
+        actor: &Actor,
+        (client, connection): (u32, Option<u32>),
+        size: Option<Size>,
+        answers: Option<Answers>,
+    ) -> Updated {
+        let Some(id) = self.clients.number(client, connection) else { return Updated::Unknown };
+        if !self.is_clients(id, actor) {
+            return Updated::Anothers;
+        }
+        if answers.is_some_and(|answers| !answers.on) {
+            // What it answered must be behind the screen before the host answers again.
+            self.look(out, now);
+        }
+        let Some(known) = self.clients.get(id) else { return Updated::Unknown };
+        known.connection = connection.or(known.connection);
+        let mut resize = None;
+        if let Some(size) = size {
+            known.size = Some(size);
+            resize = self.clients.sizes(id).then_some(size);
+        }
+        let due = answers.map(|answers| self.clients.answering(id, answers)).unwrap_or_default();
+        self.timers.rearm = Some(now.clock_ms);
+        self.type_replies(out, due);
+        let wanted = resize.filter(|_| self.clients.wants_size(id).is_some());
+        let taken = wanted.filter(|size| self.take_size(out, now, actor, id, *size));
+        self.appoint(out, now);
+        Updated::Done(taken)
+    }
+
+    /// Whether a client is this actor's.
+    #[must_use]
+    pub fn is_clients(&self, client: u32, actor: &Actor) -> bool {
+        self.clients.iter().any(|c| c.id == client && c.actor.as_ref() == Some(actor))
+    }
+
+    /// An operator lets go by itself: what it held is free.
+    pub fn leave(&mut self, out: &mut impl Outside, now: Now, client: u32) -> Result<(), Undecided> {
+        self.decide(out, now, Input::Left { operator: OperatorId(client) })?;
+        self.forget_remote(now, &[client]);
+        Ok(())
+    }
+
+    /// Clients are told to let go; gives their connections to the keeper, to be cut where they do not.
+    pub fn detach(&mut self, out: &mut impl Outside, now: Now, clients: &[u32]) -> Vec<u32> {
+        let mut connections = Vec::new();
+        for client in self.clients.iter().filter(|client| clients.contains(&client.id)) {
+            connections.extend(client.connection);
+            if let Some(peer) = client.peer {
+                out.tell(peer, client.id, Event::Detached);
+            }
+        }
+        self.forget_remote(now, clients);
+        connections
+    }
+
+    /// Of those who have no connection to the keeper nobody else will say that they are gone.
+    fn forget_remote(&mut self, now: Now, clients: &[u32]) {
+        let gone: Vec<u32> =
+            self.clients.iter().filter(|c| c.remote && clients.contains(&c.id)).map(|c| c.id).collect();
+        for id in gone {
+            self.clients.remove(id, None);
+            self.timers.rearm = Some(now.clock_ms);
+        }
+    }
+
+    /// A client's connection to the host is gone; it may still follow its keeper and come back.
+    pub fn peer_gone(&mut self, out: &mut impl Outside, now: Now, peer: u64) {
+        let mut never_joined = Vec::new();
+        for client in self.clients.iter_mut().filter(|client| client.peer == Some(peer)) {
+            client.peer = None;
+            if client.connection.is_none() {
+                never_joined.push(client.id);
+            }
+        }
+        for id in &never_joined {
+            self.clients.remove(*id, Some(0));
+            self.timers.rearm = Some(now.clock_ms);
+        }
+        for id in never_joined {
+            // Those who said that they leave are gone already.
+            let _ = self.decide(out, now, Input::CutOff { operator: OperatorId(id) });
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The core's state, and how it begins with a keeper.
+
+use crate::clients::Clients;
+use crate::outside::{Outside, Placing};
+use crate::sends::Sends;
+use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, ToKeeper, Welcome};
+use holdfast_authority::{Authority, Input};
+use holdfast_screen::Reply;
+use holdfast_types::{Fence, SessionId, Size, TimeMs};
+use std::collections::VecDeque;
+
+/// When something happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// By the wall clock: what records say.
+    pub time_ms: TimeMs,
+    /// By a clock that never jumps: what deadlines follow.
+    pub clock_ms: u64,
+}
+
+/// Whether a session is new or was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Started by this host.
+    New,
+    /// Of an earlier host.
+    Found,
+}
+
+/// When the core has to do something by itself, by the clock that never jumps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timers {
+    /// Feed the screen where that is due, and tell the keeper to wake us again.
+    pub rearm: Option<u64>,
+    /// Look at the log.
+    pub drain: Option<u64>,
+    /// Save the screen and let it go.
+    pub rest: Option<u64>,
+    /// Something passes by itself: a grace, a grant.
+    pub rule: Option<u64>,
+    /// Bytes on their way have waited long enough for something.
+    pub sends: Option<u64>,
+}
+
+impl Timers {
+    /// The first of them.
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
+        [self.rearm, self.drain, self.rest, self.rule, self.sends].into_iter().flatten().min()
+    }
+}
+
+/// Who asked for a probe of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// Bytes on their way.
+    Send(crate::sends::Ticket),
+    /// Somebody outside.
+    Outside,
+}
+
+/// One session's core.
+#[derive(Debug)]
+pub struct Core {
+    pub(crate) session: SessionId,
+    pub(crate) authority: Authority,
+    /// Who is attached.
+    pub clients: Clients,
+    /// The terminal's size.
+    pub size: Size,
+    /// The size the keeper was asked for last: what it will have.
+    pub asked_size: Size,
+    /// When to be back.
+    pub timers: Timers,
+    /// It runs: its terminal takes input.
+    pub is_running: bool,
+    pub(crate) first_link: Option<Origin>,
+    pub(crate) connection: u32,
+    pub(crate) sends: Sends,
+    pub(crate) probes: VecDeque<Asker>,
+    /// Answers to queries that came while the session was frozen.
+    pub(crate) late_replies: Vec<Reply>,
+    /// Log position up to which everything was looked at.
+    pub(crate) log_seen: u64,
+    /// The stream of answers to queries, the same for every host.
+    pub(crate) reply_stream: u64,
+    pub(crate) reply_seq: u64,
+}
+
+impl Core {
+    /// A session that has no connection to its keeper yet. `reply_stream` is the same for every host of the session.
+    #[must_use]
+    pub fn new(session: SessionId, authority: Authority, size: Size, origin: Origin, reply_stream: u64) -> Core {
+        Core {
+            session,
+            authority,
+            clients: Clients::default(),
+            size,
+            asked_size: size,
+            timers: Timers::default(),
+            is_running: true,
+            first_link: Some(origin),
+            connection: 0,
+            sends: Sends::default(),
+            probes: VecDeque::new(),
+            late_replies: Vec::new(),
+            log_seen: 0,
+            reply_stream: reply_stream | crate::sends::OWN_STREAM,
+            reply_seq: 0,
+        }
+    }
+
+    /// Who may do what.
+    #[must_use]
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// Who may do what, to change the host's policy. Follow it with [`Input::Tick`].
+    pub fn authority_mut(&mut self) -> &mut Authority {
+        &mut self.authority
+    }
+
+    /// The newest fence.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.authority.state().fence()
+    }
+
+    /// How far the keeper's log is in the journal.
+    pub(crate) fn logged(&self) -> u64 {
+        self.authority.state().logged()
+    }
+
+    /// Whether the session is frozen.
+    #[must_use]
+    pub fn is_frozen(&self) -> bool {
+        self.authority.state().frozen().is_some()
+    }
+
+    /// The client that writes now, if it is one: nobody writes into what is frozen, or before the shell is in its place.
+    pub fn writer(&self, out: &impl Outside) -> Option<u32> {
+        self.writes_next().filter(|_| !out.is_writer_awaited())
+    }
+
+    /// The client that writes now, or once the shell was moved.
+    #[must_use]
+    pub fn writes_next(&self) -> Option<u32> {
+        let state = self.authority.state();
+        let operator = state.turn().hold().and_then(|hold| hold.operator);
+        operator.filter(|_| state.frozen().is_none()).map(|operator| operator.0)
+    }
+
+    pub(crate) fn placing(&self) -> Placing<'_> {
+        Placing { authority: &self.authority, writes_next: self.writes_next() }
+    }
+
+    /// Takes over a keeper's connection, once its ring can be read: what either of the two does not know of the other is
+    /// settled. Gives whether the tree is to stand still, where that has to be said again, and whether typing was lost.
+    pub fn connected(&mut self, out: &mut impl Outside, now: Now, welcome: &Welcome) -> Connected {
+        self.size = Size::clamped(welcome.cols, welcome.rows);
+        self.asked_size = self.size;
+        self.log_seen = 0;
+        let logged = self.logged().max(out.log_base());
+        let lost_typing = welcome.log_head.saturating_sub(logged) > out.log_bytes();
+        if lost_typing {
+            // Only without its journal: what was typed and drained is known no more.
+            self.log_seen = welcome.log_head;
+        }
+        self.connection = welcome.connection;
+        self.clients.unsettle();
+        let first = self.first_link.take();
+        let still = self.take_up_turn(out, now, Fence(welcome.fence), first);
+        Connected { still, lost_typing, is_found: first == Some(Origin::Found) }
+    }
+
+    fn take_up_turn(
+        &mut self,
+        out: &mut impl Outside,
+        now: Now,
+        keeper_fence: Fence,
+        first: Option<Origin>,
+    ) -> Option<bool> {
+        let (connection, logged) = (self.connection, self.logged());
+        // Not by `decide`: what was typed meanwhile counts after the news that there is a host again.
+        let decided = if first == Some(Origin::Found) || keeper_fence > self.fence() {
+            self.handle(out, now, Input::Restarted { keeper_fence, connection })
+        } else {
+            let linked = self.handle(out, now, Input::Linked { connection, log: logged });
+            self.say_writer(out);
+            if keeper_fence < self.fence() {
+                out.say(ToKeeper::Flush { fence: self.fence().0 });
+            }
+            linked
+        };
+        self.drain_log(out, now, true);
+        if first == Some(Origin::Found) {
+            // Queries before that were answered by the terminal that typed there, or by the last host.
+            self.clients.answered_until(self.authority.state().wrote_at());
+        }
+        self.after_decision(out, now);
+        decided.ok().and_then(|decided| decided.still)
+    }
+
+    /// Says the first words to a keeper that was taken over.
+    pub fn begin(&mut self, out: &mut impl Outside, now: Now) {
+        out.say(ToKeeper::Drained { position: self.logged() });
+        // Its answer comes behind the names of all who are there.
+        out.say(ToKeeper::Probe);
+        out.say(ToKeeper::Follow { position: out.saved(), flags: FOLLOW_HOLDS | FOLLOW_SCREEN });
+        self.timers.rearm = Some(now.clock_ms);
+    }
+
+    /// The keeper's connection is gone: what waits for its answer waits in vain.
+    pub fn unlinked(&mut self, out: &mut impl Outside) {
+        self.probes.clear();
+        self.timers = Timers::default();
+        self.clients.unlinked();
+        self.drop_sends(out);
+    }
+}
+
+/// What came of taking over a keeper's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connected {
+    /// The tree is to stand still (true) or to go on: said again, in case the last host did not come to it.
+    pub still: Option<bool>,
+    /// What was typed before is neither in the log nor in the journal.
+    pub lost_typing: bool,
+    /// The session was started by an earlier host.
+    pub is_found: bool,
+}

@@ -1,0 +1,256 @@
+//! Every act is decided here, recorded, and only then takes effect.
+//!
+//! [`Core::decide`] is the one way in. It first brings what the keeper wrote into the journal, so that acts are decided in the
+//! order in which they happened; then it asks the authority, has the records written, and performs the effects in order.
+
+use crate::core::{Core, Now};
+use crate::outside::{Event, Outside, Unwritten};
+use crate::typing::{Typing, read_bursts};
+use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
+use holdfast_authority::{Act, Ask, Audience, Caller, Effect, Input, Moment, OperatorId, Record, Refusal, Reply};
+use holdfast_types::{Notice, Size};
+
+/// How long what was typed may wait in the keeper's log, at first.
+const DRAIN_AFTER_MS: u64 = 200;
+
+/// What the authority allowed, and what is left to do.
+#[derive(Debug)]
+pub struct Decided {
+    /// What came of it.
+    pub reply: Reply,
+    /// The number of what was asked for in the journal.
+    pub act: Option<u64>,
+    /// The tree is to stand still (true), or to go on.
+    pub still: Option<bool>,
+    /// It could not be written, and waits for room: what was asked for must not be done unless it only takes away.
+    unrecorded: Option<Unwritten>,
+}
+
+/// Why something does not happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Undecided {
+    /// The authority refused it.
+    Refused(Refusal),
+    /// It cannot be recorded.
+    Unrecorded(Unwritten),
+}
+
+impl From<Refusal> for Undecided {
+    fn from(refusal: Refusal) -> Undecided {
+        Undecided::Refused(refusal)
+    }
+}
+
+/// What takes away (a seizure, a departure, an end) happens also while nothing can be recorded, and is recorded once there is
+/// room: a full disk must not keep a session from being stopped.
+fn may_wait_for_room(input: &Input) -> bool {
+    match input {
+        Input::Types { .. } => false,
+        Input::Asked { ask, .. } => {
+            matches!(ask, Ask::Seize { .. } | Ask::Release | Ask::Revoke(_) | Ask::Thaw | Ask::End { .. })
+        }
+        Input::Started { .. }
+        | Input::Began { .. }
+        | Input::Restarted { .. }
+        | Input::Linked { .. }
+        | Input::Attached { .. }
+        | Input::Resumed { .. }
+        | Input::Left { .. }
+        | Input::CutOff { .. }
+        | Input::Wrote { .. }
+        | Input::Ended { .. }
+        | Input::Forgotten { .. }
+        | Input::Tick => true,
+    }
+}
+
+impl Core {
+    /// Decides about what happened: records it, performs the effects, and says what came of it.
+    pub fn decide(&mut self, out: &mut impl Outside, now: Now, input: Input) -> Result<Decided, Undecided> {
+        self.drain_log(out, now, true);
+        let may_wait = may_wait_for_room(&input);
+        if !may_wait {
+            out.retry_journal().map_err(Undecided::Unrecorded)?;
+        }
+        let decided = self.handle(out, now, input);
+        self.after_decision(out, now);
+        match decided? {
+            Decided { unrecorded: Some(error), .. } if !may_wait => Err(Undecided::Unrecorded(error)),
+            decided => Ok(decided),
+        }
+    }
+
+    /// Asks the authority and performs what it says, without a look at the keeper's log.
+    pub fn handle(&mut self, out: &mut impl Outside, now: Now, input: Input) -> Result<Decided, Undecided> {
+        let moment = Moment { time_ms: now.time_ms, at: out.head() };
+        let before = self.fence();
+        if let Some(previous) = out.segment_due() {
+            let header = self.authority.rotate(self.session, previous, moment);
+            // Where that fails it is tried again with the next record.
+            let _ = out.begin_segment(&header);
+        }
+        let answer = self.authority.handle(input, moment);
+        let mut records: Vec<Record> = Vec::new();
+        let mut effects = Vec::new();
+        for effect in answer.effects {
+            match effect {
+                Effect::Record(record) => records.push(*record),
+                other => effects.push(other),
+            }
+        }
+        // All of them before the first effect.
+        let (first, recorded) = out.record(&records, self.fence() != before, &self.authority);
+        let asked = |record: &Record| matches!(record.act, Act::Asked(_) | Act::Started);
+        let act = records.iter().rposition(asked).map(|at| first + at as u64);
+        let mut still = None;
+        for effect in effects {
+            self.perform(out, effect, &mut still);
+        }
+        Ok(Decided { reply: answer.reply?, act, still, unrecorded: recorded.err() })
+    }
+
+    fn perform(&mut self, out: &mut impl Outside, effect: Effect, still: &mut Option<bool>) {
+        match effect {
+            Effect::Record(_) => {}
+            Effect::Fence { .. } => self.say_writer(out),
+            Effect::FlushInput { fence } => out.say(ToKeeper::Flush { fence: fence.0 }),
+            Effect::Freeze => *still = Some(true),
+            Effect::Thaw => *still = Some(false),
+            Effect::Forward { .. } | Effect::Perform { .. } => {}
+            Effect::Expel { operator } => self.expel(out, operator),
+            Effect::Tell { to, notice } => self.tell(out, to, &notice),
+        }
+    }
+
+    /// Tells the keeper under which fence who writes.
+    pub fn say_writer(&mut self, out: &mut impl Outside) {
+        out.place_writer(self.placing());
+        let writer = self.writer(out);
+        let connection = writer.and_then(|id| self.clients.get(id)).and_then(|client| client.connection);
+        out.say(ToKeeper::Writer { fence: self.fence().0, connection: connection.unwrap_or(WRITER_HOST) });
+    }
+
+    /// What follows from every decision: clients hear whether they write, the writer's terminal sets the size and answers
+    /// queries, and deadlines are looked at again.
+    pub fn after_decision(&mut self, out: &mut impl Outside, now: Now) {
+        self.tell_writers(out);
+        let writer = self.writer(out);
+        let size = writer.and_then(|id| self.clients.wants_size(id));
+        let due = self.authority.next_deadline().map(|at| at.saturating_sub(now.time_ms));
+        self.timers.rule = due.map(|ms| now.clock_ms.saturating_add(ms));
+        if let Some((id, size)) = writer.zip(size) {
+            self.size_follows(out, now, id, size);
+        }
+        self.appoint(out, now);
+        out.stirred();
+    }
+
+    /// The terminal takes the size of the client that writes now.
+    fn size_follows(&mut self, out: &mut impl Outside, now: Now, id: u32, size: Size) {
+        let Some(actor) = self.clients.get(id).and_then(|client| client.actor.clone()) else { return };
+        let by = Caller { actor, operator: Some(OperatorId(id)) };
+        let asked = Input::Asked { by, ask: Ask::Resize { size }, proof: None };
+        if self.asked_size == size || self.handle(out, now, asked).is_ok() {
+            self.say_size(out, size);
+            self.clients.sized(id, size);
+        }
+    }
+
+    /// Asks the keeper for a size, unless it was asked for it last.
+    pub fn say_size(&mut self, out: &mut impl Outside, size: Size) {
+        if std::mem::replace(&mut self.asked_size, size) != size {
+            out.say(ToKeeper::Resize { fence: self.fence().0, cols: size.cols(), rows: size.rows() });
+        }
+    }
+
+    fn expel(&mut self, out: &mut impl Outside, operator: OperatorId) {
+        let Some(client) = self.clients.get(operator.0) else { return };
+        if let Some(peer) = client.peer {
+            out.tell(peer, client.id, Event::Detached);
+        }
+        if let Some(connection) = client.connection {
+            out.say(ToKeeper::Expel { connection });
+        }
+    }
+
+    /// Tells clients something.
+    pub fn tell(&self, out: &mut impl Outside, to: Audience, notice: &Notice) {
+        for client in self.clients.iter() {
+            let meant = match to {
+                Audience::All => true,
+                Audience::One(operator) => operator.0 == client.id,
+            };
+            if let Some(peer) = client.peer.filter(|_| meant) {
+                out.tell(peer, client.id, Event::Notice(notice.clone()));
+            }
+        }
+    }
+
+    /// Tells each client for which it is news whether it writes.
+    fn tell_writers(&mut self, out: &mut impl Outside) {
+        let (writer, fence) = (self.writer(out), self.fence());
+        for client in self.clients.iter_mut() {
+            let writes = (Some(client.id) == writer).then_some(fence);
+            if client.told_writes != writes
+                && let Some(peer) = client.peer
+            {
+                client.told_writes = writes;
+                out.tell(peer, client.id, Event::Writes { writes: writes.is_some(), fence });
+            }
+        }
+    }
+
+    /// Brings what the keeper wrote into the journal. Keys that came within a moment become one burst; unless `all`, the last
+    /// one may wait for what follows.
+    pub fn drain_log(&mut self, out: &mut impl Outside, now: Now, all: bool) {
+        if !all {
+            self.timers.drain = None;
+        }
+        let Some(log_head) = out.log_head() else { return };
+        let from = self.logged().max(self.log_seen).max(out.log_base());
+        if from == log_head && (all || log_head == self.logged()) {
+            return;
+        }
+        // Before the keeper may overwrite them.
+        out.take_sizes();
+        let room = out.log_bytes();
+        let mut bursts = if log_head.saturating_sub(from) <= room {
+            let state = self.authority.state();
+            read_bursts(&out.log(from, log_head), log_head, |connection| state.is_link(connection))
+        } else {
+            Vec::new()
+        };
+        if !all && let Some(last) = bursts.last() {
+            let used = log_head.saturating_sub(self.logged().max(out.log_base()));
+            if last.may_grow(now.time_ms) && used < room / 2 {
+                self.timers.drain = Some(now.clock_ms + DRAIN_AFTER_MS);
+                return;
+            }
+        }
+        self.log_seen = log_head;
+        let typed = !bursts.is_empty();
+        if let Some(last) = bursts.last_mut() {
+            last.log = log_head;
+        }
+        for Typing { fence, burst, direct, log, .. } in bursts {
+            // What the keeper wrote is done: there is nobody to refuse it to.
+            let _ = self.handle(out, now, Input::Wrote { fence, burst, log, direct });
+        }
+        if !typed && !all && log_head > self.logged() {
+            // Nothing but the host's own. Recorded, so that the next host finds the place from which to read on.
+            let connection = self.connection;
+            let _ = self.handle(out, now, Input::Linked { connection, log: log_head });
+        }
+        out.stirred();
+        // Only what is in the journal may be overwritten.
+        if (typed || !all) && out.retry_journal().is_ok() {
+            self.timers.drain = None;
+            out.say(ToKeeper::Drained { position: self.logged() });
+        }
+    }
+
+    /// The keeper's log has grown.
+    pub(crate) fn logged_more(&mut self, now: Now) {
+        self.timers.drain.get_or_insert(now.clock_ms + DRAIN_AFTER_MS);
+    }
+}

@@ -1,0 +1,32 @@
+//! One session, without IO: how the host decides, types, follows its keeper and serves attached clients.
+//!
+//! [`Core`] takes what happened (a keeper's frame, a client's request, a deadline) together with the time, and reaches the
+//! outside only through [`Outside`]: the keeper's connection, the journal, the screen, clients. The host implements it with
+//! real files and sockets, the simulator with fake ones that can die at any call. Both run this code.
+//!
+//! Rules that hold whatever happens:
+//! - A record is written before anything that follows from it. What cannot be recorded does not happen, unless it only takes
+//!   something away (a seizure, an end).
+//! - Typed bytes reach the journal from the keeper's log alone: the keeper writes them there before it types them, so there
+//!   is one order and one source, and what the terminal did not echo is a length.
+//! - Bytes accepted under one fence are sent again under a newer one only while no other actor had the turn in between.
+//! - A client is named to the keeper as the writer only after the shell is in the place where its processes are known by it.
+//!
+//! It does not know what reads `/proc`, what runs in the shell, or who waits for an answer over which connection.
+
+mod attach;
+mod clients;
+mod core;
+mod decide;
+mod drive;
+mod outside;
+mod sends;
+mod typing;
+
+pub use attach::{Arrival, Resumption, Updated};
+pub use clients::{Client, Clients};
+pub use core::{Connected, Core, Now, Origin, Timers};
+pub use decide::{Decided, Undecided};
+pub use outside::{Event, Fed, Outside, Placing, Probed, Unwritten};
+pub use sends::{OWN_STREAM, Send, Sent, Ticket};
+pub use typing::{Typing, read_bursts};

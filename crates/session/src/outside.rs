@@ -1,0 +1,144 @@
+//! What a session's core reaches: the keeper, the journal, the screen, clients.
+
+use crate::sends::{Sent, Ticket};
+use holdfast_abi::protocol::ToKeeper;
+use holdfast_authority::journal::Link;
+use holdfast_authority::{Authority, Record};
+use holdfast_screen::Reply;
+use holdfast_types::{ActorId, Fence, Notice, Offset};
+
+/// The journal could not be written, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unwritten(pub String);
+
+/// What feeding the screen brought.
+#[derive(Debug, Default)]
+pub struct Fed {
+    /// Answers to queries in the output.
+    pub replies: Vec<Reply>,
+    /// There is more output to feed.
+    pub more: bool,
+}
+
+/// What the keeper says of its terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probed {
+    /// The process group in the foreground.
+    pub foreground: u32,
+    /// The terminal's input flags.
+    pub iflag: u32,
+    /// Its output flags.
+    pub oflag: u32,
+    /// Its local flags.
+    pub lflag: u32,
+    /// Bytes typed and not read yet.
+    pub unread: u32,
+}
+
+impl Probed {
+    /// Whether the terminal takes a line and does not show it: a password prompt.
+    #[must_use]
+    pub fn hides(&self) -> bool {
+        const ICANON: u32 = 0o2;
+        const ECHO: u32 = 0o10;
+        self.lflag & ECHO == 0 && self.lflag & ICANON != 0
+    }
+}
+
+/// An event for one attached client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// It is no longer attached.
+    Detached,
+    /// Something about the turn or its rights.
+    Notice(Notice),
+    /// It writes under this fence, or no longer does.
+    Writes {
+        /// Whether it writes.
+        writes: bool,
+        /// The newest fence.
+        fence: Fence,
+    },
+    /// Its terminal answers queries from this offset on.
+    Answer {
+        /// The offset.
+        from: Offset,
+    },
+}
+
+/// The outside of a session's core. Calls happen in the order in which they must take effect.
+pub trait Outside {
+    /// The output head; where there is no ring yet, where it will begin.
+    fn head(&self) -> Offset;
+    /// Bytes the ring holds.
+    fn ring_bytes(&self) -> u64;
+    /// The head of the keeper's log; none where there is no ring.
+    fn log_head(&self) -> Option<u64>;
+    /// The position at which this life's log began.
+    fn log_base(&self) -> u64;
+    /// Bytes the log holds.
+    fn log_bytes(&self) -> u64;
+    /// The log's bytes between two positions it still has.
+    fn log(&self, from: u64, to: u64) -> Vec<u8>;
+
+    /// Feeds up to this many slices of output to the screen.
+    fn feed(&mut self, slices: u32) -> Fed;
+    /// The screen has seen the output up to here.
+    fn seen(&self) -> Offset;
+    /// The screen was saved at this offset.
+    fn saved(&self) -> Offset;
+    /// The screen is in memory.
+    fn is_screen_live(&self) -> bool;
+    /// Takes sizes from the log before it is overwritten; false where it was overwritten already.
+    fn take_sizes(&mut self) -> bool;
+    /// Saves the screen, and frees its memory if asked.
+    fn save_screen(&mut self, let_go: bool);
+    /// Somebody follows the output by its marks: a run is on.
+    fn follows_marks(&self) -> bool;
+    /// Somebody waits for output.
+    fn waits_for_output(&self) -> bool;
+
+    /// Where a new segment of the journal is due, the end of the last one.
+    fn segment_due(&self) -> Option<Option<Link>>;
+    /// Begins a segment.
+    fn begin_segment(&mut self, header: &Record) -> Result<(), Unwritten>;
+    /// Writes records; gives the number of the first. `authority` is the state behind them.
+    fn record(&mut self, records: &[Record], is_new_turn: bool, authority: &Authority) -> (u64, Result<(), Unwritten>);
+    /// Writes what could not be written before.
+    fn retry_journal(&mut self) -> Result<(), Unwritten>;
+
+    /// Says something to the keeper. Where that fails the connection is about to be taken up anew, and everything said again.
+    fn say(&mut self, frame: ToKeeper<'_>);
+    /// Sends an event to a client.
+    fn tell(&mut self, peer: u64, client: u32, event: Event);
+    /// What became of bytes that were to be typed.
+    fn sent(&mut self, ticket: Ticket, sent: Sent);
+    /// An answer to a probe that somebody outside asked for.
+    fn probed(&mut self, probed: Probed);
+
+    /// A client is about to be named as the writer: where the shell must be moved first, begins that and notes that the
+    /// writer waits for it.
+    fn place_writer(&mut self, core: Placing<'_>);
+    /// The next writer must not write yet: the shell is being moved for it.
+    fn is_writer_awaited(&self) -> bool;
+    /// This actor is about to write: begins to move the shell if that is due. True while it is on its way.
+    fn place_for(&mut self, actor: ActorId, core: Placing<'_>) -> bool;
+    /// The shell is on its way.
+    fn is_moving(&self) -> bool;
+    /// Nobody is expected to write any more.
+    fn nobody_expected(&mut self);
+
+    /// A random number.
+    fn random(&mut self) -> u64;
+    /// A decision was made: waiters look again, the disk is synced.
+    fn stirred(&mut self);
+}
+
+/// What the outside may know of the core while it looks where the shell belongs.
+#[derive(Debug, Clone, Copy)]
+pub struct Placing<'a> {
+    /// Who may write.
+    pub authority: &'a Authority,
+    /// The client that writes next, frozen or not.
+    pub writes_next: Option<u32>,
+}
