@@ -105,7 +105,7 @@ impl Core {
             probes: VecDeque::new(),
             late_replies: Vec::new(),
             log_seen: 0,
-            reply_stream: reply_stream | crate::sends::OWN_STREAM,
+            reply_stream: crate::typing::own_stream(reply_stream),
             reply_seq: 0,
         }
     }

@@ -34,7 +34,7 @@ impl Core {
                 if stream == self.reply_stream {
                     // A program that asks and does not read loses answers; the keeper lets none overtake a refused one,
                     // so later ones go another way.
-                    self.reply_stream = out.random() | crate::sends::OWN_STREAM;
+                    self.reply_stream = crate::typing::own_stream(out.random());
                 }
                 if (stream, seq) == (0, 0) {
                     // A size, perhaps: it is asked for again when somebody writes.

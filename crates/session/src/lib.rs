@@ -28,5 +28,5 @@ pub use clients::{Client, Clients};
 pub use core::{Connected, Core, Now, Origin, Timers};
 pub use decide::{Decided, Undecided};
 pub use outside::{Event, Fed, Outside, Placing, Probed, Unwritten};
-pub use sends::{OWN_STREAM, Send, Sent, Ticket};
-pub use typing::{Typing, read_bursts};
+pub use sends::{Send, Sent, Ticket};
+pub use typing::{Typing, is_own_stream, is_reserved_stream, read_bursts};

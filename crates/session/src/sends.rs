@@ -7,8 +7,7 @@
 use crate::core::{Asker, Core, Now};
 use crate::decide::Undecided;
 use crate::outside::{Outside, Probed};
-pub use crate::typing::OWN_STREAM;
-use crate::typing::SECRET_STREAM;
+use crate::typing::{is_reserved_stream, own_stream, secret_stream};
 use holdfast_abi::protocol::{ToKeeper, refused};
 use holdfast_authority::{Caller, Input, Refusal, Reply};
 use holdfast_types::{Actor, Fence, Offset, Right};
@@ -73,6 +72,8 @@ pub enum Sent {
     EchoUnknown,
     /// The keeper has no room: the program does not read. The keeper's code.
     Full(u8),
+    /// The stream is one of the host's own: another must be chosen.
+    ReservedStream,
     /// Whether they were typed before is not known: the program does not read what came before.
     Unknown,
     /// The keeper's connection broke. Sent again with the same number they are written once.
@@ -114,12 +115,12 @@ struct Sending {
 }
 
 impl Sending {
-    /// The stream as the keeper knows it: those of clients never look like the host's own.
+    /// The stream as the keeper knows it. A client's is its own there too: it may send the same number to the keeper directly.
     fn stream(&self) -> u64 {
         match self.decided {
-            Some(_) => self.send.stream | OWN_STREAM,
-            None if self.send.secret => (self.send.stream & !OWN_STREAM) | SECRET_STREAM,
-            None => self.send.stream & !(OWN_STREAM | SECRET_STREAM),
+            Some(_) => own_stream(self.send.stream),
+            None if self.send.secret => secret_stream(self.send.stream),
+            None => self.send.stream,
         }
     }
 
@@ -151,6 +152,9 @@ pub(crate) struct Sends {
 impl Core {
     /// Types bytes on behalf of somebody; what became of them comes by [`Outside::sent`].
     pub fn send(&mut self, out: &mut impl Outside, now: Now, ticket: Ticket, send: Send) {
+        if is_reserved_stream(send.stream) {
+            return out.sent(ticket, Sent::ReservedStream);
+        }
         self.queue(
             out,
             now,

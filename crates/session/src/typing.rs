@@ -41,11 +41,39 @@ impl Typing {
 /// Longest burst in one record: a paste becomes several, and each line of the journal stays readable.
 const BURST_BYTES_MAX: usize = 16 * 1024;
 
-/// What the host types on nobody's behalf has this bit in its stream: answers to queries, and the keys of runs, which have
-/// records of their own. Streams of clients never have it.
-pub const OWN_STREAM: u64 = 1 << 63;
-/// Of a stream with this bit the journal keeps lengths only.
-pub(crate) const SECRET_STREAM: u64 = 1 << 62;
+/// A stream's first three bytes tell whose it is; the rest is random. Streams of clients begin with neither of these: one
+/// that picks its stream at random is refused once in eight million times.
+const TAG_SHIFT: u32 = 40;
+/// What the host types on nobody's behalf: answers to queries, and the keys of runs, which have records of their own.
+const OWN_TAG: u64 = 0xf0_1dfa;
+/// Secrets: the journal keeps their lengths.
+const SECRET_TAG: u64 = 0xf0_1d5e;
+
+fn tagged(stream: u64, tag: u64) -> u64 {
+    (stream & ((1 << TAG_SHIFT) - 1)) | tag << TAG_SHIFT
+}
+
+/// A stream of the host's own.
+pub(crate) fn own_stream(random: u64) -> u64 {
+    tagged(random, OWN_TAG)
+}
+
+/// The stream under which a client's secrets reach the keeper.
+pub(crate) fn secret_stream(stream: u64) -> u64 {
+    tagged(stream, SECRET_TAG)
+}
+
+/// Whether a stream is the host's own.
+#[must_use]
+pub fn is_own_stream(stream: u64) -> bool {
+    stream >> TAG_SHIFT == OWN_TAG
+}
+
+/// Whether a client may not use a stream: what it types there would not be recorded as its own.
+#[must_use]
+pub fn is_reserved_stream(stream: u64) -> bool {
+    is_own_stream(stream) || stream >> TAG_SHIFT == SECRET_TAG
+}
 
 /// Reads the log's records, whose bytes end at `to`, as bursts. `is_host` tells a host's connections.
 pub fn read_bursts(bytes: &[u8], to: u64, is_host: impl Fn(u32) -> bool) -> Vec<Typing> {
@@ -54,10 +82,10 @@ pub fn read_bursts(bytes: &[u8], to: u64, is_host: impl Fn(u32) -> bool) -> Vec<
     while let Some((record, length)) = Logged::decode(rest) {
         rest = &rest[length..];
         let direct = !is_host(record.connection);
-        if record.kind != Kind::Input || (!direct && record.stream & OWN_STREAM != 0) {
+        if record.kind != Kind::Input || (!direct && is_own_stream(record.stream)) {
             continue;
         }
-        let hidden = record.flags & FLAG_ECHO_OFF != 0 || (!direct && record.stream & SECRET_STREAM != 0);
+        let hidden = record.flags & FLAG_ECHO_OFF != 0 || (!direct && record.stream >> TAG_SHIFT == SECRET_TAG);
         let typing = Typing {
             fence: Fence(record.fence),
             connection: record.connection,

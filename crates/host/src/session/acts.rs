@@ -59,6 +59,8 @@ impl Session {
                 Err(Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name()))
                     .hint("its program does not read; try again, or interrupt it with --key C-c"))
             }
+            Sent::ReservedStream => Err(Fault::new(Code::BadRequest, "this stream is reserved for the host")
+                .hint("choose another stream at random")),
             Sent::Unknown => {
                 Err(Fault::new(Code::Busy, format!("{} does not read what was typed before", self.name()))
                     .hint("send the same seq again"))

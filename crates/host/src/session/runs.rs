@@ -368,7 +368,7 @@ impl Session {
                 Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name())).hint("try again")
             }
             // It may have been typed: its marks tell, or have told when it ended the session.
-            Ok(Sent::Lost | Sent::Unknown | Sent::EchoOn | Sent::EchoUnknown) => return Ok(()),
+            Ok(Sent::Lost | Sent::Unknown | Sent::EchoOn | Sent::EchoUnknown | Sent::ReservedStream) => return Ok(()),
             Err(fault) => fault,
         };
         self.state.borrow_mut().runs.refuse(id, crate::now_ms());

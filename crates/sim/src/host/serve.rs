@@ -216,9 +216,12 @@ impl Host {
                     ctx.counts.keys_refused += 1;
                     refused(&undecided)
                 }
-                Sent::EchoOn | Sent::EchoUnknown | Sent::Full(_) | Sent::Unknown | Sent::Lost => {
-                    Answer::Refused { code: "busy" }
-                }
+                Sent::EchoOn
+                | Sent::EchoUnknown
+                | Sent::ReservedStream
+                | Sent::Full(_)
+                | Sent::Unknown
+                | Sent::Lost => Answer::Refused { code: "busy" },
             };
             let (line, id) = ((ticket.0 >> 32) as usize, ticket.0 & 0xffff_ffff);
             self.reply(ctx, line, id, answer)?;

@@ -49,7 +49,7 @@ impl Keeper {
         if kind == Kind::Input {
             let by_client = self.find(connection).is_some_and(|at| self.connections[at].is_client());
             let fence = self.turn.fence();
-            let own = !by_client && stream & holdfast_session::OWN_STREAM != 0;
+            let own = !by_client && holdfast_session::is_own_stream(stream);
             ctx.accepted(Accepted { fence, connection, by_client, own, hidden, bytes });
         }
         self.announce_log(ctx);
