@@ -410,7 +410,7 @@ mod tests {
             ("turn_changes_total", "freed", 2.0),
             ("seizes_total", "true", 1.0),
             ("seizes_total", "false", 1.0),
-            ("seize_cut_seconds_bucket", "5e-5", 0.0),
+            ("seize_cut_seconds_bucket", "0.00005", 0.0),
             ("seize_cut_seconds_bucket", "0.0001", 1.0),
             ("seize_cut_seconds_bucket", "1.0", 1.0),
             ("seize_cut_seconds_bucket", "+Inf", 2.0),
@@ -461,7 +461,7 @@ mod tests {
             assert_eq!(value(&samples, &format!("{name}_count"), ""), count);
         }
         assert!((value(&samples, "journal_sync_seconds_sum", "") - sum).abs() < 1e-6);
-        let lowest = |name: &str| value(&samples, &format!("{name}_bucket"), "5e-5");
+        let lowest = |name: &str| value(&samples, &format!("{name}_bucket"), "0.00005");
         assert_eq!((lowest("seize_cut_seconds"), lowest("seize_freeze_seconds")), (1.0, 0.0), "a bound is inclusive");
     }
 

@@ -34,13 +34,13 @@ fn everything_is_logged_as_json_but_what_is_typed_or_secret() {
     let id = home.json(&["info", "work"])["id"].clone();
     let acts: Vec<Value> = lines.iter().filter_map(|line| span(line, "act")).collect();
     let sent = acts.iter().find(|act| act["what"] == "session.send").expect("the act is logged");
-    assert_eq!((&sent["who"], &sent["session"]), (&home.json(&["whoami"])["handle"], &id));
+    assert_eq!((&sent["who"], &sent["session"]), (&"human:tester".into(), &id));
     assert!(sent["seq"].as_u64().is_some(), "{sent}");
     let is_refusal = |line: &&Value| line["code"] == "denied" && span(line, "act").is_some();
     assert_eq!(lines.iter().filter(is_refusal).count(), 1);
     assert!(lines.iter().any(|line| line["message"].as_str().unwrap().starts_with("listens on")));
     let log = std::fs::read_to_string(home.join("host.log")).unwrap();
-    for secret in secrets.into_iter().chain([token["token"].as_str().unwrap()]) {
+    for secret in secrets.into_iter().chain([token["text"].as_str().unwrap()]) {
         assert!(!log.contains(secret), "{secret} is in the log:\n{log}");
     }
 }
