@@ -83,7 +83,7 @@ fn session_v1(home: &Home, name: &str) -> Keeper {
     std::fs::remove_file(&socket).unwrap();
     std::fs::remove_file(dir.join("ring")).unwrap();
     let _ = std::fs::remove_file(dir.join("keyframe"));
-    let spec: Value = serde_json::from_slice(&std::fs::read(dir.join("spec")).unwrap()).unwrap();
+    let spec: Value = holdfast_store::get_json(&holdfast_store::SPEC, &dir.join("spec")).unwrap().unwrap();
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let process = Command::new(keeper_v1())
         .arg(spec["id"].as_str().unwrap())

@@ -222,7 +222,8 @@ fn of_a_run_that_a_killed_host_never_started_lost_is_told_unless_its_key_is_free
     let home = with_shell();
     let id = start(&home, &["work", "--timeout", "0", "--on-exit", &url, "--", "sleep 1000"]);
     kill(home.host_pid());
-    let text = std::fs::read_to_string(&kept(&home)[0]).unwrap();
+    let file = std::fs::read(&kept(&home)[0]).unwrap();
+    let text = String::from_utf8(holdfast_store::HOOK.open(&file).unwrap().bytes().to_vec()).unwrap();
     // As a host leaves them that is killed before the session is made.
     let leave = |number: usize, key: Option<&str>| {
         let other = format!("run_{number:026}");

@@ -149,9 +149,10 @@ fn a_run_whose_session_is_over_is_over_whatever_an_earlier_host_came_to_write() 
     kill(home.host_pid());
     let dir = |run: &Value| home.join("sessions").join(run["session"].as_str().unwrap());
     for run in [&ended, &typed] {
-        // Its end was not written.
+        // Its end was not written: the file has its kind and version, and the run's beginning.
         let text = std::fs::read_to_string(dir(run).join("runs")).unwrap();
-        std::fs::write(dir(run).join("runs"), text.lines().next().unwrap()).unwrap();
+        let begun: Vec<&str> = text.lines().take(2).collect();
+        std::fs::write(dir(run).join("runs"), begun.join("\n")).unwrap();
     }
     // Its keeper was not started.
     let is_keeper = |pid: &u32| {
