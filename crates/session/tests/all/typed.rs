@@ -1,0 +1,94 @@
+//! What the journal has of typing: what the keeper's log has, once, under whose turn it was.
+
+use crate::world::{HOST, World};
+use holdfast_abi::log::FLAG_ECHO_OFF;
+use holdfast_authority::{Act, Ask, Change, Input};
+use holdfast_session::is_own_stream;
+
+/// Who typed what, as the journal has it; lengths where the keys are not kept.
+fn typed(world: &World) -> Vec<(String, Result<String, u64>)> {
+    let typed = |record: &holdfast_authority::Record| match &record.act {
+        Act::Typed(burst) => {
+            let keys = burst.keys.as_ref().map(|keys| String::from_utf8(keys.0.clone()).unwrap());
+            let by = record.by.actor().map_or("host".to_owned(), |actor| actor.handle.to_string());
+            Some((by, keys.ok_or(burst.len)))
+        }
+        _ => None,
+    };
+    world.out.records.iter().filter_map(typed).collect()
+}
+
+#[test]
+fn typing_through_the_host_is_recorded_from_the_keepers_log_and_nowhere_else() {
+    let mut world = World::new();
+    world.send("agent:bot", 9, 1, "ls\r");
+    assert_eq!(typed(&world), [], "the keeper has not written it yet");
+    let took: Vec<&Act> = world.out.records.iter().map(|record| &record.act).filter(|act| **act == Act::Took).collect();
+    assert_eq!(took.len(), 1, "but whose the turn is is on record before");
+    world.writes(HOST, 1, 9, b"ls\r", 0);
+    world.decide(Input::Tick).unwrap();
+    assert_eq!(typed(&world), [("agent:bot".into(), Ok("ls\r".into()))]);
+    world.decide(Input::Tick).unwrap();
+    assert_eq!(typed(&world).len(), 1, "once");
+}
+
+#[test]
+fn what_was_not_echoed_is_a_length_whatever_the_way() {
+    let mut world = World::new();
+    world.send("agent:bot", 9, 1, "x");
+    world.writes(HOST, 1, 9, b"hunter2\r", FLAG_ECHO_OFF);
+    world.writes(HOST, 1, 0xf0_1d5e << 40 | 9, b"forced", 0);
+    world.decide(Input::Tick).unwrap();
+    let lengths: Vec<Result<String, u64>> = typed(&world).into_iter().map(|(_, keys)| keys).collect();
+    assert_eq!(lengths, [Err(14)]);
+}
+
+#[test]
+fn the_hosts_own_words_are_nobodys_typing_and_a_terminals_are_even_under_such_a_stream() {
+    let mut world = World::new();
+    world.send("agent:bot", 9, 1, "x");
+    let own = 0xf0_1dfa << 40 | 5;
+    assert!(is_own_stream(own));
+    world.writes(HOST, 1, own, b"\x1b[0n", 0);
+    world.decide(Input::Tick).unwrap();
+    assert_eq!(typed(&world), []);
+    world.writes(77, 1, own, b"rm\r", 0);
+    world.decide(Input::Tick).unwrap();
+    assert_eq!(typed(&world), [("agent:bot".into(), Ok("rm\r".into()))]);
+}
+
+#[test]
+fn what_was_typed_before_a_seizure_is_on_record_before_it_and_under_its_own_actor() {
+    let mut world = World::new();
+    world.send("agent:bot", 9, 1, "x");
+    world.writes(HOST, 1, 9, b"rm -rf\r", 0);
+    world.ask("human:ann", Ask::Seize { freeze: false, reason: "no".into() }).unwrap();
+    let acts: Vec<&Act> = world.out.records.iter().map(|record| &record.act).collect();
+    let at = |is: &dyn Fn(&Act) -> bool| acts.iter().position(|act| is(act)).unwrap();
+    assert!(at(&|act| matches!(act, Act::Typed(_))) < at(&|act| matches!(act, Act::Asked(Ask::Seize { .. }))));
+    assert_eq!(typed(&world)[0].0, "agent:bot");
+}
+
+#[test]
+fn the_last_burst_of_a_drain_reaches_to_the_logs_head() {
+    let mut world = World::new();
+    world.send("agent:bot", 9, 1, "x");
+    world.writes(HOST, 1, 9, b"a\r", 0);
+    world.writes(HOST, 1, 0xf0_1dfa << 40 | 5, b"answer", 0);
+    let head = world.out.log.len() as u64;
+    world.decide(Input::Tick).unwrap();
+    let last = world.out.records.iter().rev().find(|record| matches!(record.act, Act::Typed(_))).unwrap();
+    assert!(last.changes.contains(&Change::Forwarded(head)), "{:?}", last.changes);
+}
+
+#[test]
+fn only_a_terminals_typing_tells_that_it_saw_what_was_before() {
+    let mut world = World::new();
+    world.send("agent:bot", 9, 1, "x");
+    for (connection, direct) in [(HOST, false), (77, true)] {
+        world.writes(connection, 1, 9, b"a\r", 0);
+        world.decide(Input::Tick).unwrap();
+        let last = &world.out.records.last().unwrap().changes;
+        assert_eq!(last.iter().any(|change| matches!(change, Change::Logged(_))), direct, "{last:?}");
+    }
+}
