@@ -43,7 +43,6 @@ impl Server {
 
     /// Makes a token. A human makes one for anybody, everybody else for themselves.
     pub(crate) fn token_new(&self, params: &TokenNewParams, by: &Actor) -> Result<TokenNewAnswer, Fault> {
-        self.must_be_known(by)?;
         let shared = &self.registry.shared;
         if params.actor != by.handle && !shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, format!("{by} makes no token for {}", params.actor))
@@ -65,15 +64,13 @@ impl Server {
         Ok(TokenNewAnswer { text, token })
     }
 
-    pub(crate) fn token_list(&self, actor: &Actor) -> Result<Vec<TokenView>, Fault> {
-        self.must_be_known(actor)?;
+    pub(crate) fn token_list(&self, actor: &Actor) -> Vec<TokenView> {
         let is_human = self.registry.shared.policy().is_human(actor);
         let all = self.tokens.borrow().all(crate::now_ms()).into_iter();
-        Ok(all.filter(|token| is_human || token.actor == actor.handle || token.by == actor.handle).collect())
+        all.filter(|token| is_human || token.actor == actor.handle || token.by == actor.handle).collect()
     }
 
     pub(crate) fn token_revoke(&self, token: &str, by: &Actor) -> Result<TokenView, Fault> {
-        self.must_be_known(by)?;
         let known = self.tokens.borrow().view(token)?;
         if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, "only a human revokes somebody else's token"));

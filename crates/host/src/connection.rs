@@ -7,9 +7,8 @@
 use crate::follow::Follows;
 use crate::lines::Lines;
 use crate::serve::Server;
-use holdfast_types::{Actor, Challenge};
+use holdfast_types::{Actor, Challenge, Terms, Thread, Trace};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
-use holdfast_wire::operations::Route;
 use holdfast_wire::{Body, Call, Code, Fault, Message};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
@@ -75,6 +74,13 @@ impl Asker {
 tokio::task_local! {
     /// Who waits for what this task answers.
     pub(crate) static ASKER: Rc<Asker>;
+    /// Under which terms.
+    pub(crate) static ASKED: Terms;
+}
+
+/// What an operation does on another thread is in its terms.
+pub(crate) fn must_say_other() {
+    let _ = ASKED.try_with(|terms| debug_assert_eq!(terms.thread, Thread::Other, "{}", terms.name));
 }
 
 /// Waits as long as somebody waits for the answer: what was begun goes on, and is asked for again by its key or number.
@@ -280,7 +286,7 @@ impl Server {
                 };
                 let answer = match (refused, call) {
                     (Some(fault), _) | (None, Err(fault)) => Err(fault),
-                    (None, Ok(call)) => server.answer(call, message.bytes, &asker).await,
+                    (None, Ok(call)) => ASKED.scope(call.row().terms, server.answer(call, message.bytes, &asker)).await,
                 };
                 place.iter().for_each(|place| place.answered(&answer));
                 (answer, place)
@@ -305,7 +311,7 @@ impl Server {
 
 /// Whether a call changes nothing: nobody misses it if nobody hears its answer.
 pub(crate) fn only_looks(call: &Call) -> bool {
-    matches!(call.row().route, Route::Get(_)) || matches!(call, Call::Wait(_))
+    call.row().terms.trace == Trace::Looks
 }
 
 /// Whether a peer has closed both ways, not only what it says.

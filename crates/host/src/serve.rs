@@ -8,7 +8,7 @@ use crate::registry::Registry;
 use crate::session::{Peer, Session, ports_of};
 use crate::tokens::{self, Codes, Tokens};
 use holdfast_authority::{Ask, proof};
-use holdfast_types::{Actor, Challenge, Right, TimeMs};
+use holdfast_types::{Actor, Challenge, Right, TimeMs, Who};
 use holdfast_wire::graphs::{PortView, PortsParams};
 use holdfast_wire::message::VERSIONS;
 use holdfast_wire::params::{
@@ -139,14 +139,14 @@ impl Server {
         let _open = self.presence.opened();
         // A request by itself is no connection: it counts as number 0.
         let _waits = self.note_wait(&call, peer.as_ref().map_or(0, |(number, _)| *number), &actor);
-        let right = call.row().right;
-        let find = |session: &str| registry.find_for(session, &actor, right.unwrap_or(Right::Observe));
+        let terms = call.row().terms;
+        if terms.who == Who::Known {
+            self.must_be_known(&actor)?;
+        }
+        let find = |session: &str| registry.find_for(session, &actor, terms.rights);
         // What takes more than a look is boxed: a thousand who wait for a session's output cost no more than that.
         match call {
-            Call::New(params) => {
-                self.must_be_known(&actor)?;
-                plain(Box::pin(registry.start(params, &actor)).await?)
-            }
+            Call::New(params) => plain(Box::pin(registry.start(params, &actor)).await?),
             Call::List(params) => {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
                 let shown = all.filter(|s| params.all || !matches!(s.view_life(), Life::Ended));
@@ -198,11 +198,8 @@ impl Server {
             Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),
             Call::QuestionList(params) => plain(self.question_list(&params, &actor)?),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
-            Call::Withdraw(params) => {
-                plain(Box::pin(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor)).await?)
-            }
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
-            call if call.row().right.is_none() => self.answer_host(call, actor),
+            call if terms.who.is_hosts() => self.answer_host(call, actor),
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
@@ -214,28 +211,18 @@ impl Server {
     /// What concerns the host alone.
     fn answer_host(&self, call: Call, actor: Actor) -> Answer {
         match call {
-            Call::LoginNew(_) => {
-                self.must_be_known(&actor)?;
-                plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms()))
-            }
+            Call::LoginNew(_) => plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms())),
             Call::Me(_) => plain(self.me(actor)),
             Call::TokenNew(params) => plain(self.token_new(&params, &actor)?),
-            Call::TokenList(_) => plain(self.token_list(&actor)?),
+            Call::TokenList(_) => plain(self.token_list(&actor)),
             Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor)?),
-            Call::Actors(_) => {
-                self.must_be_known(&actor)?;
-                plain(self.actors(&actor))
-            }
+            Call::Actors(_) => plain(self.actors(&actor)),
             Call::ActorRemove(params) => {
                 self.remove_actor(&params, &actor)?;
                 plain(Nothing {})
             }
-            Call::Metrics(_) => {
-                self.must_be_known(&actor)?;
-                plain(MetricsAnswer { text: self.metrics() })
-            }
+            Call::Metrics(_) => plain(MetricsAnswer { text: self.metrics() }),
             Call::Stop(_) => {
-                self.must_be_known(&actor)?;
                 self.stop.notify_one();
                 plain(Nothing {})
             }
@@ -277,6 +264,7 @@ impl Server {
             Call::QuestionWithdraw(params) => plain(self.question_withdraw(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
+            Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, actor).await?),
             Call::Release(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Release, actor).await?),
             Call::Thaw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Thaw, actor).await?),
             Call::Give(params) => {

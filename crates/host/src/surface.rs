@@ -1,6 +1,6 @@
 //! What HTTP asks, answered on the host's own thread.
 
-use crate::connection::{ASKER, Asker, internal, only_looks};
+use crate::connection::{ASKED, ASKER, Asker, internal, only_looks};
 use crate::serve::Server;
 use holdfast_http::{Asked, Handle, Listen};
 use std::rc::Rc;
@@ -46,7 +46,9 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
                 tokio::task::spawn_local(async move {
                     let only_looks = only_looks(&call);
                     let asker = Rc::new(Asker::default());
+                    let terms = call.row().terms;
                     let answer = async move { server.answer_token(&token, *call, bytes, None).await };
+                    let answer = ASKED.scope(terms, answer);
                     let mut answering = tokio::task::spawn_local(ASKER.scope(Rc::clone(&asker), answer));
                     let answer = tokio::select! {
                         answer = &mut answering => answer.unwrap_or_else(|_| Err(internal())),

@@ -1,7 +1,10 @@
 //! The one check every way to write goes through.
 
 use super::*;
-use crate::act::{Burst, TurnNeed};
+use crate::act::Burst;
+use holdfast_types::{Terms, TurnNeed, terms_of};
+
+const SEND: &Terms = terms_of("session.send");
 
 impl Authority {
     pub(super) fn typed(
@@ -11,8 +14,8 @@ impl Authority {
         fence: Option<Fence>,
         burst: Burst,
     ) -> Result<Reply, Refusal> {
-        self.must(step, &by.actor, Right::Type)?;
-        self.write(step, by, TurnNeed::Takes, fence, Act::Typed(burst))?;
+        self.must(step, &by.actor, SEND.rights)?;
+        self.write(step, by, SEND.turn, fence, Act::Typed(burst))?;
         step.effects.push(Effect::Forward { fence: self.state.fence });
         Ok(Reply::Turn { fence: self.state.fence })
     }
@@ -43,7 +46,7 @@ impl Authority {
                 return Err(Refusal::TurnHeld { by: hold.by.clone() });
             }
             (TurnNeed::Takes | TurnNeed::Respects, None, Turn::Free | Turn::Held(_)) => {}
-            (TurnNeed::Ignores, _, Turn::Free | Turn::Held(_)) => {}
+            (TurnNeed::Ignores | TurnNeed::Holds | TurnNeed::Asks, _, Turn::Free | Turn::Held(_)) => {}
         }
         if fence.is_some_and(|fence| fence != ours) {
             return Err(Refusal::FenceStale { newest: ours });
@@ -55,7 +58,9 @@ impl Authority {
                 Some(Hold { since: hold.since, how: hold.how, ..self.hold(step, by, How::Wrote) })
             }
             (TurnNeed::Takes, Turn::Held(_)) => None,
-            (TurnNeed::Respects | TurnNeed::Ignores, Turn::Free | Turn::Held(_)) => None,
+            (TurnNeed::Respects | TurnNeed::Ignores | TurnNeed::Holds | TurnNeed::Asks, Turn::Free | Turn::Held(_)) => {
+                None
+            }
         };
         let who = By::Actor(by.actor.clone());
         match taken {
