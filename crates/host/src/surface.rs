@@ -2,7 +2,8 @@
 
 use crate::connection::{ASKED, ASKER, Asker, internal, only_looks};
 use crate::serve::Server;
-use holdfast_http::{Asked, Handle, Listen};
+use holdfast_door::{Asked, Handle};
+use holdfast_http::Listen;
 use std::rc::Rc;
 use tokio::sync::mpsc;
 

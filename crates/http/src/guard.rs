@@ -4,7 +4,7 @@
 //! to point anywhere), and so is every `Origin` but our own. A token is looked up by the host; here is only how often one may be
 //! wrong.
 
-use crate::Handle;
+use holdfast_door::Handle;
 use axum::http::{HeaderMap, Uri, header};
 use holdfast_wire::{Code, Fault};
 use std::collections::HashMap;

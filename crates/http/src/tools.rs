@@ -2,7 +2,7 @@
 //!
 //! Each request says by its token who acts. A session of the protocol is its first token's alone.
 
-use crate::Handle;
+use holdfast_door::Handle;
 use crate::listen::Http;
 use crate::refusal::Refused;
 use crate::rest::whole;
