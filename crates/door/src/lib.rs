@@ -1,8 +1,14 @@
 //! How a host is asked from inside its own process: by whatever serves it over HTTP or as tools, on any thread.
 //!
 //! A question is put into a channel that the host reads on its own thread, and the answer comes back. Nothing here decides
-//! anything, and nothing here knows a socket, a session or a key.
+//! anything, and nothing here knows a socket, a session or a key. Who asks is a [`Speaker`], which the host judges anew with
+//! each question: a token may have ended since.
 
+mod speaker;
+
+pub use speaker::{Cap, Path, Speaker};
+
+use holdfast_types::Actor;
 use holdfast_wire::{Call, Code, Fault, Message};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -10,15 +16,15 @@ use tokio::sync::{mpsc, oneshot};
 /// An answer and the bytes that belong to it; or why there is none.
 pub type Answer = Result<(Value, Vec<u8>), Fault>;
 
-/// What is asked of the host. A token is named by its id, which is no secret, and is judged anew with each question.
+/// What is asked of the host.
 #[derive(Debug)]
 pub enum Asked {
-    /// Which token has this text.
+    /// Who shows the token with this text.
     Check {
         /// The text.
         text: String,
-        /// Its id.
-        reply: oneshot::Sender<Result<String, Fault>>,
+        /// The actor, and what caps it.
+        reply: oneshot::Sender<Result<(Actor, Cap), Fault>>,
     },
     /// Whose a login code is.
     Whose {
@@ -37,12 +43,12 @@ pub enum Asked {
     /// A browser signs out.
     Logout {
         /// Who.
-        token: String,
+        by: Speaker,
     },
     /// One operation.
     Call {
         /// Who asks.
-        token: String,
+        by: Speaker,
         /// What.
         call: Box<Call>,
         /// Bytes that belong to it.
@@ -54,7 +60,7 @@ pub enum Asked {
     /// idle.
     Connect {
         /// Who speaks.
-        token: String,
+        by: Speaker,
         /// What it says.
         incoming: mpsc::Receiver<Box<Message>>,
         /// What it is told.
@@ -75,11 +81,12 @@ impl Handle {
         (Handle(sender), receiver)
     }
 
-    /// The id of the token with this text.
-    pub async fn check(&self, text: String) -> Result<String, Fault> {
+    /// Who shows the token with this text, by this path.
+    pub async fn check(&self, text: String, path: fn(Cap) -> Path) -> Result<Speaker, Fault> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Asked::Check { text, reply }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let (actor, cap) = answer.await.map_err(|_| gone())??;
+        Ok(Speaker { actor, path: path(cap) })
     }
 
     /// Whose a login code is.
@@ -97,14 +104,14 @@ impl Handle {
     }
 
     /// A browser signs out.
-    pub async fn logout(&self, token: String) -> Result<(), Fault> {
-        self.0.send(Asked::Logout { token }).await.map_err(|_| gone())
+    pub async fn logout(&self, by: Speaker) -> Result<(), Fault> {
+        self.0.send(Asked::Logout { by }).await.map_err(|_| gone())
     }
 
     /// Asks one operation.
-    pub async fn call(&self, token: &str, call: Call, bytes: Vec<u8>) -> Answer {
+    pub async fn call(&self, by: &Speaker, call: Call, bytes: Vec<u8>) -> Answer {
         let (reply, answer) = oneshot::channel();
-        let asked = Asked::Call { token: token.to_owned(), call: Box::new(call), bytes, reply };
+        let asked = Asked::Call { by: by.clone(), call: Box::new(call), bytes, reply };
         self.0.send(asked).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
@@ -112,11 +119,11 @@ impl Handle {
     /// Opens a connection that speaks the whole protocol.
     pub async fn connect(
         &self,
-        token: String,
+        by: Speaker,
         incoming: mpsc::Receiver<Box<Message>>,
         outgoing: mpsc::Sender<Box<Message>>,
     ) -> Result<(), Fault> {
-        self.0.send(Asked::Connect { token, incoming, outgoing }).await.map_err(|_| gone())
+        self.0.send(Asked::Connect { by, incoming, outgoing }).await.map_err(|_| gone())
     }
 }
 

@@ -3,6 +3,7 @@
 //! Whether a token is good is asked at every act, never once at the start of a connection: one that was revoked or has ended
 //! opens nothing any more, and so does one whose actor the host forgot.
 
+use holdfast_door::Cap;
 use holdfast_store::{Survives, TOKENS, get_json, put_json};
 use holdfast_types::{Actor, ActorId, Handle, Rights, TimeMs};
 use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
@@ -174,15 +175,16 @@ impl Tokens {
         self.good(&id, now).map(|_| id)
     }
 
-    /// Who a token's holder is and the most it may do, now.
-    pub fn good(&self, id: &str, now: TimeMs) -> Result<(Actor, Rights), Fault> {
+    /// Who a token's holder is and what caps it, now.
+    pub fn good(&self, id: &str, now: TimeMs) -> Result<(Actor, Cap), Fault> {
         let kept = self.kept.iter().find(|kept| kept.view.id == id);
         let kept = kept.ok_or_else(|| no_token("the token was revoked"))?;
         if kept.view.until_ms <= now {
             return Err(no_token("the token has ended"));
         }
         let actor = Actor { id: kept.key, handle: kept.view.actor.clone() };
-        Ok((actor, kept.view.can.unwrap_or(Rights::ALL)))
+        let (token, can) = (kept.view.id.clone(), kept.view.can.unwrap_or(Rights::ALL));
+        Ok((actor, Cap { token, can, until_ms: kept.view.until_ms }))
     }
 
     fn replace(&mut self, kept: Vec<Kept>) -> Result<(), Fault> {
@@ -255,7 +257,8 @@ mod tests {
         assert!(!file.contains(&text), "the text is not kept");
         let mut tokens = Tokens::load(dir.path());
         assert_eq!(tokens.find(&text, 5999).unwrap(), view.id);
-        assert_eq!(tokens.good(&view.id, 5999).unwrap(), (bot(), Rights::from(Right::Observe)));
+        let cap = Cap { token: view.id.clone(), can: Right::Observe.into(), until_ms: 6000 };
+        assert_eq!(tokens.good(&view.id, 5999).unwrap(), (bot(), cap));
         assert_eq!(tokens.find(&text, 6000).unwrap_err().code, Code::Unidentified);
         assert_eq!(tokens.find("hf_00", 5000).unwrap_err().code, Code::Unidentified);
         let id = tokens.find(&other, 6000).unwrap();
