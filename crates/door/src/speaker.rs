@@ -64,7 +64,8 @@ impl Path {
         }
     }
 
-    /// What a call comes to by this path: a terminal by a remote one shows the session as it is, and whoever may not type there
+    /// What a call comes to by this path. By a remote one a terminal neither sizes the session nor answers its queries, whatever it
+    /// says of itself; it has no connection to the keeper, and its variables are another machine's. Whoever may not type there
     /// watches.
     #[must_use]
     pub fn narrow(&self, call: Call) -> Call {
@@ -73,7 +74,19 @@ impl Path {
             Call::Attach(mut params) if self.is_remote() => {
                 params.remote = true;
                 params.read_only |= !types;
+                params.resume = None;
+                params.env.clear();
                 Call::Attach(params)
+            }
+            Call::Paint(mut params) if self.is_remote() => {
+                params.remote = true;
+                params.answers = None;
+                Call::Paint(params)
+            }
+            Call::Update(mut params) if self.is_remote() => {
+                params.answers = None;
+                params.connection = None;
+                Call::Update(params)
             }
             call => call,
         }
@@ -89,20 +102,39 @@ mod tests {
         Cap { token: "tok_1".into(), can: can.parse().unwrap(), until_ms: 5 }
     }
 
-    fn attach(path: &Path) -> (bool, bool) {
-        let params = json!({ "session": "s", "size": "80x24" });
+    fn attach(path: &Path) -> (bool, bool, bool, usize) {
+        let resume = json!({ "client": 1, "connection": 2, "answers": true });
+        let params = json!({ "session": "s", "size": "80x24", "env": ["TERM=x"], "resume": resume });
         match path.narrow(Call::decode("session.attach", params).unwrap()) {
-            Call::Attach(params) => (params.remote, params.read_only),
+            Call::Attach(params) => (params.remote, params.read_only, params.resume.is_some(), params.env.len()),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn a_terminal_by_a_remote_path_is_remote_and_types_only_with_that_right() {
-        assert_eq!(attach(&Path::Local), (false, false));
+    fn a_terminal_by_a_remote_path_reaches_neither_keeper_nor_environment_and_types_only_with_that_right() {
+        assert_eq!(attach(&Path::Local), (false, false, true, 1));
         for path in [Path::Http, Path::Mcp] {
-            assert_eq!(attach(&path(cap("observe,type"))), (true, false));
-            assert_eq!(attach(&path(cap("observe,run"))), (true, true));
+            assert_eq!(attach(&path(cap("observe,type"))), (true, false, false, 0));
+            assert_eq!(attach(&path(cap("observe,run"))), (true, true, false, 0));
+        }
+    }
+
+    #[test]
+    fn a_terminal_by_a_remote_path_answers_no_queries() {
+        let paint = json!({ "session": "s", "size": "80x24", "answers": 3 });
+        let answers = json!({ "on": true, "left": 0, "from": 0 });
+        let update = json!({ "session": "s", "client": 3, "connection": 4, "answers": answers });
+        for (path, answers) in
+            [(Path::Local, true), (Path::Http(cap("observe,type")), false), (Path::Mcp(cap("observe,type")), false)]
+        {
+            let Call::Paint(paint) = path.narrow(Call::decode("session.paint", paint.clone()).unwrap()) else {
+                panic!()
+            };
+            assert_eq!((paint.answers.is_some(), paint.remote), (answers, path.is_remote()), "{path:?}");
+            let update = path.narrow(Call::decode("session.update", update.clone()).unwrap());
+            let Call::Update(update) = update else { panic!() };
+            assert_eq!((update.answers.is_some(), update.connection.is_some()), (answers, answers), "{path:?}");
         }
     }
 
