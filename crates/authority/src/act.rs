@@ -11,7 +11,7 @@ use crate::turn::{Frozen, OperatorId, Turn, Waiting};
 use holdfast_types::Proof;
 use holdfast_types::{Actor, ActorId};
 use holdfast_types::{Exit, Fence, HexError, Offset, SessionId, SessionName, Size, TimeMs};
-use holdfast_types::{Right, Rights};
+use holdfast_types::{Right, Rights, Terms, TurnNeed, Who, terms_of};
 use serde::{Deserialize, Serialize};
 
 /// Who did it.
@@ -175,32 +175,37 @@ pub enum Ask {
     },
 }
 
-/// What an act needs of the turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TurnNeed {
-    /// It writes: whoever does it has the turn, and takes it where it is free.
-    Takes,
-    /// It is refused while another has the turn, and takes nothing.
-    Respects,
-    /// It has nothing to do with the turn.
-    Ignores,
-}
-
 impl Ask {
-    /// The right it needs and what it needs of the turn; none: turn and grants, which have rules of their own.
+    /// One of an operation that has no variant of its own, under the operation's terms.
     #[must_use]
-    pub fn needs(&self) -> Option<(Right, TurnNeed)> {
-        match self {
-            Ask::Take | Ask::Request | Ask::Withdraw | Ask::Give { .. } | Ask::Release => None,
-            Ask::Seize { .. } | Ask::Thaw | Ask::Grant { .. } | Ask::Revoke(_) => None,
-            Ask::Run { .. } => Some((Right::Run, TurnNeed::Takes)),
-            Ask::Resize { .. } => Some((Right::Type, TurnNeed::Respects)),
-            Ask::Signal { .. } => Some((Right::Signal, TurnNeed::Respects)),
-            Ask::Rename { .. } | Ask::Detach { .. } => Some((Right::Configure, TurnNeed::Ignores)),
-            Ask::End { .. } => Some((Right::End, TurnNeed::Ignores)),
-            Ask::Operation { right, turn, .. } => Some((*right, *turn)),
-        }
+    pub fn other(terms: &Terms, detail: String) -> Ask {
+        let right = terms.rights.iter().next().unwrap_or(Right::Observe);
+        Ask::Operation { name: terms.name.into(), right, turn: terms.turn, detail }
+    }
+
+    /// Who may ask for it, the rights of which it needs one, and what it needs of the turn.
+    #[must_use]
+    pub fn needs(&self) -> (Who, Rights, TurnNeed) {
+        let terms = match self {
+            Ask::Take => const { terms_of("turn.take") },
+            Ask::Request => const { terms_of("turn.request") },
+            Ask::Withdraw => const { terms_of("turn.withdraw") },
+            Ask::Give { .. } => const { terms_of("turn.give") },
+            Ask::Release => const { terms_of("turn.release") },
+            Ask::Seize { .. } => const { terms_of("turn.seize") },
+            Ask::Thaw => const { terms_of("turn.thaw") },
+            Ask::Grant { .. } => const { terms_of("grant.add") },
+            Ask::Revoke(_) => const { terms_of("grant.revoke") },
+            Ask::Run { .. } => const { terms_of("run.start") },
+            Ask::Resize { .. } => const { terms_of("session.resize") },
+            Ask::Signal { .. } => const { terms_of("session.signal") },
+            Ask::Rename { .. } => const { terms_of("session.rename") },
+            Ask::Detach { .. } => const { terms_of("session.detach") },
+            Ask::End { .. } => const { terms_of("session.end") },
+            // As it was signed and recorded, perhaps by another version.
+            Ask::Operation { right, turn, .. } => return (Who::Holder, (*right).into(), *turn),
+        };
+        (terms.who, terms.rights, terms.turn)
     }
 
     /// Its word, for lists and metrics.
@@ -229,9 +234,9 @@ impl Ask {
     /// It reaches into the session's tree or terminal.
     #[must_use]
     pub fn writes(&self) -> bool {
-        match self.needs() {
-            Some((_, TurnNeed::Takes | TurnNeed::Respects)) => true,
-            Some((_, TurnNeed::Ignores)) | None => false,
+        match self.needs().2 {
+            TurnNeed::Takes | TurnNeed::Respects => true,
+            TurnNeed::Ignores | TurnNeed::Holds | TurnNeed::Asks => false,
         }
     }
 }

@@ -21,7 +21,7 @@ pub mod proof;
 mod refusal;
 mod turn;
 
-pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke, TurnNeed};
+pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke};
 pub use authority::{Authority, GRANTS_MAX, OPERATORS_MAX, Operator, QUEUE_MAX, State};
 pub use command::{RECORDED_BYTES_MAX, recorded};
 pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply};

@@ -1,6 +1,7 @@
 use super::*;
+use holdfast_authority::Effect;
 use holdfast_authority::{Authority, Caller, Input, Keys, Moment, Policy, TURN_GRACE_MS, TURN_IDLE_MS, proof};
-use holdfast_authority::{Effect, TurnNeed};
+use holdfast_types::TurnNeed;
 use holdfast_types::{Exit, Fence, Right, SessionId};
 
 fn actor(handle: &str) -> Actor {

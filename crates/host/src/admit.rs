@@ -1,7 +1,8 @@
 //! Who comes with a token, or by a login code; and who may make one.
 
 use crate::serve::Server;
-use holdfast_types::{Actor, ActorClass, Rights};
+use holdfast_door::{Cap, Speaker};
+use holdfast_types::{Actor, ActorClass};
 use holdfast_wire::tokens::{TokenNewAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
@@ -10,11 +11,18 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_secs(3600);
 
 impl Server {
-    /// Who shows a token, and the most it may do, now.
-    pub(crate) fn token_holder(&self, token: &str) -> Result<(Actor, Rights), Fault> {
-        let (actor, can) = self.tokens.borrow().good(token, crate::now_ms())?;
+    /// A speaker as it is now: what caps its path may be another, or have ended.
+    pub(crate) fn judge(&self, by: &Speaker) -> Result<Speaker, Fault> {
+        let Some(cap) = by.path.cap() else { return Ok(by.clone()) };
+        let (actor, cap) = self.token_holder(&cap.token)?;
+        Ok(Speaker { actor, path: by.path.under(cap) })
+    }
+
+    /// Who shows a token, and what caps it, now.
+    fn token_holder(&self, token: &str) -> Result<(Actor, Cap), Fault> {
+        let (actor, cap) = self.tokens.borrow().good(token, crate::now_ms())?;
         if self.registry.shared.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle) {
-            return Ok((actor, can));
+            return Ok((actor, cap));
         }
         Err(Fault::new(Code::Unidentified, format!("this host knows no {} any more", actor.handle)))
     }
@@ -30,20 +38,20 @@ impl Server {
     }
 
     /// A browser signs out. A token it was lent by a link stays good for others.
-    pub(crate) fn log_out(&self, token: &str) {
-        if self.tokens.borrow().is_browsers(token) {
-            let _ = self.revoke(token);
+    pub(crate) fn log_out(&self, by: &Speaker) {
+        if let Some(cap) = by.path.cap().filter(|cap| self.tokens.borrow().is_browsers(&cap.token)) {
+            let _ = self.revoke(&cap.token);
         }
     }
 
-    /// The id of the token with this text.
-    pub(crate) fn token_of(&self, text: &str) -> Result<String, Fault> {
-        self.tokens.borrow().find(text, crate::now_ms())
+    /// Who shows the token with this text, and what caps it.
+    pub(crate) fn shown(&self, text: &str) -> Result<(Actor, Cap), Fault> {
+        let id = self.tokens.borrow().find(text, crate::now_ms())?;
+        self.token_holder(&id)
     }
 
     /// Makes a token. A human makes one for anybody, everybody else for themselves.
     pub(crate) fn token_new(&self, params: &TokenNewParams, by: &Actor) -> Result<TokenNewAnswer, Fault> {
-        self.must_be_known(by)?;
         let shared = &self.registry.shared;
         if params.actor != by.handle && !shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, format!("{by} makes no token for {}", params.actor))
@@ -65,15 +73,13 @@ impl Server {
         Ok(TokenNewAnswer { text, token })
     }
 
-    pub(crate) fn token_list(&self, actor: &Actor) -> Result<Vec<TokenView>, Fault> {
-        self.must_be_known(actor)?;
+    pub(crate) fn token_list(&self, actor: &Actor) -> Vec<TokenView> {
         let is_human = self.registry.shared.policy().is_human(actor);
         let all = self.tokens.borrow().all(crate::now_ms()).into_iter();
-        Ok(all.filter(|token| is_human || token.actor == actor.handle || token.by == actor.handle).collect())
+        all.filter(|token| is_human || token.actor == actor.handle || token.by == actor.handle).collect()
     }
 
     pub(crate) fn token_revoke(&self, token: &str, by: &Actor) -> Result<TokenView, Fault> {
-        self.must_be_known(by)?;
         let known = self.tokens.borrow().view(token)?;
         if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, "only a human revokes somebody else's token"));
@@ -87,14 +93,12 @@ impl Server {
         Ok(gone)
     }
 
-    /// Waits until a token is good no more.
-    pub(crate) async fn token_ended(&self, token: &str) {
+    /// Waits until what caps a speaker is good no more; where nothing does, for ever.
+    pub(crate) async fn cap_ended(&self, by: &Speaker) {
         loop {
             let fewer = self.fewer_tokens.notified();
-            let until = match self.token_holder(token).and_then(|_| self.tokens.borrow().view(token)) {
-                Ok(view) => view.until_ms,
-                Err(_) => return,
-            };
+            let Ok(speaker) = self.judge(by) else { return };
+            let Some(until) = speaker.path.cap().map(|cap| cap.until_ms) else { return std::future::pending().await };
             let left = Duration::from_millis(until.saturating_sub(crate::now_ms()));
             let _ = tokio::time::timeout(left.min(LOOK_EVERY), fewer).await;
         }

@@ -7,9 +7,9 @@
 use crate::follow::Follows;
 use crate::lines::Lines;
 use crate::serve::Server;
-use holdfast_types::{Actor, Challenge};
+use holdfast_door::Speaker;
+use holdfast_types::{Challenge, Terms, Thread, Trace};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
-use holdfast_wire::operations::Route;
 use holdfast_wire::{Body, Call, Code, Fault, Message};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
@@ -37,14 +37,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// One connection: where events for it go, and who speaks there.
 #[derive(Debug)]
-pub(crate) struct Speaker {
+pub(crate) struct Connection {
     pub number: u64,
     out: UnboundedSender<Box<Message>>,
     pub challenge: Challenge,
-    /// Proven; or why it was not.
-    pub actor: RefCell<Result<Actor, Fault>>,
-    /// The token that says who speaks, in place of a proof.
-    pub token: Option<String>,
+    /// Who speaks; or why that is not known.
+    speaker: RefCell<Result<Speaker, Fault>>,
     unread: Rc<Unread>,
     pub follows: Follows,
     lines: Lines,
@@ -75,6 +73,13 @@ impl Asker {
 tokio::task_local! {
     /// Who waits for what this task answers.
     pub(crate) static ASKER: Rc<Asker>;
+    /// Under which terms.
+    pub(crate) static ASKED: Terms;
+}
+
+/// What an operation does on another thread is in its terms.
+pub(crate) fn must_say_other() {
+    let _ = ASKED.try_with(|terms| debug_assert_eq!(terms.thread, Thread::Other, "{}", terms.name));
 }
 
 /// Waits as long as somebody waits for the answer: what was begun goes on, and is asked for again by its key or number.
@@ -132,9 +137,14 @@ impl Unread {
     }
 }
 
-impl Speaker {
-    pub fn actor(&self) -> Result<Actor, Fault> {
-        self.actor.borrow().clone()
+impl Connection {
+    pub fn speaker(&self) -> Result<Speaker, Fault> {
+        self.speaker.borrow().clone()
+    }
+
+    /// It was tried to prove who speaks.
+    pub fn proved(&self, speaker: Result<Speaker, Fault>) {
+        *self.speaker.borrow_mut() = speaker;
     }
 
     pub fn peer(&self) -> crate::session::Peer {
@@ -151,30 +161,32 @@ impl Server {
     /// Serves a connection at the unix socket until its end.
     pub async fn serve(self: Rc<Self>, stream: UnixStream) {
         let (mut reader, writer) = stream.into_split();
-        let (speaker, answers) = self.speaker(None);
-        let writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&speaker.unread)));
-        if let Err(error) = self.clone().read_all(&mut reader, &speaker).await
+        let nobody = Fault::new(Code::Unidentified, "this connection has not said who speaks")
+            .hint("prove it with `identify` first, by a key the host knows");
+        let (connection, answers) = self.connection(Err(nobody));
+        let writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&connection.unread)));
+        if let Err(error) = self.clone().read_all(&mut reader, &connection).await
             && error.kind() == io::ErrorKind::InvalidData
         {
             // What it sent is not quoted: it may have been meant for a session.
-            tracing::warn!(connection = speaker.number, "closed: it does not speak the protocol");
+            tracing::warn!(connection = connection.number, "closed: it does not speak the protocol");
         }
-        self.over(speaker, has_hung_up(&reader));
+        self.over(connection, has_hung_up(&reader));
         let _ = writing.await;
     }
 
-    /// Serves a connection of who shows a token until the end of one or the other.
-    pub async fn serve_token(
+    /// Serves a connection that another surface made, until its end or that of what caps its speaker.
+    pub async fn serve_speaker(
         self: Rc<Self>,
-        token: String,
+        by: Speaker,
         mut incoming: mpsc::Receiver<Box<Message>>,
         outgoing: mpsc::Sender<Box<Message>>,
     ) {
-        let (speaker, answers) = self.speaker(Some(token.clone()));
-        let ended = self.token_ended(&token);
+        let (connection, answers) = self.connection(Ok(by.clone()));
+        let ended = self.cap_ended(&by);
         tokio::pin!(ended);
         let there = outgoing.clone();
-        let mut writing = tokio::task::spawn_local(pass_all(outgoing, answers, Rc::clone(&speaker.unread)));
+        let mut writing = tokio::task::spawn_local(pass_all(outgoing, answers, Rc::clone(&connection.unread)));
         let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
         loop {
             // What was said before a client left is done all the same.
@@ -188,54 +200,51 @@ impl Server {
             // A question may wait for room that will never come: whoever does not read, or is gone, makes none.
             tokio::select! {
                 biased;
-                heard = self.hear(*message, &speaker, &open) => if heard.is_err() { break },
+                heard = self.hear(*message, &connection, &open) => if heard.is_err() { break },
                 _ = &mut writing => break,
                 () = there.closed() => break,
                 () = &mut ended => break,
             }
         }
         writing.abort();
-        self.over(speaker, true);
+        self.over(connection, true);
     }
 
-    fn speaker(&self, token: Option<String>) -> (Rc<Speaker>, UnboundedReceiver<Box<Message>>) {
+    fn connection(&self, speaker: Result<Speaker, Fault>) -> (Rc<Connection>, UnboundedReceiver<Box<Message>>) {
         let number = self.next_peer.get();
         self.next_peer.set(number + 1);
         self.presence.came(number);
-        if let Some((actor, _)) = token.as_ref().and_then(|token| self.token_holder(token).ok()) {
-            self.presence.is(number, Some(&actor));
+        if let Ok(speaker) = &speaker {
+            self.presence.is(number, Some(&speaker.actor));
         }
         let (out, answers) = unbounded_channel();
         let mut challenge = [0; 32];
         getrandom::fill(&mut challenge).expect("the kernel gives random bytes");
-        let nobody = Fault::new(Code::Unidentified, "this connection has not said who speaks")
-            .hint("prove it with `identify` first, by a key the host knows");
-        let speaker = Speaker {
+        let connection = Connection {
             number,
             out,
             challenge: Challenge(challenge),
-            actor: RefCell::new(Err(nobody)),
-            token,
+            speaker: RefCell::new(speaker),
             unread: Rc::new(Unread::new()),
             follows: Follows::default(),
             lines: Lines::default(),
         };
-        (Rc::new(speaker), answers)
+        (Rc::new(connection), answers)
     }
 
     /// No more is asked. Where nobody hears the answers either, what only looks is not looked for any longer.
-    fn over(&self, speaker: Rc<Speaker>, is_gone: bool) {
+    fn over(&self, connection: Rc<Connection>, is_gone: bool) {
         if is_gone {
-            speaker.unread.nobody();
+            connection.unread.nobody();
         }
-        speaker.follows.end();
-        self.presence.left(speaker.number);
+        connection.follows.end();
+        self.presence.left(connection.number);
         for session in self.registry.all() {
-            session.peer_gone(speaker.number);
+            session.peer_gone(connection.number);
         }
     }
 
-    async fn read_all(self: Rc<Self>, reader: &mut OwnedReadHalf, speaker: &Rc<Speaker>) -> io::Result<()> {
+    async fn read_all(self: Rc<Self>, reader: &mut OwnedReadHalf, connection: &Rc<Connection>) -> io::Result<()> {
         let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
         let mut received = Vec::with_capacity(RECEIVE_BYTES);
         loop {
@@ -257,20 +266,25 @@ impl Server {
                 received = Vec::new();
             }
             let message = message.map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))?;
-            self.hear(message, speaker, &open).await?;
+            self.hear(message, connection, &open).await?;
         }
     }
 
     /// Takes a message and sees to its answer, once there is room for one.
-    async fn hear(self: &Rc<Self>, message: Message, speaker: &Rc<Speaker>, open: &Arc<Semaphore>) -> io::Result<()> {
+    async fn hear(
+        self: &Rc<Self>,
+        message: Message,
+        connection: &Rc<Connection>,
+        open: &Arc<Semaphore>,
+    ) -> io::Result<()> {
         let Body::Request { id, method, params } = message.body else { return Ok(()) };
-        speaker.unread.until_at_most(UNREAD_BYTES_MAX).await;
+        connection.unread.until_at_most(UNREAD_BYTES_MAX).await;
         let permit = Arc::clone(open).acquire_owned().await.map_err(io::Error::other)?;
         let call = Call::decode(&method, params);
-        let mut place = call.as_ref().ok().and_then(|call| speaker.lines.place(call));
-        let (server, speaker) = (Rc::clone(self), Rc::clone(speaker));
+        let mut place = call.as_ref().ok().and_then(|call| connection.lines.place(call));
+        let (server, connection) = (Rc::clone(self), Rc::clone(connection));
         tokio::task::spawn_local(async move {
-            let asker = Rc::clone(&speaker);
+            let asker = Rc::clone(&connection);
             let only_looks = call.as_ref().is_ok_and(only_looks);
             // A task of its own: whoever runs into a fault of ours is told, instead of waiting for ever.
             let answer = async move {
@@ -280,23 +294,23 @@ impl Server {
                 };
                 let answer = match (refused, call) {
                     (Some(fault), _) | (None, Err(fault)) => Err(fault),
-                    (None, Ok(call)) => server.answer(call, message.bytes, &asker).await,
+                    (None, Ok(call)) => ASKED.scope(call.row().terms, server.answer(call, message.bytes, &asker)).await,
                 };
                 place.iter().for_each(|place| place.answered(&answer));
                 (answer, place)
             };
-            let mut answering = tokio::task::spawn_local(ASKER.scope(Rc::clone(&speaker.unread.over), answer));
+            let mut answering = tokio::task::spawn_local(ASKER.scope(Rc::clone(&connection.unread.over), answer));
             let answered = tokio::select! {
                 answered = &mut answering => answered,
-                () = speaker.unread.over.left(), if only_looks => return answering.abort(),
+                () = connection.unread.over.left(), if only_looks => return answering.abort(),
             };
             // What is behind it in line waits until it is answered: answers come in the same order.
             let (answer, _place) = answered.unwrap_or_else(|_| (Err(internal()), None));
             let (result, bytes) =
                 answer.map_or_else(|fault| (Err(fault), Vec::new()), |(value, bytes)| (Ok(value), bytes));
             let answer = Box::new(Message { body: Body::Answer { id, result }, bytes });
-            speaker.unread.sent(&answer);
-            let _ = speaker.out.send(answer);
+            connection.unread.sent(&answer);
+            let _ = connection.out.send(answer);
             drop(permit);
         });
         Ok(())
@@ -305,7 +319,7 @@ impl Server {
 
 /// Whether a call changes nothing: nobody misses it if nobody hears its answer.
 pub(crate) fn only_looks(call: &Call) -> bool {
-    matches!(call.row().route, Route::Get(_)) || matches!(call, Call::Wait(_))
+    call.row().terms.trace == Trace::Looks
 }
 
 /// Whether a peer has closed both ways, not only what it says.

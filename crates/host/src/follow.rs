@@ -3,7 +3,7 @@
 //! Each has a task of its own that sends what the ring has, as far as the client has granted and its connection has taken. Nobody
 //! waits for a slow client: the ring goes on, and what it has overwritten is told as a gap. One that grants nothing is not woken.
 
-use crate::connection::{Speaker, Unread, internal};
+use crate::connection::{Connection, Unread, internal};
 use crate::serve::Server;
 use crate::session::{Session, event, fault};
 use holdfast_authority::{Refusal, Rule};
@@ -79,13 +79,13 @@ impl Credit {
 
 impl Server {
     /// Begins, renews or ends it.
-    pub(crate) fn answer_follow(&self, call: &Call, actor: Actor, speaker: &Speaker) -> Result<(), Fault> {
-        let follows = &speaker.follows.0;
+    pub(crate) fn answer_follow(&self, call: &Call, actor: Actor, connection: &Connection) -> Result<(), Fault> {
+        let follows = &connection.follows.0;
         let unknown = |number: u32| {
             Fault::new(Code::NotFound, format!("this connection follows nothing under the number {number}"))
         };
         match call {
-            Call::Follow(params) => self.follow(params, actor, speaker),
+            Call::Follow(params) => self.follow(params, actor, connection),
             Call::Credit(CreditParams { follow, bytes }) => {
                 follows.borrow().get(follow).ok_or_else(|| unknown(*follow))?.credit.grant(*bytes);
                 Ok(())
@@ -97,9 +97,9 @@ impl Server {
         }
     }
 
-    fn follow(&self, params: &FollowParams, actor: Actor, speaker: &Speaker) -> Result<(), Fault> {
+    fn follow(&self, params: &FollowParams, actor: Actor, connection: &Connection) -> Result<(), Fault> {
         let session = self.registry.find_for(&params.session, &actor, Right::Observe)?;
-        let mut follows = speaker.follows.0.borrow_mut();
+        let mut follows = connection.follows.0.borrow_mut();
         follows.retain(|_, follow| !follow.task.is_finished());
         if follows.contains_key(&params.follow) {
             return Err(Fault::new(Code::BadRequest, format!("`follow`: {} is used already", params.follow))
@@ -113,7 +113,7 @@ impl Server {
         let (first, _) = session.read_now(params.from, 0)?;
         let credit = Rc::<Credit>::default();
         credit.grant(params.credit);
-        let (out, unread) = speaker.way();
+        let (out, unread) = connection.way();
         let push = Push {
             follow: params.follow,
             from: params.from.unwrap_or(first.from),

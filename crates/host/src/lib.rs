@@ -3,10 +3,11 @@
 //! Everything here may crash safely: what a host knows it rebuilds from the sessions' files and their keepers. One thread
 //! serves all sessions; nothing it does for one takes longer than a few milliseconds.
 
-/// Does what blocks where that holds nobody up.
+/// Does what blocks where that holds nobody up. An operation in which this is done says so in its terms.
 pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> std::io::Result<T> {
+    connection::must_say_other();
     tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other).flatten()
 }
 

@@ -14,7 +14,7 @@ use crate::store::{Spec, make_dir};
 use holdfast_abi::start::Start;
 use holdfast_authority::{Input, Refusal, Rule};
 use holdfast_store::sweep;
-use holdfast_types::{Actor, Home, RING_BYTES_MAX, RING_BYTES_MIN, Right, SessionId, SessionName, TimeMs};
+use holdfast_types::{Actor, Home, RING_BYTES_MAX, RING_BYTES_MIN, Right, Rights, SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::What;
 use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
@@ -345,10 +345,10 @@ impl Registry {
         }
     }
 
-    /// The session a person means, if this actor holds the right there.
-    pub fn find_for(&self, wanted: &str, actor: &Actor, right: Right) -> Result<Rc<Session>, Fault> {
+    /// The session a person means, if this actor holds one of the rights there.
+    pub fn find_for(&self, wanted: &str, actor: &Actor, rights: impl Into<Rights>) -> Result<Rc<Session>, Fault> {
         let session = self.find(wanted)?;
-        self.may(&session, wanted, actor, right)?;
+        self.may(&session, wanted, actor, rights.into())?;
         crate::log::of_session(session.id);
         Ok(session)
     }
@@ -362,14 +362,13 @@ impl Registry {
     ) -> Result<T, Fault> {
         let session = self.find_for(wanted, actor, Right::Observe)?;
         let seen = look(&session).await?;
-        self.may(&session, wanted, actor, Right::Observe)?;
+        self.may(&session, wanted, actor, Right::Observe.into())?;
         Ok(seen)
     }
 
-    fn may(&self, session: &Session, wanted: &str, actor: &Actor, right: Right) -> Result<(), Fault> {
-        if session.rights(actor).has(right) {
-            return Ok(());
-        }
+    fn may(&self, session: &Session, wanted: &str, actor: &Actor, rights: Rights) -> Result<(), Fault> {
+        let missing = rights.iter().next().filter(|_| !session.rights(actor).meets(rights));
+        let Some(right) = missing else { return Ok(()) };
         self.may_know(session, wanted, actor)?;
         self.shared.metrics.refused("denied");
         Err(session::fault(&Refusal::Denied { right, rule: Rule::Envelope }))

@@ -1,6 +1,6 @@
 //! Questions and their answers, whatever they came by.
 
-use crate::connection::{Speaker, only_looks};
+use crate::connection::{Connection, only_looks};
 use crate::lookout::Lookout;
 use crate::metrics::Gauges;
 use crate::presence::Presence;
@@ -8,7 +8,8 @@ use crate::registry::Registry;
 use crate::session::{Peer, Session, ports_of};
 use crate::tokens::{self, Codes, Tokens};
 use holdfast_authority::{Ask, proof};
-use holdfast_types::{Actor, Challenge, Right, TimeMs};
+use holdfast_door::{Path, Speaker};
+use holdfast_types::{Actor, Challenge, Right, TimeMs, Who};
 use holdfast_wire::graphs::{PortView, PortsParams};
 use holdfast_wire::message::VERSIONS;
 use holdfast_wire::params::{
@@ -71,82 +72,68 @@ impl Server {
     }
 
     /// Answers one question. Who asks is checked here for what only looks, and by the session's authority for every act.
-    pub(crate) async fn answer(&self, call: Call, bytes: Vec<u8>, speaker: &Speaker) -> Answer {
-        match (call, &speaker.token) {
+    pub(crate) async fn answer(&self, call: Call, bytes: Vec<u8>, connection: &Connection) -> Answer {
+        match (call, connection.speaker()) {
             (Call::Hello(params), _) => {
-                self.presence.said(speaker.number, &params.program);
-                hello(&params, speaker.challenge).and_then(plain)
+                self.presence.said(connection.number, &params.program);
+                hello(&params, connection.challenge).and_then(plain)
             }
-            (Call::Identify(params), None) => plain(self.identify(&params, speaker)?),
-            (Call::Identify(_), Some(_)) => {
+            (Call::Identify(_), Ok(speaker)) if speaker.path.is_remote() => {
                 Err(Fault::new(Code::BadRequest, "who speaks here is known by the token of this connection"))
             }
-            (Call::Status(_), None) => plain(self.status()),
-            (call @ (Call::Follow(_) | Call::Credit(_) | Call::Unfollow(_)), token) => {
-                let actor = match token {
-                    None => speaker.actor()?,
-                    Some(token) => {
-                        let (actor, can) = self.token_holder(token)?;
-                        tokens::allows(can, &call)?;
-                        actor
-                    }
-                };
-                self.answer_follow(&call, actor, speaker)?;
+            (Call::Identify(params), _) => plain(self.identify(&params, connection)?),
+            (Call::Status(_), Err(_)) => plain(self.status()),
+            (call @ (Call::Follow(_) | Call::Credit(_) | Call::Unfollow(_)), speaker) => {
+                let speaker = self.admitted(&speaker?, &call)?;
+                self.answer_follow(&call, speaker.actor, connection)?;
                 plain(Nothing {})
             }
-            (call, None) => self.answer_known(call, bytes, Some(speaker.peer()), speaker.actor()?).await,
-            (call, Some(token)) => self.answer_token(token, call, bytes, Some(speaker.peer())).await,
+            (call, speaker) => self.answer_speaker(&speaker?, call, bytes, Some(connection.peer())).await,
         }
     }
 
-    /// Answers one question of who shows a token. It is judged anew each time, and again before what only looks is told.
-    pub(crate) async fn answer_token(&self, token: &str, call: Call, bytes: Vec<u8>, peer: Option<Peer>) -> Answer {
-        let (actor, can) = self.token_holder(token)?;
-        tokens::allows(can, &call)?;
+    /// A speaker as it is now, if its path lets it ask this.
+    fn admitted(&self, by: &Speaker, call: &Call) -> Result<Speaker, Fault> {
+        let speaker = self.judge(by)?;
+        speaker.path.cap().map_or(Ok(()), |cap| tokens::allows(cap.can, call))?;
+        Ok(speaker)
+    }
+
+    /// Answers one question. What caps the speaker's path is judged anew each time, and again before what only looks is told.
+    pub(crate) async fn answer_speaker(&self, by: &Speaker, call: Call, bytes: Vec<u8>, peer: Option<Peer>) -> Answer {
+        let speaker = self.admitted(by, &call)?;
         let only_looks = only_looks(&call);
-        let call = match call {
-            Call::Status(_) => return plain(self.status()),
-            Call::Me(_) => {
-                let token = self.tokens.borrow().view(token).ok();
-                return plain(MeAnswer { actor, known: true, token });
-            }
-            // What is said over a network goes through the host; whoever may not type watches.
-            Call::Attach(mut params) => {
-                params.remote = true;
-                params.read_only |= !can.has(Right::Type);
-                Call::Attach(params)
-            }
-            call => call,
-        };
-        let answer = self.answer_known(call, bytes, peer, actor).await;
+        let call = speaker.path.narrow(call);
+        let answer = self.answer_known(call, bytes, peer, speaker).await;
         if only_looks {
-            self.token_holder(token)?;
+            self.judge(by)?;
         }
         answer
     }
 
     /// Answers somebody who is known, within a span of the log.
-    async fn answer_known(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, actor: Actor) -> Answer {
-        let span = crate::log::span_of(&call, &actor);
-        let answer = self.answer_any(call, bytes, peer, actor).instrument(span.clone()).await;
+    async fn answer_known(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, speaker: Speaker) -> Answer {
+        let span = crate::log::span_of(&call, &speaker.actor);
+        let answer = self.answer_any(call, bytes, peer, speaker).instrument(span.clone()).await;
         crate::log::answered(&span, &answer);
         answer
     }
 
     /// What concerns the host, and what only looks at a session.
-    async fn answer_any(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, actor: Actor) -> Answer {
+    async fn answer_any(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, speaker: Speaker) -> Answer {
         let registry = &self.registry;
+        let Speaker { actor, path } = speaker;
         let _open = self.presence.opened();
         // A request by itself is no connection: it counts as number 0.
         let _waits = self.note_wait(&call, peer.as_ref().map_or(0, |(number, _)| *number), &actor);
-        let right = call.row().right;
-        let find = |session: &str| registry.find_for(session, &actor, right.unwrap_or(Right::Observe));
+        let terms = call.row().terms;
+        if terms.who == Who::Known {
+            self.must_be_known(&actor)?;
+        }
+        let find = |session: &str| registry.find_for(session, &actor, terms.rights);
         // What takes more than a look is boxed: a thousand who wait for a session's output cost no more than that.
         match call {
-            Call::New(params) => {
-                self.must_be_known(&actor)?;
-                plain(Box::pin(registry.start(params, &actor)).await?)
-            }
+            Call::New(params) => plain(Box::pin(registry.start(params, &actor)).await?),
             Call::List(params) => {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
                 let shown = all.filter(|s| params.all || !matches!(s.view_life(), Life::Ended));
@@ -198,11 +185,8 @@ impl Server {
             Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),
             Call::QuestionList(params) => plain(self.question_list(&params, &actor)?),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
-            Call::Withdraw(params) => {
-                plain(Box::pin(find(&params.session)?.turn_asked(&params, Ask::Withdraw, &actor)).await?)
-            }
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
-            call if call.row().right.is_none() => self.answer_host(call, actor),
+            call if terms.who.is_hosts() => self.answer_host(call, actor, &path),
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
@@ -212,30 +196,21 @@ impl Server {
     }
 
     /// What concerns the host alone.
-    fn answer_host(&self, call: Call, actor: Actor) -> Answer {
+    fn answer_host(&self, call: Call, actor: Actor, path: &Path) -> Answer {
         match call {
-            Call::LoginNew(_) => {
-                self.must_be_known(&actor)?;
-                plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms()))
-            }
-            Call::Me(_) => plain(self.me(actor)),
+            Call::LoginNew(_) => plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms())),
+            Call::Me(_) => plain(self.me(actor, path)),
+            Call::Status(_) => plain(self.status()),
             Call::TokenNew(params) => plain(self.token_new(&params, &actor)?),
-            Call::TokenList(_) => plain(self.token_list(&actor)?),
+            Call::TokenList(_) => plain(self.token_list(&actor)),
             Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor)?),
-            Call::Actors(_) => {
-                self.must_be_known(&actor)?;
-                plain(self.actors(&actor))
-            }
+            Call::Actors(_) => plain(self.actors(&actor)),
             Call::ActorRemove(params) => {
                 self.remove_actor(&params, &actor)?;
                 plain(Nothing {})
             }
-            Call::Metrics(_) => {
-                self.must_be_known(&actor)?;
-                plain(MetricsAnswer { text: self.metrics() })
-            }
+            Call::Metrics(_) => plain(MetricsAnswer { text: self.metrics() }),
             Call::Stop(_) => {
-                self.must_be_known(&actor)?;
                 self.stop.notify_one();
                 plain(Nothing {})
             }
@@ -243,9 +218,10 @@ impl Server {
         }
     }
 
-    fn me(&self, actor: Actor) -> MeAnswer {
+    fn me(&self, actor: Actor, path: &Path) -> MeAnswer {
         let known = self.registry.shared.policy().vouches(&actor);
-        MeAnswer { actor, known, token: None }
+        let token = path.cap().and_then(|cap| self.tokens.borrow().view(&cap.token).ok());
+        MeAnswer { actor, known, token }
     }
 
     /// What acts on a session: whether it may is the session's authority's to say.
@@ -277,6 +253,7 @@ impl Server {
             Call::QuestionWithdraw(params) => plain(self.question_withdraw(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
+            Call::Withdraw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Withdraw, actor).await?),
             Call::Release(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Release, actor).await?),
             Call::Thaw(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Thaw, actor).await?),
             Call::Give(params) => {
@@ -319,17 +296,17 @@ impl Server {
     }
 
     /// Takes a connection for who it proves to be.
-    fn identify(&self, params: &IdentifyParams, speaker: &Speaker) -> Result<IdentifyAnswer, Fault> {
-        let proven = self.prove(params, speaker);
-        *speaker.actor.borrow_mut() = proven.clone();
-        self.presence.is(speaker.number, proven.as_ref().ok());
+    fn identify(&self, params: &IdentifyParams, connection: &Connection) -> Result<IdentifyAnswer, Fault> {
+        let proven = self.prove(params, connection);
+        connection.proved(proven.clone().map(|actor| Speaker { actor, path: Path::Local }));
+        self.presence.is(connection.number, proven.as_ref().ok());
         let actor = proven?;
         let known = self.registry.shared.policy().vouches(&actor);
         Ok(IdentifyAnswer { actor, known })
     }
 
-    fn prove(&self, params: &IdentifyParams, speaker: &Speaker) -> Result<Actor, Fault> {
-        let bytes = proof::challenge_bytes(&speaker.challenge.0, proof::UNIX_BINDING, &params.actor);
+    fn prove(&self, params: &IdentifyParams, connection: &Connection) -> Result<Actor, Fault> {
+        let bytes = proof::challenge_bytes(&connection.challenge.0, proof::UNIX_BINDING, &params.actor);
         proof::verify(params.actor.id, &bytes, &params.signature).map_err(|error| {
             Fault::new(Code::Unidentified, format!("{} is not proven: {error}", params.actor.handle))
         })?;

@@ -1,8 +1,9 @@
 //! What HTTP asks, answered on the host's own thread.
 
-use crate::connection::{ASKER, Asker, internal, only_looks};
+use crate::connection::{ASKED, ASKER, Asker, internal, only_looks};
 use crate::serve::Server;
-use holdfast_http::{Asked, Handle, Listen};
+use holdfast_door::{Asked, Handle};
+use holdfast_http::Listen;
 use std::rc::Rc;
 use tokio::sync::mpsc;
 
@@ -29,7 +30,7 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
         let server = Rc::clone(&server);
         match asked {
             Asked::Check { text, reply } => {
-                let _ = reply.send(server.token_of(&text));
+                let _ = reply.send(server.shown(&text));
             }
             Asked::Whose { code, reply } => {
                 let whose = server.codes.borrow().whose(&code, crate::now_ms());
@@ -38,15 +39,17 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
             Asked::Login { code, reply } => {
                 let _ = reply.send(server.log_in(&code));
             }
-            Asked::Logout { token } => server.log_out(&token),
-            Asked::Connect { token, incoming, outgoing } => {
-                tokio::task::spawn_local(server.serve_token(token, incoming, outgoing));
+            Asked::Logout { by } => server.log_out(&by),
+            Asked::Connect { by, incoming, outgoing } => {
+                tokio::task::spawn_local(server.serve_speaker(by, incoming, outgoing));
             }
-            Asked::Call { token, call, bytes, mut reply } => {
+            Asked::Call { by, call, bytes, mut reply } => {
                 tokio::task::spawn_local(async move {
                     let only_looks = only_looks(&call);
                     let asker = Rc::new(Asker::default());
-                    let answer = async move { server.answer_token(&token, *call, bytes, None).await };
+                    let terms = call.row().terms;
+                    let answer = async move { server.answer_speaker(&by, *call, bytes, None).await };
+                    let answer = ASKED.scope(terms, answer);
                     let mut answering = tokio::task::spawn_local(ASKER.scope(Rc::clone(&asker), answer));
                     let answer = tokio::select! {
                         answer = &mut answering => answer.unwrap_or_else(|_| Err(internal())),

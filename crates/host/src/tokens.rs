@@ -3,8 +3,9 @@
 //! Whether a token is good is asked at every act, never once at the start of a connection: one that was revoked or has ended
 //! opens nothing any more, and so does one whose actor the host forgot.
 
+use holdfast_door::Cap;
 use holdfast_store::{Survives, TOKENS, get_json, put_json};
-use holdfast_types::{Actor, ActorId, Handle, Right, Rights, TimeMs};
+use holdfast_types::{Actor, ActorId, Handle, Rights, TimeMs};
 use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Call, Code, Fault};
 use serde::{Deserialize, Serialize};
@@ -174,15 +175,16 @@ impl Tokens {
         self.good(&id, now).map(|_| id)
     }
 
-    /// Who a token's holder is and the most it may do, now.
-    pub fn good(&self, id: &str, now: TimeMs) -> Result<(Actor, Rights), Fault> {
+    /// Who a token's holder is and what caps it, now.
+    pub fn good(&self, id: &str, now: TimeMs) -> Result<(Actor, Cap), Fault> {
         let kept = self.kept.iter().find(|kept| kept.view.id == id);
         let kept = kept.ok_or_else(|| no_token("the token was revoked"))?;
         if kept.view.until_ms <= now {
             return Err(no_token("the token has ended"));
         }
         let actor = Actor { id: kept.key, handle: kept.view.actor.clone() };
-        Ok((actor, kept.view.can.unwrap_or(Rights::ALL)))
+        let (token, can) = (kept.view.id.clone(), kept.view.can.unwrap_or(Rights::ALL));
+        Ok((actor, Cap { token, can, until_ms: kept.view.until_ms }))
     }
 
     fn replace(&mut self, kept: Vec<Kept>) -> Result<(), Fault> {
@@ -203,15 +205,17 @@ fn hash(text: &str) -> String {
 
 /// Whether a call lies within a token's rights; what its actor may do is another question.
 pub fn allows(can: Rights, call: &Call) -> Result<(), Fault> {
+    let needed = call.row().terms.rights;
+    let carries = needed.is_empty() || can.meets(needed);
     let missing = passed_on(call).without(can);
-    if needs(call).is_none_or(|right| can.has(right)) && !missing.is_empty() {
+    if carries && !missing.is_empty() {
         let mut fault =
             Fault::new(Code::TooWide, format!("this token passes on no more than it carries: not {missing}"))
                 .hint(format!("it carries {can}"));
         fault.details = Some(serde_json::json!({ "missing": missing }));
         return Err(fault);
     }
-    let Some(right) = needs(call).filter(|right| !can.has(*right)) else { return Ok(()) };
+    let Some(right) = needed.iter().next().filter(|_| !carries) else { return Ok(()) };
     let mut fault = Fault::new(Code::Denied, format!("this token does not carry the right to {right}"))
         .hint(format!("it carries {can}"));
     fault.details = Some(serde_json::json!({ "right": right, "can": can }));
@@ -228,21 +232,10 @@ fn passed_on(call: &Call) -> Rights {
     }
 }
 
-/// The right a token must carry for a call. Where a session is named it is the row's, but for what changes something although it
-/// needs no right of its actor: a turn or a grant of one's own.
-fn needs(call: &Call) -> Option<Right> {
-    match call {
-        Call::New(_) => Some(Right::Run),
-        Call::Stop(_) | Call::ActorRemove(_) => Some(Right::Configure),
-        Call::TokenNew(_) | Call::LoginNew(_) | Call::TokenRevoke(_) | Call::Revoke(_) => Some(Right::Grant),
-        Call::Give(_) | Call::Release(_) | Call::Withdraw(_) => Some(Right::Type),
-        other => other.row().right,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_types::Right;
 
     fn bot() -> Actor {
         Actor { id: ActorId([7; 32]), handle: "agent:bot".parse().unwrap() }
@@ -264,7 +257,8 @@ mod tests {
         assert!(!file.contains(&text), "the text is not kept");
         let mut tokens = Tokens::load(dir.path());
         assert_eq!(tokens.find(&text, 5999).unwrap(), view.id);
-        assert_eq!(tokens.good(&view.id, 5999).unwrap(), (bot(), Rights::from(Right::Observe)));
+        let cap = Cap { token: view.id.clone(), can: Right::Observe.into(), until_ms: 6000 };
+        assert_eq!(tokens.good(&view.id, 5999).unwrap(), (bot(), cap));
         assert_eq!(tokens.find(&text, 6000).unwrap_err().code, Code::Unidentified);
         assert_eq!(tokens.find("hf_00", 5000).unwrap_err().code, Code::Unidentified);
         let id = tokens.find(&other, 6000).unwrap();
@@ -291,6 +285,34 @@ mod tests {
         ] {
             assert_eq!(allows(observe, &call(name, params.clone())).is_ok(), allowed, "{name}");
             assert!(allows(Rights::ALL, &call(name, params)).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_token_carries_one_of_the_rights_of_the_terms() {
+        let session = serde_json::json!({ "session": "s" });
+        let to = serde_json::to_value(bot()).unwrap();
+        let give = serde_json::json!({ "session": "s", "to": to });
+        let revoke = serde_json::json!({ "session": "s", "grant": 1 });
+        for (name, params, opened_by) in [
+            ("session.list", serde_json::json!({}), "observe"),
+            ("session.state", session.clone(), "observe"),
+            (
+                "actor.me",
+                serde_json::json!({}),
+                "observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure",
+            ),
+            ("turn.take", session.clone(), "type,run,seize"),
+            ("turn.withdraw", session.clone(), "type,run,seize"),
+            ("turn.release", session.clone(), "type,run,seize"),
+            ("turn.give", give, "type,run,seize"),
+            ("turn.thaw", session, "seize"),
+            ("grant.revoke", revoke, "grant"),
+            ("actor.remove", serde_json::json!({ "handle": "agent:x" }), "configure"),
+        ] {
+            let call = Call::decode(name, params).unwrap();
+            let opens = Right::EACH.iter().filter(|right| allows((**right).into(), &call).is_ok());
+            assert_eq!(Rights::of(&opens.copied().collect::<Vec<_>>()).to_string(), opened_by, "{name}");
         }
     }
 

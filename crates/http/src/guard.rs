@@ -4,8 +4,8 @@
 //! to point anywhere), and so is every `Origin` but our own. A token is looked up by the host; here is only how often one may be
 //! wrong.
 
-use crate::Handle;
 use axum::http::{HeaderMap, Uri, header};
+use holdfast_door::{Cap, Handle, Path, Speaker};
 use holdfast_wire::{Code, Fault};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -144,12 +144,12 @@ pub struct Paces {
 
 impl Paces {
     /// The id of a request's token, if it is good and does not ask too often.
-    pub async fn admit(&self, handle: &Handle, headers: &HeaderMap) -> Result<String, Fault> {
-        self.check(handle, token(headers)?).await
+    pub async fn admit(&self, handle: &Handle, headers: &HeaderMap, path: fn(Cap) -> Path) -> Result<Speaker, Fault> {
+        self.check(handle, token(headers)?, path).await
     }
 
     /// What is said of a secret; of a wrong one only so often.
-    pub fn of_secret(&self, said: Result<String, Fault>) -> Result<String, Fault> {
+    pub fn of_secret<T>(&self, said: Result<T, Fault>) -> Result<T, Fault> {
         match said {
             Err(fault) if fault.code == Code::Unidentified => {
                 let now = Instant::now();
@@ -162,15 +162,16 @@ impl Paces {
     }
 
     /// The same, of a token by its text.
-    pub async fn check(&self, handle: &Handle, text: String) -> Result<String, Fault> {
-        let id = self.of_secret(handle.check(text).await)?;
+    pub async fn check(&self, handle: &Handle, text: String, path: fn(Cap) -> Path) -> Result<Speaker, Fault> {
+        let speaker = self.of_secret(handle.check(text, path).await)?;
+        let Some(token) = speaker.path.cap().map(|cap| cap.token.clone()) else { return Ok(speaker) };
         let now = Instant::now();
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         if tokens.len() >= PACES_MAX {
             tokens.retain(|_, pace| now.duration_since(pace.at) < Duration::from_secs(1));
         }
         let fresh = Pace { left: RATE_PER_SECOND, at: now };
-        if tokens.entry(id.clone()).or_insert(fresh).take(RATE_PER_SECOND, now) { Ok(id) } else { Err(too_fast()) }
+        if tokens.entry(token).or_insert(fresh).take(RATE_PER_SECOND, now) { Ok(speaker) } else { Err(too_fast()) }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::guard::{Names, Paces};
 use crate::patient::Patient;
-use crate::{Handle, openapi, rest};
+use crate::{openapi, rest};
 use axum::Router;
 use axum::body::Body;
+use holdfast_door::Handle;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;

@@ -12,8 +12,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use holdfast_wire::params::Nothing;
-use holdfast_wire::{Call, Code, Fault};
+use holdfast_door::Path;
+use holdfast_wire::{Code, Fault};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -43,10 +43,9 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
                 http.paces.of_secret(http.handle.login(code).await)
             }
             (None, Some(token)) => {
-                let id = http.paces.check(&http.handle, token.clone()).await?;
+                let speaker = http.paces.check(&http.handle, token.clone(), Path::Http).await?;
                 if let Some(only) = only {
-                    let (me, _) = http.handle.call(&id, Call::Me(Nothing {}), Vec::new()).await?;
-                    must_be(&only, me["actor"]["handle"].as_str().unwrap_or_default())?;
+                    must_be(&only, &speaker.actor.handle.to_string())?;
                 }
                 Ok(token)
             }
@@ -81,8 +80,8 @@ async fn logout(State(http): State<Arc<Http>>, headers: HeaderMap) -> Response {
         return Refused(fault).into_response();
     }
     // Who shows a token gives it back; a cookie that opens nothing goes all the same.
-    if let Ok(token) = http.paces.admit(&http.handle, &headers).await {
-        let _ = http.handle.logout(token).await;
+    if let Ok(speaker) = http.paces.admit(&http.handle, &headers, Path::Http).await {
+        let _ = http.handle.logout(speaker).await;
     }
     ([(header::SET_COOKIE, cookie(&http.names, &headers, "", 0))], axum::Json(json!({}))).into_response()
 }

@@ -2,6 +2,7 @@
 
 use crate::bytes::{BASE64, TEXT};
 use crate::rest::{Endpoint, WAIT_SECONDS_MAX, WATCHING};
+use holdfast_types::Terms;
 use holdfast_wire::operations::{Bytes, Route};
 use serde_json::{Map, Value, json};
 
@@ -88,13 +89,23 @@ fn operation(schema: &Value, endpoint: &Endpoint) -> Value {
         "parameters": parameters,
         "responses": responses(declared, endpoint),
     });
-    if let Some(right) = row.right {
-        said["description"] = format!("Needs the right `{right}`.").into();
+    if let Some(needed) = needed(&row.terms) {
+        said["description"] = needed.into();
     }
     if let Some(body) = body {
         said["requestBody"] = body;
     }
     said
+}
+
+/// What a token must carry for it, in a sentence.
+fn needed(terms: &Terms) -> Option<String> {
+    let rights: Vec<String> = terms.rights.iter().map(|right| format!("`{right}`")).collect();
+    let (last, others) = rights.split_last()?;
+    Some(match others {
+        [] => format!("Needs the right {last}."),
+        others => format!("Needs one of the rights {} and {last}.", others.join(", ")),
+    })
 }
 
 fn responses(declared: &Value, endpoint: &Endpoint) -> Value {

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
+use holdfast_door::Path;
 use holdfast_wire::frame::REQUEST_BYTES_MAX;
 use holdfast_wire::operations::{ALSO, Bytes, Route};
 use holdfast_wire::{Call, Code, Fault, OPERATIONS, Row};
@@ -149,7 +150,7 @@ async fn answer(
     request: Request,
 ) -> Result<Response, Fault> {
     let (head, body) = request.into_parts();
-    let token = http.paces.admit(&http.handle, &head.headers).await?;
+    let speaker = http.paces.admit(&http.handle, &head.headers, Path::Http).await?;
     let mut fields = Map::new();
     for (name, value) in path {
         let field = endpoint.renamed.filter(|(named, _)| *named == name).map_or(name, |(_, field)| field);
@@ -173,10 +174,10 @@ async fn answer(
         put(&mut fields, "seq", 1.into())?;
     }
     if WATCHING.contains(&endpoint.row.name) && stream::is_wanted(&head.headers) {
-        return stream::answer(http, token, endpoint.row.name, fields, stream::last_event(&head.headers)?).await;
+        return stream::answer(http, speaker, endpoint.row.name, fields, stream::last_event(&head.headers)?).await;
     }
     let call = Call::decode(endpoint.row.name, Value::Object(fields))?;
-    let (answer, answered) = http.handle.call(&token, call, asked).await?;
+    let (answer, answered) = http.handle.call(&speaker, call, asked).await?;
     Ok(respond(endpoint, &head.headers, answer, answered))
 }
 

@@ -7,6 +7,7 @@ use axum::extract::ws::{CloseFrame, Message as Packet, WebSocket, WebSocketUpgra
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
+use holdfast_door::{Path, Speaker};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
 use holdfast_wire::{Code, Fault, Message};
 use std::collections::VecDeque;
@@ -36,8 +37,8 @@ pub async fn connect(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Response {
-    let token = match http.paces.admit(&http.handle, &headers).await {
-        Ok(token) => token,
+    let speaker = match http.paces.admit(&http.handle, &headers, Path::Http).await {
+        Ok(speaker) => speaker,
         Err(fault) => return Refused(fault).into_response(),
     };
     let upgrade = match upgrade {
@@ -53,13 +54,13 @@ pub async fn connect(
         .write_buffer_size(0)
         .max_message_size(REQUEST_BYTES_MAX)
         .max_frame_size(REQUEST_BYTES_MAX)
-        .on_upgrade(|socket| talk(socket, http, token))
+        .on_upgrade(|socket| talk(socket, http, speaker))
 }
 
-async fn talk(mut socket: WebSocket, http: Arc<Http>, token: String) {
+async fn talk(mut socket: WebSocket, http: Arc<Http>, speaker: Speaker) {
     let (say, incoming) = mpsc::channel(1);
     let (outgoing, mut hear) = mpsc::channel(1);
-    if http.handle.connect(token, incoming, outgoing).await.is_err() {
+    if http.handle.connect(speaker, incoming, outgoing).await.is_err() {
         return;
     }
     // One that sleeps is asked, and one that does not answer is gone: its turn must not wait for it.

@@ -7,6 +7,7 @@ use crate::listen::Http;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use holdfast_door::Speaker;
 use holdfast_wire::{Call, Code, Fault};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
 
 struct Follow {
     http: Arc<Http>,
-    token: String,
+    speaker: Speaker,
     name: &'static str,
     fields: Map<String, Value>,
     is_over: bool,
@@ -39,7 +40,7 @@ struct Follow {
 /// Answers a watching operation as a stream. The first answer is waited for, so that a refusal is one.
 pub async fn answer(
     http: Arc<Http>,
-    token: String,
+    speaker: Speaker,
     name: &'static str,
     mut fields: Map<String, Value>,
     last: Option<u64>,
@@ -48,7 +49,7 @@ pub async fn answer(
         fields.insert("after".into(), last.into());
     }
     fields.insert("wait_ms".into(), 0.into());
-    let mut follow = Follow { http, token, name, fields, is_over: false };
+    let mut follow = Follow { http, speaker, name, fields, is_over: false };
     let first = follow.next().await?;
     let body = futures_util::stream::unfold((Some(first), follow), |(text, mut follow)| async move {
         let text = match text {
@@ -76,7 +77,7 @@ impl Follow {
     /// The next events as text; a comment where there are none.
     async fn next(&mut self) -> Result<String, Fault> {
         let call = Call::decode(self.name, Value::Object(self.fields.clone()))?;
-        let (answer, _) = self.http.handle.call(&self.token, call, Vec::new()).await?;
+        let (answer, _) = self.http.handle.call(&self.speaker, call, Vec::new()).await?;
         self.fields.insert("wait_ms".into(), WAIT_MS.into());
         let to = answer["to"].clone();
         self.is_over = answer["end"].as_bool().unwrap_or(false);

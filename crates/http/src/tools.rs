@@ -2,25 +2,19 @@
 //!
 //! Each request says by its token who acts. A session of the protocol is its first token's alone.
 
-use crate::Handle;
 use crate::listen::Http;
 use crate::refusal::Refused;
 use crate::rest::whole;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
-use axum::http::request::Parts;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, body::Body};
-use holdfast_mcp::rmcp::model::Extensions;
+use holdfast_door::{Path, Speaker};
+use holdfast_mcp::Inside;
 use holdfast_mcp::rmcp::transport::StreamableHttpServerConfig;
-use holdfast_mcp::{Host, Wanted};
 use holdfast_wire::frame::REQUEST_BYTES_MAX;
-use holdfast_wire::operations::op;
-use holdfast_wire::params::Nothing;
-use holdfast_wire::tokens::MeAnswer;
-use holdfast_wire::{Call, Code, Fault, Operation};
-use serde_json::{Value, json};
+use holdfast_wire::{Code, Fault};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,46 +22,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 const SESSION: &str = "mcp-session-id";
 /// Sessions whose token is remembered; they are named at random, and one that is forgotten is simply opened anew.
 const SESSIONS_MAX: usize = 10_000;
-
-/// Who sent a request.
-#[derive(Debug, Clone)]
-struct Caller {
-    token: String,
-    name: String,
-}
-
-/// The host, in the name of whoever asks.
-#[derive(Debug, Clone)]
-struct Tools {
-    handle: Handle,
-    caller: Option<Caller>,
-}
-
-impl Host for Tools {
-    async fn call(&self, method: &str, params: Value, bytes: Vec<u8>) -> Result<(Value, Vec<u8>), Fault> {
-        let caller = self.caller.as_ref().ok_or_else(nobody)?;
-        self.handle.call(&caller.token, Call::decode(method, params)?, bytes).await
-    }
-
-    async fn settle(&self, wanted: Wanted) -> Result<Value, Fault> {
-        let Wanted { name, command, cwd, env_add } = wanted;
-        // What is not said is the host's user's.
-        Ok(json!({ "name": name, "command": command, "cwd": cwd, "env_add": env_add }))
-    }
-
-    fn own_name(&self) -> String {
-        self.caller.as_ref().map_or_else(|| "agent".into(), |caller| caller.name.clone())
-    }
-
-    fn of(&self, request: &Extensions) -> Result<Tools, Fault> {
-        let caller = request.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
-        Ok(Tools { handle: self.handle.clone(), caller: Some(caller.ok_or_else(nobody)?.clone()) })
-    }
-}
-
-fn nobody() -> Fault {
-    Fault::new(Code::Unidentified, "nobody said who asks")
-}
 
 struct Door {
     http: Arc<Http>,
@@ -79,19 +33,19 @@ struct Door {
 pub fn routes(http: &Arc<Http>) -> Router {
     // Whose page asks is checked for all routes alike.
     let config = StreamableHttpServerConfig::default().disable_allowed_hosts();
-    let service = holdfast_mcp::http(Tools { handle: http.handle.clone(), caller: None }, config);
+    let service = holdfast_mcp::http(Inside::new(http.handle.clone()), config);
     let door = Arc::new(Door { http: Arc::clone(http), sessions: Mutex::default() });
     Router::new().route_service("/mcp", service).layer(middleware::from_fn_with_state(door, admit))
 }
 
 async fn admit(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    let caller = match who(&door, request.headers().clone()).await {
-        Ok(caller) => caller,
+    let speaker = match who(&door, request.headers()).await {
+        Ok(speaker) => speaker,
         Err(fault) => return Refused(fault).into_response(),
     };
-    let token = caller.token.clone();
+    let token = token_of(&speaker);
     let (mut head, body) = request.into_parts();
-    head.extensions.insert(caller);
+    head.extensions.insert(speaker);
     // Read here, where it has a time and our own limit: behind this one could come for ever.
     let body = match whole(&head.headers, body, REQUEST_BYTES_MAX).await {
         Ok(body) => Body::from(body),
@@ -108,17 +62,18 @@ async fn admit(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     response
 }
 
-async fn who(door: &Door, headers: HeaderMap) -> Result<Caller, Fault> {
-    let http = &door.http;
-    let token = http.paces.admit(&http.handle, &headers).await?;
+async fn who(door: &Door, headers: &HeaderMap) -> Result<Speaker, Fault> {
+    let speaker = door.http.paces.admit(&door.http.handle, headers, Path::Mcp).await?;
     let session = headers.get(SESSION).and_then(|id| id.to_str().ok());
     if let Some(session) = session {
         let all = door.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.get(session) != Some(&token) {
+        if all.get(session) != Some(&token_of(&speaker)) {
             return Err(Fault::new(Code::NotFound, "there is no such session of the protocol").hint("initialize anew"));
         }
     }
-    let (me, _) = http.handle.call(&token, Call::decode(op::Me::ROW.name, json!(Nothing {}))?, Vec::new()).await?;
-    let me: MeAnswer = serde_json::from_value(me).map_err(|e| Fault::new(Code::Internal, e.to_string()))?;
-    Ok(Caller { token, name: me.actor.handle.name().to_owned() })
+    Ok(speaker)
+}
+
+fn token_of(speaker: &Speaker) -> String {
+    speaker.path.cap().map(|cap| cap.token.clone()).unwrap_or_default()
 }

@@ -11,14 +11,16 @@ mod desk;
 mod excerpt;
 mod host;
 mod http;
+mod inside;
 mod resources;
 mod service;
 mod tools;
 mod trouble;
 mod watch;
 
+pub use self::http::{HttpService, http};
 pub use host::{Client, Host, Wanted, ask, ask_with_bytes};
-pub use http::{HttpService, http};
+pub use inside::Inside;
 pub use rmcp;
 pub use service::{Service, service};
 pub use tools::listing;

@@ -11,6 +11,7 @@ mod name;
 mod notice;
 mod rights;
 mod size;
+mod terms;
 
 pub use actor::{Actor, ActorClass, Handle, HandleError};
 pub use hex::{ActorId, Challenge, Hash, HexError, Nonce, Proof, Signature, hex_bytes, hex_text};
@@ -18,8 +19,9 @@ pub use home::{Home, NoHome};
 pub use id::{IdError, SessionId};
 pub use name::{NAME_BYTES_MAX, NameError, SessionName};
 pub use notice::Notice;
-pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError};
+pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError, WRITING};
 pub use size::{COLS_MAX, COLS_MIN, ROWS_MAX, ROWS_MIN, Size, SizeError};
+pub use terms::{Cost, TERMS, Terms, Thread, Trace, TurnNeed, Who, terms_of};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

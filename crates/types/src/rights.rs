@@ -122,6 +122,9 @@ impl Rights {
     }
 }
 
+/// Whoever holds one of these has a use for the turn; who holds none must not keep it from others.
+pub const WRITING: Rights = Rights::of(&[Right::Type, Right::Run, Right::Seize]);
+
 impl From<Right> for Rights {
     fn from(right: Right) -> Rights {
         Rights::of(&[right])

@@ -13,11 +13,19 @@ pub fn document() -> Value {
     let operations: Map<String, Value> = operations::schemas(&mut generator)
         .into_iter()
         .map(|(row, params, answer)| {
-            let right = row.right.map(|right| right.to_string());
-            (
-                row.name.into(),
-                json!({ "doc": row.doc, "right": right, "params": params, "answer": answer, "bytes": row.bytes }),
-            )
+            let terms = row.terms;
+            let right = (!terms.rights.is_empty()).then(|| terms.rights.to_string());
+            let told = json!({
+                "doc": row.doc,
+                "who": terms.who,
+                "right": right,
+                "turn": terms.turn,
+                "trace": terms.trace,
+                "params": params,
+                "answer": answer,
+                "bytes": row.bytes,
+            });
+            (row.name.into(), told)
         })
         .collect();
     let events: Map<String, Value> = events::schemas(&mut generator)

@@ -2,10 +2,19 @@
 
 use super::*;
 use crate::turn::{Frozen, Waiting};
+use holdfast_types::{TurnNeed, Who, terms_of};
 
 impl Authority {
     pub(super) fn asked(&mut self, step: &mut Step, by: &Caller, ask: &Ask) -> Result<Reply, Refusal> {
         self.must_be_attached(by)?;
+        let (who, rights, turn) = ask.needs();
+        // What is one's own is told apart below: by grant, and by operator.
+        if who != Who::Owner {
+            self.must(step, &by.actor, rights)?;
+        }
+        if turn == TurnNeed::Holds {
+            self.must_hold(by)?;
+        }
         match ask {
             Ask::Take => self.take(step, by),
             Ask::Request => self.request(step, by),
@@ -22,22 +31,14 @@ impl Authority {
             | Ask::Signal { .. }
             | Ask::Rename { .. }
             | Ask::End { .. }
-            | Ask::Operation { .. } => self.perform(step, by, ask),
+            | Ask::Operation { .. } => self.perform(step, by, turn, ask),
         }
     }
 
-    fn perform(&mut self, step: &mut Step, by: &Caller, ask: &Ask) -> Result<Reply, Refusal> {
-        let (right, need) = ask.needs().expect("asks with rules of their own are not performed here");
-        self.must(step, &by.actor, right)?;
+    fn perform(&mut self, step: &mut Step, by: &Caller, need: TurnNeed, ask: &Ask) -> Result<Reply, Refusal> {
         self.write(step, by, need, Act::Asked(ask.clone()))?;
         step.effects.push(Effect::Perform { fence: self.state.fence });
         Ok(Reply::Done)
-    }
-
-    /// Whoever can write nothing has no use for the turn, and must not keep it from others.
-    fn must_write(&self, step: &Step, actor: &Actor) -> Result<(), Refusal> {
-        let may = self.rights(actor, step.now.time_ms).meets(WRITING);
-        if may { Ok(()) } else { Err(Refusal::Denied { right: Right::Type, rule: Rule::Envelope }) }
     }
 
     /// The turn to the caller, by its own asking.
@@ -50,7 +51,6 @@ impl Authority {
     }
 
     fn take(&mut self, step: &mut Step, by: &Caller) -> Result<Reply, Refusal> {
-        self.must_write(step, &by.actor)?;
         match &self.state.turn {
             Turn::Free => Ok(self.take_over(step, by, Ask::Take)),
             // Minted even when the holder asks again: after a reconnect the old connection's queued writes must lose.
@@ -60,7 +60,6 @@ impl Authority {
     }
 
     fn request(&mut self, step: &mut Step, by: &Caller) -> Result<Reply, Refusal> {
-        self.must_write(step, &by.actor)?;
         let hold = match &self.state.turn {
             Turn::Free => return Ok(self.take_over(step, by, Ask::Request)),
             Turn::Held(hold) if hold.by.id == by.actor.id => return Ok(Reply::Turn { fence: hold.fence }),
@@ -99,8 +98,7 @@ impl Authority {
     }
 
     fn give(&mut self, step: &mut Step, by: &Caller, to: &Actor) -> Result<Reply, Refusal> {
-        self.must_hold(by)?;
-        self.must_write(step, to)?;
+        self.must(step, to, WRITING)?;
         let is_its = |(_, operator): &(&OperatorId, &Operator)| operator.actor == *to && operator.away_since.is_none();
         let operator = self.state.operators.iter().rfind(is_its).map(|(id, _)| *id);
         let hold = self.hold(step, &Caller { actor: to.clone(), operator }, How::Given);
@@ -111,7 +109,6 @@ impl Authority {
     }
 
     fn release(&mut self, step: &mut Step, by: &Caller) -> Result<Reply, Refusal> {
-        self.must_hold(by)?;
         self.pass(step, By::Actor(by.actor.clone()), Act::Asked(Ask::Release), vec![], Turn::Free);
         self.tell_turn(step);
         Ok(Reply::Done)
@@ -119,7 +116,6 @@ impl Authority {
 
     /// Takes effect whatever the holder does and whoever waits.
     fn seize(&mut self, step: &mut Step, by: &Caller, freeze: bool, reason: &str) -> Result<Reply, Refusal> {
-        self.must(step, &by.actor, Right::Seize)?;
         let from = self.state.turn.hold().map(|hold| hold.by.clone());
         if from.as_ref().is_some_and(|from| !self.may_take_from(&by.actor, from)) {
             return Err(Refusal::Denied { right: Right::Seize, rule: Rule::HumansFirst });
@@ -150,7 +146,6 @@ impl Authority {
 
     fn thaw(&mut self, step: &mut Step, by: &Caller) -> Result<Reply, Refusal> {
         let Some(frozen) = &self.state.frozen else { return Err(Refusal::NotFrozen) };
-        self.must(step, &by.actor, Right::Seize)?;
         if frozen.by.id != by.actor.id && !self.policy.is_human(&by.actor) {
             return Err(Refusal::Denied { right: Right::Seize, rule: Rule::Freezer });
         }
@@ -168,7 +163,7 @@ impl Authority {
             if operator.actor.id == by.actor.id {
                 continue;
             }
-            self.must(step, &by.actor, Right::Configure)?;
+            self.must(step, &by.actor, const { terms_of("session.detach") }.rights)?;
             if !self.may_take_from(&by.actor, &operator.actor) {
                 return Err(Refusal::Denied { right: Right::Configure, rule: Rule::HumansFirst });
             }

@@ -3,7 +3,9 @@
 use super::*;
 use crate::turn::TURN_GRACE_MS;
 use holdfast_types::Exit;
-use holdfast_types::FOREVER;
+use holdfast_types::{FOREVER, Terms, terms_of};
+
+const ATTACH: &Terms = terms_of("session.attach");
 
 impl Authority {
     /// The first grant is one like any other: it can be revoked, and nothing else remembers who spawned.
@@ -80,7 +82,7 @@ impl Authority {
     }
 
     pub(super) fn attached(&mut self, step: &mut Step, by: Actor, operator: OperatorId) -> Result<Reply, Refusal> {
-        self.must(step, &by, Right::Observe)?;
+        self.must(step, &by, ATTACH.rights)?;
         if self.state.operators.len() >= OPERATORS_MAX {
             return Err(Refusal::TooMany { what: "operators".into(), max: OPERATORS_MAX as u32 });
         }
@@ -113,7 +115,7 @@ impl Authority {
     }
 
     pub(super) fn resumed(&mut self, step: &mut Step, by: Actor, operator: OperatorId) -> Result<Reply, Refusal> {
-        self.must(step, &by, Right::Observe)?;
+        self.must(step, &by, ATTACH.rights)?;
         if self.state.operators.get(&operator).is_none_or(|was| was.actor != by) {
             return Err(Refusal::NotAttached);
         }

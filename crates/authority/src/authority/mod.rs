@@ -22,7 +22,7 @@ use holdfast_types::Notice;
 use holdfast_types::Proof;
 use holdfast_types::{Actor, ActorClass};
 use holdfast_types::{Fence, SessionId, TimeMs};
-use holdfast_types::{Right, Rights};
+use holdfast_types::{Right, Rights, WRITING};
 
 /// Most operators at once: beyond it a session is a broadcast, which is another product.
 pub const OPERATORS_MAX: usize = 256;
@@ -30,9 +30,6 @@ pub const OPERATORS_MAX: usize = 256;
 pub const QUEUE_MAX: usize = 64;
 /// Most live grants: a hand-made list is far shorter, and each act looks through it.
 pub const GRANTS_MAX: usize = 1024;
-
-/// Rights that make having the turn of use.
-const WRITING: Rights = Rights::of(&[Right::Type, Right::Run, Right::Seize]);
 
 /// One session's authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,12 +162,11 @@ impl Authority {
         self.state.ledger.unsupported(&self.policy).into_iter().collect()
     }
 
-    fn must(&self, step: &Step, actor: &Actor, right: Right) -> Result<(), Refusal> {
-        if self.rights(actor, step.now.time_ms).has(right) {
-            Ok(())
-        } else {
-            Err(Refusal::Denied { right, rule: Rule::Envelope })
-        }
+    /// The actor holds one of these rights; a refusal names the first.
+    fn must(&self, step: &Step, actor: &Actor, rights: impl Into<Rights>) -> Result<(), Refusal> {
+        let rights = rights.into();
+        let refused = rights.iter().next().filter(|_| !self.rights(actor, step.now.time_ms).meets(rights));
+        refused.map_or(Ok(()), |right| Err(Refusal::Denied { right, rule: Rule::Envelope }))
     }
 
     /// The operator a caller speaks through is attached, and its own.

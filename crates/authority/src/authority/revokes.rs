@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::act::Revoke;
-use holdfast_types::ActorId;
-use holdfast_types::FOREVER;
+use holdfast_types::{ActorId, FOREVER, terms_of};
 
 impl Authority {
     pub(super) fn grant(
@@ -15,7 +14,6 @@ impl Authority {
         until: Option<TimeMs>,
     ) -> Result<Reply, Refusal> {
         let now = step.now.time_ms;
-        self.must(step, &by.actor, Right::Grant)?;
         if rights.is_empty() || until.is_some_and(|until| until <= now) {
             return Err(Refusal::EmptyGrant);
         }
@@ -101,7 +99,7 @@ impl Authority {
 
     /// Whoever neither gave nor holds it must hold `grant` and everything it takes away.
     fn must_outrank(&self, step: &Step, by: &Caller, rights: Rights) -> Result<(), Refusal> {
-        self.must(step, &by.actor, Right::Grant)?;
+        self.must(step, &by.actor, const { terms_of("grant.revoke") }.rights)?;
         let covers = self.rights(&by.actor, step.now.time_ms).covers(rights);
         if covers { Ok(()) } else { Err(Refusal::Denied { right: Right::Grant, rule: Rule::OwnGrants }) }
     }

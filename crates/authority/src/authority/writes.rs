@@ -1,14 +1,17 @@
 //! The one check every way to write goes through.
 
 use super::*;
-use crate::act::{Burst, TurnNeed};
+use crate::act::Burst;
+use holdfast_types::{Terms, TurnNeed, terms_of};
+
+const SEND: &Terms = terms_of("session.send");
 
 impl Authority {
     /// Typing needs no record of its own where the turn is the actor's already: the keeper records the bytes. Taking the turn
     /// by it does.
     pub(super) fn types(&mut self, step: &mut Step, by: &Caller, fence: Option<Fence>) -> Result<Reply, Refusal> {
-        self.must(step, &by.actor, Right::Type)?;
-        if let Some(hold) = self.may_write(step, by, TurnNeed::Takes, fence)? {
+        self.must(step, &by.actor, SEND.rights)?;
+        if let Some(hold) = self.may_write(step, by, SEND.turn, fence)? {
             self.take_by_writing(step, by, hold, Act::Took);
         }
         step.effects.push(Effect::Forward { fence: self.state.fence });
@@ -62,7 +65,7 @@ impl Authority {
                 return Err(Refusal::TurnHeld { by: hold.by.clone() });
             }
             (TurnNeed::Takes | TurnNeed::Respects, None, Turn::Free | Turn::Held(_)) => {}
-            (TurnNeed::Ignores, _, Turn::Free | Turn::Held(_)) => {}
+            (TurnNeed::Ignores | TurnNeed::Holds | TurnNeed::Asks, _, Turn::Free | Turn::Held(_)) => {}
         }
         if fence.is_some_and(|fence| fence != ours) {
             return Err(Refusal::FenceStale { newest: ours });
@@ -74,7 +77,9 @@ impl Authority {
                 Some(Hold { since: hold.since, how: hold.how, ..self.hold(step, by, How::Wrote) })
             }
             (TurnNeed::Takes, Turn::Held(_)) => None,
-            (TurnNeed::Respects | TurnNeed::Ignores, Turn::Free | Turn::Held(_)) => None,
+            (TurnNeed::Respects | TurnNeed::Ignores | TurnNeed::Holds | TurnNeed::Asks, Turn::Free | Turn::Held(_)) => {
+                None
+            }
         })
     }
 }

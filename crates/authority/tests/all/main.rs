@@ -8,4 +8,5 @@ mod grants;
 mod journal;
 mod long_run;
 mod model;
+mod terms;
 mod world;

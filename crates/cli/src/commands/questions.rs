@@ -5,8 +5,8 @@ use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
 use crate::here::{Here, Link};
 use crate::show::{cut, now_ms, on_terminal, print, print_json, say, span, visible};
 use crate::values::Seconds;
-use holdfast_authority::{Ask, TurnNeed};
-use holdfast_types::Right;
+use holdfast_authority::Ask;
+use holdfast_types::terms_of;
 use holdfast_wire::Code;
 use holdfast_wire::operations::op;
 use holdfast_wire::questions::{
@@ -172,12 +172,7 @@ pub fn answer(here: &Here, args: &AnswerArgs) -> Result<u8, Failure> {
         None => read_answer(here, &question)?,
     };
     let session = link.get(&question.session.to_string())?;
-    let act = Ask::Operation {
-        name: "question.answer".into(),
-        right: Right::Type,
-        turn: TurnNeed::Ignores,
-        detail: detail(question.id, &text, &question.text),
-    };
+    let act = Ask::other(const { terms_of("question.answer") }, detail(question.id, &text, &question.text));
     let params = |proof| QuestionAnswerParams { question: question.id, text: Some(text.clone()), option: None, proof };
     let view = match link.act::<op::QuestionAnswer>(&session, &act, params) {
         // The host that went away may have taken our answer; or somebody else's meanwhile.

@@ -7,9 +7,9 @@ use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
 use crate::here::{Here, Link};
 use crate::show::{command_line, cut, print, print_json, say, span, visible};
 use crate::values::Seconds;
-use holdfast_authority::{Ask, TurnNeed, recorded};
+use holdfast_authority::{Ask, recorded};
 use holdfast_screen::PlainText;
-use holdfast_types::Right;
+use holdfast_types::terms_of;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Gap, SessionView};
 use holdfast_wire::runs::{
@@ -371,12 +371,7 @@ fn cancel(here: &Here, run: &RunRef) -> Result<u8, Failure> {
     // What is signed names the run by its id.
     let run = found.run.id;
     let session = link.get(&found.run.session.to_string())?;
-    let ask = Ask::Operation {
-        name: "run.cancel".into(),
-        right: Right::Run,
-        turn: TurnNeed::Respects,
-        detail: run.to_string(),
-    };
+    let ask = Ask::other(const { terms_of("run.cancel") }, run.to_string());
     let params = |proof| RunCancelParams { run: run.into(), wait_ms: CANCEL_WAIT_MS, proof };
     cancelled(here, &link.act::<op::RunCancel>(&session, &ask, params)?)
 }

@@ -1,6 +1,7 @@
 //! The protocol as it is written down is the one that is spoken.
 
 use holdfast_harness::Home;
+use holdfast_types::Terms;
 use holdfast_wire::events::EVENTS;
 use holdfast_wire::operations::Route;
 use holdfast_wire::{Code, OPERATIONS};
@@ -22,7 +23,10 @@ fn the_written_protocol_has_a_line_for_every_operation_event_and_code() {
         assert!(text.lines().any(|written| written.starts_with(&line)), "spec/protocol.md lacks: {line}")
     };
     for row in OPERATIONS {
-        let right = row.right.map_or("-".into(), |right| right.to_string());
+        let Terms { who, rights, turn, cost, thread, trace, .. } = row.terms;
+        let rights = if rights.is_empty() { "-".into() } else { rights.to_string().replace(',', ", ") };
+        let needs = format!("{} | {rights} | {}", who.word(), turn.word());
+        let costs = format!("{} | {} | {}", trace.word(), cost.word(), thread.word());
         let http = match row.route {
             Route::Get(path) => format!("`GET /v1{path}`"),
             Route::Post(path) => format!("`POST /v1{path}`"),
@@ -30,7 +34,7 @@ fn the_written_protocol_has_a_line_for_every_operation_event_and_code() {
             Route::Delete(path) => format!("`DELETE /v1{path}`"),
             Route::Connection => "the connection's own".into(),
         };
-        has(format!("| `{}` | {right} | {http} | {} |", row.name, row.doc));
+        has(format!("| `{}` | {needs} | {costs} | {http} | {} |", row.name, row.doc));
     }
     for event in EVENTS {
         has(format!("| `{}` |", event.name));

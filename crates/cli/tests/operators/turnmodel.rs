@@ -178,7 +178,11 @@ impl TurnModel {
         let has = |right: u8| self.rights(state, by) & right != 0;
         let holds = state.holder == Some(by);
         match &what.asked {
-            Asked::Take | Asked::Request if !self.may_write(state, by) => refuse(Heard::Denied),
+            Asked::Take | Asked::Request | Asked::Withdraw | Asked::Give { .. } | Asked::Release
+                if !self.may_write(state, by) =>
+            {
+                refuse(Heard::Denied)
+            }
             Asked::Request if holds => refuse(Heard::Turn(state.fence)),
             Asked::Take | Asked::Request if state.holder.is_none() || holds => {
                 TurnModel::pass(&mut next, Some(by));
@@ -193,7 +197,6 @@ impl TurnModel {
                 let before = next.queue.iter().position(|waiting| *waiting == by).unwrap();
                 one(next, Heard::Waiting(before as u32))
             }
-            Asked::Withdraw if !has(OBSERVE) => refuse(Heard::Denied),
             Asked::Withdraw => {
                 next.queue.retain(|waiting| *waiting != by);
                 one(next, Heard::Done)

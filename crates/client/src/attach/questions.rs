@@ -6,8 +6,8 @@ use super::notice::{self, columns, visible};
 use super::prompt::{Prompt, Purpose};
 use super::run::Attached;
 use super::turns::Asked;
-use holdfast_authority::{Ask, TurnNeed};
-use holdfast_types::Right;
+use holdfast_authority::Ask;
+use holdfast_types::terms_of;
 use holdfast_wire::operations::op;
 use holdfast_wire::questions::{QuestionAnswerParams, QuestionListParams, QuestionView, detail, meant};
 
@@ -46,12 +46,7 @@ impl Attached<'_> {
             Ok((text, _)) => text,
             Err(fault) => return self.say(format!(" {} {} ", fault.message, fault.hint)),
         };
-        let ask = Ask::Operation {
-            name: "question.answer".into(),
-            right: Right::Type,
-            turn: TurnNeed::Ignores,
-            detail: detail(question.id, &text, &question.text),
-        };
+        let ask = Ask::other(const { terms_of("question.answer") }, detail(question.id, &text, &question.text));
         let proof = Some(self.options.who.prove(self.session_id, &ask));
         let params = QuestionAnswerParams { question: question.id, text: Some(text), option: None, proof };
         self.ask::<op::QuestionAnswer>(&params, Asked::Answer);

@@ -75,8 +75,8 @@ impl Tree {
 
 /// Who listens where in these sessions; one that ends meanwhile has no ports.
 pub(crate) async fn ports_of(trees: Vec<Tree>) -> Result<Vec<PortView>, Fault> {
-    let all = tokio::task::spawn_blocking(move || {
-        trees.iter().flat_map(|tree| tree.ports().unwrap_or_default()).collect::<Vec<PortView>>()
+    let all = crate::off_thread(move || {
+        Ok(trees.iter().flat_map(|tree| tree.ports().unwrap_or_default()).collect::<Vec<PortView>>())
     });
     all.await.map_err(|error| Fault::new(Code::Internal, format!("the ports cannot be read: {error}")))
 }
@@ -88,7 +88,7 @@ impl Session {
         let probed = self.probe().await?;
         let terminal = self.terminal(probed);
         let depth = params.depth;
-        let taken = tokio::task::spawn_blocking(move || {
+        let taken = crate::off_thread(move || {
             let facts = probed.map(|probed| facts(probed, terminal, waiting::terminal_of(tree.root)));
             let (graph, bindings) = tree.read(depth, facts.as_ref())?;
             let doing = facts.filter(|facts| facts.device != NO_DEVICE);
@@ -97,9 +97,8 @@ impl Session {
             serde_json::to_value(answer).map_err(io::Error::other)
         });
         match taken.await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(self.unseen(&error).await),
-            Err(error) => Err(self.unseen(&io::Error::other(error)).await),
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.unseen(&error).await),
         }
     }
 

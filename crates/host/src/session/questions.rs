@@ -5,8 +5,8 @@
 
 use super::Session;
 use crate::questions::{Question, kept};
-use holdfast_authority::{Ask, Audience, Refusal, TurnNeed};
-use holdfast_types::{Actor, Notice, Right, TimeMs};
+use holdfast_authority::{Ask, Audience, Refusal};
+use holdfast_types::{Actor, Notice, TimeMs, terms_of};
 use holdfast_wire::attention::{PROMPT_CHARS_MAX, What};
 use holdfast_wire::params::Life;
 use holdfast_wire::questions::{
@@ -70,12 +70,7 @@ impl Session {
     pub(crate) fn answer_question(&self, params: &QuestionAnswerParams, actor: &Actor) -> Result<(), Fault> {
         let question = self.open_question(params.question)?;
         let (text, option) = chosen(&question.options, params.text.as_deref(), params.option)?;
-        let ask = Ask::Operation {
-            name: "question.answer".into(),
-            right: Right::Type,
-            turn: TurnNeed::Ignores,
-            detail: detail(question.id, &text, &question.text),
-        };
+        let ask = Ask::other(const { terms_of("question.answer") }, detail(question.id, &text, &question.text));
         self.ask(actor, None, ask, params.proof)?;
         let answer = QuestionAnswer { text, option, by: actor.clone(), at_ms: crate::now_ms() };
         let told = beginning(&answer.text);

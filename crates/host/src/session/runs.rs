@@ -12,10 +12,10 @@ use crate::shells::{self, Kind};
 use crate::store::replace;
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::{Copied, Ring};
-use holdfast_authority::{Ask, Reply, TurnNeed, recorded};
+use holdfast_authority::{Ask, Reply, recorded};
 use holdfast_screen::{Mark, Screen};
 use holdfast_session::Sent;
-use holdfast_types::{Actor, Exit, Fence, Offset, Right};
+use holdfast_types::{Actor, Exit, Fence, Offset, Right, terms_of};
 use holdfast_wire::attention::{Now, What};
 use holdfast_wire::params::Life;
 use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
@@ -405,12 +405,7 @@ impl Session {
             return Ok(());
         }
         self.running().await?;
-        let ask = Ask::Operation {
-            name: "run.cancel".into(),
-            right: Right::Run,
-            turn: TurnNeed::Respects,
-            detail: run.id.to_string(),
-        };
+        let ask = Ask::other(const { terms_of("run.cancel") }, run.id.to_string());
         self.ask(actor, None, ask, params.proof)?;
         self.state.borrow_mut().runs.cancel(run.id);
         self.save_runs();

@@ -96,13 +96,10 @@ impl Session {
             return Ok(None);
         }
         let (freezer, keeper) = (Arc::clone(&self.freezer), self.state.borrow().keeper_pid);
-        let done = tokio::task::spawn_blocking(move || {
+        let stilled = crate::off_thread(move || {
             if freeze { freezer.freeze(keeper).map(Some) } else { freezer.thaw(keeper).map(|()| None) }
         });
-        let stilled = match done.await {
-            Ok(stilled) => stilled,
-            Err(error) => Err(std::io::Error::other(error)),
-        };
+        let stilled = stilled.await;
         let word = if freeze { "stopped" } else { "let go on" };
         let stilled = stilled.map_err(|error| {
             Fault::new(Code::Internal, format!("the processes of {} could not all be {word}: {error}", self.name()))

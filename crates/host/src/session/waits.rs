@@ -76,7 +76,7 @@ impl Session {
             }
             let keeper = self.state.borrow().keeper_pid;
             // Milliseconds for a large tree: off this thread.
-            let looked = tokio::task::spawn_blocking(move || listener(keeper, port));
+            let looked = crate::off_thread(move || Ok(listener(keeper, port)));
             if let Some(found) = looked.await.ok().flatten() {
                 return Some(found);
             }

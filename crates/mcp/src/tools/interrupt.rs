@@ -6,8 +6,8 @@ use super::{Hints, Operate, Shown};
 use crate::desk::Desk;
 use crate::host::Host;
 use crate::trouble::Trouble;
-use holdfast_authority::{Ask, TurnNeed};
-use holdfast_types::Right;
+use holdfast_authority::Ask;
+use holdfast_types::terms_of;
 use holdfast_wire::operations::op;
 use holdfast_wire::runs::{RunAnswer, RunCancelParams, RunId, RunListParams, RunParams, RunState};
 use schemars::JsonSchema;
@@ -83,12 +83,7 @@ impl Operate for Interrupt {
             type_bytes(desk, &session, b"\x03".to_vec()).await?;
             return Ok(InterruptOut { session: name, run: None });
         };
-        let ask = Ask::Operation {
-            name: "run.cancel".into(),
-            right: Right::Run,
-            turn: TurnNeed::Respects,
-            detail: run.to_string(),
-        };
+        let ask = Ask::other(const { terms_of("run.cancel") }, run.to_string());
         let params = RunCancelParams { run: run.into(), wait_ms: CANCEL_MS, proof: None };
         let answer = desk.act::<op::RunCancel>(session.id, ask, params).await?;
         Ok(InterruptOut {

@@ -1,0 +1,132 @@
+//! How a host is asked from inside its own process: by whatever serves it over HTTP or as tools, on any thread.
+//!
+//! A question is put into a channel that the host reads on its own thread, and the answer comes back. Nothing here decides
+//! anything, and nothing here knows a socket, a session or a key. Who asks is a [`Speaker`], which the host judges anew with
+//! each question: a token may have ended since.
+
+mod speaker;
+
+pub use speaker::{Cap, Path, Speaker};
+
+use holdfast_types::Actor;
+use holdfast_wire::{Call, Code, Fault, Message};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+/// An answer and the bytes that belong to it; or why there is none.
+pub type Answer = Result<(Value, Vec<u8>), Fault>;
+
+/// What is asked of the host.
+#[derive(Debug)]
+pub enum Asked {
+    /// Who shows the token with this text.
+    Check {
+        /// The text.
+        text: String,
+        /// The actor, and what caps it.
+        reply: oneshot::Sender<Result<(Actor, Cap), Fault>>,
+    },
+    /// Whose a login code is.
+    Whose {
+        /// The code.
+        code: String,
+        /// The actor's handle.
+        reply: oneshot::Sender<Result<String, Fault>>,
+    },
+    /// A login code, for a token's text. It serves once.
+    Login {
+        /// The code.
+        code: String,
+        /// The token's text.
+        reply: oneshot::Sender<Result<String, Fault>>,
+    },
+    /// A browser signs out.
+    Logout {
+        /// Who.
+        by: Speaker,
+    },
+    /// One operation.
+    Call {
+        /// Who asks.
+        by: Speaker,
+        /// What.
+        call: Box<Call>,
+        /// Bytes that belong to it.
+        bytes: Vec<u8>,
+        /// Where the answer goes.
+        reply: oneshot::Sender<Answer>,
+    },
+    /// A connection that speaks the whole protocol. Its messages are boxed: a channel has room for dozens, and most connections are
+    /// idle.
+    Connect {
+        /// Who speaks.
+        by: Speaker,
+        /// What it says.
+        incoming: mpsc::Receiver<Box<Message>>,
+        /// What it is told.
+        outgoing: mpsc::Sender<Box<Message>>,
+    },
+}
+
+/// Where to ask. Any thread may.
+#[derive(Debug, Clone)]
+pub struct Handle(mpsc::Sender<Asked>);
+
+impl Handle {
+    /// A handle, and what the host reads from it.
+    #[must_use]
+    pub fn new() -> (Handle, mpsc::Receiver<Asked>) {
+        // Small: whoever asks faster than the host answers waits here.
+        let (sender, receiver) = mpsc::channel(64);
+        (Handle(sender), receiver)
+    }
+
+    /// Who shows the token with this text, by this path.
+    pub async fn check(&self, text: String, path: fn(Cap) -> Path) -> Result<Speaker, Fault> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Asked::Check { text, reply }).await.map_err(|_| gone())?;
+        let (actor, cap) = answer.await.map_err(|_| gone())??;
+        Ok(Speaker { actor, path: path(cap) })
+    }
+
+    /// Whose a login code is.
+    pub async fn whose(&self, code: String) -> Result<String, Fault> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Asked::Whose { code, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// A token's text, for a login code. It serves once.
+    pub async fn login(&self, code: String) -> Result<String, Fault> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Asked::Login { code, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// A browser signs out.
+    pub async fn logout(&self, by: Speaker) -> Result<(), Fault> {
+        self.0.send(Asked::Logout { by }).await.map_err(|_| gone())
+    }
+
+    /// Asks one operation.
+    pub async fn call(&self, by: &Speaker, call: Call, bytes: Vec<u8>) -> Answer {
+        let (reply, answer) = oneshot::channel();
+        let asked = Asked::Call { by: by.clone(), call: Box::new(call), bytes, reply };
+        self.0.send(asked).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// Opens a connection that speaks the whole protocol.
+    pub async fn connect(
+        &self,
+        by: Speaker,
+        incoming: mpsc::Receiver<Box<Message>>,
+        outgoing: mpsc::Sender<Box<Message>>,
+    ) -> Result<(), Fault> {
+        self.0.send(Asked::Connect { by, incoming, outgoing }).await.map_err(|_| gone())
+    }
+}
+
+fn gone() -> Fault {
+    Fault::new(Code::Stopping, "the host is going away").hint("its sessions go on; ask again, the next host answers")
+}

@@ -1,0 +1,322 @@
+//! The terms of every operation: who may ask for it, with which right, what it needs of the turn, what bounds its cost, on
+//! which thread it is answered, and whether a journal has it.
+//!
+//! This is the one place that says so. The rows of `wire`, what `authority` asks of an actor, what a token must carry, the
+//! host's dispatch and the written protocol all take it from here. An operation that is not in the table does not compile.
+
+use crate::rights::Right::*;
+use crate::rights::{Right, Rights, WRITING};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What an operation asks of whoever wants it, and what it costs the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// Who may ask.
+    pub who: Who,
+    /// One of these is needed in the session that is named, and a token must carry one of them; empty: none.
+    pub rights: Rights,
+    /// What it needs of the turn.
+    pub turn: TurnNeed,
+    /// What bounds its cost.
+    pub cost: Cost,
+    /// Where it is answered.
+    pub thread: Thread,
+    /// What is left of it.
+    pub trace: Trace,
+}
+
+/// Who may ask for an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Who {
+    /// Anybody, without saying who it is.
+    Anybody,
+    /// An actor that has proven its key.
+    Proven,
+    /// An actor the host knows.
+    Known,
+    /// An actor that holds one of the rights in the session.
+    Holder,
+    /// The same. For what is the actor's own (a grant it gave or got, a terminal it attached) it needs no right.
+    Owner,
+}
+
+impl Who {
+    /// It concerns the host, and no session in particular.
+    #[must_use]
+    pub fn is_hosts(self) -> bool {
+        match self {
+            Who::Anybody | Who::Proven | Who::Known => true,
+            Who::Holder | Who::Owner => false,
+        }
+    }
+
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Who::Anybody => "anybody",
+            Who::Proven => "proven",
+            Who::Known => "known",
+            Who::Holder => "holder",
+            Who::Owner => "owner",
+        }
+    }
+}
+
+/// What an act needs of the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnNeed {
+    /// It writes: its actor has the turn, and takes it where it is free.
+    Takes,
+    /// It is refused while another actor has the turn, and takes nothing.
+    Respects,
+    /// It has nothing to do with the turn.
+    Ignores,
+    /// Only the actor that has the turn does it.
+    Holds,
+    /// It asks for the turn itself, by rules of its own.
+    Asks,
+}
+
+impl TurnNeed {
+    /// Its word, as in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            TurnNeed::Takes => "takes",
+            TurnNeed::Respects => "respects",
+            TurnNeed::Ignores => "ignores",
+            TurnNeed::Holds => "holds",
+            TurnNeed::Asks => "asks",
+        }
+    }
+}
+
+/// What bounds the work of one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cost {
+    /// Nothing grows: the work is the same each time.
+    Fixed,
+    /// The bytes of the request, at most `wire::frame::REQUEST_BYTES_MAX`.
+    Request,
+    /// The bytes of the answer, at most `wire::frame::FRAME_BYTES_MAX`, and less where the request says so.
+    Answer,
+    /// The output since the screen was last looked at, at most the ring, and the history that is asked for.
+    Screen,
+    /// The number of sessions.
+    Sessions,
+    /// The processes of the sessions it is about, `graph::PROCESSES_MAX` each.
+    Processes,
+    /// The length of a list that has a limit of its own: grants, questions, tokens, actors.
+    Listed,
+}
+
+impl Cost {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Cost::Fixed => "fixed",
+            Cost::Request => "request",
+            Cost::Answer => "answer",
+            Cost::Screen => "screen",
+            Cost::Sessions => "sessions",
+            Cost::Processes => "processes",
+            Cost::Listed => "listed",
+        }
+    }
+}
+
+/// Where an operation is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thread {
+    /// On the host's own thread alone.
+    Host,
+    /// What takes long in it (reading `/proc`, a sync, stopping a tree) is done on another one.
+    Other,
+}
+
+impl Thread {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Thread::Host => "host",
+            Thread::Other => "other",
+        }
+    }
+}
+
+/// What is left of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trace {
+    /// It changes nothing, so there is nothing to record.
+    Looks,
+    /// The journal of the session has it, before it takes effect.
+    Journal,
+    /// It changes something that no journal has: a question, a token, an actor, what a connection is pushed, the host itself.
+    Elsewhere,
+}
+
+impl Trace {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Trace::Looks => "looks",
+            Trace::Journal => "journal",
+            Trace::Elsewhere => "elsewhere",
+        }
+    }
+}
+
+macro_rules! terms {
+    ($( $name:literal: $who:ident $rights:expr, $turn:ident, $cost:ident, $thread:ident, $trace:ident; )*) => {
+        /// All of them, in the order of the reference.
+        pub const TERMS: &[Terms] = &[ $( Terms {
+            name: $name,
+            who: Who::$who,
+            rights: $rights,
+            turn: TurnNeed::$turn,
+            cost: Cost::$cost,
+            thread: Thread::$thread,
+            trace: Trace::$trace,
+        }, )* ];
+    };
+}
+
+const NONE: Rights = Rights::NONE;
+
+const fn one(right: Right) -> Rights {
+    Rights::of(&[right])
+}
+
+terms! {
+    "hello": Anybody NONE, Ignores, Fixed, Host, Looks;
+    "identify": Anybody NONE, Ignores, Fixed, Host, Elsewhere;
+    "session.new": Known one(Run), Ignores, Fixed, Host, Journal;
+    "session.list": Proven one(Observe), Ignores, Sessions, Host, Looks;
+    "session.get": Holder one(Observe), Ignores, Screen, Host, Looks;
+    "session.attach": Holder one(Observe), Ignores, Screen, Other, Journal;
+    "session.paint": Holder one(Observe), Ignores, Screen, Other, Looks;
+    // The size of the terminal that has the turn becomes the session's, which is an act; that of any other is only remembered.
+    "session.update": Holder one(Observe), Ignores, Fixed, Host, Journal;
+    "session.leave": Holder one(Observe), Ignores, Fixed, Host, Journal;
+    "session.screen": Holder one(Observe), Ignores, Screen, Other, Looks;
+    "session.read": Holder one(Observe), Ignores, Answer, Host, Looks;
+    // What a connection is pushed is that connection's own, and as much as it grants.
+    "session.follow": Holder one(Observe), Ignores, Answer, Host, Elsewhere;
+    "session.credit": Proven one(Observe), Ignores, Fixed, Host, Elsewhere;
+    "session.unfollow": Proven one(Observe), Ignores, Fixed, Host, Elsewhere;
+    "session.send": Holder one(Type), Takes, Request, Host, Journal;
+    // On the host's thread: 50 µs, which another thread would cost too.
+    "session.state": Holder one(Observe), Ignores, Processes, Host, Looks;
+    "session.watch": Holder one(Observe), Ignores, Sessions, Host, Looks;
+    "session.env": Holder one(Observe), Ignores, Answer, Other, Looks;
+    "session.wait": Holder one(Observe), Ignores, Processes, Other, Looks;
+    "session.resize": Holder one(Type), Respects, Fixed, Host, Journal;
+    "session.signal": Holder one(Signal), Respects, Fixed, Host, Journal;
+    "session.rename": Holder one(Configure), Ignores, Sessions, Host, Journal;
+    "session.detach": Owner one(Configure), Ignores, Listed, Host, Journal;
+    "session.end": Holder one(End), Ignores, Fixed, Host, Journal;
+    "session.journal": Holder one(Observe), Ignores, Answer, Other, Looks;
+    "graph.get": Holder one(Observe), Ignores, Processes, Other, Looks;
+    "graph.ports": Holder one(Observe), Ignores, Processes, Other, Looks;
+    "graph.watch": Holder one(Observe), Ignores, Answer, Host, Looks;
+    "run.start": Holder one(Run), Takes, Request, Other, Journal;
+    "run.get": Holder one(Observe), Ignores, Answer, Host, Looks;
+    "run.output": Holder one(Observe), Ignores, Answer, Host, Looks;
+    "run.list": Holder one(Observe), Ignores, Sessions, Host, Looks;
+    "run.cancel": Holder one(Run), Respects, Fixed, Host, Journal;
+    "question.ask": Holder one(Observe), Ignores, Sessions, Host, Elsewhere;
+    "question.get": Holder one(Observe), Ignores, Sessions, Host, Looks;
+    "question.list": Holder one(Observe), Ignores, Sessions, Host, Looks;
+    "question.answer": Holder one(Type), Ignores, Sessions, Host, Journal;
+    "question.withdraw": Holder one(Observe), Ignores, Sessions, Host, Elsewhere;
+    "turn.get": Holder one(Observe), Ignores, Fixed, Host, Looks;
+    "turn.take": Holder WRITING, Asks, Fixed, Host, Journal;
+    "turn.request": Holder WRITING, Asks, Fixed, Host, Journal;
+    "turn.withdraw": Holder WRITING, Asks, Fixed, Host, Journal;
+    "turn.give": Holder WRITING, Holds, Fixed, Host, Journal;
+    "turn.release": Holder WRITING, Holds, Fixed, Host, Journal;
+    "turn.seize": Holder one(Seize), Asks, Processes, Other, Journal;
+    "turn.thaw": Holder one(Seize), Ignores, Processes, Other, Journal;
+    "grant.list": Holder one(Observe), Ignores, Listed, Host, Looks;
+    "grant.add": Holder one(Grant), Ignores, Listed, Host, Journal;
+    "grant.revoke": Owner one(Grant), Ignores, Listed, Host, Journal;
+    "token.new": Known one(Grant), Ignores, Listed, Host, Elsewhere;
+    "token.list": Known NONE, Ignores, Listed, Host, Looks;
+    "token.revoke": Known one(Grant), Ignores, Listed, Host, Elsewhere;
+    "login.new": Known one(Grant), Ignores, Fixed, Host, Elsewhere;
+    "actor.me": Proven NONE, Ignores, Fixed, Host, Looks;
+    "actor.list": Known NONE, Ignores, Sessions, Host, Looks;
+    "actor.remove": Known one(Configure), Ignores, Sessions, Host, Journal;
+    "host.metrics": Known NONE, Ignores, Sessions, Host, Looks;
+    "host.status": Anybody NONE, Ignores, Sessions, Host, Looks;
+    "host.stop": Known one(Configure), Ignores, Sessions, Host, Elsewhere;
+}
+
+/// An operation's terms. One that has none does not compile where this is a constant.
+#[must_use]
+pub const fn terms_of(name: &str) -> &'static Terms {
+    let mut at = 0;
+    while at < TERMS.len() {
+        if is_same(TERMS[at].name.as_bytes(), name.as_bytes()) {
+            return &TERMS[at];
+        }
+        at += 1;
+    }
+    panic!("an operation that is not in the table of terms")
+}
+
+/// `==` is not for constants yet.
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_found_by_the_whole_name_alone() {
+        for (i, terms) in TERMS.iter().enumerate() {
+            assert_eq!(terms_of(terms.name), terms);
+            assert!(TERMS[..i].iter().all(|other| other.name != terms.name), "{} is there twice", terms.name);
+        }
+        assert!(std::panic::catch_unwind(|| terms_of("turn.giv")).is_err());
+        assert!(std::panic::catch_unwind(|| terms_of("turn.give.")).is_err());
+    }
+
+    #[test]
+    fn what_concerns_a_session_needs_a_right_and_more_than_to_observe_where_it_writes() {
+        for terms in TERMS {
+            let needs_none = terms.rights.is_empty();
+            assert!(!needs_none || terms.who.is_hosts(), "{}", terms.name);
+            assert!(terms.who != Who::Anybody || needs_none, "{}: anybody holds nothing", terms.name);
+            let observes = terms.rights.has(Right::Observe);
+            match terms.turn {
+                TurnNeed::Takes | TurnNeed::Respects | TurnNeed::Holds | TurnNeed::Asks => {
+                    assert!(!observes && !needs_none && terms.trace == Trace::Journal, "{}", terms.name);
+                }
+                TurnNeed::Ignores => {}
+            }
+            // Whoever only looks needs no right but to observe.
+            let only_observes = terms.rights.without(Right::Observe.into()).is_empty();
+            assert!(terms.trace != Trace::Looks || only_observes, "{}", terms.name);
+        }
+    }
+}
