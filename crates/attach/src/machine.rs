@@ -241,7 +241,9 @@ impl Attached {
     }
 
     pub(crate) fn put(&mut self, bytes: Vec<u8>) {
-        self.effects.push(Effect::Put(bytes));
+        if !bytes.is_empty() {
+            self.effects.push(Effect::Put(bytes));
+        }
     }
 
     pub(crate) fn want(&mut self, effect: Effect) {

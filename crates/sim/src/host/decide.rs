@@ -8,7 +8,7 @@ use holdfast_authority::{
     Act, Ask, Audience, Caller, Change, Effect, Input, Moment, OperatorId, Record, Refusal, Reply,
 };
 use holdfast_host::parts::{Typing, read_bursts};
-use holdfast_types::{Fence, Size};
+use holdfast_types::{Fence, Notice, Size};
 use holdfast_wire::params::DetachedEvent;
 use holdfast_wire::turns::WritesEvent;
 use holdfast_wire::{Body, Message};
@@ -79,7 +79,7 @@ impl Host {
             Effect::Thaw => *still = Some(false),
             Effect::Forward { .. } | Effect::Perform { .. } => {}
             Effect::Expel { operator } => self.expel(ctx, operator)?,
-            Effect::Tell { to, .. } => self.tell(to),
+            Effect::Tell { to, notice } => self.tell(to, &notice),
         }
         Ok(())
     }
@@ -158,15 +158,15 @@ impl Host {
         }
     }
 
-    /// As `Session::tell`; what it is about is the same to this world's people.
-    fn tell(&self, to: Audience) {
+    /// As `Session::tell`.
+    fn tell(&self, to: Audience, notice: &Notice) {
         for client in self.clients.iter() {
             let meant = match to {
                 Audience::All => true,
                 Audience::One(operator) => operator.0 == client.id,
             };
             if let Some((_, events)) = client.peer.as_ref().filter(|_| meant) {
-                let _ = events.send(event("notice", json!({ "client": client.id })));
+                let _ = events.send(event("notice", json!({ "client": client.id, "notice": notice })));
             }
         }
     }

@@ -9,7 +9,7 @@ mod drive;
 mod send;
 mod serve;
 
-pub(crate) use serve::{Answer, Incoming, Line, Request};
+pub(crate) use serve::{Answer, Attached, Incoming, Line, Request};
 
 use crate::cast;
 use crate::ctx::Ctx;
