@@ -45,9 +45,14 @@ impl Net {
     pub fn say(&mut self, wire: usize, frame: ToKeeper<'_>) {
         let mut bytes = Vec::new();
         frame.encode(&mut bytes);
+        self.say_bytes(wire, bytes);
+    }
+
+    /// The same, of a frame that is encoded already.
+    pub fn say_bytes(&mut self, wire: usize, frame: Vec<u8>) {
         let wire = &mut self.wires[wire];
         if !wire.keeper_closed && !wire.caller_closed {
-            wire.to_keeper.push_back(bytes);
+            wire.to_keeper.push_back(frame);
         }
     }
 

@@ -131,7 +131,7 @@ impl World {
     fn judge_size(&mut self) {
         let (Some(host), Some(keeper)) = (&self.host, &self.keeper) else { return };
         let Some(writer) = host.writer() else { return };
-        let Some(client) = self.clients.iter().find(|client| client.client == writer) else { return };
+        let Some(client) = self.clients.iter().find(|client| client.number() == Some(writer)) else { return };
         if client.is_read_only() || !client.is_attached() {
             return;
         }

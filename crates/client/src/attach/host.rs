@@ -1,19 +1,25 @@
-//! What an attached terminal and the host tell each other, and how they find each other again.
+//! Requests to the host and its answers, between the wire and what decides.
 
-use super::output::View;
-use super::relink::Relink;
-use super::run::Attached;
+use super::run::Driver;
 use super::terminal::Terminal;
-use super::{AttachEnd, AttachError, AttachOptions};
+use super::{AttachError, AttachOptions, failed};
 use crate::connection::Incoming;
+use holdfast_attach::{Answer, Event, Input, Paint, Picture, Request, Tag};
+use holdfast_authority::Ask;
+use holdfast_screen::Screen;
 use holdfast_types::Size;
-use holdfast_wire::Fault;
-use holdfast_wire::attention::RingEvent;
-use holdfast_wire::operations::op;
-use holdfast_wire::params::{AnswerEvent, Answers, AttachAnswer, AttachParams, Resume, UpdateAnswer, UpdateParams};
-use holdfast_wire::turns::{NoticeEvent, WritesEvent};
+use holdfast_wire::operations::{Operation, op};
+use holdfast_wire::params::{
+    AttachAnswer, AttachParams, Form, Nothing, PaintParams, Painted, Resume, SendAnswer, SendParams, SessionParams,
+    UpdateAnswer, UpdateParams,
+};
+use holdfast_wire::questions::{QuestionAnswerParams, QuestionListParams};
+use holdfast_wire::turns::{GiveParams, LeaveParams, SeizeParams, TurnAnswer, TurnParams};
+use rustix::event::{PollFd, PollFlags, poll};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::io;
+use std::time::{Duration, Instant};
 
 /// Variables a session may want to follow from client to client.
 const FOLLOWED: &[&str] = &[
@@ -28,151 +34,199 @@ const FOLLOWED: &[&str] = &[
     "WAYLAND_DISPLAY",
 ];
 
-impl Attached<'_> {
+/// How long a host may take to let us go: what a person does not notice.
+const LEAVE: Duration = Duration::from_millis(200);
+
+/// Makes an answer of what came over the wire.
+type Reader = fn(Value, Vec<u8>) -> Result<Answer, AttachError>;
+
+/// A request that was sent.
+pub struct Asked {
+    id: u64,
+    tag: Tag,
+    read: Reader,
+}
+
+impl Driver<'_> {
     /// What the host sent.
     pub(super) fn read_host(&mut self) -> Result<(), AttachError> {
         let Some(host) = &mut self.host else { return Ok(()) };
         let Ok(incoming) = host.receive_ready() else {
             self.host_is_gone();
-            return Ok(());
+            return self.feed(Input::HostGone);
         };
         for one in incoming {
             match one {
-                Incoming::Event { method, params } => self.event(&method, params)?,
-                Incoming::Answer { id, result, bytes } => self.answer(id, result, &bytes)?,
+                Incoming::Event { method, params } => {
+                    if let Some((client, event)) = Event::read(&method, params) {
+                        self.feed(Input::Event { client, event })?;
+                    }
+                }
+                Incoming::Answer { id, result, bytes } => {
+                    let Some(at) = self.asked.iter().position(|asked| asked.id == id) else { continue };
+                    let Asked { tag, read, .. } = self.asked.swap_remove(at);
+                    let answer = match result {
+                        Ok(value) => Ok(read(value, bytes)?),
+                        Err(fault) => Err(fault),
+                    };
+                    self.feed(Input::Answered { tag, answer })?;
+                }
             }
         }
         Ok(())
     }
 
-    fn answer(&mut self, id: u64, result: Result<Value, Fault>, bytes: &[u8]) -> Result<(), AttachError> {
-        if self.keys.was_sent_as(id) {
-            return self.sent(result);
-        }
-        if self.paint_asked == Some(id) {
-            self.paint_asked = None;
-            return self.painted(result, bytes);
-        }
-        if self.update_asked == Some(id) {
-            self.update_asked = None;
-            if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<UpdateAnswer>(v).ok()) {
-                self.session_has_size(answer.size);
-            }
-            self.repaint_rearranged();
-        } else if self.resume_asked == Some(id) {
-            self.resume_asked = None;
-            if let Some(answer) = result.ok().and_then(|v| serde_json::from_value::<AttachAnswer>(v).ok()) {
-                return self.resumed(&answer);
-            }
-        } else {
-            self.act_answered(id, &result);
-        }
-        Ok(())
-    }
-
-    /// A new host knows us again.
-    fn resumed(&mut self, answer: &AttachAnswer) -> Result<(), AttachError> {
-        self.client = answer.client;
-        self.repaint_rearranged();
-        let us = self.us().clone();
-        self.turns.known.saw(&answer.session.turn, &us);
-        self.told_writes(answer.writes, answer.fence.0)
-    }
-
-    fn event(&mut self, method: &str, params: Value) -> Result<(), AttachError> {
-        // Every event is for one client.
-        if params.get("client").and_then(Value::as_u64) != Some(self.client.into()) {
-            return Ok(());
-        }
-        match method {
-            "detached" => self.end = Some(AttachEnd::Detached),
-            "answer" => read::<AnswerEvent>(params).into_iter().for_each(|event| self.told_to_answer(event.from)),
-            "notice" => read::<NoticeEvent>(params).into_iter().for_each(|event| self.noticed(&event.notice)),
-            "ring" => read::<RingEvent>(params).into_iter().for_each(|event| self.ring_soon(&event.text)),
-            "writes" => {
-                return read::<WritesEvent>(params).map_or(Ok(()), |e| self.told_writes(e.writes, e.fence.0));
-            }
-            // A newer host may tell more.
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The host went away; the session does not care, and we go on while it is found again.
     pub(super) fn host_is_gone(&mut self) {
         self.host = None;
-        (self.paint_asked, self.update_asked, self.resume_asked) = (None, None, None);
-        self.keys.host_gone();
-        self.turns.host_gone();
-        if !self.answers {
-            // The next one will say it again.
-            self.duty.begin = None;
+        self.asked.clear();
+    }
+
+    /// Sends a request, or says that there is no host to send it to.
+    pub(super) fn request(&mut self, tag: Tag, request: Request) -> Result<(), AttachError> {
+        if self.send_request(tag, request) {
+            return Ok(());
         }
-        if self.relink.is_none() {
-            self.relink =
-                Relink::start(self.options.home.clone(), self.options.program.clone(), self.options.who.clone()).ok();
+        self.host_is_gone();
+        self.feed(Input::NotSent(tag))
+    }
+
+    fn send_request(&mut self, tag: Tag, request: Request) -> bool {
+        let session = self.session.clone();
+        match request {
+            Request::Resume { size, resume } => {
+                let mut params = attach_params(self.options, &self.terminal, size, Some(resume));
+                params.session = session;
+                self.ask::<op::Attach>(tag, &params, &[], |value, _| {
+                    Ok(answer(value, |a: AttachAnswer| Answer::Resumed {
+                        client: a.client,
+                        writes: a.writes,
+                        fence: a.fence.0,
+                        turn: Box::new(a.session.turn),
+                    }))
+                })
+            }
+            Request::Paint { size, history, answers } => {
+                let params = PaintParams { session, size, history, answers, remote: false };
+                self.ask::<op::Paint>(tag, &params, &[], |value, bytes| {
+                    let unreadable = |e| io::Error::new(io::ErrorKind::InvalidData, e);
+                    let painted = serde_json::from_value(value)
+                        .map_err(|e| failed("the host's paint cannot be read")(unreadable(e)))?;
+                    Ok(Answer::Painted(Box::new(paint(&painted, bytes)?)))
+                })
+            }
+            Request::Update { client, connection, size, answers } => {
+                let params = UpdateParams { session, client, connection: Some(connection), size, answers };
+                self.ask::<op::Update>(tag, &params, &[], |value, _| {
+                    Ok(answer(value, |a: UpdateAnswer| Answer::Updated(a.size)))
+                })
+            }
+            Request::Send { client, stream, seq, bytes } => {
+                let client = Some(client);
+                let params = SendParams {
+                    session,
+                    stream,
+                    seq,
+                    client,
+                    fence: None,
+                    secret: false,
+                    force: false,
+                    in_order: false,
+                };
+                self.ask::<op::Send>(tag, &params, &bytes, |value, _| {
+                    Ok(answer(value, |a: SendAnswer| Answer::Sent(a.fence.0)))
+                })
+            }
+            Request::Act { client, ask } => self.act(tag, client, ask),
+            Request::View => {
+                self.ask::<op::Get>(tag, &SessionParams { session }, &[], |value, _| Ok(boxed(value, Answer::View)))
+            }
+            Request::Actors => {
+                self.ask::<op::Actors>(tag, &Nothing {}, &[], |value, _| Ok(answer(value, Answer::Actors)))
+            }
+            Request::Questions => {
+                let params = QuestionListParams { session: Some(session), all: false };
+                self.ask::<op::QuestionList>(tag, &params, &[], |value, _| Ok(answer(value, Answer::Questions)))
+            }
+            Request::Reply { question, text, ask } => {
+                let proof = Some(self.options.who.prove(self.session_id, &ask));
+                let params = QuestionAnswerParams { question, text: Some(text), option: None, proof };
+                self.ask::<op::QuestionAnswer>(tag, &params, &[], |value, _| Ok(boxed(value, Answer::Replied)))
+            }
         }
     }
 
-    /// The search for the host has ended.
-    pub(super) fn host_is_back(&mut self) {
-        let Some(found) = self.relink.as_ref().map(Relink::take) else { return };
-        self.relink = None;
-        let Some(mut host) = found else {
-            self.host_is_gone();
-            return;
-        };
-        let resume = Resume { client: self.client, connection: self.keeper.welcome.connection, answers: self.answers };
-        let mut params = attach_params(self.options, &self.terminal, self.size, Some(resume));
-        params.session.clone_from(&self.session);
-        self.resume_asked = host.ask::<op::Attach>(&params, &[]).ok();
-        self.host = Some(host);
-        if self.resume_asked.is_none() {
-            self.host_is_gone();
+    /// Something about the turn, signed by the actor's key.
+    fn act(&mut self, tag: Tag, client: u32, ask: Ask) -> bool {
+        let proof = Some(self.options.who.prove(self.session_id, &ask));
+        let (session, client) = (self.session.clone(), Some(client));
+        match ask {
+            Ask::Give { to } => self.ask::<op::Give>(tag, &GiveParams { session, client, to, proof }, &[], turn_answer),
+            Ask::Seize { freeze, reason } => {
+                let params = SeizeParams { session, client, freeze, reason, proof };
+                self.ask::<op::Seize>(tag, &params, &[], |value, _| Ok(boxed(value, Answer::Seized)))
+            }
+            Ask::Request => self.ask::<op::Request>(tag, &TurnParams { session, client, proof }, &[], turn_answer),
+            Ask::Release => self.ask::<op::Release>(tag, &TurnParams { session, client, proof }, &[], turn_answer),
+            Ask::Thaw => self.ask::<op::Thaw>(tag, &TurnParams { session, client, proof }, &[], turn_answer),
+            Ask::Take => self.ask::<op::Take>(tag, &TurnParams { session, client, proof }, &[], turn_answer),
+            other => unreachable!("no chord asks for {other:?}"),
         }
     }
 
-    /// The person's window has another size.
-    pub(super) fn window_has_changed(&mut self) {
-        let size = Terminal::size();
-        if size == self.size {
-            return;
-        }
-        self.size = size;
-        self.rearranged = true;
-        if let View::Drawn { viewport, .. } = &mut self.view {
-            viewport.resize(self.size);
-        }
-        self.update(Some(self.size), None);
+    fn ask<O: Operation>(&mut self, tag: Tag, params: &O::Params, bytes: &[u8], read: Reader) -> bool {
+        let sent = self.host.as_mut().and_then(|host| host.ask::<O>(params, bytes).ok());
+        self.asked.extend(sent.map(|id| Asked { id, tag, read }));
+        sent.is_some()
     }
 
-    /// Each terminal rearranges its lines in its own way when its window changes: none of them is where we think it is.
-    fn repaint_rearranged(&mut self) {
-        if std::mem::take(&mut self.rearranged) {
-            self.wanted.get_or_insert(false);
-        }
-    }
-
-    /// Tells the host what changed here.
-    pub(super) fn update(&mut self, size: Option<Size>, answers: Option<Answers>) {
-        let params = UpdateParams {
-            session: self.session.clone(),
-            client: self.client,
-            connection: Some(self.keeper.welcome.connection),
-            size,
-            answers,
-        };
+    /// Tells the host that we go, so that the turn is free at once. Where it cannot be told it hears of the broken
+    /// connection: that could be a tunnel, so the turn is kept for a while.
+    pub(super) fn leave(&mut self) {
+        let params = LeaveParams { session: self.session.clone(), client: self.attached.client() };
         let Some(host) = &mut self.host else { return };
-        match host.ask::<op::Update>(&params, &[]) {
-            Ok(id) if size.is_some() => self.update_asked = Some(id),
-            Ok(_) => {}
-            Err(_) => self.host_is_gone(),
+        let Ok(left) = host.ask::<op::Leave>(&params, &[]) else { return };
+        // Waited for: else it may hear from the keeper first that our connection broke.
+        let deadline = Instant::now() + LEAVE;
+        while let Some(patience) = deadline.checked_duration_since(Instant::now()) {
+            let patience = patience.try_into().expect("short times fit");
+            match poll(&mut [PollFd::from_borrowed_fd(host.descriptor(), PollFlags::IN)], Some(&patience)) {
+                Ok(1..) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Ok(0) | Err(_) => return,
+            }
+            let Ok(incoming) = host.receive_ready() else { return };
+            if incoming.iter().any(|one| matches!(one, Incoming::Answer { id, .. } if *id == left)) {
+                return;
+            }
         }
     }
 }
 
-fn read<T: DeserializeOwned>(params: Value) -> Option<T> {
-    serde_json::from_value(params).ok()
+fn answer<T: DeserializeOwned>(value: Value, make: impl FnOnce(T) -> Answer) -> Answer {
+    serde_json::from_value(value).map_or(Answer::Unreadable, make)
+}
+
+fn boxed<T: DeserializeOwned>(value: Value, make: impl FnOnce(Box<T>) -> Answer) -> Answer {
+    answer(value, |it: T| make(Box::new(it)))
+}
+
+fn turn_answer(value: Value, _: Vec<u8>) -> Result<Answer, AttachError> {
+    Ok(boxed::<TurnAnswer>(value, Answer::Turn))
+}
+
+/// A paint as it came over the wire.
+pub(super) fn paint(painted: &Painted, mut bytes: Vec<u8>) -> Result<Paint, AttachError> {
+    let picture = match painted.form {
+        Form::Repaint => Picture::Repaint(bytes),
+        Form::Keyframe => {
+            let keyframe = bytes.split_off(painted.history_bytes.min(bytes.len()));
+            let screen = Screen::restore(&keyframe).map_err(|e| {
+                failed("the host's keyframe cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e))
+            })?;
+            Picture::Keyframe { history: bytes, screen: Box::new(screen) }
+        }
+    };
+    Ok(Paint { offset: painted.offset, size: painted.size, picture })
 }
 
 /// What this terminal is, for the host.

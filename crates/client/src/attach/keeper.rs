@@ -11,7 +11,6 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Keeper {
     socket: OwnedFd,
-    scratch: Vec<u8>,
     /// What the keeper said at the door.
     pub welcome: Welcome,
 }
@@ -31,8 +30,10 @@ impl Keeper {
             rows: 0,
             child_pid: 0,
         };
-        let mut keeper = Keeper { socket, scratch: Vec::new(), welcome };
-        keeper.send(ToKeeper::Hello { version: VERSION, role: 0, token })?;
+        let mut keeper = Keeper { socket, welcome };
+        let mut hello = Vec::new();
+        ToKeeper::Hello { version: VERSION, role: 0, token }.encode(&mut hello);
+        keeper.send(&hello)?;
         let mut buffer = [0; FRAME_BYTES_MAX];
         let count = keeper.receive(&mut buffer, RecvFlags::empty())?;
         match FromKeeper::decode(&buffer[..count.unwrap_or(0)]) {
@@ -44,10 +45,9 @@ impl Keeper {
     }
 
     /// Sends a frame; the keeper always reads, so this does not block for long.
-    pub fn send(&mut self, frame: ToKeeper<'_>) -> io::Result<()> {
-        frame.encode(&mut self.scratch);
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         loop {
-            match rustix::net::send(&self.socket, &self.scratch, SendFlags::NOSIGNAL) {
+            match rustix::net::send(&self.socket, frame, SendFlags::NOSIGNAL) {
                 Ok(_) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

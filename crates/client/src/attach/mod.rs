@@ -4,28 +4,21 @@
 //! that dies takes nothing away. A terminal of the session's size gets the output as it is; one of another size is drawn
 //! from a screen of our own. The terminal that has the turn writes: the keeper reads its keys from the terminal itself where
 //! that is possible. Every other one asks the host with each key.
+//!
+//! `holdfast_attach` decides; here is what it is told from and what it acts upon: sockets, the ring file, the terminal.
 
-mod chord;
-mod duty;
 mod host;
 mod keeper;
-mod keys;
-mod line;
-mod notice;
-mod output;
-mod paint;
-mod prompt;
-mod questions;
 mod relink;
-mod reports;
 mod run;
 mod terminal;
-mod turns;
 
 use crate::connection::{CallError, Connection};
 use crate::identity::Identity;
-use holdfast_types::{Exit, Home};
+use holdfast_types::Home;
 use std::path::PathBuf;
+
+pub use holdfast_attach::AttachEnd;
 
 /// How to attach.
 #[derive(Debug, Clone)]
@@ -46,17 +39,6 @@ pub struct AttachOptions {
     pub program: PathBuf,
     /// Who attaches.
     pub who: Identity,
-}
-
-/// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttachEnd {
-    /// The person detached, or somebody detached this client; the session goes on.
-    Detached,
-    /// The session's command ended.
-    Ended(Exit),
-    /// The terminal went away.
-    HungUp,
 }
 
 /// Why a terminal could not be attached.
@@ -87,7 +69,7 @@ fn failed(what: &str) -> impl FnOnce(std::io::Error) -> AttachError {
 
 /// Attaches this process's terminal until it is detached or the session ends. Leaves the terminal as it was.
 pub fn attach(connection: Connection, options: &AttachOptions) -> Result<AttachEnd, AttachError> {
-    match run::Attached::begin(connection, options)? {
+    match run::Driver::begin(connection, options)? {
         run::Begun::Attached(attached) => attached.run(),
         run::Begun::Ended(exit) => Ok(AttachEnd::Ended(exit)),
     }

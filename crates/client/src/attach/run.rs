@@ -1,80 +1,51 @@
-//! The attached terminal's loop.
+//! The attached terminal's loop: tells what decides what happened, and does what it says.
 
-use super::chord::Chord;
-use super::duty::Duty;
-use super::host::attach_params;
+use super::host::{Asked, attach_params, paint};
 use super::keeper::Keeper;
-use super::keys::Keys;
-use super::line::Line;
-use super::notice;
-use super::output::View;
 use super::relink::Relink;
 use super::terminal::Terminal;
-use super::turns::Turns;
 use super::{AttachEnd, AttachError, AttachOptions, failed};
 use crate::connection::Connection;
-use holdfast_abi::protocol::{FOLLOW_HOLDS, FRAME_BYTES_MAX, FromKeeper, ToKeeper, refused};
-use holdfast_abi::ring::{Ring, STATE_ENDED};
-use holdfast_types::{Exit, SessionId, Size};
+use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX};
+use holdfast_abi::ring::{Copied, Ring, STATE_ENDED};
+use holdfast_attach::{Attached, Begin, Effect, Input, Options};
+use holdfast_types::{Exit, SessionId};
 use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{AttachAnswer, WaitParams};
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
-use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a host may take to notice that a keeper has ended.
 const ENDING_MS: u64 = 2_000;
 
 /// A terminal that is attached.
-pub struct Attached<'a> {
+pub struct Driver<'a> {
     pub(super) options: &'a AttachOptions,
     pub(super) terminal: Terminal,
-    pub(super) keeper: Keeper,
-    pub(super) ring: Ring,
+    keeper: Keeper,
+    ring: Ring,
     pub(super) host: Option<Connection>,
-    pub(super) relink: Option<Relink>,
+    /// What the host has not answered.
+    pub(super) asked: Vec<Asked>,
+    relink: Option<Relink>,
     /// The session's id: its name may change.
     pub(super) session: String,
     pub(super) session_id: SessionId,
-    pub(super) client: u32,
-    /// Our terminal's size and the session's.
-    pub(super) size: Size,
-    pub(super) session_size: Size,
-    pub(super) resizes: VecDeque<(u64, Size)>,
-    /// Our window has changed since it was painted.
-    pub(super) rearranged: bool,
-    /// Everything before it is on the terminal.
-    pub(super) position: u64,
-    pub(super) acked: u64,
-    /// We write to the terminal; otherwise the keeper may.
-    pub(super) baton: bool,
-    /// The keeper was asked to give it back.
-    pub(super) baton_asked: bool,
-    pub(super) view: View,
-    pub(super) answers: bool,
-    pub(super) duty: Duty,
-    /// A paint is needed, with history or without; output waits for it.
-    pub(super) wanted: Option<bool>,
-    pub(super) paint_asked: Option<u64>,
-    /// It was asked for by a terminal that answers queries.
-    pub(super) paint_answers: bool,
-    pub(super) update_asked: Option<u64>,
-    pub(super) resume_asked: Option<u64>,
-    pub(super) keys: Keys,
-    pub(super) turns: Turns,
-    pub(super) line: Line,
-    pub(super) last_byte: u8,
+    /// What decides.
+    pub(super) attached: Attached,
+    started: Instant,
     /// Where output is copied to on its way to the terminal.
-    pub(super) buffer: Vec<u8>,
-    over: Option<Exit>,
-    pub(super) end: Option<AttachEnd>,
+    buffer: Vec<u8>,
+    /// Output was there the last time it was looked for.
+    moved: bool,
+    end: Option<AttachEnd>,
     window_changed: UnixStream,
     told_to_go: UnixStream,
 }
@@ -82,7 +53,7 @@ pub struct Attached<'a> {
 /// What came of beginning.
 pub enum Begun<'a> {
     /// The terminal is attached.
-    Attached(Box<Attached<'a>>),
+    Attached(Box<Driver<'a>>),
     /// The session ended in that moment.
     Ended(Exit),
 }
@@ -111,8 +82,8 @@ struct Ready {
     go: bool,
 }
 
-impl<'a> Attached<'a> {
-    /// Asks the host, paints, and takes up the keeper's connection.
+impl<'a> Driver<'a> {
+    /// Asks the host, takes up the keeper's connection, and paints.
     pub fn begin(mut host: Connection, options: &'a AttachOptions) -> Result<Begun<'a>, AttachError> {
         let terminal = Terminal::enter()?;
         let signals = failed("signals cannot be watched");
@@ -128,50 +99,48 @@ impl<'a> Attached<'a> {
             Ok(keeper) => keeper,
             Err(error) => return ended_meanwhile(&mut host, &answer, error),
         };
-        let chord = Chord::new(options.chord, options.detach_key);
-        let mut attached = Attached {
-            options,
-            session: answer.session.id.to_string(),
-            session_id: answer.session.id,
+        let fixed = Options {
+            read_only: options.read_only,
+            chord: options.chord,
+            detach_key: options.detach_key,
+            path: terminal.path.clone(),
+            holds: true,
+            us: options.who.actor().handle.clone(),
+            connection: keeper.welcome.connection,
+        };
+        let begin = Begin {
             client: answer.client,
             size,
-            session_size: answer.painted.size,
-            resizes: VecDeque::new(),
-            rearranged: false,
-            position: answer.painted.offset,
-            acked: answer.painted.offset,
-            baton: true,
-            baton_asked: false,
-            view: View::Raw(None),
+            paint: paint(&answer.painted, bytes)?,
             answers: answer.answers,
-            duty: Duty::default(),
-            wanted: (answer.has_history && options.history).then_some(true),
-            paint_asked: None,
-            paint_answers: false,
-            update_asked: None,
-            resume_asked: None,
-            keys: Keys::new(chord, options.read_only, answer.writes, answer.fence.0),
-            turns: Turns::default(),
-            line: Line::default(),
-            last_byte: b'\n',
-            buffer: Vec::new(),
-            over: None,
-            end: None,
-            host: Some(host),
-            relink: None,
-            window_changed,
-            told_to_go,
+            writes: answer.writes,
+            fence: answer.fence.0,
+            history: answer.has_history && options.history,
+            turn: answer.session.turn,
+            asks: answer.session.asks,
+            random: random(),
+        };
+        let (attached, effects) = Attached::begin(fixed, begin, 0);
+        let mut driver = Driver {
+            options,
             terminal,
             keeper,
             ring,
+            host: Some(host),
+            asked: Vec::new(),
+            relink: None,
+            session: answer.session.id.to_string(),
+            session_id: answer.session.id,
+            attached,
+            started: Instant::now(),
+            buffer: Vec::new(),
+            moved: false,
+            end: None,
+            window_changed,
+            told_to_go,
         };
-        attached.turns.known.saw(&answer.session.turn, &options.who.actor().handle);
-        attached.first_paint(&answer.painted, &bytes)?;
-        attached.tell_keeper(|position| ToKeeper::Follow { position, flags: FOLLOW_HOLDS })?;
-        notice::questions_wait(answer.session.asks, attached.chord_sign())
-            .into_iter()
-            .for_each(|text| attached.say(text));
-        Ok(Begun::Attached(Box::new(attached)))
+        driver.perform(effects)?;
+        Ok(Begun::Attached(Box::new(driver)))
     }
 
     /// Until it is detached or the session ends.
@@ -181,40 +150,59 @@ impl<'a> Attached<'a> {
             self.leave();
         }
         // The keeper must not read or write the terminal once it is the shell's again.
-        let Attached { keeper, terminal, last_byte, view, .. } = self;
+        let Driver { keeper, terminal, attached, .. } = self;
         drop(keeper);
-        let in_place = matches!((&ran, &view), (Ok(AttachEnd::Ended(_)), View::Raw(_)));
-        let _ = terminal.write(&holdfast_screen::leave(!in_place));
-        if in_place && last_byte != b'\n' {
-            let _ = terminal.write(b"\r\n");
-        }
+        let _ = terminal.write(&attached.farewell(matches!(ran, Ok(AttachEnd::Ended(_)))));
         ran
     }
 
     fn cycle(&mut self) -> Result<AttachEnd, AttachError> {
-        // What there is to say at once.
-        self.show_line()?;
-        self.hand_over_keys()?;
         loop {
+            self.moved = false;
+            self.feed(Input::Proceed)?;
             if let Some(end) = self.end {
                 return Ok(end);
             }
-            let moved = self.pump()?;
-            self.ask_for_paint()?;
-            if let (Some(exit), false, None) = (self.over, moved, self.wanted) {
-                return Ok(AttachEnd::Ended(exit));
-            }
-            // In a flood we look up once for each acknowledgement; a keeper that has our keys does so for us.
-            if moved && self.acked != self.position && !self.keys.are_ours() {
+            // In a flood we look up once for each acknowledgement.
+            if self.moved && self.attached.floods() {
                 continue;
             }
-            let ready = self.wait(moved)?;
+            let ready = self.wait()?;
             self.handle(&ready)?;
+            if let Some(end) = self.end {
+                return Ok(end);
+            }
         }
     }
 
-    pub(super) fn tell_keeper<'f>(&mut self, frame: impl FnOnce(u64) -> ToKeeper<'f>) -> Result<(), AttachError> {
-        match self.keeper.send(frame(self.position)) {
+    fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    /// Tells what happened, and does what follows from it.
+    pub(super) fn feed(&mut self, input: Input<'_>) -> Result<(), AttachError> {
+        let effects = self.attached.handle(self.now_ms(), input);
+        self.perform(effects)
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) -> Result<(), AttachError> {
+        for effect in effects {
+            match effect {
+                Effect::Keeper(frame) => self.tell_keeper(&frame)?,
+                Effect::Ask(tag, request) => self.request(tag, request)?,
+                // A terminal that is gone ends the attachment, not the session.
+                Effect::Put(bytes) if self.terminal.write(&bytes).is_err() => self.end = Some(AttachEnd::HungUp),
+                Effect::Put(_) => {}
+                Effect::Read { at, bytes_max } => self.copy(at, bytes_max)?,
+                Effect::FindHost => self.find_host(),
+                Effect::End(end) => self.end = Some(end),
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_keeper(&mut self, frame: &[u8]) -> Result<(), AttachError> {
+        match self.keeper.send(frame) {
             Ok(()) => Ok(()),
             // It has ended: what it said before is still to be read.
             Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Ok(()),
@@ -222,13 +210,49 @@ impl<'a> Attached<'a> {
         }
     }
 
-    fn wait(&self, moved: bool) -> Result<Ready, AttachError> {
+    fn copy(&mut self, at: u64, bytes_max: usize) -> Result<(), AttachError> {
+        // Taken out and put back: made once, a fresh one would be filled with zeros for every copy.
+        let mut buffer = std::mem::take(&mut self.buffer);
+        if buffer.len() < bytes_max {
+            buffer.resize(bytes_max, 0);
+        }
+        let copied = self.ring.copy(at, &mut buffer[..bytes_max]);
+        self.moved = matches!(copied, Copied::Bytes(1..));
+        let fed = match copied {
+            Copied::Bytes(count) => self.feed(Input::Output(&buffer[..count])),
+            Copied::Lapped { .. } | Copied::Ahead { .. } => self.feed(Input::Lapped),
+        };
+        self.buffer = buffer;
+        fed
+    }
+
+    fn find_host(&mut self) {
+        self.host_is_gone();
+        if self.relink.is_none() {
+            self.relink =
+                Relink::start(self.options.home.clone(), self.options.program.clone(), self.options.who.clone()).ok();
+        }
+    }
+
+    /// The search for the host has ended.
+    fn host_is_back(&mut self) -> Result<(), AttachError> {
+        let Some(found) = self.relink.as_ref().map(Relink::take) else { return Ok(()) };
+        self.relink = None;
+        self.host = found;
+        if self.host.is_some() {
+            return self.feed(Input::HostBack);
+        }
+        self.find_host();
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<Ready, AttachError> {
         let mut fds = Vec::with_capacity(6);
         let mut add = |fd| fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
         add(self.window_changed.as_fd());
         add(self.told_to_go.as_fd());
         // After the keeper has ended its socket would always be ready.
-        let (with_keeper, with_keys) = (self.over.is_none(), self.keys.are_ours());
+        let (with_keeper, with_keys) = (!self.attached.is_over(), self.attached.reads_keys());
         if with_keeper {
             add(self.keeper.descriptor());
         }
@@ -241,7 +265,8 @@ impl<'a> Attached<'a> {
             (None, Some(relink)) => add(relink.descriptor()),
             (None, None) => {}
         }
-        let pause = if moved { Some(Duration::ZERO) } else { self.next_due() };
+        let due = |at: u64| Duration::from_millis(at.saturating_sub(self.now_ms()));
+        let pause = if self.moved { Some(Duration::ZERO) } else { self.attached.due_ms().map(due) };
         let timeout = pause.map(|pause| pause.try_into().expect("short times fit"));
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -257,11 +282,6 @@ impl<'a> Attached<'a> {
         Ok(ready)
     }
 
-    fn next_due(&self) -> Option<Duration> {
-        let notice = self.line.goes_in().filter(|_| self.host.is_some() && self.wanted.is_none());
-        [notice, self.keys.retry_in(), self.view.next_draw()].into_iter().flatten().min()
-    }
-
     fn handle(&mut self, ready: &Ready) -> Result<(), AttachError> {
         if ready.go {
             let mut signal = [0];
@@ -271,7 +291,7 @@ impl<'a> Attached<'a> {
         }
         if ready.window {
             let _ = self.window_changed.read(&mut [0; 64]);
-            self.window_has_changed();
+            self.feed(Input::Window(Terminal::size()))?;
         }
         if ready.keeper {
             self.read_keeper()?;
@@ -283,13 +303,9 @@ impl<'a> Attached<'a> {
             self.read_host()?;
         }
         if ready.relink {
-            self.host_is_back();
+            self.host_is_back()?;
         }
-        self.settle_duty()?;
-        self.show_line()?;
-        self.ring_if_ours()?;
-        self.quiet_keeper()?;
-        self.retry_keys()
+        self.feed(Input::Settle)
     }
 
     fn read_keeper(&mut self) -> Result<(), AttachError> {
@@ -298,71 +314,45 @@ impl<'a> Attached<'a> {
             match self.keeper.receive_now(&mut buffer).map_err(failed("the keeper cannot be read"))? {
                 None => return Ok(()),
                 Some(0) => {
-                    self.keeper_gone();
-                    return Ok(());
+                    let (exit, head) = (self.ending(), self.ring.head());
+                    return self.feed(Input::KeeperGone { exit, head });
                 }
                 Some(count) => {
                     if let Ok(frame) = FromKeeper::decode(&buffer[..count]) {
-                        self.frame(frame)?;
+                        self.feed(Input::Keeper(frame))?;
                     }
                 }
             }
         }
     }
 
-    fn frame(&mut self, frame: FromKeeper<'_>) -> Result<(), AttachError> {
-        match frame {
-            FromKeeper::Wake { position } => {
-                (self.baton, self.baton_asked) = (true, false);
-                if position > self.position {
-                    self.last_byte = b' ';
-                }
-                self.position = position.max(self.position);
-                self.acked = self.position;
-            }
-            FromKeeper::Keys { bytes } => self.keys_handed_back(bytes)?,
-            FromKeeper::Written { stream, seq, .. } => self.keys.written(stream, seq),
-            FromKeeper::Refused { code: refused::TTY, .. } => self.keys.terminal_refused(),
-            FromKeeper::Refused { code, fence, stream, seq } => self.input_refused(code, fence, stream, seq),
-            FromKeeper::Resized { head, cols, rows } => {
-                self.resizes.push_back((head, Size::clamped(cols, rows)));
-                // The keeper would go on painting for the old size.
-                self.ask_for_baton()?;
-            }
-            FromKeeper::Exited { status, .. } => {
-                self.over = Some(Exit::from_wait_status(status as i32));
-                self.baton = true;
-            }
-            FromKeeper::Welcome(_)
-            | FromKeeper::Joined { .. }
-            | FromKeeper::Left { .. }
-            | FromKeeper::Logged { .. }
-            | FromKeeper::Probed { .. } => {}
+    /// How the session ended whose keeper closed the connection; none: the keeper lives.
+    fn ending(&self) -> Option<Exit> {
+        let header = self.ring.header();
+        if header.state.load(Ordering::Acquire) == STATE_ENDED {
+            Some(Exit::from_wait_status(header.status.load(Ordering::Relaxed) as i32))
+        } else {
+            (!lives(header.keeper_pid)).then_some(Exit::Lost)
+        }
+    }
+
+    /// Reads keys ourselves.
+    fn read_keys(&mut self) -> Result<(), AttachError> {
+        let mut buffer = [0; INPUT_BYTES_MAX];
+        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+            Ok(count @ 1..) => self.feed(Input::Typed(&buffer[..count]))?,
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Ok(0) | Err(_) => self.end = Some(AttachEnd::HungUp),
         }
         Ok(())
     }
+}
 
-    /// The keeper's connection ended without a word: it was killed, or it let us go.
-    fn keeper_gone(&mut self) {
-        if self.over.is_some() {
-            return;
-        }
-        let header = self.ring.header();
-        if header.state.load(Ordering::Acquire) == STATE_ENDED {
-            self.over = Some(Exit::from_wait_status(header.status.load(Ordering::Relaxed) as i32));
-        } else {
-            if lives(header.keeper_pid) {
-                self.end = Some(AttachEnd::Detached);
-                return;
-            }
-            self.over = Some(Exit::Lost);
-        }
-        if !self.baton {
-            // Whether the last few bytes were painted by it is not known: they are not painted twice.
-            self.position = self.ring.head();
-            self.baton = true;
-        }
-    }
+/// The first stream's number: nobody else's.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
+    u64::from_le_bytes(bytes)
 }
 
 fn token(answer: &AttachAnswer) -> Option<[u8; 16]> {

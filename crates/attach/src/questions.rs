@@ -2,27 +2,26 @@
 //!
 //! Only a question that the row shows whole is answered there. Nobody decides about what was cut off.
 
+use super::inputs::Request;
+use super::machine::Attached;
 use super::notice::{self, columns, visible};
 use super::prompt::{Prompt, Purpose};
-use super::run::Attached;
 use super::turns::Asked;
 use holdfast_authority::Ask;
 use holdfast_types::terms_of;
-use holdfast_wire::operations::op;
-use holdfast_wire::questions::{QuestionAnswerParams, QuestionListParams, QuestionView, detail, meant};
+use holdfast_wire::questions::{QuestionView, detail, meant};
 
 /// Columns left to type into.
 const ANSWER_COLUMNS_MIN: usize = 16;
 
-impl Attached<'_> {
+impl Attached {
     /// The person wants to answer: what is open is asked for first.
-    pub(super) fn want_to_answer(&mut self) {
-        let params = QuestionListParams { session: Some(self.session.clone()), all: false };
-        self.ask::<op::QuestionList>(&params, Asked::Questions);
+    pub(crate) fn want_to_answer(&mut self) {
+        self.ask(Request::Questions, Asked::Questions);
     }
 
     /// What is open: the oldest is shown, if it fits.
-    pub(super) fn questions_seen(&mut self, open: Vec<QuestionView>) {
+    pub(crate) fn questions_seen(&mut self, open: Vec<QuestionView>) {
         let Some(question) = open.into_iter().next() else { return self.say(" no question is open ") };
         if self.line.prompt.is_some() {
             return;
@@ -40,20 +39,18 @@ impl Attached<'_> {
     }
 
     /// The person has answered.
-    pub(super) fn answer_question(&mut self, typed: &str) {
+    pub(crate) fn answer_question(&mut self, typed: &str) {
         let Some(question) = self.turns.question.take() else { return };
         let text = match meant(&question.options, typed) {
             Ok((text, _)) => text,
             Err(fault) => return self.say(format!(" {} {} ", fault.message, fault.hint)),
         };
         let ask = Ask::other(const { terms_of("question.answer") }, detail(question.id, &text, &question.text));
-        let proof = Some(self.options.who.prove(self.session_id, &ask));
-        let params = QuestionAnswerParams { question: question.id, text: Some(text), option: None, proof };
-        self.ask::<op::QuestionAnswer>(&params, Asked::Answer);
+        self.ask(Request::Reply { question: question.id, text, ask }, Asked::Answer);
     }
 
     /// The answer was taken.
-    pub(super) fn answer_taken(&mut self, question: &QuestionView) {
+    pub(crate) fn answer_taken(&mut self, question: &QuestionView) {
         let text = question.answer.as_ref().map_or("", |answer| &answer.text);
         self.say(format!(" answered {}: {text} ", question.by));
     }
