@@ -97,8 +97,9 @@ fn acts(entries: &VecDeque<Entry>) -> Vec<WritingAct> {
         }
         fence = entry.record.fence;
         if can_start(entry) {
-            // Keys the keeper took by itself were typed after whatever was recorded before them.
-            let is_late = entry.record.changes.iter().any(|change| matches!(change, Change::Logged(_)));
+            // Keys come from the keeper's log: they were typed after whatever was recorded before them.
+            let is_logged = |change: &Change| matches!(change, Change::Logged(_) | Change::Forwarded(_));
+            let is_late = entry.record.changes.iter().any(is_logged);
             let earliest = before.map_or(0, |(_, time_ms)| time_ms).max(at_ms.saturating_sub(RECORD_LAG_MS));
             let from_ms = if is_late { earliest } else { at_ms };
             let is_start = entry.record.act == Act::Started;

@@ -182,6 +182,10 @@ impl Session {
 
     /// Lines of the journal.
     pub async fn journal(&self, params: &JournalParams) -> Result<(JournalAnswer, Vec<u8>), Fault> {
+        if params.wait_ms == 0 {
+            // What was typed until now is in it. Whoever follows gets it in bursts.
+            self.drain_log();
+        }
         let newest = self.state.borrow().journal.newest();
         let after = params.last.map_or(params.after, |last| params.after.max(newest.saturating_sub(last)));
         let read = || {
