@@ -53,7 +53,7 @@ fn an_act_needs_one_of_the_rights_of_its_terms_and_no_other() {
             assert_eq!(is_missing_right(&answer), !has, "{name} with {right}: {:?}", answer.reply);
         }
         let by = Caller { actor: actor("cron"), operator: None };
-        let typed = world_with(*right).handle(Input::Typed { by, fence: None, burst: burst(0, "ls") });
+        let typed = world_with(*right).handle(Input::Types { by, fence: None });
         assert_eq!(is_missing_right(&typed), !terms_of("session.send").rights.has(*right), "{right}");
         let attached = world_with(*right).handle(Input::Attached { by: actor("cron"), operator: OperatorId(2) });
         assert_eq!(is_missing_right(&attached), !terms_of("session.attach").rights.has(*right), "{right}");
