@@ -98,7 +98,8 @@ fn typing_is_shown_key_by_key_and_never_obeyed() {
     world.typed("human:ann", None, 12);
     world.typed("human:ann", None, 1);
     let expected = [
-        "human:ann typed \"ls -la⏎\", and so took the turn",
+        "human:ann took the turn by typing",
+        "human:ann typed \"ls -la⏎\"",
         "human:ann typed \"^C␛[A⇥⌫^J\\\"\\xff^@\\u{9b}2J\"",
         &format!("human:ann typed \"{}…\" (150 bytes)", "漢".repeat(29)),
         "human:ann typed 12 bytes unseen (echo off)",

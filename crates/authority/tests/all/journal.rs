@@ -144,7 +144,7 @@ fn a_signed_act_that_was_copied_is_found_even_when_every_hash_fits() {
         let fence = Fence(entry.record.fence.0.max(2));
         chain.append(&Record { fence, ..entry.record.clone() })
     });
-    assert_eq!(broken(&copied.collect::<Vec<_>>()), Broken { seq: 9, what: What::Copied });
+    assert_eq!(broken(&copied.collect::<Vec<_>>()), Broken { seq: 10, what: What::Copied });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the authority asks of an actor is what the table of terms says.
 
-use crate::world::{World, actor, burst};
+use crate::world::{World, actor};
 use holdfast_authority::*;
 use holdfast_types::{Right, TERMS, Trace, TurnNeed, Who, terms_of};
 use std::collections::BTreeSet;

@@ -166,6 +166,8 @@ fn a_seizure_that_was_recorded_counts_though_its_host_died_before_the_keeper_hea
     let (mut bot, mut ann) = (world.operator("agent:bot", session), world.operator("human:ann", session));
     bot.send(b"v\n").unwrap();
     until("the first line", || received(&file) == b"v\n");
+    // What was typed is on record: the next one is the seizure's.
+    world.journal(session);
     let recorded = world.pause("act.recorded");
     let seize = ann.seize_params();
     ann.link.ask::<op::Seize>(&seize, &[]).unwrap();

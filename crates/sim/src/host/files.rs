@@ -8,7 +8,7 @@ use holdfast_abi::ring::Ring;
 use holdfast_authority::journal::Link;
 use holdfast_authority::{Act, Ask, Authority, Change, Outcome, Record, State};
 use holdfast_host::parts::{Journal, Picture};
-use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Unwritten};
+use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Unwritten, is_own_stream};
 use holdfast_types::{ActorId, Offset};
 use holdfast_wire::params::{AnswerEvent, DetachedEvent};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};
@@ -167,6 +167,9 @@ impl Outside for Outer<'_> {
 
     fn say(&mut self, frame: ToKeeper<'_>) {
         if self.files.reach() {
+            if let ToKeeper::Input { stream, .. } = frame {
+                self.ctx.counts.answered_by_host += u64::from(is_own_stream(stream));
+            }
             self.ctx.net.say(self.files.wire, frame);
         }
     }
