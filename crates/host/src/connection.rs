@@ -190,8 +190,8 @@ impl Server {
         let (out, answers) = unbounded_channel();
         let mut challenge = [0; 32];
         getrandom::fill(&mut challenge).expect("the kernel gives random bytes");
-        let nobody = Fault::new(Code::Unidentified, "this connection has not said who speaks")
-            .hint("prove it with `identify` first, by a key the host knows");
+        let nobody = Fault::new(Code::Unidentified, "this connection has not identified its actor")
+            .hint("send `identify` first, with a key the host knows");
         let speaker = Speaker {
             number,
             out,

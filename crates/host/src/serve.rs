@@ -79,7 +79,7 @@ impl Server {
             }
             (Call::Identify(params), None) => plain(self.identify(&params, speaker)?),
             (Call::Identify(_), Some(_)) => {
-                Err(Fault::new(Code::BadRequest, "who speaks here is known by the token of this connection"))
+                Err(Fault::new(Code::BadRequest, "this connection already has an actor: that of its token"))
             }
             (Call::Status(_), None) => plain(self.status()),
             (call, None) => self.answer_known(call, bytes, Some(speaker.peer()), speaker.actor()?).await,
@@ -143,7 +143,9 @@ impl Server {
             }
             Call::Get(params) => plain(find(&params.session)?.view_with_title()),
             Call::Attach(params) => {
-                let peer = peer.ok_or_else(|| Fault::new(Code::BadRequest, "one attaches by a connection"))?;
+                let peer = peer.ok_or_else(|| {
+                    Fault::new(Code::BadRequest, "attach needs a connection: use the WebSocket /v1/connect")
+                })?;
                 with(Box::pin(find(&params.session)?.attach(&params, &actor, peer)).await?)
             }
             Call::Paint(params) => {
@@ -326,7 +328,7 @@ impl Server {
             self.registry.actors_changed();
         }
         if !self.is_itself(&params.actor) {
-            return Err(Fault::new(Code::Unidentified, format!("the key is not that of {}", params.actor.handle)));
+            return Err(Fault::new(Code::Unidentified, format!("the key does not belong to {}", params.actor.handle)));
         }
         Ok(params.actor.clone())
     }
@@ -343,7 +345,7 @@ impl Server {
         if self.is_itself(actor) {
             return Ok(());
         }
-        Err(Fault::new(Code::NoSuchActor, format!("the key is not that of {}", actor.handle)))
+        Err(Fault::new(Code::NoSuchActor, format!("the key does not belong to {}", actor.handle)))
     }
 
     /// Whoever starts sessions or stops the host is known to it.
@@ -378,7 +380,7 @@ impl Server {
     /// Forgets an actor. A human forgets anybody, everybody else only themselves.
     fn remove_actor(&self, params: &ActorParams, by: &Actor) -> Result<(), Fault> {
         if params.handle != by.handle && !self.registry.shared.policy().is_human(by) {
-            return Err(Fault::new(Code::Denied, "only a human makes the host forget somebody else"));
+            return Err(Fault::new(Code::Denied, "only a human may remove another actor"));
         }
         let known = self.registry.shared.actors.borrow().by_handle(&params.handle);
         let removed = self.registry.shared.actors.borrow_mut().remove(&params.handle);
@@ -391,9 +393,9 @@ impl Server {
                 }
                 Ok(())
             }
-            Ok(false) => Err(Fault::new(Code::NoSuchActor, format!("this host knows no {}", params.handle))
+            Ok(false) => Err(Fault::new(Code::NoSuchActor, format!("this host does not know {}", params.handle))
                 .hint("see `holdfast actor ls`")),
-            Err(error) => Err(Fault::new(Code::Internal, format!("the key cannot be removed: {error}"))),
+            Err(error) => Err(Fault::new(Code::Internal, format!("cannot remove the key: {error}"))),
         }
     }
 
@@ -444,7 +446,7 @@ fn plain(answer: impl Serialize) -> Answer {
 fn hello(params: &HelloParams, challenge: Challenge) -> Result<HelloAnswer, Fault> {
     let version = VERSIONS.iter().copied().find(|ours| params.versions.contains(ours)).ok_or_else(|| {
         Fault::new(Code::Version, format!("this host speaks protocol versions {VERSIONS:?}, not {:?}", params.versions))
-            .hint("host and client are of different versions: `holdfast host restart` starts the installed one; sessions go on")
+            .hint("host and client have different versions; to start the installed host: holdfast host restart (sessions keep running)")
     })?;
     Ok(HelloAnswer { version, program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(), challenge })
 }

@@ -36,7 +36,7 @@ struct Caller {
     name: String,
 }
 
-/// The host, in the name of whoever asks.
+/// The host, in the name of the actor that asks.
 #[derive(Debug, Clone)]
 struct Tools {
     handle: Handle,
@@ -66,7 +66,7 @@ impl Host for Tools {
 }
 
 fn nobody() -> Fault {
-    Fault::new(Code::Unidentified, "nobody said who asks")
+    Fault::new(Code::Unidentified, "the request has no actor")
 }
 
 struct Door {
@@ -115,7 +115,7 @@ async fn who(door: &Door, headers: HeaderMap) -> Result<Caller, Fault> {
     if let Some(session) = session {
         let all = door.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if all.get(session) != Some(&token) {
-            return Err(Fault::new(Code::NotFound, "there is no such session of the protocol").hint("initialize anew"));
+            return Err(Fault::new(Code::NotFound, "unknown protocol session").hint("initialize again"));
         }
     }
     let (me, _) = http.handle.call(&token, Call::decode(op::Me::ROW.name, json!(Nothing {}))?, Vec::new()).await?;

@@ -10,7 +10,7 @@ import type { Fault, HelloAnswer } from "./types.js";
 /** The protocol versions this client speaks. */
 const VERSIONS = [1];
 
-/** A host that accepts and says nothing is stopped or stuck: nobody should wait for it without being told. */
+/** A host that accepts and says nothing is stopped or stuck: report that instead of waiting. */
 const HELLO_WAIT_MS = 15_000;
 
 /** An answer and the bytes that came with it. */
@@ -119,7 +119,7 @@ export class Connection {
   private makePulse(where: string): Pulse {
     const due = () => (this.waiting.size === 0 ? undefined : Math.min(...[...this.waiting.values()].map(({ due }) => due)));
     const ask = () => void this.request("host.status", {}, NO_BYTES).catch(() => {});
-    return new Pulse(due, ask, () => this.fail(disconnected(`nothing is heard from the host at ${where}`)));
+    return new Pulse(due, ask, () => this.fail(disconnected(`the host at ${where} does not respond`)));
   }
 
   private receive(content: Uint8Array): void {
@@ -130,7 +130,7 @@ export class Connection {
       this.take(readMessage(frame.json), frame.bytes);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      this.fail(new HoldfastError("protocol", `the host's answer cannot be read: ${message}`, { cause: error }));
+      this.fail(new HoldfastError("protocol", `cannot read the host's answer: ${message}`, { cause: error }));
     }
   }
 
@@ -178,6 +178,6 @@ export function readMessage(json: Uint8Array): Message {
   const isId = typeof id === "number" && Number.isInteger(id) && id >= 0;
   const isRequest = typeof method === "string" && (id === undefined || isId) && result === undefined && !error;
   const isAnswer = method === undefined && isId && !(result !== undefined && result !== null && error);
-  if (!isRequest && !isAnswer) throw new HoldfastError("protocol", "neither a request, an answer nor an event");
+  if (!isRequest && !isAnswer) throw new HoldfastError("protocol", "expected a request, an answer or an event");
   return message;
 }

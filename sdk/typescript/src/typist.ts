@@ -1,7 +1,7 @@
 // Typing exactly once: a stream of our own, and a number that grows with each message.
 //
 // One message is under way at a time, so that none overtakes another. After a broken connection the same bytes go under the same
-// number again; the keeper remembers what it wrote. After a refusal the numbers begin anew: nobody knows what was used up.
+// number again; the keeper remembers what it wrote. After a refusal the numbers start again: which were used is unknown.
 
 import { newStream } from "./ids.js";
 import type { SendAnswer, SendParams } from "./types.js";

@@ -187,7 +187,7 @@ impl Keys {
     }
 }
 
-/// A stream's number is random: nobody else's.
+/// A stream's number is random, so no other sender has it.
 fn fresh_stream() -> u64 {
     let mut stream = [0; 8];
     getrandom::fill(&mut stream).expect("the kernel gives random bytes");
@@ -269,7 +269,7 @@ impl Attached<'_> {
     }
 
     fn typed(&mut self, bytes: &[u8]) -> Result<(), AttachError> {
-        // Whoever does not write learns from the host first whether its keys are taken: the row does not flicker.
+        // A client without the turn waits for the host to accept its keys first: the row does not flicker.
         if !bytes.is_empty() && (self.keys.writes || self.keys.read_only) {
             self.hide_line();
         }

@@ -56,9 +56,8 @@ impl Attached<'_> {
     pub(super) fn painted(&mut self, result: Result<Value, Fault>, bytes: &[u8]) -> Result<(), AttachError> {
         let wanted = self.wanted.take();
         let painted: Painted = match result {
-            Ok(value) => serde_json::from_value(value).map_err(|e| {
-                failed("the host's paint cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e))
-            })?,
+            Ok(value) => serde_json::from_value(value)
+                .map_err(|e| failed("cannot read the host's paint")(io::Error::new(io::ErrorKind::InvalidData, e)))?,
             // The session is gone from the host's books: what the ring has is all there is.
             Err(_) => return Ok(()),
         };
@@ -68,7 +67,7 @@ impl Attached<'_> {
             self.wanted = wanted.or(Some(false));
             return Ok(());
         }
-        // What we were told to answer and have filtered out is the host's.
+        // Queries that we were to answer and have filtered out are the host's.
         let left = if self.answers { self.duty.begin.take() } else { None }.unwrap_or(self.position);
         self.position = painted.offset;
         self.acked = painted.offset;
@@ -111,7 +110,7 @@ impl Attached<'_> {
                     out.extend_from_slice(CLEAR);
                 }
                 let screen = Screen::restore(keyframe).map_err(|e| {
-                    failed("the host's keyframe cannot be read")(io::Error::new(io::ErrorKind::InvalidData, e))
+                    failed("cannot read the host's keyframe")(io::Error::new(io::ErrorKind::InvalidData, e))
                 })?;
                 let mut viewport = Viewport::new(self.size);
                 out.extend_from_slice(&viewport.render(&screen));

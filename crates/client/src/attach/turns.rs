@@ -92,7 +92,7 @@ impl Attached<'_> {
     pub(super) fn chord_pressed(&mut self, meaning: &Meaning) {
         match meaning {
             Meaning::Take | Meaning::Seize | Meaning::Answer if self.options.read_only => {
-                self.say(" this terminal only watches ")
+                self.say(" this terminal is read-only ")
             }
             Meaning::Take => self.ask_act::<op::Take>(Ask::Take, Asked::Take),
             Meaning::Release => self.ask_act::<op::Release>(Ask::Release, Asked::Release),
@@ -109,7 +109,7 @@ impl Attached<'_> {
                 self.show_prompt(prompt);
             }
             Meaning::Help | Meaning::Nothing => self.say(chord::help(self.options.chord, self.options.detach_key)),
-            // Not about the turn: whoever reads the keys sees to them.
+            // Not about the turn: the process that reads the keys handles them.
             Meaning::Type(_) | Meaning::Detach => {}
         }
     }
@@ -196,7 +196,7 @@ impl Attached<'_> {
                 match what {
                     Asked::Request { waited } => self.say(notice::asked(&answer, waited)),
                     Asked::Release | Asked::Give => self.say(notice::whose(&answer.turn)),
-                    Asked::Thaw => self.say(" the session goes on "),
+                    Asked::Thaw => self.say(" the session continues "),
                     _ => self.say(YOURS),
                 }
             }
@@ -237,13 +237,13 @@ impl Attached<'_> {
             }
             Asked::Here(handle) => match actors.find(|actor| actor.handle == handle).cloned() {
                 Some(actor) => self.give(actor),
-                None => self.say(format!(" there is no {handle} here ")),
+                None => self.say(format!(" no actor {handle} ")),
             },
             _ => self.say(notice::operators(view, self.client)),
         }
     }
 
-    /// Tells the host that we go, so that the turn is free at once. Where it cannot be told it hears of the broken
+    /// Tells the host that we go, so that the turn is free at once. If that fails, it learns of the broken
     /// connection: that could be a tunnel, so the turn is kept for a while.
     pub(super) fn leave(&mut self) {
         let params = LeaveParams { session: self.session.clone(), client: self.client };

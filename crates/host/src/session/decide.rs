@@ -137,8 +137,8 @@ impl Session {
     }
 
     fn unrecorded(&self, error: &io::Error) -> Fault {
-        Fault::new(Code::Unrecorded, format!("the journal of {} cannot be written: {error}", self.name()))
-            .hint("is the disk full? nothing happens that cannot be recorded")
+        Fault::new(Code::Unrecorded, format!("cannot write the journal of {}: {error}", self.name()))
+            .hint("is the disk full? the host does nothing that it cannot record")
     }
 
     fn perform(&self, effect: Effect, still: &mut Option<bool>) {

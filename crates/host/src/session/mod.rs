@@ -296,7 +296,7 @@ impl Session {
         if welcome.log_head.saturating_sub(logged) > ring.log_bytes() {
             // Only without its journal: what was typed and drained is known no more.
             state.log_seen = welcome.log_head;
-            state.notes.add(About::Past, "what was typed before is not in the journal: it was lost or damaged");
+            state.notes.add(About::Past, "earlier input is missing in the journal, which was lost or damaged");
         }
         state.connection = welcome.connection;
         state.clients.unsettle();
@@ -410,19 +410,21 @@ impl Session {
         let name = &state.spec.name;
         match (state.life, self.link()) {
             (Life::Running, Some(link)) => Ok(link),
-            (Life::Running, None) => Err(Fault::new(Code::Busy, format!("the keeper of {name} does not answer"))
-                .hint("its process may be stopped; the host keeps trying")),
+            (Life::Running, None) => {
+                Err(Fault::new(Code::Busy, format!("the keeper of session {name} does not answer"))
+                    .hint("its process may be stopped; the host keeps trying"))
+            }
             (Life::Ended, _) => {
                 let how = state.spec.exit.unwrap_or(Exit::Lost);
                 Err(Fault::new(Code::Ended, format!("session {name} has ended: {how}"))
-                    .hint(format!("its last screen: holdfast screen {name}")))
+                    .hint(format!("to see to see to see its last screen: holdfast screen {name}")))
             }
             (Life::Unknown, _) => Err(Fault::new(
                 Code::UnknownKeeper,
-                format!("session {name} is held by a keeper of a version this host does not know"),
+                format!("session {name} has a keeper of a version that this host does not support"),
             )
-            .hint("it is left alone and goes on; use the version of holdfast that started it")),
-            (Life::Damaged, _) => Err(Fault::new(Code::Damaged, format!("the files of session {name} cannot be read"))
+            .hint("the session keeps running; use the version of holdfast that started it")),
+            (Life::Damaged, _) => Err(Fault::new(Code::Damaged, format!("cannot read the files of session {name}"))
                 .hint(state.notes.first().unwrap_or_default())),
         }
     }

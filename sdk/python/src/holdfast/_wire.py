@@ -34,7 +34,7 @@ SOCKET_PATH_MAX = 107
 
 
 class NoHost(ConnectionError):
-    """Nobody listens; somebody may soon."""
+    """No host listens yet; one may soon."""
 
 
 class Broken(ConnectionError):
@@ -136,11 +136,11 @@ class Connection:
                         self._on_event(message.method or "", message.params)
                     continue
                 future = self._waiting.pop(message.id or 0, None)
-                # Nobody waits any more: the caller was cancelled.
+                # The caller was cancelled.
                 if future and not future.done():
                     future.set_result(message)
         except frames.FrameError as error:
-            why = f"the host's answer cannot be read: {error}"
+            why = f"cannot read the host's answer: {error}"
         except (OSError, EOFError, websockets.exceptions.WebSocketException) as error:
             why = f"the connection to the host broke: {error}"
         finally:
@@ -239,7 +239,7 @@ class UnixDialer:
             quiet = subprocess.DEVNULL
             done = subprocess.run([name, "host", "spawn"], cwd="/", env=env, stdin=quiet, stdout=quiet, stderr=log)
         if done.returncode != 0:
-            raise Unreachable(f"the host could not be started from {name}", hint=f"see {self.home.log}")
+            raise Unreachable(f"cannot start the host from {name}", hint=f"see {self.home.log}")
 
 
 async def _open_unix(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -262,7 +262,7 @@ class WebSocketDialer:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         schemes = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
         if parts.scheme not in schemes:
-            raise ValueError(f"{url!r} is no address of a host: http://HOST:PORT or https://HOST:PORT")
+            raise ValueError(f"invalid address {url!r}; expected http://HOST:PORT or https://HOST:PORT")
         path = parts.path.rstrip("/")
         path = path if path.endswith("/v1/connect") else path.removesuffix("/v1") + "/v1/connect"
         self.url = urlunsplit((schemes[parts.scheme], parts.netloc, path, "", ""))
