@@ -12,13 +12,13 @@ pub enum Meaning {
     Detach,
     /// Take the turn, or ask for it.
     Take,
-    /// Hand the turn over.
+    /// Give the turn to another actor.
     Give,
-    /// Let go of the turn.
+    /// Release the turn.
     Release,
     /// Take the turn whatever its holder does.
     Seize,
-    /// Let a frozen session go on.
+    /// Resume a frozen session.
     Thaw,
     /// Show who is here.
     Operators,
@@ -127,7 +127,7 @@ impl Chord {
 pub fn help(control: u8, detach_key: u8) -> String {
     let (chord, detach) = (char::from(control + 64), char::from(detach_key));
     let keys = [
-        ('t', "asks for the turn"),
+        ('t', "requests the turn"),
         ('g', "gives it"),
         ('r', "releases it"),
         ('s', "seizes it"),
@@ -221,9 +221,9 @@ mod tests {
     fn the_help_names_each_key_once() {
         assert_eq!(
             help(0x1c, b'd'),
-            " Ctrl-\\ then d detaches · t asks for the turn · g gives it · r releases it · s seizes it · u thaws · o who is \
+            " Ctrl-\\ then d detaches · t requests the turn · g gives it · r releases it · s seizes it · u thaws · o who is \
              here · a answers a question · Ctrl-\\ types one · ? this line "
         );
-        assert!(!help(0x01, b't').contains("asks for the turn"));
+        assert!(!help(0x01, b't').contains("requests the turn"));
     }
 }

@@ -1,6 +1,6 @@
 //! Answering the session's queries: the terminal that writes does, from an offset on which the host and it agree.
 //!
-//! The host answers what lies before, and what this terminal filtered out between being told and beginning.
+//! The host answers what lies before, and what this terminal filtered out between the host's request and its start.
 
 use super::machine::Attached;
 use super::output::View;
@@ -10,7 +10,7 @@ use holdfast_wire::params::Answers;
 /// What is to change about answering.
 #[derive(Debug, Default)]
 pub struct Duty {
-    /// We were told to answer from this offset on.
+    /// The host asked us to answer from this offset on.
     pub begin: Option<u64>,
     /// We write no longer, so we answer no longer.
     pub stop: bool,

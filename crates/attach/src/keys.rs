@@ -291,7 +291,7 @@ impl Attached {
 
     /// Keys were read, by us or by the keeper.
     pub(crate) fn typed(&mut self, bytes: &[u8]) {
-        // Whoever does not write learns from the host first whether its keys are taken: the row does not flicker.
+        // A client without the turn waits for the host to accept its keys first: the row does not flicker.
         if !bytes.is_empty() && (self.keys.writes || self.keys.read_only) {
             self.hide_line();
         }

@@ -18,7 +18,7 @@ const RING_COLUMNS_MAX: usize = 300;
 pub struct Line {
     /// To be shown once the terminal is ours; where a prompt is open, that is drawn instead.
     next: Option<String>,
-    /// Told while a prompt was open: shown when it is closed.
+    /// Arrived while a prompt was open: shown when it is closed.
     later: Option<String>,
     /// On the terminal, until then.
     until: Option<u64>,
@@ -27,7 +27,7 @@ pub struct Line {
     /// What is on the terminal, and where the output stood.
     shown: String,
     at: u64,
-    /// To be told by the terminal itself, once it is ours: a bell, and a notification where it knows any.
+    /// For the terminal itself, once it is ours: a bell, and a notification where it knows any.
     ring: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Attached {
         self.line.ring = Some(cut(text, RING_COLUMNS_MAX));
     }
 
-    /// Rings, if the terminal is ours; else asks for it. Whoever reads the keys may go on to.
+    /// Rings, if the terminal is ours; else asks for it. The process that reads the keys may continue to.
     pub(crate) fn ring_if_ours(&mut self) {
         let painting = self.host && self.wanted.is_some();
         if self.line.ring.is_none() || painting || !self.take_terminal() {
@@ -150,7 +150,7 @@ impl Attached {
         self.keys.are_certainly_ours()
     }
 
-    /// True when nobody else writes to the terminal and we know what is on it; else it is asked for.
+    /// True when no other process writes to the terminal and we know what is on it; else it is asked for.
     pub(crate) fn take_terminal(&mut self) -> bool {
         let ours = self.baton || (!self.keys.keeper_paints && !self.baton_asked);
         if !ours {
@@ -159,7 +159,7 @@ impl Attached {
         ours
     }
 
-    /// A keeper that would paint what this terminal must not see as it is, queries, is told not to before it has the word.
+    /// A keeper that would paint what this terminal must not see as it is, queries, is asked not to before it gets the terminal.
     pub(crate) fn keep_keeper_from_painting(&mut self) {
         if !self.keys.keeper_paints || self.answers || self.keys.is_read_by_keeper() {
             return;
@@ -173,7 +173,7 @@ impl Attached {
         self.tell_keeper(ToKeeper::Tty { flags: 0, path: &path, patterns: Default::default() })
     }
 
-    /// The keeper that gave the keys back may still paint: where it must not, it is told so.
+    /// The keeper that gave the keys back may still paint: if it must not, we tell it so.
     pub(crate) fn quiet_keeper(&mut self) {
         let unwanted = self.keys.keeper_paints && (!self.answers || self.line.is_up());
         if !unwanted || !self.baton || !self.keys.are_certainly_ours() {

@@ -1,4 +1,4 @@
-//! What a person is told in the last row: texts, made harmless and cut to the width. Pure.
+//! Messages in the last row: texts, made harmless and cut to the width. Pure.
 
 use holdfast_types::Handle;
 use holdfast_wire::params::{ClientView, SessionView};
@@ -6,7 +6,7 @@ use holdfast_wire::turns::{Notice, SeizeAnswer, TurnAnswer, TurnView};
 use holdfast_wire::{Code, Fault};
 use std::fmt::Write as _;
 
-/// There is nobody to ask.
+/// There is no host to ask.
 pub const HOST_AWAY: &str = " the host is being restarted, try again ";
 /// The turn has come.
 pub const YOURS: &str = " you have the turn ";
@@ -40,7 +40,7 @@ pub fn cut(text: &str, width: usize) -> String {
     visible(text).chars().take_while(|c| left.checked_sub(columns_of(*c)).map(|rest| left = rest).is_some()).collect()
 }
 
-/// What a client knows of the turn, from what it was told.
+/// What a client knows of the turn from the host's notices.
 #[derive(Debug, Default)]
 pub struct Known {
     /// Who has it.
@@ -49,7 +49,7 @@ pub struct Known {
     pub waits: bool,
     /// Who asked us for it last.
     pub asker: Option<Handle>,
-    /// The last seizure and its text: a freeze that comes with it is told together.
+    /// The last seizure and its text: a freeze that comes with it is shown together with it.
     seized: Option<(Handle, String)>,
 }
 
@@ -79,7 +79,7 @@ impl Known {
             Notice::Requested { by } if by == us => None,
             Notice::Requested { by } => {
                 self.asker = Some(by.clone());
-                Some(format!(" {by} asks for the turn · Ctrl-{chord} g gives it "))
+                Some(format!(" {by} requests the turn · Ctrl-{chord} g gives it "))
             }
             Notice::Seized { by, from, reason } => {
                 self.holder = Some(by.clone());
@@ -106,7 +106,7 @@ impl Known {
                 let asks = question_asked(by, text, options);
                 Some(format!("{asks} · Ctrl-{chord} a answers ({}) ", short_id(question)))
             }
-            Notice::Rights { rights } if rights.is_empty() => Some(" you may do nothing here any more ".into()),
+            Notice::Rights { rights } if rights.is_empty() => Some(" you have no rights here any more ".into()),
             Notice::Rights { rights } => Some(format!(" you may now: {rights} ")),
         }
     }
@@ -135,8 +135,8 @@ fn question_asked(by: &Handle, text: &str, options: &[String]) -> String {
 pub fn questions_wait(count: u32, chord: char) -> Option<String> {
     match count {
         0 => None,
-        1 => Some(format!(" a question waits for an answer · Ctrl-{chord} a answers ")),
-        count => Some(format!(" {count} questions wait for an answer · Ctrl-{chord} a answers ")),
+        1 => Some(format!(" a question is open · Ctrl-{chord} a answers ")),
+        count => Some(format!(" {count} questions are open · Ctrl-{chord} a answers ")),
     }
 }
 
@@ -144,8 +144,8 @@ pub fn questions_wait(count: u32, chord: char) -> Option<String> {
 pub fn refused_keys(fault: &Fault, chord: char) -> String {
     let by = fault.details.as_ref().and_then(|details| details.get("by")?.get("handle")?.as_str());
     match (fault.code, by) {
-        (Code::TurnHeld, Some(by)) => format!(" {by} has the turn · Ctrl-{chord} t asks for it "),
-        (Code::Frozen, Some(by)) => format!(" {by} has frozen this session "),
+        (Code::TurnHeld, Some(by)) => format!(" {by} has the turn · Ctrl-{chord} t requests it "),
+        (Code::Frozen, Some(by)) => format!(" {by} froze this session "),
         (Code::Denied, _) => " you may not type here ".into(),
         _ => refused_act(fault),
     }
@@ -161,9 +161,9 @@ pub fn asked(answer: &TurnAnswer, waited: bool) -> String {
     let Some(before) = answer.before else { return YOURS.into() };
     let behind = if before == 0 { ", you are next".into() } else { format!(", {before} before you") };
     match &answer.turn.holder {
-        Some(_) | None if waited => format!(" you wait for the turn{behind} "),
-        Some(holder) => format!(" asked {} for the turn{behind} ", holder.actor.handle),
-        None => format!(" asked for the turn{behind} "),
+        Some(_) | None if waited => format!(" waiting for the turn{behind} "),
+        Some(holder) => format!(" requested the turn from {}{behind} ", holder.actor.handle),
+        None => format!(" requested the turn{behind} "),
     }
 }
 
@@ -177,13 +177,12 @@ pub fn whose(turn: &TurnView) -> String {
 /// What a seizure did.
 pub fn seized(answer: &SeizeAnswer, chord: char) -> String {
     let Some(froze) = &answer.froze else { return YOURS.into() };
-    let stood =
-        if froze.processes == 1 { "1 process stands".into() } else { format!("{} processes stand", froze.processes) };
+    let stood = if froze.processes == 1 { "1 process".into() } else { format!("{} processes", froze.processes) };
     let refused = match froze.refused.len() {
         0 => String::new(),
-        many => format!(", {many} could not be stopped"),
+        many => format!(", {many} not frozen"),
     };
-    format!("{YOURS}· {stood} still{refused} · Ctrl-{chord} u thaws ")
+    format!("{YOURS}· {stood} frozen{refused} · Ctrl-{chord} u thaws ")
 }
 
 /// Whom the turn would go to: the first who waits, or the only other one who is here.
@@ -202,7 +201,7 @@ pub fn whom_to_give(session: &SessionView, us: &Handle) -> Option<Handle> {
 /// Who is here, who has the turn, how many wait.
 pub fn operators(session: &SessionView, client: u32) -> String {
     let name = |view: &ClientView| {
-        view.actor.as_ref().map_or_else(|| format!("somebody on {}", view.tty), |actor| actor.handle.to_string())
+        view.actor.as_ref().map_or_else(|| format!("a client on {}", view.tty), |actor| actor.handle.to_string())
     };
     let holder = session.turn.holder.as_ref();
     let mut parts: Vec<String> = Vec::new();
@@ -273,8 +272,8 @@ mod tests {
     #[test]
     fn a_turn_that_comes_by_gift_or_request_or_goes_to_another_is_told() {
         let mut known = Known::default();
-        let told = hears(&mut known, &[turn("agent:claude"), turn("human:ann"), turn("agent:claude")]);
-        assert_eq!(told, [None, Some(YOURS.into()), Some(" agent:claude has the turn ".into())]);
+        let shown = hears(&mut known, &[turn("agent:claude"), turn("human:ann"), turn("agent:claude")]);
+        assert_eq!(shown, [None, Some(YOURS.into()), Some(" agent:claude has the turn ".into())]);
         known = Known { waits: true, ..Known::default() };
         assert_eq!(hears(&mut known, &[turn("human:ann")]), [Some(YOURS.into())]);
         assert!(!known.waits);
@@ -283,8 +282,8 @@ mod tests {
     #[test]
     fn a_request_says_which_key_gives_and_is_remembered_until_it_is_met() {
         let mut known = Known::default();
-        let told = hears(&mut known, &[Notice::Requested { by: handle("agent:claude") }]);
-        assert_eq!(told, [Some(" agent:claude asks for the turn · Ctrl-\\ g gives it ".into())]);
+        let shown = hears(&mut known, &[Notice::Requested { by: handle("agent:claude") }]);
+        assert_eq!(shown, [Some(" agent:claude requests the turn · Ctrl-\\ g gives it ".into())]);
         assert_eq!(known.asker, Some(handle("agent:claude")));
         hears(&mut known, &[turn("agent:claude")]);
         assert_eq!(known.asker, None);
@@ -295,14 +294,14 @@ mod tests {
         let seized =
             |from: &str| Notice::Seized { by: handle("human:bob"), from: from.parse().ok(), reason: "it loops".into() };
         let frozen = Notice::Frozen { by: handle("human:bob") };
-        let told = hears(&mut Known::default(), &[turn("human:ann"), turn("human:bob"), seized("human:ann"), frozen]);
-        assert_eq!(told[2], Some(" human:bob took the turn: it loops ".into()));
-        assert_eq!(told[3], Some(" human:bob took the turn: it loops · the session is frozen ".into()));
-        let told = hears(&mut Known::default(), &[turn("human:ann"), seized("agent:claude"), turn("human:bob")]);
-        assert_eq!(told[1], Some(" human:bob seized the turn from agent:claude: it loops ".into()));
-        assert_eq!(told[2], None, "told once");
-        let told = hears(&mut Known::default(), &[Notice::Frozen { by: handle("human:bob") }]);
-        assert_eq!(told, [Some(" human:bob froze this session ".into())]);
+        let shown = hears(&mut Known::default(), &[turn("human:ann"), turn("human:bob"), seized("human:ann"), frozen]);
+        assert_eq!(shown[2], Some(" human:bob took the turn: it loops ".into()));
+        assert_eq!(shown[3], Some(" human:bob took the turn: it loops · the session is frozen ".into()));
+        let shown = hears(&mut Known::default(), &[turn("human:ann"), seized("agent:claude"), turn("human:bob")]);
+        assert_eq!(shown[1], Some(" human:bob seized the turn from agent:claude: it loops ".into()));
+        assert_eq!(shown[2], None, "shown once");
+        let shown = hears(&mut Known::default(), &[Notice::Frozen { by: handle("human:bob") }]);
+        assert_eq!(shown, [Some(" human:bob froze this session ".into())]);
     }
 
     #[test]
@@ -313,22 +312,22 @@ mod tests {
             text: text.into(),
             options: options.iter().map(|one| (*one).to_owned()).collect(),
         };
-        let told = |notice| hears(&mut Known::default(), &[notice]).remove(0);
+        let shown = |notice| hears(&mut Known::default(), &[notice]).remove(0);
         assert_eq!(
-            told(asked("agent:bot", "Deploy now?", &["yes", "no"])).unwrap(),
+            shown(asked("agent:bot", "Deploy now?", &["yes", "no"])).unwrap(),
             " agent:bot asks: Deploy now? [yes/no] · Ctrl-\\ a answers (que_01234567) "
         );
-        assert_eq!(told(asked("human:ann", "Deploy now?", &[])), None, "who asks knows");
-        let long = told(asked("agent:bot", &"\x1b[2J".repeat(100), &[&"x".repeat(200)])).unwrap();
+        assert_eq!(shown(asked("human:ann", "Deploy now?", &[])), None, "who asks knows");
+        let long = shown(asked("agent:bot", &"\x1b[2J".repeat(100), &[&"x".repeat(200)])).unwrap();
         assert!(long.contains("a answers (que_01234567)"), "{long}");
         assert!(!cut(&long, 400).chars().any(char::is_control));
     }
 
     #[test]
     fn rights_are_named() {
-        let told = |rights: Rights| hears(&mut Known::default(), &[Notice::Rights { rights }]).remove(0).unwrap();
-        assert_eq!(told("run,observe".parse().unwrap()), " you may now: observe,run ");
-        assert_eq!(told(Rights::NONE), " you may do nothing here any more ");
+        let shown = |rights: Rights| hears(&mut Known::default(), &[Notice::Rights { rights }]).remove(0).unwrap();
+        assert_eq!(shown("run,observe".parse().unwrap()), " you may now: observe,run ");
+        assert_eq!(shown(Rights::NONE), " you have no rights here any more ");
     }
 
     #[test]
@@ -346,11 +345,11 @@ mod tests {
     fn refusals_name_who_and_how_to_ask() {
         let fault = |code, details| Fault { details, ..Fault::new(code, "the\x1bmessage") };
         let by = || Some(serde_json::json!({"code": "turn_held", "by": {"id": "00", "handle": "agent:claude"}}));
-        let told = |code| refused_keys(&fault(code, by()), '\\');
-        assert_eq!(told(Code::TurnHeld), " agent:claude has the turn · Ctrl-\\ t asks for it ");
-        assert_eq!(told(Code::Frozen), " agent:claude has frozen this session ");
-        assert_eq!(told(Code::Denied), " you may not type here ");
-        assert_eq!(cut(&told(Code::FenceStale), 80), " the^[message ");
+        let shown = |code| refused_keys(&fault(code, by()), '\\');
+        assert_eq!(shown(Code::TurnHeld), " agent:claude has the turn · Ctrl-\\ t requests it ");
+        assert_eq!(shown(Code::Frozen), " agent:claude froze this session ");
+        assert_eq!(shown(Code::Denied), " you may not type here ");
+        assert_eq!(cut(&shown(Code::FenceStale), 80), " the^[message ");
         assert_eq!(refused_keys(&fault(Code::TurnHeld, None), '\\'), " the\x1bmessage ");
     }
 
@@ -361,9 +360,9 @@ mod tests {
             before,
             turn: TurnView { holder: holder("human:bob", None), ..TurnView::default() },
         };
-        assert_eq!(asked(&answer(Some(2)), false), " asked human:bob for the turn, 2 before you ");
-        assert_eq!(asked(&answer(Some(0)), false), " asked human:bob for the turn, you are next ");
-        assert_eq!(asked(&answer(Some(1)), true), " you wait for the turn, 1 before you ");
+        assert_eq!(asked(&answer(Some(2)), false), " requested the turn from human:bob, 2 before you ");
+        assert_eq!(asked(&answer(Some(0)), false), " requested the turn from human:bob, you are next ");
+        assert_eq!(asked(&answer(Some(1)), true), " waiting for the turn, 1 before you ");
         assert_eq!(asked(&answer(None), false), YOURS);
         assert_eq!(whose(&answer(None).turn), " human:bob has the turn ");
         assert_eq!(whose(&TurnView::default()), " the turn is free ");

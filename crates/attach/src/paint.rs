@@ -52,7 +52,7 @@ impl Attached {
             self.wanted = wanted.or(Some(false));
             return;
         }
-        // What we were told to answer and have filtered out is the host's.
+        // Queries that we were to answer and have filtered out are the host's.
         let left = if self.answers { self.duty.begin.take() } else { None }.unwrap_or(self.position);
         let offset = paint.offset;
         self.position = offset;

@@ -146,7 +146,7 @@ impl Prompt {
             }
             Purpose::Seize { .. } => self.hint = "a reason is needed".into(),
             Purpose::Answer if !text.is_empty() => return Some(Decided::Answer(text.to_owned())),
-            Purpose::Answer => self.hint = "Esc leaves it".into(),
+            Purpose::Answer => self.hint = "Esc cancels".into(),
         }
         None
     }
@@ -155,8 +155,8 @@ impl Prompt {
     pub fn line(&self, width: usize) -> String {
         let label = match self.purpose {
             Purpose::Give => " give the turn to: ",
-            Purpose::Seize { freeze: false } => " seize the turn, why: ",
-            Purpose::Seize { freeze: true } => " [freeze] seize the turn, why: ",
+            Purpose::Seize { freeze: false } => " seize the turn, reason: ",
+            Purpose::Seize { freeze: true } => " [freeze] seize the turn, reason: ",
             Purpose::Answer => &self.label,
         };
         let hint = if self.hint.is_empty() { String::new() } else { format!("· {} ", self.hint) };
@@ -251,13 +251,13 @@ mod tests {
         assert_eq!(seize(&[b"it lops", b"\x7f\x7f\x7foops", b"\r"]).0, seized(false, "it loops"));
         assert_eq!(seize(&[b"nonsense\x15it loops\x06\r"]).0, seized(true, "it loops"));
         assert_eq!(seize(&[b"\x06\x06x\n"]).0, seized(false, "x"));
-        assert_eq!(seize(&[b"x\x06"]).1, " [freeze] seize the turn, why: x_ ");
+        assert_eq!(seize(&[b"x\x06"]).1, " [freeze] seize the turn, reason: x_ ");
     }
 
     #[test]
     fn an_empty_reason_is_refused_with_a_hint_and_escape_cancels() {
-        assert_eq!(seize(&[b"  \r"]), (None, " seize the turn, why:   _ · a reason is needed ".into()));
-        assert_eq!(seize(&[b"\r", b"x"]).1, " seize the turn, why: x_ ", "the hint goes with the next key");
+        assert_eq!(seize(&[b"  \r"]), (None, " seize the turn, reason:   _ · a reason is needed ".into()));
+        assert_eq!(seize(&[b"\r", b"x"]).1, " seize the turn, reason: x_ ", "the hint goes with the next key");
         for cancel in [&b"\x1b"[..], b"\x1b\x1b", b"\x03", b"\x1b[27u", b"\x1b[27;1u", b"\x1b[99;5u"] {
             assert_eq!(seize(&[b"why", cancel]).0, Some(Decided::Nothing), "{cancel:?}");
         }
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(columns(&line), 80);
         let mut prompt = Prompt::new(Purpose::Seize { freeze: false });
         prompt.feed("a long reason that ends 終わり".as_bytes());
-        assert_eq!(prompt.line(31), " seize the turn, why:  終わり_ ");
+        assert_eq!(prompt.line(34), " seize the turn, reason:  終わり_ ");
         assert!(prompt.feed(&[b"\x1b[".to_vec(), vec![b'1'; 100]].concat()).is_none());
         assert_eq!(
             prompt.feed(b"!\r"),
@@ -295,7 +295,7 @@ mod tests {
     fn an_answer_is_typed_behind_its_question() {
         let mut prompt = Prompt::labelled(Purpose::Answer, " agent:bot asks: go? ".into());
         assert_eq!(prompt.feed(b"\r"), None);
-        assert_eq!(prompt.line(80), " agent:bot asks: go? _ · Esc leaves it ");
+        assert_eq!(prompt.line(80), " agent:bot asks: go? _ · Esc cancels ");
         assert_eq!(prompt.feed(b"yes"), None);
         assert_eq!(prompt.line(80), " agent:bot asks: go? yes_ ");
         assert_eq!(prompt.feed(b"\r"), Some(Decided::Answer("yes".into())));
@@ -309,7 +309,7 @@ mod tests {
         prompt.offer(&ann);
         assert_eq!(prompt.line(80), " give the turn to: agent:claude_ ");
         assert_eq!(prompt.feed(b"\x15claude\r"), None);
-        assert!(prompt.line(200).contains("a handle is CLASS:NAME"), "{}", prompt.line(200));
+        assert!(prompt.line(200).contains("expected CLASS:NAME"), "{}", prompt.line(200));
         assert_eq!(prompt.feed(b"\x15human:ann\rrm"), Some(Decided::Give(ann)));
     }
 }

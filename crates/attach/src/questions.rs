@@ -1,6 +1,6 @@
 //! Answering a question where it was seen: in the last row of an attached terminal.
 //!
-//! Only a question that the row shows whole is answered there. Nobody decides about what was cut off.
+//! Only a question that the row shows whole is answered there. A person must not decide about a text that was cut off.
 
 use super::inputs::Request;
 use super::machine::Attached;
@@ -22,7 +22,7 @@ impl Attached {
 
     /// What is open: the oldest is shown, if it fits.
     pub(crate) fn questions_seen(&mut self, open: Vec<QuestionView>) {
-        let Some(question) = open.into_iter().next() else { return self.say(" no question is open ") };
+        let Some(question) = open.into_iter().next() else { return self.say(" no open questions ") };
         if self.line.prompt.is_some() {
             return;
         }
@@ -33,7 +33,7 @@ impl Attached {
             }
             None => {
                 let id = notice::short_id(&question.id.to_string());
-                self.say(format!(" too long for this line · outside: holdfast answer {id} "));
+                self.say(format!(" too long for this line · use: holdfast answer {id} "));
             }
         }
     }

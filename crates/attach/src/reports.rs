@@ -1,6 +1,6 @@
 //! What a terminal says of itself among the keys: focus, and answers to queries.
 //!
-//! Nobody pressed those: from a terminal that does not write they must neither take the turn nor be refused aloud. Pure.
+//! No person pressed those: from a terminal that does not write they must neither take the turn nor be refused aloud. Pure.
 
 /// The keys without focus reports, and without answers where this terminal should give none.
 pub fn without_reports(keys: &[u8], answers_too: bool) -> Vec<u8> {

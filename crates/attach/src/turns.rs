@@ -84,7 +84,7 @@ impl Attached {
     pub(crate) fn chord_pressed(&mut self, meaning: &Meaning) {
         match meaning {
             Meaning::Take | Meaning::Seize | Meaning::Answer if self.options.read_only => {
-                self.say(" this terminal only watches ")
+                self.say(" this terminal is read-only ")
             }
             Meaning::Take => self.ask_act(Ask::Take, Asked::Take),
             Meaning::Release => self.ask_act(Ask::Release, Asked::Release),
@@ -101,7 +101,7 @@ impl Attached {
                 self.show_prompt(prompt);
             }
             Meaning::Help | Meaning::Nothing => self.say(chord::help(self.options.chord, self.options.detach_key)),
-            // Not about the turn: whoever reads the keys sees to them.
+            // Not about the turn: the process that reads the keys handles them.
             Meaning::Type(_) | Meaning::Detach => {}
         }
     }
@@ -169,7 +169,7 @@ impl Attached {
                 match what {
                     Asked::Request { waited } => self.say(notice::asked(&answer, waited)),
                     Asked::Release | Asked::Give => self.say(notice::whose(&answer.turn)),
-                    Asked::Thaw => self.say(" the session goes on "),
+                    Asked::Thaw => self.say(" the session continues "),
                     _ => self.say(YOURS),
                 }
             }
@@ -207,7 +207,7 @@ impl Attached {
             }
             Asked::Here(handle) => match actors.find(|actor| actor.handle == handle).cloned() {
                 Some(actor) => self.give(actor),
-                None => self.say(format!(" there is no {handle} here ")),
+                None => self.say(format!(" no actor {handle} ")),
             },
             _ => self.say(notice::operators(view, self.client)),
         }

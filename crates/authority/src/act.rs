@@ -99,14 +99,14 @@ pub enum Ask {
     Take,
     /// The turn, when its holder lets go or is idle.
     Request,
-    /// No longer wait for the turn.
+    /// Withdraw a request for the turn.
     Withdraw,
-    /// Hand the turn over.
+    /// Give the turn to another actor.
     Give {
         /// To whom.
         to: Actor,
     },
-    /// Let go of the turn.
+    /// Release the turn.
     Release,
     /// The turn, now.
     Seize {
@@ -117,7 +117,7 @@ pub enum Ask {
     },
     /// A frozen tree goes on.
     Thaw,
-    /// Pass rights on.
+    /// Grant rights in a session to an actor.
     Grant {
         /// To whom.
         to: Actor,

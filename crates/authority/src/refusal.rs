@@ -39,13 +39,27 @@ impl Rule {
             Rule::Asker => "asker",
         }
     }
+
+    /// The rule in plain words; an envelope lacks `right`.
+    fn text(self, right: Right) -> String {
+        match self {
+            Rule::Envelope => format!("this needs the right `{right}`"),
+            Rule::HumansFirst => "only a human may do this to a human".into(),
+            Rule::OwnGrants => {
+                "only its giver, its receiver or an actor with at least its rights may take back a grant".into()
+            }
+            Rule::Freezer => "only a human or the actor that froze the session may resume it".into(),
+            Rule::HumansAnswer => "only humans may answer questions".into(),
+            Rule::Asker => "only a human or the actor that asked may withdraw a question".into(),
+        }
+    }
 }
 
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "code")]
 pub enum Refusal {
-    /// Somebody else has the turn.
+    /// Another actor has the turn.
     #[error("{by} has the turn")]
     TurnHeld {
         /// Who.
@@ -58,7 +72,7 @@ pub enum Refusal {
         newest: Fence,
     },
     /// The actor may not do that.
-    #[error("denied: {right}, by rule {}", rule.word())]
+    #[error("{}", rule.text(*right))]
     Denied {
         /// The right it would need.
         right: Right,
@@ -66,7 +80,7 @@ pub enum Refusal {
         rule: Rule,
     },
     /// The session is frozen.
-    #[error("{by} has frozen the session")]
+    #[error("{by} froze the session")]
     Frozen {
         /// By whom.
         by: Actor,
@@ -75,31 +89,31 @@ pub enum Refusal {
     #[error("the session is not frozen")]
     NotFrozen,
     /// Only the holder of the turn can do that.
-    #[error("the turn is not yours")]
+    #[error("you do not have the turn")]
     NotHolder,
     /// The operator is not attached, or is another actor's.
-    #[error("not attached")]
+    #[error("this client is not attached")]
     NotAttached,
     /// There is no such grant now.
-    #[error("there is no grant {grant}")]
+    #[error("no grant {grant}")]
     NoSuchGrant {
         /// Which was meant.
         grant: GrantId,
     },
     /// A grant wider than its giver's envelope.
-    #[error("you do not hold {missing}, so you cannot pass it on")]
+    #[error("you cannot grant {missing}: you do not have it")]
     TooWide {
         /// What the giver does not hold.
         missing: Rights,
     },
     /// A grant that would outlast its giver's envelope.
-    #[error("you do not hold that for so long, so you cannot pass it on for so long")]
+    #[error("you cannot grant this for longer than you have it yourself")]
     TooLong {
         /// How long it could last.
         until: TimeMs,
     },
     /// A grant of nothing, or one that would have ended already.
-    #[error("that would grant nothing")]
+    #[error("this grant is empty: it has no rights, or has already expired")]
     EmptyGrant,
     /// A bound of the session is reached.
     #[error("too many {what}, at most {max}")]
@@ -135,8 +149,8 @@ impl Refusal {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Refusal::TurnHeld { .. } => "ask for it: request",
-            Refusal::FenceStale { .. } => "look at the screen again before you go on",
+            Refusal::TurnHeld { .. } => "request the turn, then try again",
+            Refusal::FenceStale { .. } => "look at the screen again before you continue",
             Refusal::NotAttached => "attach again",
             Refusal::Denied { .. }
             | Refusal::Frozen { .. }

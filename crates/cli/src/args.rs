@@ -27,20 +27,20 @@ use holdfast_types::{SessionName, Size};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Keeps terminal sessions alive.
+/// Keep terminal sessions alive.
 ///
-/// Without a command: attach to the session `main`, starting it with your shell where it is not there yet.
+/// Without a command, attaches to the session `main` and starts it with your shell if it does not exist.
 #[derive(Debug, Parser)]
 #[command(name = "holdfast", version, max_term_width = 100, infer_long_args = false)]
 pub struct Args {
-    /// Answer, and complain, in JSON
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    /// Print results and errors as JSON
+    #[arg(long, global = true, help_heading = "Global options")]
     pub json: bool,
-    /// Keep state, sockets and configuration under DIR (over HOLDFAST_HOME)
-    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Everywhere")]
+    /// Keep state, sockets and configuration under DIR (overrides HOLDFAST_HOME)
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Global options")]
     pub home: Option<PathBuf>,
-    /// Act as ACTOR: a handle, or a path to a key file (over HOLDFAST_ACTOR)
-    #[arg(long = "as", global = true, value_name = "ACTOR", help_heading = "Everywhere")]
+    /// Act as ACTOR: a handle, or the path of a key file (overrides HOLDFAST_ACTOR)
+    #[arg(long = "as", global = true, value_name = "ACTOR", help_heading = "Global options")]
     pub who: Option<Said>,
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -55,92 +55,92 @@ pub enum Command {
     Attach(AttachArgs),
     /// List sessions
     Ls(LsArgs),
-    /// Show everything about a session
+    /// Show the details of a session
     Info(SessionArg),
-    /// Show a session's processes, what they hold, and who started each
+    /// Show a session's processes, their files and sockets, and who started each
     Graph(GraphArgs),
-    /// List the processes of a session, or of all
+    /// List the processes of a session, or of all sessions sessions sessions
     Ps(MaybeSessionArg),
-    /// Show who listens where, in which session, and who started it
+    /// List listening ports, their sessions, and who started each
     Ports(MaybeSessionArg),
     /// Print a session's screen as text
     Screen(ScreenArgs),
     /// Print a session's output, byte for byte
     Logs(LogsArgs),
-    /// Show who did what in a session, or check that this record was not changed
+    /// Show who did what in a session, or verify the record
     Journal(JournalArgs),
     /// Export a session as a recording
     Export(ExportArgs),
     /// Type into a session
     Send(SendArgs),
-    /// Say what a session is doing: running, waiting for input, at its prompt
+    /// Show whether a session is running, waiting for input, or at its prompt
     State(SessionArg),
-    /// Show who changed what in a session's shell since it started: variables, aliases, functions, …
+    /// Show who changed variables, aliases, functions and options in a session's shell
     Env(EnvArgs),
-    /// Print what happens in a session, or in all, as it happens
+    /// Print events of a session, or of all sessions, as they happen
     Watch(WatchArgs),
-    /// Run a command in a session, and end as it did
+    /// Run a command in a session and exit with its status
     Run(RunArgs),
-    /// Ask the humans of a session something, and print the answer
+    /// Ask the humans of a session a question and print the answer
     Ask(AskArgs),
-    /// List what is asked, in one session or in all
+    /// List open questions
     Questions(QuestionsArgs),
     /// Answer a question
     Answer(AnswerArgs),
-    /// Wait until a session's command has ended, and end as it did; or until something else has come
+    /// Wait for a session's command and exit with its status, or wait for another event
     Wait(WaitArgs),
-    /// Give a session's terminal another size
+    /// Change the size of a session's terminal
     Resize(ResizeArgs),
-    /// Give a session another name
+    /// Rename a session
     Rename(RenameArgs),
-    /// Detach clients from a session; it goes on
+    /// Detach clients from a session; the session keeps running
     Detach(DetachArgs),
-    /// Send a signal into a session
+    /// Send a signal to a session's processes
     Signal(SignalArgs),
-    /// End a session's whole process tree: HUP, then KILL after the grace
+    /// End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period
     End(EndArgs),
-    /// Show who may type into a session now, and who waits for it
+    /// Show who has the turn to type in a session, and who is waiting for it
     Turn(SessionArg),
-    /// Take the turn where it is free
+    /// Take the turn if it is free
     Take(SessionArg),
-    /// Ask for the turn: it comes when its holder lets go or is idle
+    /// Request the turn: you get it when its holder releases it or is idle
     Request(RequestArgs),
-    /// No longer wait for the turn
+    /// Withdraw a request for the turn
     Withdraw(SessionArg),
-    /// Hand the turn over
+    /// Give the turn to another actor
     Give(GiveArgs),
-    /// Let go of the turn
+    /// Release the turn
     Release(SessionArg),
     /// Take the turn at once, whatever its holder does
     Seize(SeizeArgs),
-    /// Let a frozen session go on
+    /// Resume a frozen session
     Thaw(SessionArg),
-    /// Pass rights on
+    /// Grant rights in a session to an actor
     Grant(GrantArgs),
-    /// Take rights back, and what was passed on from them
+    /// Revoke rights in a session, and all grants made from them
     Revoke(RevokeArgs),
     /// Show who may do what in a session
     Grants(SessionArg),
-    /// Say which actor this is, and why
+    /// Show which actor you are, and why
     Whoami,
-    /// Serve sessions to agents by the Model Context Protocol, on standard input and output
+    /// Serve sessions to agents over the Model Context Protocol (MCP), on stdin and stdout
     Mcp(McpArgs),
-    /// Print what an agent should know to use Holdfast well
+    /// Print a guide to Holdfast for agents
     Skill,
-    /// The actors this home knows
+    /// Manage actors
     #[command(subcommand, arg_required_else_help = false)]
     Actor(ActorCommand),
-    /// Open this host's page in a browser, logged in as you
+    /// Open the web client in a browser, logged in as you
     Web(WebArgs),
-    /// What programs show over HTTP: an actor, the most it may do, and an end
+    /// Manage API tokens
     #[command(subcommand, arg_required_else_help = false)]
     Token(TokenCommand),
-    /// The daemon that connects clients and sessions
+    /// Manage the host, the daemon that connects clients and sessions
     #[command(subcommand, arg_required_else_help = false)]
     Host(HostCommand),
-    /// Say what this machine offers, and what to do about the rest
+    /// Check what this machine supports, and how to fix what is missing
     Doctor,
-    /// Print the completions of a shell
+    /// Print shell completions
     Completions(CompletionsArgs),
     /// Print the manual page (read it with: holdfast man | man -l -)
     Man,
@@ -150,28 +150,28 @@ pub enum Command {
 
 #[derive(Debug, Default, clap::Args)]
 pub struct NewArgs {
-    /// Name of the session; one is picked where none is given
+    /// Name of the session [default: a generated name]
     #[arg(short, long)]
     pub name: Option<SessionName>,
-    /// Do not attach; print the session's name
+    /// Print the session's name instead of attaching
     #[arg(short, long)]
     pub detach: bool,
-    /// Start in this directory
+    /// Start in DIR
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub cwd: Option<PathBuf>,
-    /// Set a variable on top of your environment; may be repeated
+    /// Set a variable in addition to your environment; can be repeated
     #[arg(long = "env", value_name = "K=V", value_parser = variable)]
     pub env: Vec<String>,
     /// Columns and rows, for example 120x40
     #[arg(long, value_name = "CxR")]
     pub size: Option<Size>,
-    /// How much output to keep, for example 512k or 4MiB
+    /// Amount of output to keep, for example 512k or 4MiB
     #[arg(long, value_name = "BYTES")]
     pub ring: Option<Bytes>,
-    /// Start a shell as it is: it will not say when its commands begin and end
+    /// Start the shell without integration: Holdfast cannot tell when its commands start and end
     #[arg(long)]
     pub no_integration: bool,
-    /// The command to run; your shell where none is given
+    /// Command to run [default: your shell]
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
 }
@@ -180,27 +180,27 @@ pub struct NewArgs {
 pub struct AttachArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Watch only: nothing typed here reaches the session
+    /// Watch only: send nothing you type to the session
     #[arg(short, long)]
     pub read_only: bool,
-    /// Start the session with your shell where it is not there
+    /// Start the session with your shell if it does not exist
     #[arg(short, long)]
     pub create: bool,
-    /// Attach although this terminal is inside a session
+    /// Allow attaching from inside a session
     #[arg(long)]
     pub nested: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct SessionArg {
-    /// Name, id, or the beginning of an id
+    /// Name, id, or prefix of an id
     #[arg(value_name = "NAME")]
     pub session: String,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct LsArgs {
-    /// Ended sessions too
+    /// Include ended sessions
     #[arg(long)]
     pub all: bool,
 }
@@ -209,10 +209,10 @@ pub struct LsArgs {
 pub struct ScreenArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// With colours and attributes
+    /// Include colours and attributes
     #[arg(long)]
     pub ansi: bool,
-    /// This many lines of history before it
+    /// Include N lines of history
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub history: u32,
 }
@@ -221,13 +221,13 @@ pub struct ScreenArgs {
 pub struct LogsArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Start at this offset; without it, at the first byte
+    /// Start at this offset [default: the first byte]
     #[arg(long, value_name = "OFFSET")]
     pub from: Option<u64>,
-    /// Go on until the session ends
+    /// Keep printing until the session ends
     #[arg(long)]
     pub follow: bool,
-    /// Text alone, without escape sequences
+    /// Strip escape sequences
     #[arg(long)]
     pub plain: bool,
 }
@@ -240,24 +240,24 @@ pub struct LogsArgs {
 pub struct SendArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Press Enter at the end
+    /// Press Enter after the text
     #[arg(long)]
     pub enter: bool,
-    /// Press a key: C-c, M-x, Enter, Tab, Esc, Up, F1, …; may be repeated
+    /// Press a key: C-c, M-x, Enter, Tab, Esc, Up, F1, …; can be repeated
     #[arg(long = "key", value_name = "KEY", conflicts_with_all = ["stdin", "text"])]
     pub keys: Vec<Key>,
     /// Send all of standard input
     #[arg(long, conflicts_with = "text")]
     pub stdin: bool,
-    /// Ask for a secret without showing it (with --stdin: take one line) and send it with Enter, but only while the
-    /// session's terminal does not show what is typed; the journal keeps its length alone
+    /// Prompt for a secret without echo (or read one line with --stdin) and send it with Enter, but only while the
+    /// session's terminal does not echo; the journal records only its length
     #[arg(long, conflicts_with_all = ["text", "keys", "enter"])]
     pub secret: bool,
-    /// Send the secret although the terminal may show it: then it is on the screen, in the output and in the session's
-    /// files, for everybody who may look
+    /// Send the secret even if the terminal echoes it: it then appears on the screen, in the output and in the
+    /// session's files, for every actor that may observe
     #[arg(long, requires = "secret", conflicts_with_all = ["text", "keys", "enter"])]
     pub force: bool,
-    /// What to type, joined by spaces
+    /// Text to type, joined by spaces
     #[arg(value_name = "TEXT")]
     pub text: Vec<OsString>,
 }
@@ -284,40 +284,40 @@ pub struct RenameArgs {
 pub struct DetachArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Every client
+    /// Detach every client
     #[arg(long)]
     pub all: bool,
-    /// One client by its number, as `holdfast info` shows it
+    /// Detach one client by its number (see `holdfast info`)
     #[arg(long, value_name = "ID", conflicts_with = "all")]
     pub client: Option<u32>,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct EndArgs {
-    /// Name, id, or the beginning of an id
+    /// Name, id, or prefix of an id
     #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
     pub session: Option<String>,
     /// Every session
     #[arg(long)]
     pub all: bool,
-    /// Seconds from HUP to KILL
+    /// Seconds between SIGHUP and SIGKILL
     #[arg(long, value_name = "S")]
     pub grace: Option<Seconds>,
 }
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostCommand {
-    /// Serve in the foreground
+    /// Run the host in the foreground
     Run(LogArgs),
-    /// Start the host in the background where it does not run
+    /// Start the host in the background if it is not running
     Start(StartArgs),
-    /// Stop the host; sessions go on
+    /// Stop the host; sessions keep running
     Stop,
-    /// Stop the host and start it again; sessions go on
+    /// Restart the host; sessions keep running
     Restart,
-    /// Say whether the host runs; status 1 where it does not
+    /// Show whether the host is running; exit with 1 if it is not
     Status,
-    /// Print the host's counters, in the Prometheus text format
+    /// Print the host's metrics in the Prometheus text format
     Metrics,
 }
 
@@ -339,7 +339,7 @@ pub enum Shell {
 fn variable(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some((key, _)) if !key.is_empty() => Ok(text.to_owned()),
-        Some(_) | None => Err("expected K=V".into()),
+        Some(_) | None => Err("expected NAME=VALUE".into()),
     }
 }
 

@@ -158,7 +158,7 @@ pub fn file(header: &Header, events: &[Event], idle_limit_us: Option<u64>) -> St
         "command": header.command,
         "title": header.title,
     });
-    let mut text = format!("{header}\n# times between acts are interpolated: output has none of its own\n");
+    let mut text = format!("{header}\n# times between acts are interpolated: output has no times of its own\n");
     let mut before_us = began_us;
     for event in events {
         let pause_us = (event.time_us - before_us).min(idle_limit_us.unwrap_or(u64::MAX));

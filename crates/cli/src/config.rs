@@ -35,10 +35,10 @@ pub const KEYS: [&str; 19] = [
     "notify",
 ];
 
-/// From HUP to KILL unless told otherwise: editors save, databases flush.
+/// From HUP to KILL by default: editors save, databases flush.
 const GRACE_MS: u64 = 5_000;
 
-/// The settings that hold for this run of the program; `None`: nobody said anything.
+/// The settings that hold for this run of the program; `None`: not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The control byte that starts a chord.
@@ -67,7 +67,7 @@ pub struct Config {
     pub log: LogLevels,
     /// How a line of its log looks.
     pub log_format: LogFormat,
-    /// Who is told what.
+    /// Notification rules.
     pub notify: Vec<holdfast_host::Rule>,
 }
 
@@ -109,7 +109,7 @@ impl Config {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Failure::io(format!("cannot read {}", file.display()), error)),
         }
-        // What actors may do, and what is run, is for the file alone: whoever starts the host must not widen it on the way.
+        // What actors may do, and what is run, comes from the file only: the environment of the process that starts the host must not widen it.
         for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_") && *key != "notify") {
             let variable = format!("HOLDFAST_{}", key.to_ascii_uppercase());
             let Some(value) = get(&variable).filter(|v| !v.is_empty()) else { continue };
@@ -178,7 +178,7 @@ impl Found {
     fn text(self) -> Result<String, String> {
         match self {
             Found::Variable(text) | Found::Typed(Value::String(text)) => Ok(text),
-            Found::Typed(value) => Err(format!("expected a text in quotes, not {}", kind(&value))),
+            Found::Typed(value) => Err(format!("expected a string in quotes, not {}", kind(&value))),
         }
     }
 
@@ -215,7 +215,7 @@ impl Found {
 
 fn kind(value: &Value) -> &'static str {
     match value {
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Integer(_) | Value::Float(_) => "a number",
         Value::Boolean(_) => "true or false",
         Value::Datetime(_) => "a date",
@@ -234,7 +234,7 @@ fn unknown(at: &str, key: &str) -> Failure {
     match near {
         // Half of a word that is wrong is no slip of the finger.
         Some((distance, near)) if distance * 2 < key.len() => failure.hint(format!("did you mean `{near}`?")),
-        Some(_) | None => failure.hint(format!("the keys are: {}", KEYS.join(", "))),
+        Some(_) | None => failure.hint(format!("known keys: {}", KEYS.join(", "))),
     }
 }
 
@@ -248,11 +248,11 @@ fn chord(text: &str) -> Result<u8, String> {
     }
 }
 
-/// An address only this machine reaches: the counters tell names of sessions and actors to whoever asks.
+/// An address that only this machine can reach: the counters show names of sessions and actors without a login.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<SocketAddr>() {
         Ok(address) if address.ip().is_loopback() => Ok(address),
-        Ok(_) => Err("expected an address of this machine alone, for example \"127.0.0.1:9464\"".into()),
+        Ok(_) => Err("expected a loopback address, for example \"127.0.0.1:9464\"".into()),
         Err(_) => Err("expected an address and a port, for example \"127.0.0.1:9464\"".into()),
     }
 }
@@ -347,14 +347,14 @@ mod tests {
     fn a_mistake_names_file_line_and_what_was_expected() {
         let mistakes = [
             ("ring = \"1MiB\"\ngarce = 1", ":2: unknown key `garce`"),
-            ("ring = true", ":1: ring: expected a text in quotes, not true or false"),
-            ("\n\nring = \"1k\"", ":3: ring: a ring has 256 KiB to 1024 MiB"),
-            ("history_lines = \"5\"", ":1: history_lines: expected a whole number, not a text"),
+            ("ring = true", ":1: ring: expected a string in quotes, not true or false"),
+            ("\n\nring = \"1k\"", ":3: ring: expected 256 KiB to 1024 MiB"),
+            ("history_lines = \"5\"", ":1: history_lines: expected a whole number, not a string"),
             ("chord = \"d\"", ":1: chord: expected a control key"),
             ("grace = \"soon\"", ":1: grace: expected seconds"),
-            ("rights_agent = \"observe,fly\"", ":1: rights_agent: \"fly\" is no right"),
+            ("rights_agent = \"observe,fly\"", ":1: rights_agent: unknown right \"fly\""),
             ("metrics_listen = \"9464\"", ":1: metrics_listen: expected an address and a port"),
-            ("metrics_listen = \"0.0.0.0:9464\"", ":1: metrics_listen: expected an address of this machine alone"),
+            ("metrics_listen = \"0.0.0.0:9464\"", ":1: metrics_listen: expected a loopback address"),
             ("log = \"loud\"", ":1: log: expected off, error, warn, info, debug or trace"),
             ("log_format = \"xml\"", ":1: log_format: expected text or json"),
             ("ring = \"1MiB\"\nchord C-a", ":2: "),

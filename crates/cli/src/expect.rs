@@ -66,7 +66,7 @@ impl Expect {
         match &self.what {
             What::Exit(codes) => outcome.exit_code.is_some_and(|code| codes.contains(&code)),
             What::Text(regex) => regex.is_match(outcome.text),
-            // Of what is no longer kept nobody can say that it was not there.
+            // Output that is no longer kept may have contained it.
             What::NoText(regex) => outcome.whole && !regex.is_match(outcome.text),
         }
     }
@@ -79,7 +79,7 @@ impl FromStr for Expect {
         let what = match text.split_once(':') {
             Some(("exit", codes)) => {
                 let codes =
-                    codes.split(',').map(|code| code.trim().parse().map_err(|_| format!("{code:?} is no status")));
+                    codes.split(',').map(|code| code.trim().parse().map_err(|_| format!("invalid status {code:?}")));
                 What::Exit(codes.collect::<Result<_, _>>()?)
             }
             Some(("text", regex)) => What::Text(pattern_of(regex)?),

@@ -40,6 +40,12 @@ impl Failure {
         Failure::new("io", format!("{what}: {}", chain(&error)))
     }
 
+    /// Says in other words what went wrong.
+    pub fn reworded(mut self, message: impl Into<String>) -> Failure {
+        self.message = message.into();
+        self
+    }
+
     /// Adds what to do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = hint.into();
@@ -52,9 +58,9 @@ impl Failure {
         self
     }
 
-    /// Names the session in the advice: whoever finds the turn taken can ask for it.
+    /// Names the session in the hint, so that the command to request the turn is complete.
     pub fn of_session(self, name: &SessionName) -> Failure {
-        if self.code == "turn_held" { self.hint(format!("ask for it: holdfast request {name}")) } else { self }
+        if self.code == "turn_held" { self.hint(format!("to request it: holdfast request {name}")) } else { self }
     }
 
     /// Says it on standard error; gives the status to end with.
@@ -71,7 +77,7 @@ impl Failure {
         } else {
             self.text()
         };
-        // Nobody is left to be told where this fails.
+        // If this fails, there is no other place to report it.
         let _ = std::io::stderr().write_all(text.as_bytes());
         self.status
     }
@@ -92,6 +98,11 @@ impl Failure {
     /// What went wrong.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// What a program can go by, where the host gave it.
+    pub fn details(&self) -> Option<&serde_json::Value> {
+        self.details.as_ref()
     }
 
     /// What to do about it; may be empty.
@@ -124,11 +135,10 @@ impl From<CallError> for Failure {
     fn from(error: CallError) -> Failure {
         match error {
             CallError::Fault(fault) => fault.into(),
-            CallError::Broken(_) => {
-                Failure::from_error("broken", &error).hint("sessions go on; any command starts the host again")
-            }
+            CallError::Broken(_) => Failure::from_error("broken", &error)
+                .hint("sessions keep running; the next command starts the host again"),
             CallError::Nonsense(_) => Failure::from_error("nonsense", &error)
-                .hint("the host may be of another version; `holdfast host restart` starts this one's"),
+                .hint("the host may have another version; to start this one: holdfast host restart"),
         }
     }
 }
@@ -142,7 +152,7 @@ impl From<ConnectError> for Failure {
             ConnectError::Hello(_) => "hello",
             ConnectError::Silent(_) => "host_silent",
         };
-        Failure::from_error(code, &error).hint("`holdfast doctor` looks for the cause")
+        Failure::from_error(code, &error).hint("to find the cause: holdfast doctor")
     }
 }
 
@@ -170,7 +180,7 @@ impl From<AttachError> for Failure {
 
 impl From<NoHome> for Failure {
     fn from(error: NoHome) -> Failure {
-        Failure::from_error("no_home", &error).hint("set HOME, or give --home DIR")
+        Failure::from_error("no_home", &error).hint("set HOME, or use --home DIR")
     }
 }
 
@@ -183,7 +193,8 @@ mod tests {
     fn causes_follow_in_one_line_and_the_hint_in_its_own() {
         let cause = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "no \x1b[31mway");
         let failure = Failure::from(ConnectError::Socket("/s".into(), cause));
-        let expected = "holdfast: the host's socket /s cannot be reached: no \\u{1b}[31mway\n  `holdfast doctor` looks for the cause\n";
+        let expected =
+            "holdfast: cannot reach the host's socket /s: no \\u{1b}[31mway\n  to find the cause: holdfast doctor\n";
         assert_eq!(failure.text(), expected);
     }
 

@@ -6,14 +6,14 @@ use clap::{Command, CommandFactory};
 /// Headings and their commands; what is in none comes last.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Sessions", &["new", "attach", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach"]),
-    ("What runs", &["run", "state", "env", "watch", "graph", "ps", "ports"]),
-    ("What goes in and out", &["send", "screen", "logs", "journal", "export"]),
-    ("What is asked", &["ask", "questions", "answer"]),
-    ("Who types", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
-    ("Who may", &["whoami", "actor", "grant", "revoke", "grants"]),
+    ("Commands and processes", &["run", "state", "env", "watch", "graph", "ps", "ports"]),
+    ("Input and output", &["send", "screen", "logs", "journal", "export"]),
+    ("Questions", &["ask", "questions", "answer"]),
+    ("The turn", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
+    ("Actors and rights", &["whoami", "actor", "grant", "revoke", "grants"]),
     ("Agents and programs", &["mcp", "skill", "token", "web"]),
 ];
-const REST: &str = "This program";
+const REST: &str = "Setup";
 
 /// The command line, with its commands in groups.
 pub fn command() -> Command {

@@ -111,7 +111,7 @@ impl Here {
     /// Sees to it that there is a place for keys and sessions.
     pub fn make_state(&self) -> Result<(), Failure> {
         holdfast_store::make_dir(&self.home.state)
-            .map_err(|e| Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("give --home DIR"))
+            .map_err(|e| Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("use --home DIR"))
     }
 }
 

@@ -15,52 +15,52 @@ use std::str::FromStr;
     override_usage = "holdfast journal <NAME> [--actor <WHO>] [--since <WHEN>] [-n <N>] [--follow]\n       holdfast journal <NAME> --at <OFFSET>\n       holdfast journal <NAME> --verify [--last <SEQ:HASH>]\n       holdfast journal --verify --file <PATH>..."
 )]
 pub struct JournalArgs {
-    /// Name, id, or the beginning of an id
+    /// Name, id, or prefix of an id
     #[arg(value_name = "NAME", required_unless_present = "files", conflicts_with = "files")]
     pub session: Option<String>,
-    /// Only what this actor did: human:ann, all of a class (human), or host
+    /// Show records of one actor (human:ann), a class (human), or the host
     #[arg(long, value_name = "WHO")]
     pub actor: Option<Whose>,
-    /// Only what was done since then: 10m, 2h, or a moment like 2026-01-05T14:00:00Z
+    /// Show records since this time: 10m, 2h, or 2026-01-05T14:00:00Z
     #[arg(long, value_name = "WHEN")]
     pub since: Option<Since>,
-    /// Only the last N records of those
+    /// Show only the last N records
     #[arg(short = 'n', long = "lines", value_name = "N")]
     pub lines: Option<usize>,
-    /// Go on until the session ends
+    /// Keep printing until the session ends
     #[arg(long)]
     pub follow: bool,
-    /// Who typed this: the act that the output at OFFSET follows
+    /// Show the last act before the output at OFFSET
     #[arg(long, value_name = "OFFSET", conflicts_with_all = ["actor", "since", "lines", "follow"])]
     pub at: Option<u64>,
-    /// Check every hash and signature; status 1 where something was changed
+    /// Check every hash and signature; exit with 1 if a record was changed
     #[arg(long, conflicts_with_all = ["actor", "since", "lines", "follow", "at"])]
     pub verify: bool,
-    /// With --verify: this record was the last once, and must still be there
+    /// With --verify, check that this record, once the last, is still there
     #[arg(long, value_name = "SEQ:HASH", requires = "verify", value_parser = link)]
     pub last: Option<Link>,
-    /// Read these journal files instead, without a host; in any order
+    /// Read these journal files, in any order, without a host
     #[arg(long = "file", value_name = "PATH", num_args = 1.., conflicts_with = "follow", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Output has no times of its own, acts do: times between acts are interpolated by bytes. A recording shows what came in\nwhich order and when each act was done, not how fast the output between two acts was."
+    after_help = "Acts have times, output does not: Holdfast interpolates the times between two acts by bytes. A recording shows the order\nof the output and when each act happened, but not how fast the output between two acts was."
 )]
 pub struct ExportArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// As asciicast v3, with a marker for each act that says who did it; play it with asciinema 3
+    /// Write asciicast v3, with a marker for each act that names its actor; play it with asciinema 3
     #[arg(long, required = true)]
     pub asciicast: bool,
-    /// Write to this file instead of standard output
+    /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// What was typed too, as input events
+    /// Include typed input as input events
     #[arg(long)]
     pub input: bool,
-    /// No pause is longer than this many seconds
+    /// Shorten pauses to at most S seconds
     #[arg(long, value_name = "S")]
     pub idle_limit: Option<Seconds>,
 }
@@ -98,7 +98,7 @@ impl FromStr for Whose {
             "agent" => Ok(Whose::Class(ActorClass::Agent)),
             "service" => Ok(Whose::Class(ActorClass::Service)),
             "device" => Ok(Whose::Class(ActorClass::Device)),
-            _ => text.parse().map(Whose::One).map_err(|error| format!("{error}; or a class alone, or host")),
+            _ => text.parse().map(Whose::One).map_err(|error| format!("{error}; or give a class alone, or host")),
         }
     }
 }

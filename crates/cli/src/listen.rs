@@ -40,9 +40,9 @@ pub fn keep(home: &Home, args: &ListenArgs) -> Result<bool, Failure> {
     };
     let listen = Listen { address, tls, names: args.names.clone(), insecure: args.insecure_listen };
     if !listen.is_allowed() {
-        let why = format!("{address} is beyond this machine, where others could read along");
+        let why = format!("refusing to listen on {address} without TLS: others could read the traffic");
         return Err(Failure::new("denied", why)
-            .hint("give --tls-cert and --tls-key; or, where something else keeps it private, --insecure-listen"));
+            .hint("use --tls-cert and --tls-key; or, on a private network, --insecure-listen"));
     }
     put_json(&HTTP, &home.state, NAME, &listen, Survives::PowerCut).map_err(failed)?;
     Ok(Some(listen) != before)

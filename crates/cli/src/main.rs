@@ -7,6 +7,7 @@ mod args;
 mod asciicast;
 mod commands;
 mod config;
+mod denied;
 mod expect;
 mod failure;
 mod help;
@@ -45,7 +46,7 @@ fn run() -> u8 {
     }
 }
 
-/// Help and versions are answers; everything else the parser says is a usage error, told the way all our errors are.
+/// Help and versions are answers; everything else the parser says is a usage error, reported like all our errors.
 fn usage(error: &clap::Error) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // A closed pipe is no reason to complain about help.

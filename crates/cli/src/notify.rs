@@ -1,4 +1,4 @@
-//! `[[notify]]` of the configuration: who is told what, and how.
+//! `[[notify]]` of the configuration: which events are reported, and how.
 
 use holdfast_host::{Deliver, On, Rule};
 use toml::{Table, Value};
@@ -20,7 +20,7 @@ const FORM: &str = "expected tables: [[notify]], then on = [\"waiting\"] and com
 
 fn rule(mut table: Table) -> Result<Rule, String> {
     if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(format!("unknown key `{key}`; the keys are: {}", KEYS.join(", ")));
+        return Err(format!("unknown key `{key}`; known keys: {}", KEYS.join(", ")));
     }
     let on = table.remove("on").ok_or("on is missing, for example on = [\"waiting\", \"exit\"]")?;
     let on = texts("on", on)?.iter().map(|word| of_what(word)).collect::<Result<Vec<_>, _>>()?;
@@ -40,7 +40,7 @@ fn rule(mut table: Table) -> Result<Rule, String> {
         _ => return Err("expected one of command, webhook and ring".into()),
     };
     if secret.is_some() {
-        return Err("secret: only a webhook is signed".into());
+        return Err("secret: needs webhook".into());
     }
     Ok(Rule { on, session, by })
 }
@@ -81,21 +81,23 @@ fn webhook(url: String) -> Result<String, String> {
     };
     match plain {
         Some(authority) if is_here(authority) => Ok(url),
-        Some(_) => Err("webhook: expected https:// (http:// for this machine alone): prompts are sent there".into()),
+        Some(_) => {
+            Err("webhook: expected https:// (http:// only for this machine), because it receives prompts".into())
+        }
         None if url.starts_with("https://") => Ok(url),
-        None => Err("webhook: expected an address that begins with https://".into()),
+        None => Err("webhook: expected an address that starts with https://".into()),
     }
 }
 
 fn text(key: &str, value: Value) -> Result<String, String> {
     match value {
         Value::String(text) if !text.is_empty() => Ok(text),
-        _ => Err(format!("{key}: expected a text in quotes")),
+        _ => Err(format!("{key}: expected a string in quotes")),
     }
 }
 
 fn texts(key: &str, value: Value) -> Result<Vec<String>, String> {
-    let Value::Array(values) = value else { return Err(format!("{key}: expected a list of texts")) };
+    let Value::Array(values) = value else { return Err(format!("{key}: expected a list of strings")) };
     values.into_iter().map(|value| text(key, value)).collect()
 }
 
@@ -147,7 +149,7 @@ mod tests {
             ("[[notify]]\non = [\"exit\"]\nwebhook = \"http://example.org\"", "expected https://"),
             ("[[notify]]\non = [\"exit\"]\nwebhook = \"http://localhost.example.org\"", "expected https://"),
             ("[[notify]]\non = [\"exit\"]\nwebhook = \"http://localhost:80@example.org/\"", "expected https://"),
-            ("[[notify]]\non = [\"exit\"]\nring = true\nsecret = \"x\"", "only a webhook is signed"),
+            ("[[notify]]\non = [\"exit\"]\nring = true\nsecret = \"x\"", "secret: needs webhook"),
             ("[[notify]]\non = [\"exit\"]\nrign = true", "unknown key `rign`"),
         ] {
             let why = read(text).unwrap_err();

@@ -21,13 +21,13 @@ pub fn print(text: impl AsRef<[u8]>) -> Result<(), Failure> {
     }
 }
 
-/// Ends the program as soon as nobody reads its standard output any more: what follows something for hours may have
+/// Ends the program as soon as its standard output is closed: what follows something for hours may have
 /// nothing to write, and would not notice.
 pub fn end_with_reader() {
     std::thread::spawn(|| {
         let out = std::io::stdout();
         loop {
-            // Nothing is asked for but what is told in any case: that the other end is gone.
+            // Asks for no events: poll always reports that the other end is gone.
             let mut watched = [PollFd::new(&out, PollFlags::empty())];
             match poll(&mut watched, None) {
                 Ok(_) if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => std::process::exit(0),
@@ -47,7 +47,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// A line for the person, beside the data.
 pub fn say(text: &str) {
-    // Where standard error is closed nobody wants to know.
+    // If standard error is closed, there is no reader.
     let _ = writeln!(std::io::stderr(), "holdfast: {}", visible(text));
 }
 
@@ -130,7 +130,7 @@ pub fn deadline(at: TimeMs, now: TimeMs) -> String {
     format!("{} (in {})", calendar(at), left(at, now))
 }
 
-/// The span until a moment, rounded: what lasts two hours is not told as one.
+/// The span until a moment, rounded: two hours are not shown as one.
 pub fn left(until: TimeMs, now: TimeMs) -> String {
     span(until.saturating_sub(now).saturating_add(500))
 }

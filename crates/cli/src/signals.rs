@@ -50,7 +50,7 @@ const NAMES: [(&str, i32); 31] = [
 
 impl fmt::Display for SignalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no such signal; signals are like INT, SIGTERM, or a number from 1 to {NUMBER_MAX}")
+        write!(f, "unknown signal; expected a name like INT or SIGTERM, or a number from 1 to {NUMBER_MAX}")
     }
 }
 

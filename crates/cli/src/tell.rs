@@ -52,7 +52,7 @@ impl Teller {
             state.turn().hold().iter().for_each(|hold| self.meet(&hold.by));
         }
         record.by.actor().iter().for_each(|actor| self.meet(actor));
-        let told = match (&record.outcome, &record.act) {
+        let text = match (&record.outcome, &record.act) {
             (Outcome::Refused(refusal), Act::Asked(ask)) => {
                 format!("was refused: {} ({})", self.wish(ask), text(&refusal.to_string()))
             }
@@ -71,10 +71,10 @@ impl Teller {
             }
         }
         self.state.apply(record);
-        told
+        text
     }
 
-    /// Who had the turn when this record, the last that was told, was made.
+    /// Who had the turn when the last record that was read was made.
     pub fn holder(&self, record: &Record) -> Option<&Actor> {
         self.state.holder_of(record.fence)
     }
@@ -86,17 +86,17 @@ impl Teller {
     fn done(&self, record: &Record, act: &Act) -> String {
         match act {
             Act::Header { previous: None, .. } => "the journal begins".into(),
-            Act::Header { previous: Some(_), .. } => "the journal goes on in a new segment".into(),
+            Act::Header { previous: Some(_), .. } => "the journal continues in a new segment".into(),
             Act::Started => "started the session".into(),
-            Act::Began => format!("the session began anew{}", life(record)),
-            Act::Restarted => "a host came back".into(),
+            Act::Began => format!("the session started again{}", life(record)),
+            Act::Restarted => "a host took over".into(),
             Act::Linked => "the host has a new connection to the keeper".into(),
             Act::Ended(exit) => format!("the session ended ({exit})"),
-            Act::Forgotten(actor) => format!("no longer knows {}", self.name(*actor)),
+            Act::Forgotten(actor) => format!("forgot {}", self.name(*actor)),
             Act::Attached(operator) => format!("attached as client {}", operator.0),
-            Act::Resumed(operator) => format!("is back as client {}", operator.0),
+            Act::Resumed(operator) => format!("reconnected as client {}", operator.0),
             Act::Left(operator) => format!("left (client {})", operator.0),
-            Act::CutOff(operator) => format!("was cut off (client {})", operator.0),
+            Act::CutOff(operator) => format!("lost its connection (client {})", operator.0),
             Act::Took => self.took().into(),
             Act::Typed(burst) => typed(burst),
             Act::Asked(ask) => self.asked(record, ask),
@@ -107,11 +107,11 @@ impl Teller {
     fn asked(&self, record: &Record, ask: &Ask) -> String {
         match ask {
             Ask::Take => "took the turn".into(),
-            Ask::Request if new_holder(record).is_some() => "asked for the turn and got it".into(),
-            Ask::Request => "asked for the turn".into(),
-            Ask::Withdraw => "no longer waits for the turn".into(),
+            Ask::Request if new_holder(record).is_some() => "requested the turn and got it".into(),
+            Ask::Request => "requested the turn".into(),
+            Ask::Withdraw => "withdrew its request for the turn".into(),
             Ask::Give { to } => format!("gave the turn to {to}"),
-            Ask::Release => "let go of the turn".into(),
+            Ask::Release => "released the turn".into(),
             Ask::Seize { freeze, reason } => {
                 let is_other = |actor: &&Actor| record.by.actor().is_none_or(|by| by.id != actor.id);
                 let from = self.state.turn().hold().map(|hold| &hold.by).filter(is_other);
@@ -120,7 +120,7 @@ impl Teller {
                 let reason = if reason.is_empty() { String::new() } else { format!(": {}", text(reason)) };
                 format!("seized the turn{from}{freeze}{reason}")
             }
-            Ask::Thaw => "let the frozen session go on".into(),
+            Ask::Thaw => "thawed the session".into(),
             Ask::Grant { to, rights, until } => {
                 let until = until.map_or(String::new(), |until| format!(" until {}", self.clock(until, record)));
                 format!("granted {rights} to {to}{until}")
@@ -131,7 +131,9 @@ impl Teller {
             Ask::Signal { number, target } => format!("sent {} to {}", SignalNumber(*number), target_text(*target)),
             Ask::Rename { name } => format!("renamed the session to {name}"),
             Ask::Detach { operators } => format!("detached {}", self.clients(operators)),
-            Ask::End { grace_ms } => format!("ended the session (HUP, KILL after {})", span(u64::from(*grace_ms))),
+            Ask::End { grace_ms } => {
+                format!("ended the session (SIGHUP, SIGKILL after {})", span(u64::from(*grace_ms)))
+            }
             Ask::Operation { name, detail, .. } if name == "question.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
@@ -181,16 +183,16 @@ impl Teller {
         let is_turn = record.changes.iter().any(|change| matches!(change, Change::Turn(_)));
         let next = new_holder(record).map_or_else(|| "nobody".to_owned(), |actor| actor.to_string());
         match lapse {
-            Lapse::Grace if is_turn => format!("the turn is free again ({before} did not write any more)"),
-            Lapse::Grace => format!("let go of {} (cut off for too long)", gone()),
+            Lapse::Grace if is_turn => format!("the turn is free again ({before} was idle)"),
+            Lapse::Grace => format!("dropped {} (disconnected for too long)", gone()),
             Lapse::Idle => format!("the turn went to {next} (idle holder {before})"),
             Lapse::Next => format!("the turn went to {next} (next in the queue)"),
             Lapse::Grants => {
                 let over: Vec<String> = dropped(record).map(|id| self.grant(id)).collect();
-                format!("time was over for {}", over.join(", "))
+                format!("{} expired", over.join(", "))
             }
-            Lapse::Rights => format!("the turn is free again ({before} may no longer write)"),
-            Lapse::Observers => format!("let go of {} (may no longer observe)", gone()),
+            Lapse::Rights => format!("the turn is free again ({before} may no longer type)"),
+            Lapse::Observers => format!("dropped {} (may no longer observe)", gone()),
             Lapse::Requests => {
                 let waits = |c: &Change| if let Change::WaitsNoMore(id) = c { Some(self.name(*id)) } else { None };
                 let who: Vec<String> = record.changes.iter().filter_map(waits).collect();
@@ -199,7 +201,7 @@ impl Teller {
         }
     }
 
-    /// Whoever writes while the turn is free takes it.
+    /// Typing while the turn is free takes it.
     fn took(&self) -> &'static str {
         match self.state.turn() {
             Turn::Free => "took the turn by typing",
@@ -209,7 +211,7 @@ impl Teller {
 
     fn took_by_writing(&self, record: &Record) -> &'static str {
         match (self.state.turn(), new_holder(record)) {
-            (Turn::Free, Some(_)) => ", and so took the turn",
+            (Turn::Free, Some(_)) => ", which took the turn",
             (Turn::Free | Turn::Held(_), _) => "",
         }
     }
@@ -261,8 +263,8 @@ fn dropped(record: &Record) -> impl Iterator<Item = GrantId> {
 
 fn typed(burst: &Burst) -> String {
     match &burst.keys {
-        None if burst.len == 1 => "typed 1 byte unseen (echo off)".into(),
-        None => format!("typed {} bytes unseen (echo off)", burst.len),
+        None if burst.len == 1 => "typed 1 hidden byte (echo off)".into(),
+        None => format!("typed {} hidden bytes (echo off)", burst.len),
         Some(keys) => format!("typed {}", quoted(&keys.0)),
     }
 }

@@ -77,14 +77,14 @@ fn turns_are_told_with_who_lost_them() {
     let expected = [
         "human:ann started the session",
         "agent:claude took the turn",
-        "human:ann asked for the turn",
-        "human:ann no longer waits for the turn",
+        "human:ann requested the turn",
+        "human:ann withdrew its request for the turn",
         "human:ann seized the turn from agent:claude: it \\u{1b}[31mloops\\n",
         "human:ann seized the turn and froze the session",
-        "human:ann let the frozen session go on",
+        "human:ann thawed the session",
         "human:ann gave the turn to agent:claude",
-        "agent:claude let go of the turn",
-        "human:ann asked for the turn and got it",
+        "agent:claude released the turn",
+        "human:ann requested the turn and got it",
     ];
     assert_eq!(world.told(), expected);
 }
@@ -102,8 +102,8 @@ fn typing_is_shown_key_by_key_and_never_obeyed() {
         "human:ann typed \"ls -la⏎\"",
         "human:ann typed \"^C␛[A⇥⌫^J\\\"\\xff^@\\u{9b}2J\"",
         &format!("human:ann typed \"{}…\" (150 bytes)", "漢".repeat(29)),
-        "human:ann typed 12 bytes unseen (echo off)",
-        "human:ann typed 1 byte unseen (echo off)",
+        "human:ann typed 12 hidden bytes (echo off)",
+        "human:ann typed 1 hidden byte (echo off)",
     ];
     assert_eq!(world.told(), expected);
 }
@@ -128,7 +128,7 @@ fn grants_are_told_with_their_end_and_revocations_with_what_fell() {
         "human:ann granted observe to agent:kit until 2024-03-01 12:00",
         "human:ann revoked everything agent:kit held",
         "human:ann granted observe,run to agent:kit until 12:00",
-        "host time was over for grant 4 (observe,run to agent:kit)",
+        "host grant 4 (observe,run to agent:kit) expired",
     ];
     assert_eq!(world.told(), expected);
 }
@@ -143,12 +143,12 @@ fn refusals_are_told_with_what_was_asked_and_the_rule() {
     world.ask("agent:claude", Ask::Revoke(Revoke::Actor(actor("human:ann").id)));
     world.ask("human:ann", Ask::Revoke(Revoke::Grant(GrantId(9))));
     let expected = [
-        "agent:claude was refused: end (denied: end, by rule envelope)",
+        "agent:claude was refused: end (this needs the right `end`)",
         "human:ann took the turn",
         "agent:claude was refused: run \"make^G\" (human:ann has the turn)",
-        "agent:claude was refused: seize: mine (denied: seize, by rule envelope)",
-        "agent:claude was refused: revoke all of human:ann (denied: grant, by rule envelope)",
-        "human:ann was refused: revoke grant 9 (there is no grant 9)",
+        "agent:claude was refused: seize: mine (this needs the right `seize`)",
+        "agent:claude was refused: revoke all of human:ann (this needs the right `grant`)",
+        "human:ann was refused: revoke grant 9 (no grant 9)",
     ];
     assert_eq!(world.told(), expected);
 }
@@ -171,14 +171,14 @@ fn everything_else_an_actor_does_is_told() {
     world.ask("human:ann", other("high\r"));
     world.ask("human:ann", Ask::End { grace_ms: 5000 });
     let expected = [
-        "human:ann ran \"make test\", and so took the turn",
+        "human:ann ran \"make test\", which took the turn",
         "human:ann resized the terminal to 120x40",
         "human:ann sent SIGINT to the foreground",
         "human:ann sent signal 40 to the whole tree",
         "human:ann renamed the session to other",
         "human:ann did session.fly",
         "human:ann did session.fly: high\\r",
-        "human:ann ended the session (HUP, KILL after 5s)",
+        "human:ann ended the session (SIGHUP, SIGKILL after 5s)",
     ];
     assert_eq!(world.told(), expected);
 }
@@ -208,18 +208,18 @@ fn coming_going_and_what_passes_by_itself_is_told() {
     let expected = [
         "human:ann attached as client 1",
         "human:ann took the turn",
-        "agent:claude asked for the turn",
+        "agent:claude requested the turn",
         "host the turn went to agent:claude (idle holder human:ann)",
-        "host the turn is free again (agent:claude did not write any more)",
-        "human:ann was cut off (client 1)",
-        "human:ann is back as client 1",
+        "host the turn is free again (agent:claude was idle)",
+        "human:ann lost its connection (client 1)",
+        "human:ann reconnected as client 1",
         "human:bob attached as client 2",
         "human:ann detached client 2 (human:bob)",
         "human:bob left (client 2)",
-        "host a host came back",
+        "host a host took over",
         "host the host has a new connection to the keeper",
-        "host let go of client 1 (human:ann) (cut off for too long)",
-        "host the session began anew (life 2)",
+        "host dropped client 1 (human:ann) (disconnected for too long)",
+        "host the session started again (life 2)",
         "host the session ended (exited 3)",
     ];
     assert_eq!(world.told(), expected);
@@ -233,7 +233,7 @@ fn a_teller_that_begins_in_the_middle_knows_what_the_header_knows() {
     let link = holdfast_authority::journal::Link { seq: 1, hash: holdfast_authority::journal::NO_HASH };
     let header = world.authority.rotate(session, Some(link), Moment { time_ms: world.now, at: 7 });
     world.teller = Teller::new(TimeZone::UTC);
-    assert_eq!(world.teller.tell(&header), "the journal goes on in a new segment");
+    assert_eq!(world.teller.tell(&header), "the journal continues in a new segment");
     world.told();
     world.ask("human:ann", Ask::Seize { freeze: false, reason: String::new() });
     assert_eq!(world.told(), ["human:ann seized the turn from agent:claude"]);

@@ -28,7 +28,7 @@ impl fmt::Display for ValueError {
         match self {
             ValueError::NotBytes => write!(f, "expected a number of bytes, for example 512k or 4MiB"),
             ValueError::BytesOutside => {
-                write!(f, "a ring has {} KiB to {} MiB", RING_BYTES_MIN >> 10, RING_BYTES_MAX >> 20)
+                write!(f, "expected {} KiB to {} MiB", RING_BYTES_MIN >> 10, RING_BYTES_MAX >> 20)
             }
             ValueError::NotTime => write!(f, "expected seconds, or a time like 500ms, 5s, 10m, 2h or 1d"),
         }
@@ -126,7 +126,7 @@ mod tests {
         for text in ["all", "none", "observe,run"] {
             assert_eq!(rights(text).map(rights_text).as_deref(), Ok(text));
         }
-        assert!(rights("observe,fly").unwrap_err().contains("\"fly\" is no right"));
+        assert!(rights("observe,fly").unwrap_err().contains("unknown right \"fly\""));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub const VARIABLE: &str = "HOLDFAST_ACTOR";
 pub enum Said {
     /// An actor of this home.
     Handle(Handle),
-    /// Whoever's key this file has.
+    /// The actor whose key this file has.
     File(PathBuf),
 }
 
@@ -63,6 +63,13 @@ pub fn unsaid() -> identity::Who {
     decide(None)
 }
 
+/// The human of this login, if they have a key and sit at this terminal.
+pub fn person(home: &Home) -> Option<Handle> {
+    let at_terminal = isatty(rustix::stdio::stdin()) && isatty(rustix::stdio::stdout());
+    let handle: Handle = format!("human:{}", login()).parse().ok()?;
+    (at_terminal && Identity::load(home, &handle).is_ok()).then_some(handle)
+}
+
 fn decide(explicit: Option<Handle>) -> identity::Who {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.to_string_lossy().into_owned())))
@@ -84,7 +91,7 @@ fn login() -> String {
     known.unwrap_or_else(|| format!("uid{}", getuid().as_raw()))
 }
 
-/// Who acts; makes the key where it is nobody's business to have made it before.
+/// The actor that acts; creates its key at first use if the rule chose the actor.
 pub fn find(home: &Home, flag: Option<&Said>) -> Result<Me, Failure> {
     let said = match said(flag)? {
         Some(Said::File(file)) => {
@@ -107,12 +114,12 @@ pub fn find(home: &Home, flag: Option<&Said>) -> Result<Me, Failure> {
 fn load_said(home: &Home, handle: &Handle) -> Result<Identity, Failure> {
     match (Identity::load(home, handle), handle.class()) {
         (Err(KeyError::Missing(_)), ActorClass::Human) => {
-            let failure = Failure::new("no_such_actor", format!("there is no actor {handle} here"));
-            Err(failure.hint(format!("`holdfast actor new {handle}` makes it")))
+            let failure = Failure::new("no_such_actor", format!("no actor {handle}"));
+            Err(failure.hint(format!("create it: holdfast actor new {handle}")))
         }
         (Err(KeyError::Missing(_)), ActorClass::Agent | ActorClass::Service | ActorClass::Device) => {
             let identity = Identity::load_or_make(home, handle)?;
-            say(&format!("made the actor {handle}"));
+            say(&format!("created the actor {handle}"));
             Ok(identity)
         }
         (other, _) => Ok(other?),
@@ -131,6 +138,6 @@ pub fn existing(home: &Home, flag: Option<&Said>) -> Option<Identity> {
 /// Somebody no host knows, with a key that is kept nowhere: enough to learn whether one answers.
 pub fn stranger() -> Result<Identity, Failure> {
     let mut secret = [0; 32];
-    getrandom::fill(&mut secret).map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
+    getrandom::fill(&mut secret).map_err(|e| Failure::new("io", format!("cannot get random bytes: {e}")))?;
     Ok(Identity::new(unsaid().handle, secret))
 }

@@ -23,7 +23,7 @@ pub struct Connection {
     received: Vec<u8>,
     next_id: u64,
     hello: HelloAnswer,
-    /// The request that said who speaks: nobody waits for its answer.
+    /// The `identify` request: no caller waits for its answer.
     identified: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ pub enum CallError {
     #[error("the connection to the host broke")]
     Broken(#[source] io::Error),
     /// The host said something that is not the protocol.
-    #[error("the host's answer cannot be read: {0}")]
+    #[error("cannot read the host's answer: {0}")]
     Nonsense(String),
 }
 

@@ -30,16 +30,16 @@ impl std::fmt::Debug for Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// No such file.
-    #[error("there is no key {0}")]
+    #[error("no key file {0}")]
     Missing(PathBuf),
     /// The file is there and is no key.
-    #[error("the key file {0} cannot be used: {1}")]
+    #[error("cannot use the key file {0}: {1}")]
     Damaged(PathBuf, &'static str),
     /// There is one already.
-    #[error("the key file {0} is there already")]
+    #[error("the key file {0} already exists")]
     Taken(PathBuf),
     /// The file could not be read or written.
-    #[error("the key file {0} cannot be read or written")]
+    #[error("cannot read or write the key file {0}")]
     Io(PathBuf, #[source] io::Error),
 }
 
@@ -96,7 +96,7 @@ impl Identity {
         if identity.actor.handle == *handle {
             Ok(identity)
         } else {
-            Err(KeyError::Damaged(home.actor_key(handle), "it is another actor's"))
+            Err(KeyError::Damaged(home.actor_key(handle), "it belongs to another actor"))
         }
     }
 
@@ -151,7 +151,7 @@ impl Identity {
                 other => return other,
             }
         }
-        Err(KeyError::Damaged(home.actor_public(handle), "its secret key is not here"))
+        Err(KeyError::Damaged(home.actor_public(handle), "its secret key is missing"))
     }
 }
 

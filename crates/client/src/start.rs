@@ -24,10 +24,10 @@ pub enum ConnectError {
     #[error("no host is running (its socket would be {0})")]
     NoHost(PathBuf),
     /// The socket is there but cannot be used.
-    #[error("the host's socket {0} cannot be reached")]
+    #[error("cannot reach the host's socket {0}")]
     Socket(PathBuf, #[source] io::Error),
     /// The host could not be started.
-    #[error("the host could not be started from {0}")]
+    #[error("cannot start the host from {0}")]
     Start(PathBuf, #[source] io::Error),
     /// One listens and does not answer.
     #[error("the host on {0} does not answer; its process may be stopped or stuck")]
@@ -45,7 +45,7 @@ pub fn connect(home: &Home, who: &Identity) -> Result<Connection, ConnectError> 
     connect_as(home, who, PROGRAM)
 }
 
-/// The same as another program than this one, which is what the host is told.
+/// The same under the name of another program.
 pub fn connect_as(home: &Home, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
     let path = home.host_socket();
     let stream = match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
@@ -55,7 +55,7 @@ pub fn connect_as(home: &Home, who: &Identity, said: &str) -> Result<Connection,
         }
         Err(error) => return Err(ConnectError::Socket(path, error)),
     };
-    // A host that is stopped or stuck accepts without answering: nobody should wait for it without being told.
+    // A stopped or stuck host accepts without answering: report that instead of waiting.
     let patience = Some(Duration::from_millis(HOST_READY_MS));
     stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(path.clone(), error))?;
     match Connection::open_as(stream, who, said) {
@@ -72,7 +72,7 @@ pub fn connect_or_start(home: &Home, program: &Path, who: &Identity) -> Result<C
     connect_or_start_as(home, program, who, PROGRAM)
 }
 
-/// The same as another program than this one, which is what the host is told.
+/// The same under the name of another program.
 pub fn connect_or_start_as(
     home: &Home,
     program: &Path,

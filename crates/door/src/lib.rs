@@ -63,7 +63,7 @@ pub enum Asked {
         by: Speaker,
         /// What it says.
         incoming: mpsc::Receiver<Box<Message>>,
-        /// What it is told.
+        /// What it gets.
         outgoing: mpsc::Sender<Box<Message>>,
     },
 }
@@ -76,7 +76,7 @@ impl Handle {
     /// A handle, and what the host reads from it.
     #[must_use]
     pub fn new() -> (Handle, mpsc::Receiver<Asked>) {
-        // Small: whoever asks faster than the host answers waits here.
+        // Small: a client that asks faster than the host answers waits here.
         let (sender, receiver) = mpsc::channel(64);
         (Handle(sender), receiver)
     }
@@ -128,5 +128,6 @@ impl Handle {
 }
 
 fn gone() -> Fault {
-    Fault::new(Code::Stopping, "the host is going away").hint("its sessions go on; ask again, the next host answers")
+    Fault::new(Code::Stopping, "the host is going away")
+        .hint("its sessions keep running; try again, and the next host answers")
 }

@@ -91,7 +91,7 @@ pub struct Spots {
     pub path: String,
     /// The cgroup that lies in: the keeper's.
     pub home: String,
-    /// Until this act nobody but the session's starter wrote, and everything since has a cgroup; none: that is not known.
+    /// Until this act only the session's starter wrote, and everything since has a cgroup; none: that is not known.
     pub since: Option<u64>,
 }
 
@@ -268,7 +268,7 @@ impl<'a> Lineage<'a> {
     }
 }
 
-/// Whose a process is that shares nobody's act: by its cgroup, or by its birth.
+/// The actor of a process that shares no act: by its cgroup, or by its start.
 fn by_itself<'a>(
     process: &ProcessNode,
     lineage: &Lineage<'_>,
@@ -277,12 +277,12 @@ fn by_itself<'a>(
 ) -> Found<'a> {
     let timed = by_birth(process, lineage.root, acts);
     let Some(spots) = spots.filter(|_| process.pid != lineage.root) else { return timed };
-    let told = |spot| by_spot(spot, acts, process);
+    let found_at = |spot| by_spot(spot, acts, process);
     match (lineage.parent(process), spots.of(process)) {
         // The shell's own child: a run's, or the last writer's.
-        (Some(parent), Some(spot @ Spot::Run(_))) if parent.pid == lineage.root => told(spot).unwrap_or(timed),
+        (Some(parent), Some(spot @ Spot::Run(_))) if parent.pid == lineage.root => found_at(spot).unwrap_or(timed),
         (Some(parent), Some(spot)) if parent.pid == lineage.root => {
-            let agrees = told(spot).is_some_and(|found| found.actor.is_some() && found.actor == timed.actor);
+            let agrees = found_at(spot).is_some_and(|found| found.actor.is_some() && found.actor == timed.actor);
             Found { by: if agrees { Known::Cgroup } else { timed.by }, ..timed }
         }
         // A job of a shell inside the shell; or a child of the shell, before turns had cgroups.
@@ -293,7 +293,7 @@ fn by_itself<'a>(
                 None => spots.is_outside(other),
             };
             let found = match spot {
-                Some(spot) => told(spot),
+                Some(spot) => found_at(spot),
                 None => outside(spots, acts, process).filter(|_| spots.is_outside(process)),
             };
             let is_doubtful = |found: &Found<'_>| found.actor != timed.actor && lineage.inner.iter().any(is_beside);
@@ -342,7 +342,7 @@ fn by_birth<'a>(process: &ProcessNode, root: u32, acts: &'a [WritingAct]) -> Fou
     }
     let born = process.started_ms.saturating_add(TICK_MS);
     match acts.iter().rev().find(|act| act.from_ms <= born) {
-        // Nobody had written yet: whoever started the session started all of it.
+        // No actor had typed yet: the one that started the session started all of it.
         Some(act) if act.is_start => Found::of(Some(act), Known::Lineage),
         Some(act) => Found::of(Some(act), Known::Time),
         None => Found::of(None, Known::Unknown),

@@ -22,7 +22,7 @@ pub struct GraphDiff {
     pub changed: Vec<Exec>,
     /// New sockets.
     pub opened: Vec<SocketId>,
-    /// Sockets nobody of the session holds any more.
+    /// Sockets that no process of the session holds any more.
     pub closed: Vec<SocketId>,
     /// Ports that are open since: new sockets, and older ones that listen now.
     pub listening: Vec<Port>,

@@ -46,7 +46,7 @@ pub struct NoId(String);
 
 impl fmt::Display for NoId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no id", self.0)
+        write!(f, "invalid id {:?}", self.0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A session's processes and what they hold: descriptors, pipes between them, sockets and ports, at one moment.
 //!
 //! What is not known (gone, another user's, another network) is `None`, or the node says `unknown`; nothing is guessed.
-//! Text is as the programs gave it, control characters too: whoever shows it escapes it.
+//! Text is as the programs gave it, control characters too: the code that shows it escapes it.
 //!
 //! Pure: `observe` takes the graph. Here two graphs are compared ([`diff()`]), and each process is bound to the act that
 //! started it ([`bind()`]).

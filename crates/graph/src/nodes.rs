@@ -51,7 +51,7 @@ pub struct ProcessNode {
     pub group: u32,
     /// Its kernel session.
     pub session: u32,
-    /// Whether its group has the terminal; `None` if nobody said which group has.
+    /// Whether its group has the terminal; `None` if unknown.
     pub foreground: Option<bool>,
     /// When it started, in milliseconds since the Unix epoch, to a clock tick.
     pub started_ms: u64,
@@ -151,7 +151,7 @@ pub struct FdNode {
 pub struct Lock {
     /// Which kind.
     pub kind: LockKind,
-    /// Nobody else may have one: a write lock.
+    /// Exclusive: a write lock.
     pub exclusive: bool,
     /// First byte.
     pub start: u64,
@@ -299,7 +299,7 @@ pub struct Port {
     pub holders: Vec<ProcessId>,
 }
 
-/// Processes listed at most. A session with more is a fork bomb, and its picture helps nobody.
+/// Processes listed at most. A session with more is a fork bomb, and its picture is useless.
 pub const PROCESSES_MAX: usize = 20_000;
 
 /// Descriptors listed for one process at most: four times the usual limit of 1024. A proxy with a million connections
@@ -309,7 +309,7 @@ pub const FDS_MAX: usize = 4096;
 /// Bytes of `argv` kept: a page, which is all that ps(1) once showed. Some build tools pass 100 KiB to each child.
 pub const ARGV_BYTES_MAX: usize = 4096;
 
-/// Locks kept for one descriptor: databases hold a handful, and nobody reads more.
+/// Locks kept for one descriptor: databases hold a handful, and people read no more.
 pub const LOCKS_MAX: usize = 16;
 
 /// The TCP and UDP ports that are open, by port.

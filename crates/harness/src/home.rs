@@ -285,7 +285,7 @@ impl Home {
         settings.add_filter(r"\b(for|idle|free in) \d+s", "$1 [time]");
         settings.add_filter(r"\b[0-9a-f]{16}\b", "[key 0123456789]");
         settings.add_filter(r"\b[0-9a-f]{64}\b", "[key]");
-        settings.add_filter(r"taken for agent:[a-z0-9._-]+", "taken for agent:[login]");
+        settings.add_filter(r"you are agent:[a-z0-9._-]+", "you are agent:[login]");
         settings.add_filter(r#""how": "(cgroup|signals)""#, r#""how": "[how]""#);
         settings.add_filter(r#"("\w*us"): \d+"#, "$1: [us]");
         settings.add_filter(r"process \d+", "process [pid]");

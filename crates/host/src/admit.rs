@@ -24,7 +24,7 @@ impl Server {
         if self.registry.shared.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle) {
             return Ok((actor, cap));
         }
-        Err(Fault::new(Code::Unidentified, format!("this host knows no {} any more", actor.handle)))
+        Err(Fault::new(Code::Unidentified, format!("this host no longer knows {}", actor.handle)))
     }
 
     /// A browser's token, for a code that was made for it.
@@ -33,7 +33,7 @@ impl Server {
         let handle = self.codes.borrow_mut().take(code, now)?;
         let actor = self.registry.shared.actors.borrow().by_handle(&handle);
         let actor =
-            actor.ok_or_else(|| Fault::new(Code::NoSuchActor, format!("this host knows no {handle} any more")))?;
+            actor.ok_or_else(|| Fault::new(Code::NoSuchActor, format!("this host no longer knows {handle}")))?;
         self.tokens.borrow_mut().add_browsers(&actor, now)
     }
 
@@ -54,7 +54,7 @@ impl Server {
     pub(crate) fn token_new(&self, params: &TokenNewParams, by: &Actor) -> Result<TokenNewAnswer, Fault> {
         let shared = &self.registry.shared;
         if params.actor != by.handle && !shared.policy().is_human(by) {
-            return Err(Fault::new(Code::Denied, format!("{by} makes no token for {}", params.actor))
+            return Err(Fault::new(Code::Denied, format!("{by} may not create a token for {}", params.actor))
                 .hint("a human makes tokens for others"));
         }
         if params.actor != by.handle && params.actor.class() == ActorClass::Human {
@@ -62,12 +62,13 @@ impl Server {
         }
         shared.actors.borrow_mut().refresh();
         let known = shared.actors.borrow().by_handle(&params.actor);
-        let actor = match known {
-            Some(actor) => actor,
-            None => shared.actors.borrow_mut().make(&params.actor).map_err(|error| {
-                Fault::new(Code::Unrecorded, format!("{} cannot be made known: {error}", params.actor))
-            })?,
-        };
+        let actor =
+            match known {
+                Some(actor) => actor,
+                None => shared.actors.borrow_mut().make(&params.actor).map_err(|error| {
+                    Fault::new(Code::Unrecorded, format!("cannot register {}: {error}", params.actor))
+                })?,
+            };
         self.registry.actors_changed();
         let (text, token) = self.tokens.borrow_mut().add(params, &actor, &by.handle, crate::now_ms())?;
         Ok(TokenNewAnswer { text, token })
@@ -82,7 +83,7 @@ impl Server {
     pub(crate) fn token_revoke(&self, token: &str, by: &Actor) -> Result<TokenView, Fault> {
         let known = self.tokens.borrow().view(token)?;
         if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
-            return Err(Fault::new(Code::Denied, "only a human revokes somebody else's token"));
+            return Err(Fault::new(Code::Denied, "only a human may revoke another actor's token"));
         }
         self.revoke(token)
     }

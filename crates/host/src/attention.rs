@@ -1,10 +1,10 @@
-//! What happened in all sessions, numbered, for whoever watches; and who does.
+//! Events of all sessions, numbered, for watchers; and who watches.
 //!
-//! The log is bounded and in memory alone: a reader that was too slow is told how much it missed. Numbers begin at the
+//! The log is bounded and in memory alone: a reader that was too slow learns how much it missed. Numbers begin at the
 //! host's start time, so those of a later host are larger.
 //!
 //! Whether sessions are looked at by themselves follows from here: while somebody watches, or a rule of notification wants
-//! to know. Otherwise nobody looks, and it costs nothing.
+//! to know. Otherwise the host does not look, and it costs nothing.
 
 use crate::notify::Rule;
 use holdfast_types::{SessionId, SessionName, TimeMs};
@@ -21,7 +21,7 @@ const EVENTS_MAX: usize = 4096;
 const ANSWER_EVENTS_MAX: usize = 512;
 /// Numbers per millisecond of start time: more than events ever come, and all below 2^53, which JSON readers can count to.
 const NUMBERS_PER_MS: u64 = 1024;
-/// Who watches asks again at once. After this long without a question nobody does.
+/// A watcher asks again at once. After this long without a request, there is none.
 pub(crate) const LEASE: Duration = Duration::from_secs(40);
 
 /// The host's log of events.
@@ -100,7 +100,7 @@ impl Attention {
         // A number this host has not given is an earlier one's, whose clock was ahead: before all of this one as well.
         let after = if after > newest { self.first - 1 } else { after };
         let oldest = events.front().map_or(newest + 1, |event| event.seq);
-        // What an earlier host told last is not known: what this one has dropped is the least.
+        // The last event of an earlier host is unknown: what this one has dropped is the least.
         let lost = oldest.saturating_sub(after.max(self.first - 1) + 1);
         let mut answer = WatchAnswer { events: Vec::new(), to: newest, lost };
         for event in events.iter().filter(|event| event.seq > after && wanted(event)) {

@@ -75,23 +75,21 @@ impl Birth {
         let cwd = match params.cwd {
             Some(cwd) if cwd.starts_with('/') => cwd,
             Some(cwd) => {
-                return Err(Fault::new(Code::BadRequest, format!("the directory {cwd:?} does not begin with /"))
-                    .hint("name it from the root on, or leave it out for the home directory of the host's user"));
+                return Err(Fault::new(Code::BadRequest, format!("the directory {cwd:?} is not an absolute path"))
+                    .hint("use a path that starts with /, or omit it to use the home directory of the host's user"));
             }
             None => home(),
         };
         let mut env = params.env.unwrap_or_else(|| environment(&cwd, &shell()));
         for pair in &params.env_add {
             let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
-                return Err(
-                    Fault::new(Code::BadRequest, format!("{pair:?} is no variable")).hint("a variable is NAME=VALUE")
-                );
+                return Err(Fault::new(Code::BadRequest, format!("invalid variable {pair:?}; expected NAME=VALUE")));
             };
             set(&mut env, key, value);
         }
         let has_nul = |texts: &[String]| texts.iter().any(|text| text.contains('\0'));
         if has_nul(&command) || has_nul(&env) || cwd.contains('\0') {
-            return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable has a NUL byte in it"));
+            return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable contains a NUL byte"));
         }
         Ok(Birth {
             name: params.name,

@@ -161,8 +161,8 @@ impl Server {
     /// Serves a connection at the unix socket until its end.
     pub async fn serve(self: Rc<Self>, stream: UnixStream) {
         let (mut reader, writer) = stream.into_split();
-        let nobody = Fault::new(Code::Unidentified, "this connection has not said who speaks")
-            .hint("prove it with `identify` first, by a key the host knows");
+        let nobody = Fault::new(Code::Unidentified, "this connection has not identified its actor")
+            .hint("send `identify` first, with a key the host knows");
         let (connection, answers) = self.connection(Err(nobody));
         let writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&connection.unread)));
         if let Err(error) = self.clone().read_all(&mut reader, &connection).await

@@ -74,14 +74,14 @@ pub fn check(on_exit: &OnExit) -> Result<(), Fault> {
     let OnExit { url, secret } = on_exit;
     let rest = ["http://", "https://"].iter().find_map(|scheme| url.strip_prefix(scheme));
     let Some(rest) = rest.filter(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':'])) else {
-        return bad("expected an address that begins with http:// or https://".into());
+        return bad("expected an address that starts with http:// or https://".into());
     };
     if url.len() > URL_BYTES_MAX || rest.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return bad(format!("an address has at most {URL_BYTES_MAX} bytes, and no spaces"));
+        return bad(format!("an address may have at most {URL_BYTES_MAX} bytes and no spaces"));
     }
     match secret {
         Some(secret) if secret.is_empty() || secret.len() > SECRET_BYTES_MAX => {
-            bad(format!("a secret has 1 to {SECRET_BYTES_MAX} bytes"))
+            bad(format!("a secret must have 1 to {SECRET_BYTES_MAX} bytes"))
         }
         Some(_) | None => Ok(()),
     }
@@ -130,10 +130,10 @@ impl Hooks {
                 }
                 Ok(_) => {}
                 Err(why @ (Unreadable::Newer { .. } | Unreadable::Io { .. })) => {
-                    tracing::warn!("{}: {why}; nobody is told", path.display());
+                    tracing::warn!("{}: {why}; its on_exit is dropped", path.display());
                 }
                 Err(why @ Unreadable::Damaged { .. }) => {
-                    tracing::warn!("{}: {why}; nobody is told, and the file goes", path.display());
+                    tracing::warn!("{}: {why}; its on_exit is dropped, and the file removed", path.display());
                     let _ = std::fs::remove_file(&path);
                 }
             }
@@ -144,8 +144,8 @@ impl Hooks {
     /// Puts it on disk, for good: the run may start then. Nobody is told before it is [armed](Hooks::arm).
     pub async fn record(&self, hook: &Hook) -> Result<(), Fault> {
         if self.pending.borrow().len() >= PENDING_MAX {
-            return Err(Fault::new(Code::TooMany, format!("{PENDING_MAX} runs have an on_exit that was not told yet"))
-                .hint("start it without one, or when others are over"));
+            return Err(Fault::new(Code::TooMany, format!("too many pending on_exit posts: {PENDING_MAX} runs"))
+                .hint("start the run without on_exit, or wait until others have ended"));
         }
         let (dir, hook) = (self.dir.clone(), hook.clone());
         crate::disk::at_disk(move || keep(&dir, &hook)).await.map_err(|e| crate::session::unkept(&e))
@@ -235,7 +235,7 @@ impl Hooks {
                 self.pending.borrow_mut().get_mut(&id).into_iter().for_each(|one| one.kept = true);
             }
             // The run's own record says it as long as its session is there.
-            Err(error) => tracing::warn!(run = %id, "what is told of it cannot be kept: {error}"),
+            Err(error) => tracing::warn!(run = %id, "cannot keep its on_exit: {error}"),
         }
     }
 
@@ -274,7 +274,7 @@ impl Hooks {
             for_good || one.hook.told.as_ref().is_some_and(|told| told.at_ms.saturating_add(TRY_MS) < one.next_ms)
         };
         if is_over {
-            tracing::warn!(run = %id, "nobody was told of its end: {why}");
+            tracing::warn!(run = %id, "could not post its end: {why}");
             self.forget(id);
         }
     }

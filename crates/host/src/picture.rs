@@ -332,7 +332,7 @@ impl Picture {
     }
 
     fn remember_failure(&mut self, result: io::Result<()>) {
-        self.unsaved = result.err().map(|error| format!("screen and history cannot be saved: {error}"));
+        self.unsaved = result.err().map(|error| format!("cannot save screen and history: {error}"));
     }
 
     fn live(&mut self) -> &mut Live {

@@ -92,7 +92,7 @@ impl Presence {
         }
     }
 
-    /// It is gone, and nobody waits there any more.
+    /// It is gone, and no caller waits there any more.
     pub fn left(&self, peer: u64) {
         self.peers.borrow_mut().remove(&peer);
         self.waits.borrow_mut().retain(|(of, _), _| *of != peer);

@@ -19,7 +19,7 @@ pub enum Stale {
     #[error("it was signed once and sent twice")]
     Used,
     /// Its time is too far from ours, or before this host began.
-    #[error("it was not signed just now: sign again, and look whether the clocks agree")]
+    #[error("the signature is too old or too new: sign again, and check that the clocks agree")]
     Time,
     /// Too many were used in the last minutes.
     #[error("too many signed acts in the last minutes")]

@@ -82,14 +82,14 @@ impl Registry {
                     let _ = std::fs::remove_dir_all(&dir);
                 }
                 Ok(_) => self.shelve(id, "its spec file belongs to another session".into()),
-                Err(error) => self.shelve(id, format!("its spec file cannot be read: {error}")),
+                Err(error) => self.shelve(id, format!("cannot read its spec file: {error}")),
             }
         }
         // All at once: one keeper that does not answer must not keep the others waiting.
         for (session, taking_up) in takings_up {
             // A fault of our own with one of them must not keep the host from all the others.
             if let Err(fault) = taking_up.await {
-                session.set_aside(Life::Damaged, format!("the host failed to take it up: {fault}"));
+                session.set_aside(Life::Damaged, format!("the host failed to load it: {fault}"));
             }
         }
         Ok(())
@@ -143,7 +143,7 @@ impl Registry {
     ) -> Result<SessionView, Fault> {
         crate::room::must_be(crate::room::START_ROOM).map_err(|error| {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
-                .hint("end sessions, or raise the limit of open files (ulimit -n) and `holdfast host restart`: sessions go on")
+                .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running")
         })?;
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let started = self.start_named((id, name.clone()), run, birth, actor).await;
@@ -160,7 +160,10 @@ impl Registry {
     ) -> Result<SessionView, Fault> {
         let ring_bytes = birth.ring_bytes.unwrap_or(self.shared.config.ring_bytes);
         if ring_bytes > RING_BYTES_MAX {
-            return Err(Fault::new(Code::BadRequest, format!("a ring of {ring_bytes} bytes is over {RING_BYTES_MAX}")));
+            return Err(Fault::new(
+                Code::BadRequest,
+                format!("the ring is too large: {ring_bytes} bytes, at most {RING_BYTES_MAX}"),
+            ));
         }
         let ring_bytes = ring_bytes.max(RING_BYTES_MIN).next_power_of_two();
         let secret = crate::random_token();
@@ -187,8 +190,8 @@ impl Registry {
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);
         }
         let cannot = |error: io::Error| {
-            Fault::new(Code::CannotStart, format!("the session's files could not be made: {error}"))
-                .hint("is the disk full? see `holdfast doctor`")
+            Fault::new(Code::CannotStart, format!("cannot create the session's files: {error}"))
+                .hint("is the disk full? check with: holdfast doctor")
         };
         let begun = async {
             make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
@@ -283,7 +286,7 @@ impl Registry {
         let name = match name {
             Some(name) if self.is_taken(&name) => {
                 return Err(Fault::new(Code::NameTaken, format!("a session named {name} is already running"))
-                    .hint(format!("attach to it with `holdfast attach {name}`, or choose another name")));
+                    .hint(format!("attach to it: holdfast attach {name}; or choose another name")));
             }
             Some(name) => name,
             None => self.free_name(command),
@@ -336,12 +339,10 @@ impl Registry {
         };
         match fits.as_slice() {
             [one] => Ok(Rc::clone(one)),
-            [] => Err(Fault::new(Code::NotFound, format!("there is no session {wanted:?}"))
-                .hint("see `holdfast ls --all`, or start one with `holdfast new`")),
-            several => {
-                Err(Fault::new(Code::Ambiguous, format!("{wanted:?} is the beginning of {} ids", several.len()))
-                    .hint("give more of the id, or the name"))
-            }
+            [] => Err(Fault::new(Code::NotFound, format!("no session {wanted:?}"))
+                .hint("list sessions: holdfast ls --all; or start one: holdfast new")),
+            several => Err(Fault::new(Code::Ambiguous, format!("{wanted:?} matches {} sessions", several.len()))
+                .hint("use a longer prefix, or the name")),
         }
     }
 
@@ -385,7 +386,7 @@ impl Registry {
     /// Who holds nothing and is not known here does not learn what is here.
     fn may_know(&self, session: &Session, wanted: &str, actor: &Actor) -> Result<(), Fault> {
         if session.rights(actor).is_empty() && !self.shared.actors.borrow().vouched().contains_key(&actor.id) {
-            return Err(Fault::new(Code::NotFound, format!("there is no session {wanted:?} for {actor}")));
+            return Err(Fault::new(Code::NotFound, format!("no session {wanted:?} for {actor}")));
         }
         Ok(())
     }

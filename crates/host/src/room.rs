@@ -43,7 +43,7 @@ impl Spare {
         if let Ok(Ok((stream, _))) = tokio::time::timeout(patience, listener.accept()).await {
             let _ = tokio::time::timeout(patience, stream.readable()).await;
             let fault = Fault::new(Code::Busy, format!("the host has no room for another client: {error}"))
-                .hint("end sessions, or raise the limit of open files (ulimit -n) and `holdfast host restart`: sessions go on");
+                .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running");
             let mut out = Vec::new();
             // Hello is a client's first question.
             Message::plain(Body::Answer { id: 1, result: Err(fault) }).encode(&mut out);

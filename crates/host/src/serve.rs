@@ -79,7 +79,7 @@ impl Server {
                 hello(&params, connection.challenge).and_then(plain)
             }
             (Call::Identify(_), Ok(speaker)) if speaker.path.is_remote() => {
-                Err(Fault::new(Code::BadRequest, "who speaks here is known by the token of this connection"))
+                Err(Fault::new(Code::BadRequest, "this connection already has an actor: that of its token"))
             }
             (Call::Identify(params), _) => plain(self.identify(&params, connection)?),
             (Call::Status(_), Err(_)) => plain(self.status()),
@@ -142,7 +142,9 @@ impl Server {
             }
             Call::Get(params) => plain(find(&params.session)?.view_with_title()),
             Call::Attach(params) => {
-                let peer = peer.ok_or_else(|| Fault::new(Code::BadRequest, "one attaches by a connection"))?;
+                let peer = peer.ok_or_else(|| {
+                    Fault::new(Code::BadRequest, "attach needs a connection: use the WebSocket /v1/connect")
+                })?;
                 with(Box::pin(find(&params.session)?.attach(&params, &actor, peer)).await?)
             }
             Call::Paint(params) => {
@@ -315,7 +317,7 @@ impl Server {
             self.registry.actors_changed();
         }
         if !self.is_itself(&params.actor) {
-            return Err(Fault::new(Code::Unidentified, format!("the key is not that of {}", params.actor.handle)));
+            return Err(Fault::new(Code::Unidentified, format!("the key does not belong to {}", params.actor.handle)));
         }
         Ok(params.actor.clone())
     }
@@ -332,7 +334,7 @@ impl Server {
         if self.is_itself(actor) {
             return Ok(());
         }
-        Err(Fault::new(Code::NoSuchActor, format!("the key is not that of {}", actor.handle)))
+        Err(Fault::new(Code::NoSuchActor, format!("the key does not belong to {}", actor.handle)))
     }
 
     /// Whoever starts sessions or stops the host is known to it.
@@ -367,7 +369,7 @@ impl Server {
     /// Forgets an actor. A human forgets anybody, everybody else only themselves.
     fn remove_actor(&self, params: &ActorParams, by: &Actor) -> Result<(), Fault> {
         if params.handle != by.handle && !self.registry.shared.policy().is_human(by) {
-            return Err(Fault::new(Code::Denied, "only a human makes the host forget somebody else"));
+            return Err(Fault::new(Code::Denied, "only a human may remove another actor"));
         }
         let known = self.registry.shared.actors.borrow().by_handle(&params.handle);
         let removed = self.registry.shared.actors.borrow_mut().remove(&params.handle);
@@ -380,9 +382,9 @@ impl Server {
                 }
                 Ok(())
             }
-            Ok(false) => Err(Fault::new(Code::NoSuchActor, format!("this host knows no {}", params.handle))
+            Ok(false) => Err(Fault::new(Code::NoSuchActor, format!("this host does not know {}", params.handle))
                 .hint("see `holdfast actor ls`")),
-            Err(error) => Err(Fault::new(Code::Internal, format!("the key cannot be removed: {error}"))),
+            Err(error) => Err(Fault::new(Code::Internal, format!("cannot remove the key: {error}"))),
         }
     }
 
@@ -433,7 +435,7 @@ fn plain(answer: impl Serialize) -> Answer {
 fn hello(params: &HelloParams, challenge: Challenge) -> Result<HelloAnswer, Fault> {
     let version = VERSIONS.iter().copied().find(|ours| params.versions.contains(ours)).ok_or_else(|| {
         Fault::new(Code::Version, format!("this host speaks protocol versions {VERSIONS:?}, not {:?}", params.versions))
-            .hint("host and client are of different versions: `holdfast host restart` starts the installed one; sessions go on")
+            .hint("host and client have different versions; to start the installed host: holdfast host restart (sessions keep running)")
     })?;
     Ok(HelloAnswer { version, program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(), challenge })
 }

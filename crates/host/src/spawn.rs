@@ -48,7 +48,7 @@ pub async fn start(program: &Path, label: &str, start: &Start) -> Result<(Child,
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|e| failed(&format!("the keeper {} could not be run", program.display()), e))?;
+        .map_err(|e| failed(&format!("cannot run the keeper {}", program.display()), e))?;
     let answer = async {
         ours.set_nonblocking(true)?;
         let mut stream = tokio::net::UnixStream::from_std(ours)?;
@@ -99,23 +99,23 @@ fn refusal(started: &Started, start: &Start) -> Option<Fault> {
     let fault = match started.stage {
         Stage::Running => return None,
         Stage::Block => Fault::new(Code::CannotStart, "the keeper did not understand its orders")
-            .hint("host and keeper are of different builds: `holdfast host restart`"),
-        Stage::Ring => Fault::new(Code::CannotStart, format!("the ring file could not be made: {why}"))
-            .hint("is the disk full? a smaller ring may do: --ring 256k"),
-        Stage::Terminal => Fault::new(Code::CannotStart, format!("no terminal could be had: {why}"))
+            .hint("host and keeper are from different builds; run: holdfast host restart"),
+        Stage::Ring => Fault::new(Code::CannotStart, format!("cannot create the ring file: {why}"))
+            .hint("is the disk full? try a smaller ring: --ring 256k"),
+        Stage::Terminal => Fault::new(Code::CannotStart, format!("cannot open a terminal: {why}"))
             .hint("see /proc/sys/kernel/pty/max and `holdfast doctor`"),
-        Stage::Socket => Fault::new(Code::CannotStart, format!("the keeper's socket could not be made: {why}"))
+        Stage::Socket => Fault::new(Code::CannotStart, format!("cannot create the keeper's socket: {why}"))
             .hint("see `holdfast doctor` for the runtime directory"),
         Stage::Directory => {
             let cwd = text(&start.cwd);
             let fault = Fault::new(Code::CannotStart, format!("cannot start in {cwd}: {why}"))
-                .hint("give one that exists with --cwd DIR");
+                .hint("choose a directory that exists: --cwd DIR");
             about(fault, "cwd", &cwd)
         }
         Stage::Command => {
             let command = start.argv.first().map(|c| text(c)).unwrap_or_default();
             let fault = Fault::new(Code::CannotStart, format!("cannot run {command}: {why}"))
-                .hint("the command is looked up in your PATH; what follows `--` is run as it is, without a shell");
+                .hint("Holdfast looks the command up in your PATH, and runs the words after `--` without a shell");
             about(fault, "command", &command)
         }
     };

@@ -55,7 +55,8 @@ impl Codes {
     fn place(&self, code: &str, now: TimeMs) -> Result<usize, Fault> {
         let hash = hash(code);
         self.0.iter().position(|(known, _, until)| *known == hash && *until > now).ok_or_else(|| {
-            Fault::new(Code::Unidentified, "this link was used, or is too old").hint("`holdfast web` makes another one")
+            Fault::new(Code::Unidentified, "this link was already used, or has expired")
+                .hint("get a new link: holdfast web")
         })
     }
 }
@@ -116,15 +117,18 @@ impl Tokens {
         browsers: bool,
     ) -> Result<(String, TokenView), Fault> {
         if params.note.len() > NOTE_BYTES_MAX || params.note.chars().any(char::is_control) {
-            return Err(Fault::new(Code::BadRequest, format!("a note is one line of at most {NOTE_BYTES_MAX} bytes")));
+            return Err(Fault::new(
+                Code::BadRequest,
+                format!("a note must be one line of at most {NOTE_BYTES_MAX} bytes"),
+            ));
         }
         if params.can.is_some_and(Rights::is_empty) {
             return Err(Fault::new(Code::EmptyGrant, "a token that may do nothing is good for nothing"));
         }
         let mut kept: Vec<Kept> = self.kept.iter().filter(|kept| kept.view.until_ms > now).cloned().collect();
         if kept.len() >= TOKENS_MAX {
-            return Err(Fault::new(Code::TooMany, format!("there are {TOKENS_MAX} tokens"))
-                .hint("revoke some: `holdfast token ls`, `holdfast token revoke`"));
+            return Err(Fault::new(Code::TooMany, format!("too many tokens: {TOKENS_MAX}"))
+                .hint("revoke some: holdfast token ls, holdfast token revoke ID"));
         }
         let secret = [crate::random_token(), crate::random_token()].concat();
         let text = format!("hf_{}", holdfast_types::hex_text(&secret));
@@ -157,9 +161,9 @@ impl Tokens {
     /// One by its id.
     pub fn view(&self, id: &str) -> Result<TokenView, Fault> {
         let found = self.kept.iter().find(|kept| kept.view.id == id);
-        found.map(|kept| kept.view.clone()).ok_or_else(|| {
-            Fault::new(Code::NoSuchToken, format!("there is no token {id:?}")).hint("see `holdfast token ls`")
-        })
+        found
+            .map(|kept| kept.view.clone())
+            .ok_or_else(|| Fault::new(Code::NoSuchToken, format!("no token {id:?}")).hint("see `holdfast token ls`"))
     }
 
     /// Those that are good now.
@@ -189,14 +193,14 @@ impl Tokens {
 
     fn replace(&mut self, kept: Vec<Kept>) -> Result<(), Fault> {
         put_json(&TOKENS, &self.state, FILE, &kept, Survives::Crash)
-            .map_err(|error| Fault::new(Code::Unrecorded, format!("the tokens cannot be written: {error}")))?;
+            .map_err(|error| Fault::new(Code::Unrecorded, format!("cannot write the tokens: {error}")))?;
         self.kept = kept;
         Ok(())
     }
 }
 
 fn no_token(why: &str) -> Fault {
-    Fault::new(Code::Unidentified, why).hint("`holdfast token new` makes another one, at the host's own machine")
+    Fault::new(Code::Unidentified, why).hint("create a new token on the host's machine: holdfast token new")
 }
 
 fn hash(text: &str) -> String {
@@ -209,14 +213,13 @@ pub fn allows(can: Rights, call: &Call) -> Result<(), Fault> {
     let carries = needed.is_empty() || can.meets(needed);
     let missing = passed_on(call).without(can);
     if carries && !missing.is_empty() {
-        let mut fault =
-            Fault::new(Code::TooWide, format!("this token passes on no more than it carries: not {missing}"))
-                .hint(format!("it carries {can}"));
+        let mut fault = Fault::new(Code::TooWide, format!("this token cannot pass on {missing}: it does not carry it"))
+            .hint(format!("it carries {can}"));
         fault.details = Some(serde_json::json!({ "missing": missing }));
         return Err(fault);
     }
     let Some(right) = needed.iter().next().filter(|_| !carries) else { return Ok(()) };
-    let mut fault = Fault::new(Code::Denied, format!("this token does not carry the right to {right}"))
+    let mut fault = Fault::new(Code::Denied, format!("this token does not carry the right `{right}`"))
         .hint(format!("it carries {can}"));
     fault.details = Some(serde_json::json!({ "right": right, "can": can }));
     Err(fault)

@@ -24,9 +24,9 @@ pub fn take(fields: &mut Map<String, Value>) -> Result<Vec<u8>, Fault> {
     match (fields.remove(TEXT), fields.remove(BASE64)) {
         (Some(Value::String(text)), None) => Ok(text.into_bytes()),
         (None, Some(Value::String(text))) => STANDARD.decode(text).map_err(|_| bad("`base64` is not base64")),
-        (None, None) => Err(bad("give the bytes as `text` or as `base64`, or as the body itself")),
-        (Some(_), Some(_)) => Err(bad("give `text` or `base64`, not both")),
-        (Some(_), None) | (None, Some(_)) => Err(bad("`text` and `base64` are texts")),
+        (None, None) => Err(bad("send the bytes as `text`, as `base64`, or as the body itself")),
+        (Some(_), Some(_)) => Err(bad("send `text` or `base64`, not both")),
+        (Some(_), None) | (None, Some(_)) => Err(bad("`text` and `base64` must be strings")),
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Whether this is a name of ours. An address is: nobody can make one point elsewhere.
+    /// Whether this is a name of ours. An address is: it cannot be made to point elsewhere.
     fn knows(&self, host: &str) -> bool {
         let name = name_of(host);
         let bare = name.trim_start_matches('[').trim_end_matches(']');
@@ -41,20 +41,24 @@ impl Names {
 
     /// Refuses what a stranger's page sends.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Fault> {
-        // Whoever says it twice means one of the two for somebody else.
+        // Of two `Host` headers, one may be meant for a proxy.
         let said = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
         let mut said = said.chain(uri.authority().map(axum::http::uri::Authority::as_str)).peekable();
         let host = *said.peek().unwrap_or(&"");
         if let Some(other) = said.chain([host]).find(|said| !self.knows(said)) {
-            return Err(Fault::new(Code::Denied, format!("this host is not called {:?}", name_of(other)))
-                .hint("ask it by its address, or name it with `host start --http --name NAME`"));
+            return Err(Fault::new(Code::Denied, format!("unknown host name {:?}", name_of(other)))
+                .hint("use the host's address, or allow this name: holdfast host start --http --name NAME"));
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
         let ours = ["http://", "https://"].iter().any(|scheme| {
             let origin = origin.to_str().unwrap_or_default();
             origin.strip_prefix(scheme).is_some_and(|from| from.eq_ignore_ascii_case(host))
         });
-        if ours { Ok(()) } else { Err(Fault::new(Code::Denied, "pages of another origin may not ask this host")) }
+        if ours {
+            Ok(())
+        } else {
+            Err(Fault::new(Code::Denied, "pages of another origin may not send requests to this host"))
+        }
     }
 }
 
@@ -114,7 +118,7 @@ fn token(headers: &HeaderMap) -> Result<String, Fault> {
     };
     whole.ok_or_else(|| {
         Fault::new(Code::Unidentified, "this request has no token")
-            .hint("send `Authorization: Bearer TOKEN`; `holdfast token new` makes one")
+            .hint("send `Authorization: Bearer TOKEN`; to create a token: holdfast token new")
     })
 }
 
@@ -176,7 +180,7 @@ impl Paces {
 }
 
 fn too_fast() -> Fault {
-    Fault::new(Code::TooFast, "these are too many requests for one second").hint("ask again in a second")
+    Fault::new(Code::TooFast, "too many requests in one second").hint("try again in a second")
 }
 
 #[cfg(test)]

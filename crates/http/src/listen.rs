@@ -26,7 +26,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Connections at once: a thousand observers and their programs' requests, and descriptors left for sessions.
 const CONNECTIONS_MAX: usize = 4096;
-/// How long a request's head, or a handshake, may take: whoever needs longer only holds a connection.
+/// How long a request's head, or a handshake, may take: a client that needs longer only holds a connection.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 /// How long a peer may take nothing of an answer: a tunnel, not a closed laptop.
 const UNREAD_WAIT: Duration = Duration::from_secs(90);
@@ -52,7 +52,7 @@ pub struct Listen {
 }
 
 impl Listen {
-    /// Whether nobody can read along, or the user said that it may be so.
+    /// Whether the connection is private, or the user allowed that it is not.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.address.ip().is_loopback() || self.tls.is_some() || self.insecure
@@ -93,7 +93,7 @@ pub async fn bind(listen: &Listen) -> io::Result<Bound> {
     if !listen.is_allowed() {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "beyond this machine only with TLS (--tls-cert, --tls-key) or, where something else keeps it private, --insecure-listen",
+            "listening beyond this machine needs TLS (--tls-cert, --tls-key) or, on a private network, --insecure-listen",
         ));
     }
     let tls = listen.tls.as_ref().map(acceptor).transpose()?;

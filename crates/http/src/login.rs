@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// How long a browser keeps the cookie; the token in it ends by itself.
 const COOKIE_SECONDS: u64 = 30 * 24 * 60 * 60;
 
-/// A code or a token: whoever nobody knows yet must not fill our memory.
+/// A code or a token: an unknown client must not fill our memory.
 const LOGIN_BYTES_MAX: usize = 4096;
 
 /// The two routes.
@@ -50,7 +50,7 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
                 Ok(token)
             }
             (Some(_), Some(_)) | (None, None) => {
-                Err(Fault::new(Code::BadRequest, "a login has a `code` or a `token`, both texts"))
+                Err(Fault::new(Code::BadRequest, "a login needs a `code` or a `token`, as a string"))
             }
         }
     };
@@ -71,7 +71,7 @@ fn must_be(only: &str, whose: &str) -> Result<(), Fault> {
     if only == whose {
         return Ok(());
     }
-    let message = format!("this link is for {whose}, and this browser is signed in as {only}");
+    let message = format!("this link is for {whose}, but this browser is signed in as {only}");
     Err(Fault { details: Some(json!({ "actor": whose })), ..Fault::new(Code::Denied, message) })
 }
 

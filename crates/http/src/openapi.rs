@@ -31,7 +31,7 @@ pub fn document(schema: &Value, endpoints: &[Endpoint]) -> Value {
         "info": {
             "title": "Holdfast",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Live sessions of this host. Every answer that is no success is an error with a code, a message \
+            "description": "Live sessions of this host. Every unsuccessful answer is an error with a code, a message \
                 and a hint. `/v1/connect` is the whole protocol over WebSocket, see spec/protocol.md.",
         },
         "security": [{ "token": [] }],
@@ -69,7 +69,7 @@ fn operation(schema: &Value, endpoint: &Endpoint) -> Value {
         let mut content = Map::new();
         if row.bytes == Bytes::Asked {
             properties.insert(TEXT.into(), json!({ "type": "string", "description": "The bytes, as text." }));
-            properties.insert(BASE64.into(), json!({ "type": "string", "description": "The bytes, exactly; in place of `text`.", "contentEncoding": "base64" }));
+            properties.insert(BASE64.into(), json!({ "type": "string", "description": "The exact bytes, instead of `text`.", "contentEncoding": "base64" }));
             object["oneOf"] = json!([{ "required": [TEXT] }, { "required": [BASE64] }]);
         }
         object["properties"] = Value::Object(properties);
@@ -79,7 +79,7 @@ fn operation(schema: &Value, endpoint: &Endpoint) -> Value {
         parameters.extend(rest.map(|(field, of)| parameter(field, "query", required(field), of)));
     }
     if fields.contains_key("wait_ms") {
-        let seconds = json!({ "type": "number", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "description": "Seconds to wait: said in place of `wait_ms`." });
+        let seconds = json!({ "type": "number", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "description": "Seconds to wait, instead of `wait_ms`." });
         parameters.push(parameter("wait", "query", false, &seconds));
     }
     let mut said = json!({
@@ -116,8 +116,8 @@ fn responses(declared: &Value, endpoint: &Endpoint) -> Value {
             "type": "object",
             "required": [TEXT, BASE64],
             "properties": {
-                TEXT: { "type": "string", "description": "The bytes as text; what is no UTF-8 is replaced." },
-                BASE64: { "type": "string", "description": "The bytes, exactly." },
+                TEXT: { "type": "string", "description": "The bytes as text; invalid UTF-8 is replaced." },
+                BASE64: { "type": "string", "description": "The exact bytes." },
             },
         });
         answer = json!({ "allOf": [answer, bytes] });
@@ -128,7 +128,7 @@ fn responses(declared: &Value, endpoint: &Endpoint) -> Value {
     }
     content.insert("application/json".into(), json!({ "schema": answer }));
     let good = json!({ "description": endpoint.row.doc, "content": content });
-    let error = json!({ "description": "Why not.", "content": { "application/json": { "schema": { "$ref": format!("{DEFS}Fault") } } } });
+    let error = json!({ "description": "The error.", "content": { "application/json": { "schema": { "$ref": format!("{DEFS}Fault") } } } });
     match endpoint.row.name {
         "session.new" | "token.new" => json!({ "201": good, "default": error }),
         "run.start" => json!({ "200": good, "201": good, "default": error }),

@@ -49,7 +49,7 @@ pub async fn page(uri: Uri, asked: HeaderMap) -> Response {
     let is_file = path.rsplit('/').next().is_some_and(|last| last.contains('.'));
     match find(path).or_else(|| find("/index.html").filter(|_| !is_file)) {
         Some(file) => serve(file, &asked),
-        None if is_file => (StatusCode::NOT_FOUND, "there is no such file\n").into_response(),
+        None if is_file => (StatusCode::NOT_FOUND, "not found\n").into_response(),
         None => serve(&MISSING, &asked),
     }
 }

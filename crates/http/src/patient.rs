@@ -1,6 +1,6 @@
 //! A connection that ends when its peer takes nothing for too long.
 //!
-//! Whoever does not read holds a connection, and with it an answer, for as long as its machine is up.
+//! A client that does not read holds a connection, and with it an answer, for as long as its machine is up.
 
 use std::io;
 use std::pin::Pin;

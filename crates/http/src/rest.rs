@@ -110,8 +110,7 @@ pub fn router(http: Arc<Http>, endpoints: Vec<Endpoint>) -> Router {
         };
         router = router.route(&path, on(method, handler));
     }
-    let nothing =
-        || async { Refused(Fault::new(Code::UnknownOperation, "there is nothing here").hint("see /v1/openapi.json")) };
+    let nothing = || async { Refused(Fault::new(Code::UnknownOperation, "not found").hint("see /v1/openapi.json")) };
     router
         .merge(login::routes())
         .route("/v1/{*rest}", axum::routing::any(nothing))
@@ -119,7 +118,7 @@ pub fn router(http: Arc<Http>, endpoints: Vec<Endpoint>) -> Router {
         .route("/{*rest}", get(pages::page))
         .fallback(nothing)
         .method_not_allowed_fallback(|| async {
-            let fault = Fault::new(Code::UnknownOperation, "this is not asked that way").hint("see /v1/openapi.json");
+            let fault = Fault::new(Code::UnknownOperation, "method not allowed").hint("see /v1/openapi.json");
             (StatusCode::METHOD_NOT_ALLOWED, axum::Json(fault))
         })
         .with_state(http)
@@ -169,7 +168,7 @@ async fn answer(
         put(&mut fields, "wait_ms", wait)?;
     }
     if endpoint.row.bytes == Bytes::Asked && !fields.contains_key("stream") && !fields.contains_key("seq") {
-        // Whoever does not care to repeat a lost one needs no number of its own.
+        // A client that does not repeat lost requests needs no number of its own.
         put(&mut fields, "stream", random().into())?;
         put(&mut fields, "seq", 1.into())?;
     }
@@ -219,7 +218,7 @@ async fn read_body(
                 put(fields, &field, value)?;
             }
         }
-        JSON => return Err(bad("fields stand in the query here, not in a body")),
+        JSON => return Err(bad("this request takes its fields in the query, not in a body")),
         _ => return Err(not_json()),
     }
     if takes_bytes { bytes::take(fields) } else { Ok(Vec::new()) }
@@ -240,7 +239,7 @@ fn kind(headers: &HeaderMap) -> String {
 fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(bad("the body is no JSON object")),
+        Ok(_) => Err(bad("the body is not a JSON object")),
         Err(error) => Err(bad(&format!("the body: {error}"))),
     }
 }
@@ -255,7 +254,7 @@ fn not_json() -> Fault {
 
 /// A whole body of at most so many bytes.
 pub async fn whole(headers: &HeaderMap, body: Body, max: usize) -> Result<axum::body::Bytes, Fault> {
-    let too_large = || Fault::new(Code::TooLarge, format!("this request has at most {max} bytes"));
+    let too_large = || Fault::new(Code::TooLarge, format!("this request may have at most {max} bytes"));
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > max as u64) {
         return Err(too_large());
@@ -272,24 +271,24 @@ pub async fn whole(headers: &HeaderMap, body: Body, max: usize) -> Result<axum::
 fn put(fields: &mut Map<String, Value>, field: &str, value: Value) -> Result<(), Fault> {
     match fields.insert(field.to_owned(), value) {
         None => Ok(()),
-        Some(_) => Err(Fault::new(Code::BadRequest, format!("`{field}` is given twice"))),
+        Some(_) => Err(Fault::new(Code::BadRequest, format!("duplicate field `{field}`"))),
     }
 }
 
 impl Endpoint {
     fn read(&self, field: &str, text: &str) -> Result<Value, Fault> {
         match self.fields.get(field) {
-            // An unknown one is named by whoever reads the parameters.
+            // The code that reads the parameters names an unknown one.
             None | Some(Reading::Text) => Ok(text.into()),
             Some(Reading::Json) => serde_json::from_str(text)
-                .map_err(|_| Fault::new(Code::BadRequest, format!("`{field}`: {text:?} is not what stands there"))),
+                .map_err(|_| Fault::new(Code::BadRequest, format!("invalid value {text:?} for `{field}`"))),
         }
     }
 }
 
 fn seconds(text: &str) -> Result<Value, Fault> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=WAIT_SECONDS_MAX).contains(seconds));
-    let seconds = seconds.ok_or_else(|| Fault::new(Code::BadRequest, "`wait` is a number of seconds"))?;
+    let seconds = seconds.ok_or_else(|| Fault::new(Code::BadRequest, "`wait` must be a number of seconds"))?;
     Ok(Value::from((seconds * 1000.0) as u64))
 }
 

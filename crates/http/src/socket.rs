@@ -44,7 +44,8 @@ pub async fn connect(
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
-            let fault = Fault::new(Code::BadRequest, format!("this is for WebSockets: {}", rejection.body_text()));
+            let fault =
+                Fault::new(Code::BadRequest, format!("this address is for WebSockets: {}", rejection.body_text()));
             return (rejection.status(), axum::Json(fault)).into_response();
         }
     };
@@ -77,11 +78,11 @@ async fn talk(mut socket: WebSocket, http: Arc<Http>, speaker: Speaker) {
                         Err(why) => break Some((close_code::INVALID, why)),
                     },
                     Some(Ok(Packet::Ping(_) | Packet::Pong(_))) => {}
-                    Some(Ok(Packet::Text(_))) => break Some((close_code::UNSUPPORTED, "frames are binary".into())),
+                    Some(Ok(Packet::Text(_))) => break Some((close_code::UNSUPPORTED, "frames must be binary".into())),
                     Some(Ok(Packet::Close(_)) | Err(_)) | None => break None,
                 }
             }
-            // The host takes questions one by one; whoever does not read its answers gets no further.
+            // The host takes questions one by one; a client that does not read its answers gets no further.
             room = say.reserve(), if !ahead.0.is_empty() => match (room, ahead.0.pop_front()) {
                 (Ok(room), Some((message, _))) => {
                     room.send(Box::new(message));

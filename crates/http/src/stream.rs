@@ -1,6 +1,6 @@
 //! Events as they happen, as a browser's `EventSource` and `curl -N` read them.
 //!
-//! Each event has its number as `id`: whoever comes back with `Last-Event-ID` goes on behind it. What was dropped meanwhile is
+//! Each event has its number as `id`: a client that comes back with `Last-Event-ID` continues after it. What was dropped meanwhile is
 //! an event of its own, `lost`.
 
 use crate::listen::Http;
@@ -26,7 +26,7 @@ pub fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
     let Some(last) = headers.get("last-event-id") else { return Ok(None) };
     let number = last.to_str().ok().and_then(|last| last.trim().parse().ok());
     // One that begins anew without having asked for it would miss events and not know.
-    number.map(Some).ok_or_else(|| Fault::new(Code::BadRequest, "`Last-Event-ID` is none of ours: they are numbers"))
+    number.map(Some).ok_or_else(|| Fault::new(Code::BadRequest, "invalid `Last-Event-ID`: expected a number"))
 }
 
 struct Follow {
@@ -57,7 +57,7 @@ pub async fn answer(
             None if follow.is_over => return None,
             None => match follow.next().await {
                 Ok(text) => text,
-                // What ends a stream is told: a refusal (the token was revoked) is not a cut line.
+                // The stream says why it ends: a refusal (the token was revoked) is not a cut line.
                 Err(fault) => {
                     follow.is_over = true;
                     format!("event: error\ndata: {}\n\n", json!(fault))

@@ -68,7 +68,7 @@ async fn who(door: &Door, headers: &HeaderMap) -> Result<Speaker, Fault> {
     if let Some(session) = session {
         let all = door.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if all.get(session) != Some(&token_of(&speaker)) {
-            return Err(Fault::new(Code::NotFound, "there is no such session of the protocol").hint("initialize anew"));
+            return Err(Fault::new(Code::NotFound, "unknown protocol session").hint("initialize again"));
         }
     }
     Ok(speaker)

@@ -1,4 +1,4 @@
-//! What a tool works with: the host in its caller's name, the caller's own session, and where progress is told.
+//! What a tool works with: the host in its caller's name, the caller's own session, and where to report progress.
 
 use crate::host::{Host, Wanted, act, ask, ask_with_bytes};
 use crate::trouble::Trouble;
@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// How long one question waits at the host before it is asked again: one that nobody waits for any more is soon over.
+/// How long one question waits at the host before it is asked again: a request that the client dropped is soon over.
 pub const ASK_MS: u64 = 20_000;
-/// The same where progress is told: as often as it is worth a line.
+/// The same if progress is reported: as often as it is worth a line.
 const TOLD_MS: u64 = 1_000;
 /// Names tried for a session of one's own.
 const NAMES_MAX: u32 = 100;
@@ -30,11 +30,11 @@ pub struct Desk<H> {
     pub host: H,
     /// The caller's own session.
     pub own: Own,
-    /// Where progress is told, if the caller wants it.
+    /// Where to report progress, if the caller wants it.
     pub progress: Option<Progress>,
 }
 
-/// Where progress is told.
+/// Where to report progress.
 pub struct Progress {
     peer: Peer<RoleServer>,
     token: ProgressToken,
@@ -126,8 +126,8 @@ impl<H: Host> Desk<H> {
             return Ok(view.clone());
         }
         if !start {
-            return Err(Trouble::new("not_found", "you have no session of your own yet")
-                .hint("`run` starts one; `sessions` lists the others."));
+            return Err(Trouble::new("not_found", "you have no session yet")
+                .hint("Start one with `run`; list others with `sessions`."));
         }
         for number in 1..=NAMES_MAX {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
@@ -139,7 +139,8 @@ impl<H: Host> Desk<H> {
                 other => return other,
             }
         }
-        Err(Trouble::new("name_taken", format!("{name} and {NAMES_MAX} more names are taken")).hint("Name a session."))
+        Err(Trouble::new("name_taken", format!("{name} and {NAMES_MAX} more names are taken"))
+            .hint("Give a session name."))
     }
 
     /// Starts a session.
@@ -159,9 +160,9 @@ impl<H: Host> Desk<H> {
     pub async fn tell(&self, message: impl FnOnce() -> String) {
         let Some(progress) = &self.progress else { return };
         let seconds = progress.since.elapsed().as_secs_f64();
-        let told = ProgressNotificationParam::new(progress.token.clone(), seconds).with_message(message());
+        let note = ProgressNotificationParam::new(progress.token.clone(), seconds).with_message(message());
         // Who is gone needs no progress.
-        let _ = progress.peer.notify_progress(told).await;
+        let _ = progress.peer.notify_progress(note).await;
     }
 }
 

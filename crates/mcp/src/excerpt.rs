@@ -64,7 +64,7 @@ fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// How the part that is left out is told inside the text.
+/// How the text shows the part that is left out.
 pub fn omission(span: Span) -> String {
     let count = span.to.saturating_sub(span.from);
     format!("\n[… {count} bytes left out: read from offset {} to {} …]\n", span.from, span.to)

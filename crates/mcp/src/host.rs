@@ -7,7 +7,7 @@ use rmcp::model::Extensions;
 use serde_json::Value;
 use std::future::Future;
 
-/// Whoever can ask a host, in the name of one actor.
+/// A way to ask a host in the name of one actor.
 pub trait Host: Clone + Send + Sync + 'static {
     /// Asks one thing, with bytes, and gives the answer with its bytes. An answer that was lost on the way is asked for again
     /// where that is harmless.
@@ -36,12 +36,12 @@ pub trait Host: Clone + Send + Sync + 'static {
     /// What the actor's own session is called, where it names none.
     fn own_name(&self) -> String;
 
-    /// Is told who the client says to be, before anything is asked in its name. The first word counts.
+    /// Receives the client's name before anything is asked in its name. The first one counts.
     fn meet(&self, client: &Client) {
         let _ = client;
     }
 
-    /// The same host for questions nobody waits for: where none runs, none is started for them.
+    /// The same host for background requests: if no host is running, they start none.
     fn quietly(&self) -> Self {
         self.clone()
     }

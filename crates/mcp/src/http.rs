@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub type HttpService<H> = StreamableHttpService<Service<H>, LocalSessionManager>;
 
 /// A service of streamable HTTP: one [`Service`] per session of the protocol. Who acts is said by each request
-/// ([`Host::of`]); whoever mounts it has checked the request's token before, and put into the request's extensions what
+/// ([`Host::of`]); the caller has checked the request's token before, and put into the request's extensions what
 /// `of` reads.
 pub fn http<H: Host>(host: H, config: StreamableHttpServerConfig) -> HttpService<H> {
     let make = move || Ok(service(host.clone()));

@@ -49,9 +49,9 @@ impl Part {
 
     fn description(self) -> &'static str {
         match self {
-            Part::Screen => "What the session's terminal shows now, as text",
+            Part::Screen => "The session's current screen as text",
             Part::Log => "The end of the session's output as text; _meta has its offsets",
-            Part::Graph => "The session's processes, ports and connections, and whose act started each",
+            Part::Graph => "The session's processes, ports and connections, and the act that started each",
         }
     }
 }

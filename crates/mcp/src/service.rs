@@ -17,11 +17,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// Subscriptions of one client: each is a question that waits at the host.
 const SUBSCRIPTIONS_MAX: usize = 32;
 
-/// What agents are told before anything else.
-const INSTRUCTIONS: &str = "Holdfast keeps live terminal sessions that people and agents share. \
-    `run` executes commands in a shell of your own that keeps its state; what takes longer goes on, and `wait` takes it up. \
-    Open a session of its own for a server (`open`), wait for its port, and look with `graph` and `ports` instead of remembering. \
-    One operator writes at a time: on `turn_held` ask and wait. Never type passwords: `ask_human`.";
+/// Instructions for agents.
+const INSTRUCTIONS: &str = "Holdfast keeps live terminal sessions that people and agents share. `run` executes \
+        commands in your own shell, which keeps its state; a command that takes longer keeps running, and `wait` \
+        continues from there. Open a separate session for a server (`open`), wait for its port, and check with \
+        `graph` and `ports` instead of relying on memory. One actor types at a time: on `turn_held`, request the \
+        turn and wait. Never type passwords: use `ask_human`.";
 
 /// One client's connection, whatever carries it.
 pub struct Service<H> {
@@ -92,8 +93,8 @@ impl<H: Host> Service<H> {
         tokio::spawn(stop.run_until_cancelled_owned(async move {
             loop {
                 let goes_on = follow.changed().await;
-                let told = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri.clone())).await;
-                if told.is_err() || !goes_on {
+                let sent = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri.clone())).await;
+                if sent.is_err() || !goes_on {
                     return;
                 }
             }
@@ -105,7 +106,7 @@ impl<H: Host> Service<H> {
 /// Reads an address, or says what addresses look like.
 fn address(uri: &str) -> Result<Address, Trouble> {
     Address::of(uri).ok_or_else(|| {
-        Trouble::new("not_found", format!("there is no resource {uri:?}"))
+        Trouble::new("not_found", format!("no resource {uri:?}"))
             .hint("Resources are session://NAME/screen, session://NAME/log and session://NAME/graph.")
     })
 }
@@ -166,12 +167,12 @@ impl<H: Host> ServerHandler for Service<H> {
         let progress = context.meta.get_progress_token().map(|token| Progress::new(context.peer.clone(), token));
         let desk = Desk { host, own: self.own.clone(), progress };
         let arguments = request.arguments.unwrap_or_default();
-        // Who no longer waits is no longer waited for; what runs goes on.
+        // Who no longer waits is cancelled; what runs keeps running.
         let answer = context.ct.run_until_cancelled(tools::call(&request.name, &desk, arguments)).await;
         match answer {
             Some(Some(result)) => Ok(result.into()),
-            Some(None) => Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None)),
-            None => Ok(Trouble::new("cancelled", "no longer waited for; what runs goes on").answer().into()),
+            Some(None) => Err(ErrorData::invalid_params(format!("no tool {:?}", request.name), None)),
+            None => Ok(Trouble::new("cancelled", "cancelled; what runs keeps running").answer().into()),
         }
     }
 
@@ -255,16 +256,16 @@ impl<H: Host> ServerHandler for Service<H> {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let host = self.host(context.request_context()).map_err(|trouble| failed(&trouble))?;
-        let mut told = tokio::task::JoinSet::new();
+        let mut tasks = tokio::task::JoinSet::new();
         for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
             let (host, sink) = (host.clone(), context.sink().clone());
             let Some(address) = Address::of(&uri) else { continue };
-            told.spawn(async move {
+            tasks.spawn(async move {
                 let Ok(mut follow) = Follow::new(&host, &address).await else { return };
                 loop {
                     let goes_on = follow.changed().await;
-                    let told = sink.notify_resource_updated(uri.clone()).await;
-                    if told.is_err() || !goes_on {
+                    let sent = sink.notify_resource_updated(uri.clone()).await;
+                    if sent.is_err() || !goes_on {
                         return;
                     }
                 }
@@ -272,7 +273,7 @@ impl<H: Host> ServerHandler for Service<H> {
         }
         if context.accepted().resources_list_changed == Some(true) {
             let sink = context.sink().clone();
-            told.spawn(async move {
+            tasks.spawn(async move {
                 let mut sessions = FollowSessions::new(&host);
                 loop {
                     sessions.changed().await;

@@ -1,4 +1,4 @@
-//! What goes wrong, told so that an agent knows what to do next. No text tells how to get past a refusal.
+//! Errors, worded so that an agent knows what to do next. No text tells how to get past a refusal.
 
 use holdfast_wire::{Code, Fault};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
@@ -73,9 +73,9 @@ fn hint(fault: &Fault) -> Option<String> {
     let details = fault.details.as_ref();
     let text = match fault.code {
         Code::TurnHeld => {
-            let by = details.and_then(|details| details["by"]["handle"].as_str()).unwrap_or("somebody else");
+            let by = details.and_then(|details| details["by"]["handle"].as_str()).unwrap_or("another actor");
             format!(
-                "Nothing was typed: {by} is writing. Ask with `turn` {{action: \"request\"}} and try again when `turn` says it is yours, or work in a session of your own (`open`)."
+                "Nothing was typed: {by} has the turn. Request it with `turn` {{action: \"request\"}} and try again when you have it, or use your own session (`open`)."
             )
         }
         Code::ShellBusy => busy(details),
@@ -83,25 +83,27 @@ fn hint(fault: &Fault) -> Option<String> {
             let right = details.and_then(|details| details["right"].as_str());
             match right {
                 Some(right) => format!(
-                    "You do not hold the right `{right}` here. Leave it, do it in a session of your own (`open`), or ask a person with `ask_human`."
+                    "You do not have the right `{right}` here. Leave it, use your own session (`open`), or ask a person with `ask_human`."
                 ),
                 None => "Leave it, or ask a person with `ask_human`.".into(),
             }
         }
         Code::Frozen => {
-            "A person has stopped this session. Leave it alone until it goes on; `state` says when, `ask_human` asks."
+            "A person froze this session. Leave it alone until it resumes; check with `state`, or ask with `ask_human`."
                 .into()
         }
-        Code::NotFound | Code::Ambiguous => "`sessions` lists what there is.".into(),
-        Code::NoSuchRun => "Use the `run` id that the tool `run` gave.".into(),
+        Code::NotFound | Code::Ambiguous => "List sessions with `sessions`.".into(),
+        Code::NoSuchRun => "Use the `run` id that the tool `run` returned.".into(),
         Code::Ended => "`read` still shows its last output; `open` starts another session.".into(),
         Code::NameTaken => "Use that session by its name, or choose another name.".into(),
-        Code::KeyConflict => "A key stands for one command for ever: take a new key for another command.".into(),
-        Code::Ahead => "Read from an offset that an answer gave: `to` is where to go on.".into(),
-        Code::Busy => "The program does not read its terminal now. Look with `state`, then try again.".into(),
-        Code::NotHolder => "`turn` {action: \"get\"} says who has it.".into(),
-        Code::UnknownOperation => "This host is older than its client: a person can restart it; sessions go on.".into(),
-        Code::FenceStale => "Somebody else has written since. `read` the screen again before you go on.".into(),
+        Code::KeyConflict => "A key belongs to one command forever: use a new key for another command.".into(),
+        Code::Ahead => "Read from an offset of an earlier answer: continue from `to`.".into(),
+        Code::Busy => "The program is not reading its terminal. Look with `state`, then try again.".into(),
+        Code::NotHolder => "`turn` {action: \"get\"} shows who has it.".into(),
+        Code::UnknownOperation => {
+            "This host is older than its client: a person can restart it; sessions keep running.".into()
+        }
+        Code::FenceStale => "Another actor has typed since. `read` the screen again before you continue.".into(),
         _ => return None,
     };
     Some(text)
@@ -117,11 +119,11 @@ fn busy(details: Option<&Value>) -> String {
         return "Nothing was typed: a program waits for input (`details.state.prompt`). Answer it with `write`, or stop it with `interrupt`.".into();
     }
     if is("state", "full_screen") {
-        return "Nothing was typed: a program has the whole screen. `read` the screen; leave the program by `write` with its keys, or use another session (`open`).".into();
+        return "Nothing was typed: a full-screen program is active. `read` the screen; leave the program with its keys (`write`), or use another session (`open`).".into();
     }
     match details.and_then(|details| details["run"].as_str()) {
         Some(run) => format!(
-            "Nothing was typed: another command runs. Wait for it with `wait` {{run: \"{run}\"}}, or use another session (`open`)."
+            "Nothing was typed: another command is running. Wait for it with `wait` {{run: \"{run}\"}}, or use another session (`open`)."
         ),
         None => {
             "Nothing was typed. Wait with `wait` {until: \"idle\"}, look with `read`, or use another session (`open`)."
@@ -131,7 +133,7 @@ fn busy(details: Option<&Value>) -> String {
 }
 
 /// What to do where a password is asked for.
-pub const PASSWORD: &str = "A password is asked for: do not guess and do not type one. Ask a person with `ask_human`; they type it themselves (`holdfast send NAME --secret`), or `interrupt` the command.";
+pub const PASSWORD: &str = "A program asks for a password: do not guess or type one. Ask a person with `ask_human` to type it (`holdfast send NAME --secret`), or `interrupt` the command.";
 
 #[cfg(test)]
 mod tests {

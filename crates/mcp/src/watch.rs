@@ -1,4 +1,4 @@
-//! What subscribers are told: that a resource changed, that sessions came or went.
+//! Notifications for subscribers: a resource changed, sessions came or went.
 //!
 //! Asks the host by long polls, and only while somebody wants to know.
 
@@ -80,7 +80,7 @@ impl<H: Host> Follow<H> {
     }
 }
 
-/// Follows which sessions there are. By looking now and then: to be told at once would make the host follow every process of
+/// Follows which sessions there are. By looking now and then: immediate notifications would make the host follow every process of
 /// every session, for a list that few clients look at again.
 pub struct FollowSessions<H> {
     host: H,

@@ -1,7 +1,7 @@
 //! One session's cgroup v2: where it is, who is in it, whether it is frozen.
 //!
 //! It lies in the keeper's own cgroup under a name made of the session's label, so that any later host finds it. Frozen
-//! is a property of the cgroup, not of its members: who enters stops, and whoever a member forks is born inside.
+//! is a property of the cgroup, not of its members: a process that enters stops, and the children of a member start inside.
 //!
 //! `cgroup.procs` takes pids and no pidfds. A pid that another process got between the walk and the write, well under a
 //! millisecond, would move that one.
@@ -116,7 +116,7 @@ impl Cgroup {
         put(self.dir.join("cgroup.freeze"), if frozen { "1" } else { "0" })
     }
 
-    /// Whether it was told to freeze.
+    /// Whether it is set to freeze.
     pub fn is_set_frozen(&self) -> bool {
         fs::read_to_string(self.dir.join("cgroup.freeze")).is_ok_and(|text| text.trim() == "1")
     }

@@ -2,7 +2,7 @@
 //!
 //! One [`Watcher`] serves all sessions of a host, which knows by the pids whose they are. It is a socket: it costs
 //! nothing while nothing happens. The kernel gives events to whom it trusts, in the first pid and network namespaces;
-//! anyone else is told so, and takes snapshots from time to time in place of them.
+//! other users learn that, and take snapshots from time to time instead.
 //!
 //! Events say what happened, never what is: a pid in one may be gone, or somebody else's, when it is read. After a loss
 //! only a new snapshot is the truth.

@@ -91,7 +91,7 @@ impl Freezer {
         Ok(Frozen { how: How::Signals, processes: stopped.processes, refused: stopped.refused })
     }
 
-    /// Lets everything go on, whoever froze it and however. Harmless if nothing is frozen.
+    /// Resumes everything, however it was frozen. Harmless if nothing is frozen.
     ///
     /// # Errors
     ///

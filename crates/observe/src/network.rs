@@ -65,7 +65,7 @@ impl Network {
 pub fn ports_mark() -> io::Result<u64> {
     let mut mark = 0u64;
     listening(|inode| {
-        // Spread, and added: the order in which they are told does not count.
+        // Spread, and added: the order in which they are listed does not count.
         mark = mark.wrapping_add((inode ^ inode >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     })?;
     Ok(mark)

@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::tree::{self, Process, descendants};
 
-/// Walks until nobody new is found: one for each generation that forked during the last walk, and nobody stopped forks.
+/// Walks until no new process is found: one for each generation that forked during the last walk; a stopped process does not fork.
 pub const ROUNDS_MAX: u32 = 100;
 
 /// How long one process may take to stop. On a busy machine it must first get the processor.
@@ -30,7 +30,7 @@ const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 /// What [`stop`] came to.
 pub struct Stopped {
-    /// All live descendants, whoever stopped them.
+    /// All live descendants, however they were stopped.
     pub processes: usize,
     /// Those that did not stop.
     pub refused: Vec<u32>,
@@ -96,7 +96,7 @@ pub fn go_on(keeper: u32, mut above: HashSet<u32>, is_ours: impl Fn(&Process) ->
 
 /// Which of these, parents first, [`stop`] stopped.
 ///
-/// Nobody wrote it down, but it shows. The kernel keeps the signal that stopped a process until its parent asks, and
+/// It is not recorded, but it shows. The kernel keeps the signal that stopped a process until its parent asks, and
 /// the parents of ours could not ask: they were stopped first, and a keeper asks only for deaths. A shell did ask about
 /// a job that it suspended. Where the kernel does not tell (an older one, or of a process that hides itself), who is
 /// stopped below one that stands still counts as ours.
@@ -146,11 +146,11 @@ fn confirm(process: &Process) -> End {
     }
 }
 
-/// Signals this process, or nobody: `ESRCH` if it is gone.
+/// Signals this process and no other: `ESRCH` if it is gone.
 fn send(process: &Process, signal: Signal) -> Result<(), Errno> {
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    // Whoever has the pid now is who the pidfd is of, if it still had it after the pidfd was made.
+    // The pidfd is of the process that has the pid now, if it still had it after the pidfd was made.
     tree::again(process).ok_or(Errno::SRCH)?;
     pidfd_send_signal(pidfd, signal)
 }

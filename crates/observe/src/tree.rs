@@ -2,11 +2,11 @@
 //!
 //! Less Holdfast's own: a host that a program in the session started is a descendant too, and so are the keepers of all
 //! sessions that host starts. They are known by their names, as the keeper's `end` knows them, and neither they nor
-//! anything below them is listed; whoever takes such a name is spared as well. So is the calling process, by whatever
+//! anything below them is listed; a program that takes such a name is spared as well. So is the calling process, by whatever
 //! name: it must not stop itself.
 //!
 //! A walk of processes that run is a guess: who forks or exits meanwhile may be missed. Once all of them are stopped it
-//! is exact, so whoever needs it exact stops what was found and walks again.
+//! is exact, so a caller that needs it exact stops what was found and walks again.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;

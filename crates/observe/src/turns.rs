@@ -76,7 +76,7 @@ impl Turns {
         });
         let moved = made.and_then(|()| cgroup.admit_below(&name, shell));
         for other in cgroup.below().into_iter().filter(|other| Spot::parse(other).is_some()) {
-            // The new one too, where nobody could be moved into it.
+            // The new one too, if no process could be moved into it.
             if other != name || moved.is_err() {
                 let _ = cgroup.remove_below(&other);
             }

@@ -1,4 +1,4 @@
-//! What a program told the terminal on the side: prompts, commands, directories, bells, questions.
+//! What a program reported to the terminal on the side: prompts, commands, directories, bells, questions.
 
 use holdfast_types::Offset;
 
@@ -76,7 +76,7 @@ pub const TOKEN_BYTES_MAX: usize = 64;
 
 /// A mark as the shell integration writes it: the host's own parameters taken apart.
 ///
-/// Says nothing of who wrote it: any program can print any of them. Only a token that nobody else knew yet proves something.
+/// Says nothing of who wrote it: any program can print any of them. Only a token that was still secret proves something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShellMark<'a> {
     /// A prompt is about to be printed: no command runs.

@@ -50,7 +50,7 @@ impl Screen {
             Some(State::Escape) => b"\x1b".to_vec(),
             Some(State::Intermediate) => b"\x1b ".to_vec(),
             Some(State::Csi) => b"\x1b[".to_vec(),
-            // An OSC number nobody knows, so that what follows is ignored.
+            // An unknown OSC number, so that what follows is ignored.
             Some(State::Osc) => b"\x1b]99999;".to_vec(),
             Some(State::Text) => b"\x1b^".to_vec(),
         }

@@ -116,7 +116,7 @@ impl Screen {
         &self.vt.title
     }
 
-    /// The working directory as the shell last told it (OSC 7).
+    /// The working directory as the shell last reported it (OSC 7).
     #[must_use]
     pub fn cwd(&self) -> Option<&str> {
         self.vt.cwd.as_deref()

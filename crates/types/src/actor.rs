@@ -17,7 +17,7 @@ pub enum ActorClass {
     Human,
     /// A program that decides by itself.
     Agent,
-    /// A program that does what it was told: a deployment, a webhook.
+    /// A program without judgement: a deployment, a webhook.
     Service,
     /// A machine on somebody's behalf: a phone.
     Device,
@@ -49,10 +49,10 @@ pub struct Handle {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
     /// No known class and colon in front.
-    #[error("a handle is CLASS:NAME, and the class is human, agent, service or device")]
+    #[error("expected CLASS:NAME, with the class human, agent, service or device")]
     Class,
     /// The name is empty, too long, or has another character.
-    #[error("the name in a handle is made of 1 to {HANDLE_NAME_BYTES_MAX} of a-z 0-9 . _ -")]
+    #[error("invalid name in the handle; expected 1 to {HANDLE_NAME_BYTES_MAX} of a-z 0-9 . _ -")]
     Name,
 }
 
@@ -61,7 +61,7 @@ fn is_name_byte(byte: u8) -> bool {
 }
 
 impl Handle {
-    /// The handle of a class with the nearest valid name: for login names and marker values nobody chose for this.
+    /// The handle of a class with the nearest valid name: for login names and marker values that were not chosen for this.
     #[must_use]
     pub fn near(class: ActorClass, name: &str) -> Handle {
         let mut near: String = name

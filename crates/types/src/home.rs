@@ -19,7 +19,7 @@ pub struct Home {
 
 /// Neither `HOLDFAST_HOME` nor `HOME` is set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("neither HOLDFAST_HOME nor HOME is set, so there is no place for sessions")]
+#[error("cannot find a directory for sessions: neither HOLDFAST_HOME nor HOME is set")]
 pub struct NoHome;
 
 impl Home {
@@ -58,7 +58,7 @@ impl Home {
         self.run.join("host.lock")
     }
 
-    /// What the host has to say when nobody listens.
+    /// The host's log.
     #[must_use]
     pub fn host_log(&self) -> PathBuf {
         self.state.join("host.log")

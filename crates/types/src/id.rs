@@ -18,7 +18,7 @@ pub struct SessionId(u128);
 
 /// Why a text is not a session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a session id: {0:?} (expected `ses_` and {DIGIT_COUNT} characters)")]
+#[error("invalid session id {0:?}; expected `ses_` and {DIGIT_COUNT} characters")]
 pub struct IdError(pub String);
 
 impl SessionId {

@@ -21,16 +21,16 @@ pub enum NameError {
     #[error("a name cannot be empty")]
     Empty,
     /// Over [`NAME_BYTES_MAX`].
-    #[error("a name has at most {NAME_BYTES_MAX} characters, this one has {0}")]
+    #[error("name too long: {0} characters, at most {NAME_BYTES_MAX} allowed")]
     TooLong(usize),
     /// A character outside `[A-Za-z0-9._-]`.
-    #[error("a name is made of A-Z a-z 0-9 . _ -, not {0:?}")]
+    #[error("invalid character {0:?} in the name; allowed are A-Z a-z 0-9 . _ -")]
     Character(char),
     /// It reads as a session id, so a command could not tell which is meant.
-    #[error("a name cannot start with `ses_`: that is how ids start")]
+    #[error("a name cannot start with `ses_`, because ids do")]
     LooksLikeId,
     /// It reads as an option.
-    #[error("a name cannot start with a hyphen: commands would take it for an option")]
+    #[error("a name cannot start with a hyphen, because commands would read it as an option")]
     LooksLikeOption,
 }
 

@@ -1,10 +1,10 @@
-//! What operators are told of the turn and of their rights.
+//! Notices to operators about the turn and their rights.
 
 use crate::{Handle, Rights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What operators are told.
+/// News for operators.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Notice {
@@ -13,7 +13,7 @@ pub enum Notice {
         /// Who.
         holder: Option<Handle>,
     },
-    /// Somebody asks for the turn.
+    /// An actor requests the turn.
     Requested {
         /// Who.
         by: Handle,
@@ -37,7 +37,7 @@ pub enum Notice {
         /// By whom.
         by: Handle,
     },
-    /// Somebody asks the humans something.
+    /// An actor asks the humans a question.
     Asked {
         /// The question's id.
         question: String,

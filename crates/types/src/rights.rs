@@ -37,7 +37,7 @@ rights! {
     #[doc = "Run commands."] Run = "run";
     #[doc = "Send signals."] Signal = "signal";
     #[doc = "Take the turn at once, freeze and thaw."] Seize = "seize";
-    #[doc = "Pass on what one holds."] Grant = "grant";
+    #[doc = "Grant rights that the actor has."] Grant = "grant";
     #[doc = "Decide on acts that wait for approval."] Approve = "approve";
     #[doc = "Keep a copy of the live tree."] Checkpoint = "checkpoint";
     #[doc = "Start another session from a copy."] Fork = "fork";
@@ -59,7 +59,9 @@ pub struct Rights(u16);
 
 /// A word that is no right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no right; rights are observe type run signal seize grant approve checkpoint fork end configure")]
+#[error(
+    "unknown right {0:?}; expected observe, type, run, signal, seize, grant, approve, checkpoint, fork, end or configure"
+)]
 pub struct RightsError(pub String);
 
 impl Rights {
@@ -207,7 +209,7 @@ impl Envelope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Defaults {
-    /// The first grant, to whoever starts a session.
+    /// The first grant, to the actor that starts a session.
     pub spawner: Rights,
     /// Humans the host vouches for.
     pub human: Rights,
@@ -217,7 +219,7 @@ pub struct Defaults {
     pub service: Rights,
     /// Devices.
     pub device: Rights,
-    /// Everybody the host does not vouch for, whatever they call themselves.
+    /// Actors that the host does not know, whatever their handle.
     pub unknown: Rights,
 }
 

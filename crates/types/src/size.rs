@@ -25,7 +25,7 @@ pub struct Size {
 
 /// Why a text is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a size: {0:?} (expected COLUMNSxROWS, for example 120x40)")]
+#[error("invalid size {0:?}; expected COLUMNSxROWS, for example 120x40")]
 pub struct SizeError(pub String);
 
 impl Size {
@@ -49,7 +49,7 @@ impl Size {
 }
 
 impl Default for Size {
-    /// What a terminal is when nobody says otherwise.
+    /// A terminal's default size.
     fn default() -> Size {
         Size { cols: 80, rows: 24 }
     }

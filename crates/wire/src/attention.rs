@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// Characters of a prompt that are told: a wide terminal's row, of which the end says most.
+/// Characters of a prompt that are reported: a wide terminal's row, of which the end says most.
 pub const PROMPT_CHARS_MAX: usize = 256;
 
 /// What a session is doing.
@@ -21,9 +21,9 @@ pub const PROMPT_CHARS_MAX: usize = 256;
 pub enum Now {
     /// Its shell, or whatever it was started with, waits for a command.
     IdlePrompt,
-    /// Somebody works.
+    /// A process in the foreground works.
     Running,
-    /// Somebody waits for input.
+    /// A program waits for input.
     Waiting {
         /// For what.
         kind: Kind,
@@ -32,7 +32,7 @@ pub enum Now {
     },
     /// A program has the whole screen, and waits for keys.
     FullScreen,
-    /// Everyone waits for something that is not the terminal: time, a child, a network.
+    /// Every process waits for something other than the terminal: time, a child, a network.
     BlockedElsewhere,
     /// The job in the foreground is stopped.
     Stopped,
@@ -84,7 +84,7 @@ pub struct StateView {
     /// The process that says so, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Since when the host has seen it so. Where nobody looked before it may have been so for longer.
+    /// Since when the host has seen it so. It may have been so for longer if no client looked before.
     pub since_ms: TimeMs,
     /// Where its output stood.
     pub at: Offset,
@@ -112,7 +112,7 @@ pub struct WatchAnswer {
     pub events: Vec<Event>,
     /// Ask behind this one next.
     pub to: u64,
-    /// So many, of all sessions, were dropped before they could be told: the reader was too slow, or the host is another one.
+    /// Number of dropped events, of all sessions: the reader was too slow, or the host restarted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
 }
@@ -164,12 +164,12 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holder: Option<Handle>,
     },
-    /// Somebody asks for the turn.
+    /// An actor requests the turn.
     TurnRequested {
         /// Who.
         by: Handle,
     },
-    /// Somebody asks the humans something.
+    /// An actor asks the humans a question.
     Asked {
         /// The question.
         question: QuestionId,
@@ -247,7 +247,7 @@ pub enum What {
     },
     /// Nothing does there any more.
     NotListening {
-        /// As it was told.
+        /// As it was given.
         #[serde(flatten)]
         port: OpenPort,
     },
@@ -303,7 +303,7 @@ pub enum Until {
     Exit,
     /// The shell waits for a command.
     Idle,
-    /// Somebody waits for input.
+    /// A program waits for input.
     Waiting,
     /// Something in the session's tree takes connections at this port.
     Port(u16),

@@ -39,12 +39,12 @@ pub struct EnvAnswer {
     pub session: SessionId,
     /// Its name.
     pub name: SessionName,
-    /// Its command is a shell that tells what it is made of.
+    /// Its command is a shell that reports its names.
     pub integration: bool,
-    /// When it told so first: what everything is compared with. None: it has not.
+    /// When it first reported: later changes are compared with that. None: it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<TimeMs>,
-    /// It has more names than are kept: one that came or went may not be told.
+    /// It has more names than the host keeps: some changes may be missing.
     #[serde(default)]
     pub partial: bool,
     /// By category and name.
@@ -86,12 +86,12 @@ pub struct Changed {
     /// Who.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Actor>,
-    /// When the shell told.
+    /// When the shell reported it.
     pub at_ms: TimeMs,
 }
 
 impl Changed {
-    /// Nobody knows by whom; the shell told it at that time.
+    /// The actor is unknown; the shell reported it at that time.
     #[must_use]
     pub fn unknown(at_ms: TimeMs) -> Changed {
         Changed { known: Known::Unknown, act: None, run: None, key: None, actor: None, at_ms }
@@ -102,9 +102,9 @@ impl Changed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
-    /// A run did it: the shell told when it was over.
+    /// A run did it: the shell reported its end.
     Run,
-    /// Whoever wrote last before the command started.
+    /// The last writer before the command started.
     Time,
     /// It is not: the journal does not reach back so far, or has no name.
     Unknown,

@@ -40,15 +40,15 @@ macro_rules! events {
 }
 
 events! {
-    #[doc = "Let go of the terminal; the session goes on."]
+    #[doc = "Leave the terminal; the session keeps running."]
     "detached" (DetachedEvent);
-    #[doc = "Whether this client is the one that writes now; only then may it speak to the keeper."]
+    #[doc = "Whether this client has the turn to write; only then may it write to the keeper directly."]
     "writes" (WritesEvent);
-    #[doc = "Something the operator should be told: the turn, a request, a seizure, its rights."]
+    #[doc = "News for the operator: the turn, a request, a seizure, its rights."]
     "notice" (NoticeEvent);
     #[doc = "Catch the person's attention: a bell, and the text as a notification."]
     "ring" (RingEvent);
-    #[doc = "Answer the session's terminal queries behind an offset, and say by `session.update` where that really began."]
+    #[doc = "Answer the session's terminal queries after an offset, and report with `session.update` where that really began."]
     "answer" (AnswerEvent);
     #[doc = "Output that is followed; the bytes stand behind the JSON."]
     "output" (OutputEvent);

@@ -13,7 +13,7 @@ pub enum Code {
     UnknownOperation,
     /// No protocol version both sides speak.
     Version,
-    /// No session answers to that name or id.
+    /// No session has that name or id.
     NotFound,
     /// An id prefix fits several sessions.
     Ambiguous,
@@ -23,7 +23,7 @@ pub enum Code {
     Ended,
     /// The session's keeper speaks a version this host does not know.
     UnknownKeeper,
-    /// The command, its directory or the session's files could not be had.
+    /// The host could not start the command, enter its directory, or create the session's files.
     CannotStart,
     /// The offset asked for does not exist yet.
     Ahead,
@@ -37,7 +37,7 @@ pub enum Code {
     BadProof,
     /// The host knows no such actor.
     NoSuchActor,
-    /// Somebody else has the turn.
+    /// Another actor has the turn.
     TurnHeld,
     /// The turn has changed since this was written.
     FenceStale,
@@ -63,7 +63,7 @@ pub enum Code {
     TooMany,
     /// A secret would be shown: the terminal's echo is on.
     EchoOn,
-    /// The session's shell is not at an idle prompt, or nobody can know.
+    /// The session's shell is not at an idle prompt, or the host cannot know.
     ShellBusy,
     /// The key of a run was used for something else.
     KeyConflict,
@@ -71,19 +71,19 @@ pub enum Code {
     NoSuchRun,
     /// There is no such token.
     NoSuchToken,
-    /// More requests than are taken in this time.
+    /// Too many requests in this time.
     TooFast,
-    /// A request larger than is taken.
+    /// The request is too large.
     TooLarge,
-    /// The host is going away; its sessions go on.
+    /// The host is stopping; its sessions keep running.
     Stopping,
     /// There is no such question.
     NoSuchQuestion,
     /// The question was answered, withdrawn, or is over.
     QuestionClosed,
-    /// What happens cannot be recorded, so it does not happen.
+    /// The host cannot record the act, so it does not perform it.
     Unrecorded,
-    /// The host ran into something it did not expect.
+    /// Unexpected error in the host.
     Internal,
 }
 

@@ -77,12 +77,12 @@ pub struct ModesView {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortsParams {
-    /// Name or id; none: those of every live session one may observe.
+    /// Name or id; none: those of every live session the caller may observe.
     #[serde(default)]
     pub session: Option<String>,
 }
 
-/// A port somebody listens at.
+/// A listening port.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortView {
     /// In which session.
@@ -129,7 +129,7 @@ pub struct WatchGraphAnswer {
     pub events: Vec<GraphEvent>,
     /// Ask after this one next.
     pub to: u64,
-    /// Some events between the two are not here: the reader or the host was too slow, or nobody watched. Take a new graph.
+    /// Some events between the two are missing: the reader or the host was too slow, or no client watched. Take a new graph.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
     /// How they are come by.
@@ -183,7 +183,7 @@ pub enum GraphNews {
     Exit {
         /// Who.
         pid: u32,
-        /// Its status; none where it was not told.
+        /// Its status; none if the shell did not report it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<u8>,
         /// The signal that ended it.

@@ -132,7 +132,7 @@ impl Message {
                 let fault = error.data.unwrap_or_else(|| Fault::new(Code::Internal, error.message));
                 Body::Answer { id, result: Err(fault) }
             }
-            _ => return Err(bad("neither a request, an answer nor an event")),
+            _ => return Err(bad("expected a request, an answer or an event")),
         };
         Ok(Message { body, bytes: frame.bytes.to_vec() })
     }

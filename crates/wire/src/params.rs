@@ -66,7 +66,7 @@ pub struct NewParams {
     /// Soft limit of open files.
     #[serde(default)]
     pub nofile: Option<u64>,
-    /// A shell is started so that it tells what it does; unless said otherwise it is.
+    /// Start a shell with integration, so that it reports its commands; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrate: Option<bool>,
 }
@@ -194,7 +194,7 @@ pub struct AttachParams {
     #[serde(default)]
     pub resume: Option<Resume>,
     /// It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size,
-    /// and leaves terminal queries to the host. Whoever comes over a network does.
+    /// and leaves terminal queries to the host. Clients over a network do.
     #[serde(default, skip_serializing_if = "is_false")]
     pub remote: bool,
 }
@@ -270,7 +270,7 @@ pub struct PaintParams {
     /// History too.
     #[serde(default)]
     pub history: bool,
-    /// The client with this number answers the session's queries from the painted offset on, if nobody does yet.
+    /// The client with this number answers the session's queries from the painted offset, if no client does yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<u32>,
     /// Paint for a terminal of the session's size, whatever `size` is.
@@ -329,7 +329,7 @@ pub struct ScreenParams {
     pub history: u32,
 }
 
-/// The screen as text.
+/// Get the screen as text.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ScreenAnswer {
     /// Everything before this offset is in it.
@@ -408,7 +408,7 @@ pub struct SendParams {
     pub session: String,
     /// A random number of the sender's.
     pub stream: u64,
-    /// Grows by one with each message of the stream, from 1; a repeated one is not typed twice. A message of more than
+    /// Grows by one with each message of the stream, from 1; a repeated message is not typed twice. A message of more than
     /// 4096 bytes takes one number for each 4096 begun.
     pub seq: u64,
     /// The attached client that types.
@@ -448,7 +448,7 @@ pub struct WaitParams {
     /// Give up after this long.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// For what; the command's end unless said.
+    /// What to wait for; the command's end by default.
     #[serde(default)]
     pub until: Until,
 }
@@ -518,7 +518,7 @@ pub struct DetachAnswer {
 pub struct EndParams {
     /// Name or id.
     pub session: String,
-    /// From HUP to KILL, 5 seconds unless said; a frozen session is killed at once.
+    /// Time from SIGHUP to SIGKILL, 5 seconds by default; a frozen session is killed at once.
     #[serde(default = "end_grace_ms")]
     pub grace_ms: u32,
     /// The actor's signature.
@@ -548,12 +548,12 @@ pub struct HostStatus {
     /// Where it listens for HTTP, as a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
-    /// Why it does not, although it was told to.
+    /// Why it does not, although it should.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_error: Option<String>,
 }
 
-/// Event `detached`: the host tells a client to let go of its terminal.
+/// Event `detached`: the host asks a client to leave its terminal.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DetachedEvent {
     /// The client's number.

@@ -16,7 +16,7 @@ pub const TEXT_BYTES_MAX: usize = 4 * 1024;
 pub const OPTIONS_MAX: usize = 16;
 /// Longest option: a line or two.
 pub const OPTION_BYTES_MAX: usize = 200;
-/// Open questions of one session: nobody answers more, and who asks so many does not wait for answers.
+/// Open questions of one session: a person cannot answer more, and an asker of so many does not wait for answers.
 pub const OPEN_MAX: usize = 64;
 
 /// A question's identity for all time: `que_` and 26 characters.
@@ -26,7 +26,7 @@ pub struct QuestionId(SessionId);
 
 /// A text that is no [`QuestionId`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not the id of a question: {0:?} (`que_` and 26 characters, see `holdfast questions`)")]
+#[error("invalid question id {0:?}; expected `que_` and 26 characters (see `holdfast questions`)")]
 pub struct QuestionIdError(String);
 
 impl QuestionId {
@@ -80,7 +80,7 @@ pub enum QuestionState {
     Open,
     /// A human has answered.
     Answered,
-    /// Its asker, or a human, took it back.
+    /// Its asker, or a human, withdrew it.
     Withdrawn,
     /// Its time is over, or its session is.
     Expired,
@@ -116,7 +116,7 @@ pub struct QuestionAskParams {
     /// The id it shall have, drawn at random: asked again with the same one after an answer was lost, it is not asked twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
-    /// After this long nobody can answer it any more; none: it is open as long as its session lives.
+    /// Close the question after this long; none: it is open as long as its session lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
 }
@@ -136,7 +136,7 @@ pub struct QuestionParams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionListParams {
-    /// Those of one session; none: of all one may observe.
+    /// Those of one session; none: of all sessions the caller may observe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Those that are no longer open too, as far as they are remembered.
@@ -186,7 +186,7 @@ pub struct QuestionView {
     pub options: Vec<String>,
     /// When it was asked.
     pub asked_ms: TimeMs,
-    /// When nobody can answer it any more.
+    /// When the question closes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<TimeMs>,
     /// Where it stands.
@@ -215,21 +215,21 @@ pub struct QuestionAnswer {
 /// The answer that a text or the number of an option stands for, given what can be answered.
 pub fn chosen(options: &[String], text: Option<&str>, option: Option<u32>) -> Result<(String, Option<u32>), Fault> {
     let bad = |message: String| Fault::new(Code::BadRequest, message);
-    let listed = || format!("it is one of: {}", options.join(", "));
+    let listed = || format!("options: {}", options.join(", "));
     match (text, option) {
         (None, None) | (Some(_), Some(_)) => Err(bad("an answer is either a text or an option".into())),
-        (None, Some(_)) if options.is_empty() => Err(bad("the question has no options: answer with a text".into())),
+        (None, Some(_)) if options.is_empty() => Err(bad("this question has no options; answer with text".into())),
         (None, Some(n)) => match options.get(n as usize) {
             Some(text) => Ok((text.clone(), Some(n))),
             None => Err(bad("the question has fewer options".into()).hint(listed())),
         },
         (Some(text), None) if text.trim().is_empty() || text.len() > TEXT_BYTES_MAX => {
-            Err(bad(format!("an answer has 1 to {TEXT_BYTES_MAX} bytes")))
+            Err(bad(format!("an answer must have 1 to {TEXT_BYTES_MAX} bytes")))
         }
         (Some(text), None) if options.is_empty() => Ok((text.to_owned(), None)),
         (Some(text), None) => match options.iter().position(|one| one == text) {
             Some(n) => Ok((text.to_owned(), Some(n as u32))),
-            None => Err(bad(format!("{text:?} is none of the options")).hint(listed())),
+            None => Err(bad(format!("invalid answer {text:?}: it is not one of the options")).hint(listed())),
         },
     }
 }
@@ -283,6 +283,6 @@ mod tests {
         assert_eq!(meant(&["2".into(), "1".into()], "1").unwrap(), ("1".into(), Some(1)), "its name comes first");
         assert_eq!(meant(&[], "3").unwrap(), ("3".into(), None));
         assert!(meant(&options, "0").is_err() && meant(&options, "3").is_err());
-        assert_eq!(chosen(&options, Some("x"), None).unwrap_err().hint, "it is one of: yes, no");
+        assert_eq!(chosen(&options, Some("x"), None).unwrap_err().hint, "options: yes, no");
     }
 }

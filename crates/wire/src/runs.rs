@@ -26,7 +26,7 @@ pub struct RunId(SessionId);
 
 /// A text that is no [`RunId`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not the id of a run: {0:?} (`run_` and 26 characters, see `holdfast run ls`)")]
+#[error("invalid run id {0:?}; expected `run_` and 26 characters (see `holdfast run ls`)")]
 pub struct RunIdError(String);
 
 impl RunId {
@@ -129,7 +129,7 @@ pub enum RunState {
     Ended,
     /// It was interrupted, and ended.
     Cancelled,
-    /// Its session is gone and nobody knows what became of it. It is not run again.
+    /// Its session is gone and its outcome is unknown. It is not run again.
     Lost,
 }
 
@@ -164,13 +164,13 @@ pub enum RunEnd {
     Exact,
     /// Taken from what the terminal showed: there is no status.
     Inferred,
-    /// The shell did not take it for a command: a syntax error.
+    /// The shell did not accept it as a command: a syntax error.
     NotStarted,
-    /// It is over, and nobody saw how.
+    /// It has ended, and its status is unknown.
     Unknown,
 }
 
-/// How the end is noticed in a shell that does not tell.
+/// How to detect the end in a shell that does not report it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Detect {
@@ -180,7 +180,7 @@ pub enum Detect {
     Prompt(String),
 }
 
-/// Who is told when a run is over.
+/// Where to post the outcome of a run.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnExit {
@@ -225,10 +225,10 @@ pub struct RunStartParams {
     /// Answer when it has ended, at the latest after this long.
     #[serde(default)]
     pub wait_ms: u64,
-    /// How its end is noticed where the shell does not tell.
+    /// How to detect its end if the shell does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detect: Option<Detect>,
-    /// Who is told when it is over; where the run is there already, what was said at its start holds.
+    /// Where to post its outcome; for an existing run, what was given at its start applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exit: Option<OnExit>,
     /// The actor's signature.
@@ -268,7 +268,7 @@ pub struct RunOutputParams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunListParams {
-    /// Those of one session; none: of all one may observe.
+    /// Those of one session; none: of all sessions the caller may observe.
     #[serde(default)]
     pub session: Option<String>,
 }

@@ -35,7 +35,7 @@ pub fn document() -> Value {
     let (error, code) = (generator.subschema_for::<Fault>(), generator.subschema_for::<Code>());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What clients and a Holdfast host say to each other, protocol version 1",
+        "title": "The protocol between clients and a Holdfast host, version 1",
         "operations": operations,
         "events": events,
         "error": error,

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenNewParams {
-    /// Who shows it. A handle nobody has yet becomes an actor that is known by its tokens alone.
+    /// The actor it acts as. An unknown handle becomes an actor that has tokens and no key.
     pub actor: Handle,
-    /// The most it may do; none: whatever the actor may.
+    /// The token's rights; none: all rights of its actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub can: Option<Rights>,
     /// How long it is good, in milliseconds; none: 30 days.
@@ -48,7 +48,7 @@ pub struct TokenView {
     pub id: String,
     /// Who shows it.
     pub actor: Handle,
-    /// The most it may do; none: whatever the actor may.
+    /// The token's rights; none: all rights of its actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub can: Option<Rights>,
     /// Who made it.
@@ -62,7 +62,7 @@ pub struct TokenView {
     pub note: String,
 }
 
-/// A code by which a browser comes by a token of the asker's.
+/// A code that a browser exchanges for a token of the asker.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LoginAnswer {
     /// It serves once, at `/v1/login`.

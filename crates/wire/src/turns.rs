@@ -129,7 +129,7 @@ pub struct SeizeParams {
     /// The whole tree stands still.
     #[serde(default)]
     pub freeze: bool,
-    /// Why: for the journal, and for who loses the turn.
+    /// The reason, for the journal and for the holder that loses the turn.
     pub reason: String,
     /// The actor's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,7 +206,7 @@ pub struct GrantView {
 pub struct GrantsAnswer {
     /// Live grants, oldest first.
     pub grants: Vec<GrantView>,
-    /// Actors that no longer hold what their class does.
+    /// Actors that no longer have the rights of their class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub barred: Vec<ActorId>,
     /// What each class holds here without a grant.
@@ -361,7 +361,7 @@ pub struct WritesEvent {
     pub fence: Fence,
 }
 
-/// Event `notice`: something an operator should be told.
+/// Event `notice`: news for an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoticeEvent {
     /// The client's number.

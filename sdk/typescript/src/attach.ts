@@ -48,15 +48,15 @@ export interface Paint {
 }
 
 export interface AttachEvents {
-  /** Reset the terminal, give it this size, write the bytes. A promise that is given back is waited for. */
+  /** Reset the terminal, give it this size, write the bytes. If a listener returns a promise, the client waits for it. */
   paint: Paint;
-  /** Write the bytes. A promise that is given back is waited for before more is read. */
+  /** Write the bytes. If a listener returns a promise, the client waits for it before it reads more. */
   output: { offset: number; bytes: Uint8Array };
   /** Output that is no longer kept; a paint follows. */
   gap: Gap;
   /** Whether this terminal is the one that writes now, and the newest fence. */
   writes: { writes: boolean; fence: number };
-  /** Something the operator should be told. */
+  /** News for the operator. */
   notice: Notice;
   /** Catch the person's attention. */
   ring: { text: string };
@@ -64,7 +64,7 @@ export interface AttachEvents {
   size: { size: string };
   /** Whether the host is reached. */
   state: { state: "connected" | "reconnecting"; error?: unknown };
-  /** What was typed was refused, and is gone. */
+  /** The host refused the input; it is gone. */
   refused: HoldfastError;
   /** It is over. */
   detached: { why: "detached" | "ended" | "closed" | "refused"; exit?: Exit; error?: unknown };
@@ -125,7 +125,7 @@ export class Attachment extends Emitter<AttachEvents> {
     this.ready = new Promise((resolve, reject) => ([ready, failed] = [resolve, reject]));
     this.ready.catch(() => {});
     options.signal?.addEventListener("abort", () => void this.close(), { once: true });
-    // Who listens is told everything: it has until the end of this turn of the event loop to say so.
+    // A listener gets every event if it registers before the end of this turn of the event loop.
     this.over = Promise.resolve().then(() => this.live(ready, failed));
     if (options.signal?.aborted) void this.close();
   }
@@ -133,7 +133,7 @@ export class Attachment extends Emitter<AttachEvents> {
   /** Types text or bytes behind what was typed before. Says whether they were typed; a refusal is also an event. */
   type(input: string | Uint8Array): Promise<boolean> {
     let bytes = typeof input === "string" ? encoder.encode(input) : input;
-    // Nobody pressed those: they must not take the turn.
+    // No person pressed those: they must not take the turn.
     if (!this.writes) bytes = withoutReports(bytes, true);
     if (bytes.length === 0 || this.options.readOnly || this.closing.signal.aborted) return Promise.resolve(false);
     return this.typist.send(bytes).then(
@@ -146,7 +146,7 @@ export class Attachment extends Emitter<AttachEvents> {
   resize(size: string | { cols: number; rows: number }): void {
     this.size = sizeText(size);
     const { client, session } = this;
-    // Nobody waits for it; after a broken connection it is told with the attach.
+    // No caller waits for it; after a broken connection the attach reports it.
     if (client !== undefined) this.ask("session.update", { session, client, size: this.size }).catch(() => {});
     if (this.options.fit && this.writes) void this.fit();
   }
@@ -173,7 +173,7 @@ export class Attachment extends Emitter<AttachEvents> {
     this.link.drop();
   }
 
-  /** Lets go. The session goes on. */
+  /** Detaches. The session keeps running. */
   async close(): Promise<void> {
     if (this.closing.signal.aborted) return this.over;
     const { client, connection, session } = this;

@@ -27,7 +27,7 @@ export type Answer<O extends OperationName> = O extends GivesBytes
 
 /** How something is asked. */
 export interface CallOptions {
-  /** Gives up when it is aborted. What was asked for may happen all the same. */
+  /** Cancels the call. The host may still perform the request. */
   signal?: AbortSignal;
 }
 
@@ -48,7 +48,7 @@ export interface ClientOptions {
   retry?: Partial<Retry>;
 }
 
-/** Something that happened, or the number of events that were dropped before they could be told. */
+/** An event, or the number of events that were dropped. */
 export type WatchEvent = SessionEvent | { event: "lost"; lost: number };
 
 /**
@@ -97,7 +97,7 @@ function waits(params: { wait_ms?: number; timeout_ms?: number | null }): boolea
 export class Client {
   /** The way to the host. */
   readonly link: Link;
-  /** Another one, for what waits: a connection has a bound of open questions, and nobody's keys shall wait behind that. */
+  /** Another one, for what waits: a connection has a bound of open questions, and typing must not wait behind that. */
   private readonly waiting: Link;
   /** What a session starts with where nothing is said; a local client gives its directory and environment. */
   defaults: () => Partial<NewParams> = () => ({});
@@ -118,14 +118,14 @@ export class Client {
     return ask(waits(params) ? this.waiting : this.link, operation, params, options);
   }
 
-  /** The sessions one may observe; ended ones too if asked to. */
+  /** Lists the sessions you may observe; can include ended ones. */
   async sessions(options: CallOptions & { all?: boolean } = {}): Promise<Session[]> {
     const { all = false, ...call } = options;
     const views = await this.call("session.list", { all }, call);
     return views.map((view) => new Session(this, view));
   }
 
-  /** One session by name, id, or the beginning of its id. */
+  /** Gets one session by name, id, or prefix of its id. */
   async session(session: string, options: CallOptions = {}): Promise<Session> {
     return new Session(this, await this.call("session.get", { session }, options));
   }
@@ -142,13 +142,13 @@ export class Client {
     return new Run(this, await this.call("run.get", { run }, options));
   }
 
-  /** The runs of all sessions one may observe. */
+  /** Lists the runs of all sessions you may observe. */
   runs(options: CallOptions & { session?: string } = {}) {
     const { session, ...call } = options;
     return this.call("run.list", session === undefined ? {} : { session }, call);
   }
 
-  /** What happens in all sessions one may observe, or in one; first of all what each does. Ends when it is aborted. */
+  /** Yields events of all sessions you may observe, or of one, starting with what each is doing. Ends when it is aborted. */
   async *events(options: CallOptions & { session?: string; after?: number } = {}): AsyncGenerator<WatchEvent, void, void> {
     const { session, signal } = options;
     let after = options.after;
@@ -161,7 +161,7 @@ export class Client {
     }
   }
 
-  /** Who listens where, in all sessions or in one. */
+  /** Lists listening ports of all sessions, or of one. */
   ports(options: CallOptions & { session?: string } = {}) {
     const { session, ...call } = options;
     return this.call("graph.ports", session === undefined ? {} : { session }, call);
@@ -172,12 +172,12 @@ export class Client {
     return this.call("actor.list", {}, options);
   }
 
-  /** What the host is and how it does. */
+  /** Get the host's version and status. */
   status(options: CallOptions = {}) {
     return this.call("host.status", {}, options);
   }
 
-  /** Questions that wait for an answer, in all sessions one may observe or in one; those that are over too if asked to. */
+  /** Lists open questions of all sessions you may observe, or of one; can include closed ones. */
   questions(options: CallOptions & { session?: string; all?: boolean } = {}): Promise<QuestionView[]> {
     const { signal, ...params } = options;
     return this.call("question.list", params, signal ? { signal } : {});
@@ -189,18 +189,18 @@ export class Client {
     return this.call("question.answer", params, options);
   }
 
-  /** Connects now, and says what the host said of itself. Every call does so by itself. */
+  /** Connects now and returns the host's greeting. Calls connect by themselves. */
   async connect(options: CallOptions = {}) {
     return (await this.link.connection(options.signal)).hello;
   }
 
-  /** Opens another connection, for a network that changed without a word. What may be repeated is asked again. */
+  /** Opens another connection, for a network that changed silently. Repeats requests that may be repeated. */
   reconnect(): void {
     this.link.drop();
     this.waiting.drop();
   }
 
-  /** Lets go of the connection. Sessions go on; what is under way here fails. */
+  /** Closes the connection. Sessions keep running; pending calls fail. */
   close(): void {
     this.link.close();
     this.waiting.close();
@@ -223,7 +223,7 @@ export async function ask(
   const { result } = answered;
   if ((GIVES_BYTES as readonly string[]).includes(operation)) {
     if (result === null || typeof result !== "object") {
-      throw new HoldfastError("protocol", `the answer of ${operation} is no object`);
+      throw new HoldfastError("protocol", `the answer to ${operation} is not an object`);
     }
     return { ...result, bytes: answered.bytes };
   }

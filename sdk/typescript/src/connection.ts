@@ -11,7 +11,7 @@ import type { Fault, HelloAnswer, OutputEvent } from "./types.js";
 /** The protocol versions this client speaks. */
 const VERSIONS = [1];
 
-/** A host that accepts and says nothing is stopped or stuck: nobody should wait for it without being told. */
+/** A host that accepts and says nothing is stopped or stuck: report that instead of waiting. */
 const HELLO_WAIT_MS = 15_000;
 
 /** How long nothing may be heard while output is followed before the host is asked whether it is there. */
@@ -157,7 +157,7 @@ export class Connection {
       return all.length === 0 ? undefined : Math.min(...all);
     };
     const ask = () => void this.request("host.status", {}, NO_BYTES).catch(() => {});
-    return new Pulse(due, ask, () => this.fail(disconnected(`nothing is heard from the host at ${where}`)));
+    return new Pulse(due, ask, () => this.fail(disconnected(`the host at ${where} does not respond`)));
   }
 
   private receive(content: Uint8Array): void {
@@ -169,7 +169,7 @@ export class Connection {
       this.take(readMessage(frame.json), frame.bytes);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      this.fail(new HoldfastError("protocol", `the host's answer cannot be read: ${message}`, { cause: error }));
+      this.fail(new HoldfastError("protocol", `cannot read the host's answer: ${message}`, { cause: error }));
     }
   }
 
@@ -230,6 +230,6 @@ export function readMessage(json: Uint8Array): Message {
   const isId = typeof id === "number" && Number.isInteger(id) && id >= 0;
   const isRequest = typeof method === "string" && (id === undefined || isId) && result === undefined && !error;
   const isAnswer = method === undefined && isId && !(result !== undefined && result !== null && error);
-  if (!isRequest && !isAnswer) throw new HoldfastError("protocol", "neither a request, an answer nor an event");
+  if (!isRequest && !isAnswer) throw new HoldfastError("protocol", "expected a request, an answer or an event");
   return message;
 }

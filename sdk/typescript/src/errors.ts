@@ -4,7 +4,7 @@ import type { Code, Fault } from "./types.js";
 
 /**
  * A host's codes, and three of the client's own: `disconnected` (the connection broke, and whether the act happened is not
- * known), `timeout` (what was waited for has not come), `protocol` (the host said something that cannot be read).
+ * known), `timeout` (a wait timed out), `protocol` (the client cannot read the host's answer).
  */
 export type ErrorCode = Code | "disconnected" | "timeout" | "protocol";
 

@@ -35,7 +35,7 @@ export type { WebSocketLike, WebSocketMaker } from "./websocket.js";
 
 /** How to reach a host over a WebSocket. */
 export interface ConnectOptions extends ClientOptions {
-  /** Says who speaks. Without one the browser's cookie does. */
+  /** Identifies the actor. Without it the browser's cookie does. */
   token?: Token;
   /** Makes a WebSocket where there is no global one. */
   webSocket?: WebSocketMaker;
@@ -49,7 +49,7 @@ export function connect(url: string, options: ConnectOptions = {}): Client {
 
 const globalWebSocket: WebSocketMaker = (url, subprotocols) => {
   if (typeof WebSocket === "undefined") {
-    throw new HoldfastError("bad_request", "there is no WebSocket here", {
+    throw new HoldfastError("bad_request", "this runtime has no WebSocket", {
       hint: "in Node import `connect` from `@holdfast/client/node`, and install `ws`",
     });
   }

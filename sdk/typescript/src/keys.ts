@@ -48,7 +48,7 @@ export function keyText(name: string, applicationCursor = false): string {
   }
   const text = named(rest.toLowerCase(), held) ?? character(rest, held);
   if (text === undefined) {
-    throw new HoldfastError("bad_request", `no such key: ${JSON.stringify(name)}`, {
+    throw new HoldfastError("bad_request", `unknown key ${JSON.stringify(name)}`, {
       hint: "keys are like C-c, M-x, Enter, Tab, Esc, Space, BSpace, Up, Home, PgUp, Delete, F1, or a character",
     });
   }

@@ -78,8 +78,8 @@ export class Link {
         if (!isBroken(error)) throw error;
         if (this.isClosed) throw this.closing.signal.reason;
         if (!repeat) {
-          const message = `the connection broke before ${method} was answered: whether it happened is not known`;
-          throw new HoldfastError("disconnected", message, { hint: "look before you ask again", cause: error });
+          const message = `the connection broke before the host answered ${method}: it may have been performed`;
+          throw new HoldfastError("disconnected", message, { hint: "check before you try again", cause: error });
         }
       }
     }

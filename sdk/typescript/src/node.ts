@@ -51,7 +51,7 @@ async function local(options: LocalOptions): Promise<Client> {
   const home = options.home === undefined ? homeFrom(env) : homeUnder(options.home);
   const said = options.actor ?? (env["HOLDFAST_ACTOR"] || "agent:node");
   const prover = said.includes("/") ? Identity.fromFile(said) : await Identity.ofHandle(home, said);
-  if (!prover) throw new HoldfastError("no_such_actor", `there is no key ${said}`);
+  if (!prover) throw new HoldfastError("no_such_actor", `no key file ${said}`);
   const program = options.start === false ? undefined : (options.program ?? (env["HOLDFAST_BIN"] || "holdfast"));
   const hostEnv = options.home === undefined ? env : { ...env, HOLDFAST_HOME: options.home };
   const dialer = unixDialer({ home, socket: join(home.run, "host.sock"), prover, program, env: hostEnv });

@@ -16,7 +16,7 @@ export class Pulse {
   private readonly ask: () => void;
   private readonly dead: () => void;
 
-  /** `due`: when the next answer should be there; none: nobody waits. */
+  /** `due`: when the next answer should be there; none: no caller waits. */
   constructor(due: () => number | undefined, ask: () => void, dead: () => void) {
     this.due = due;
     this.ask = ask;

@@ -8,7 +8,7 @@ import type { QuestionAskParams, QuestionView } from "./types.js";
 export interface AskOptions extends WaitOptions {
   /** What can be answered; none: any text. */
   options?: string[];
-  /** After this long nobody can answer it any more. */
+  /** Close the question after this long. */
   expiresMs?: number;
 }
 

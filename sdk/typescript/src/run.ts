@@ -10,14 +10,14 @@ export const WAIT_MS = 20_000;
 
 /** How long to wait. */
 export interface WaitOptions extends CallOptions {
-  /** Give up after this long, with the code `timeout`. What is waited for goes on. */
+  /** Give up after this long, with the code `timeout`. This stops nothing. */
   timeoutMs?: number;
 }
 
 /** Milliseconds that are left until a deadline, at most `WAIT_MS`; fails when it has passed. */
 export function remaining(deadline: number, what: string): number {
   const left = deadline - Date.now();
-  if (left <= 0) throw new HoldfastError("timeout", `${what} has not come in time`, { hint: "wait longer, or look at it" });
+  if (left <= 0) throw new HoldfastError("timeout", `timed out waiting for ${what}`, { hint: "wait longer, or check its state" });
   return Math.min(left, WAIT_MS);
 }
 
@@ -38,7 +38,7 @@ export class Run {
     this.id = view.id;
   }
 
-  /** Nothing more will become of it. */
+  /** True if the run is finished. */
   get isOver(): boolean {
     return this.view.state !== "starting" && this.view.state !== "running";
   }
@@ -48,13 +48,13 @@ export class Run {
     return this.view.exit_code ?? undefined;
   }
 
-  /** How it stands now. */
+  /** Gets its current state. */
   async get(options: CallOptions = {}): Promise<RunAnswer> {
     this.view = await this.client.call("run.get", { run: this.id }, options);
     return this.view;
   }
 
-  /** Waits for its end. A timeout ends nothing. */
+  /** Waits for its end. A timeout stops nothing. */
   async wait(options: WaitOptions = {}): Promise<RunAnswer> {
     const { timeoutMs, ...call } = options;
     const deadline = deadlineOf(timeoutMs);

@@ -36,9 +36,9 @@ export interface OpenOptions extends CallOptions, Partial<Omit<NewParams, "comma
 
 /** How a command is run. */
 export interface RunOptions extends CallOptions {
-  /** The same key runs once, whatever happens in between. */
+  /** The same key runs once, even across crashes. */
   key?: string;
-  /** How its end is noticed in a shell that does not tell. */
+  /** How to detect its end in a shell without integration. */
   detect?: Detect;
 }
 
@@ -57,7 +57,7 @@ export interface Came {
   /** How the command ended, where it did. */
   exit?: WaitAnswer["exit"];
   state?: StateView;
-  /** Who takes connections at the port. */
+  /** The process that listens on the port. */
   listener?: WaitAnswer["listener"];
   /** The text that fits. */
   text?: string;
@@ -80,7 +80,7 @@ export class Session {
   readonly id: string;
   /** As it was when it was last asked for. */
   view: SessionView;
-  /** Who may write, and how to become that one. */
+  /** The turn: who may type. */
   readonly turn: Turn;
   readonly client: Client;
   private readonly typist: Typist;
@@ -98,7 +98,7 @@ export class Session {
     return this.view.name;
   }
 
-  /** How it stands now. */
+  /** Gets its current state. */
   async get(options: CallOptions = {}): Promise<SessionView> {
     this.view = await this.client.call("session.get", { session: this.id }, options);
     return this.view;
@@ -138,7 +138,7 @@ export class Session {
     return this.send(texts.join(""));
   }
 
-  /** The screen as text. */
+  /** Get the screen as text. */
   screen(options: CallOptions & { ansi?: boolean; history?: number } = {}): Promise<ScreenAnswer> {
     const { signal, ...how } = options;
     return this.client.call("session.screen", { session: this.id, ...how }, signal ? { signal } : {});
@@ -213,12 +213,12 @@ export class Session {
     return all.slice(-lines).join("\n");
   }
 
-  /** What it is doing. */
+  /** Gets what it is doing. */
   state(options: CallOptions = {}): Promise<StateView> {
     return this.client.call("session.state", { session: this.id }, options);
   }
 
-  /** Waits for something. Fails with `timeout` where it has not come, and with `ended` where it cannot come any more. */
+  /** Waits for an event. Fails with `timeout`, or with `ended` if the session ends first. */
   async waitFor(what: Awaited, options: WaitOptions = {}): Promise<Came> {
     const { timeoutMs, signal } = options;
     const deadline = deadlineOf(timeoutMs);
@@ -281,22 +281,22 @@ export class Session {
     return new Attachment(this.client.link.fork(), this.id, options);
   }
 
-  /** What happens in it. */
+  /** Its events. */
   events(options: CallOptions & { after?: number } = {}): AsyncGenerator<WatchEvent, void, void> {
     return this.client.events({ ...options, session: this.id });
   }
 
-  /** Its processes, what they hold, and whose act started each. */
+  /** Gets its processes, their files and sockets, and the act that started each. */
   graph(params: Omit<GraphParams, "session"> = {}, options: CallOptions = {}) {
     return this.client.call("graph.get", { ...params, session: this.id }, options);
   }
 
-  /** Who listens where in it. */
+  /** Lists its listening ports. */
   ports(options: CallOptions = {}) {
     return this.client.call("graph.ports", { session: this.id }, options);
   }
 
-  /** What its shell is made of, and who changed it. */
+  /** Gets the names in its shell, and who changed them. */
   env(options: CallOptions & { all?: boolean } = {}) {
     const { signal, ...how } = options;
     return this.client.call("session.env", { session: this.id, ...how }, signal ? { signal } : {});
@@ -307,7 +307,7 @@ export class Session {
     return this.client.runs({ ...options, session: this.id });
   }
 
-  /** Asks its humans something, and waits until one has answered, or the question is over otherwise. */
+  /** Asks its humans a question and waits until it is answered or closed. */
   ask(text: string, options: AskOptions = {}): Promise<QuestionView> {
     return askHumans(this.client, this.id, text, options);
   }
@@ -318,18 +318,18 @@ export class Session {
     return this.client.call("session.signal", { session: this.id, number, target: targets[target] }, options);
   }
 
-  /** Gives its terminal another size, `80x24`. */
+  /** Resizes its terminal, `80x24`. */
   resize(size: string, options: CallOptions = {}) {
     return this.client.call("session.resize", { session: this.id, size }, options);
   }
 
-  /** Gives it another name. */
+  /** Renames it. */
   async rename(name: string, options: CallOptions = {}): Promise<SessionView> {
     this.view = await this.client.call("session.rename", { session: this.id, name }, options);
     return this.view;
   }
 
-  /** Ends its whole process tree: HUP, then KILL after the grace. */
+  /** Ends the session and its whole process tree: SIGHUP, then SIGKILL after a grace period. */
   async end(options: CallOptions & { graceMs?: number } = {}): Promise<SessionView> {
     const { graceMs: grace_ms = 5_000, signal } = options;
     this.view = await this.client.call("session.end", { session: this.id, grace_ms }, signal ? { signal } : {});
@@ -345,7 +345,7 @@ function said(what: Awaited): string {
 }
 
 function ended(name: string, what: string, exit?: unknown): HoldfastError {
-  return new HoldfastError("ended", `${name} has ended: ${what} will not come`, { details: { exit } });
+  return new HoldfastError("ended", `session ${name} ended while waiting for ${what}`, { details: { exit } });
 }
 
 /** What a session is started with: what was asked for on top of what the client has. What neither says the host fills in. */

@@ -18,45 +18,45 @@ export class Turn {
     this.session = session;
   }
 
-  /** Who has it, and who waits. */
+  /** Gets who has the turn, and who waits for it. */
   get(options: CallOptions = {}): Promise<TurnView> {
     return this.client.call("turn.get", { session: this.session }, options);
   }
 
-  /** Takes it if it is free. */
+  /** Takes the turn if it is free. */
   take(options: TurnOptions = {}): Promise<TurnAnswer> {
     return this.client.call("turn.take", ...this.params(options));
   }
 
-  /** Asks for it: it comes when its holder lets go or is idle. */
+  /** Requests the turn: you get it when its holder releases it or is idle. */
   request(options: TurnOptions = {}): Promise<TurnAnswer> {
     return this.client.call("turn.request", ...this.params(options));
   }
 
-  /** No longer waits for it. */
+  /** Withdraws the request for the turn. */
   withdraw(options: TurnOptions = {}): Promise<TurnAnswer> {
     return this.client.call("turn.withdraw", ...this.params(options));
   }
 
-  /** Lets go of it. */
+  /** Releases the turn. */
   release(options: TurnOptions = {}): Promise<TurnAnswer> {
     return this.client.call("turn.release", ...this.params(options));
   }
 
-  /** Hands it over, to an actor or to who has a handle. */
+  /** Gives the turn to an actor, or to the actor with a handle. */
   async give(to: Actor | string, options: TurnOptions = {}): Promise<TurnAnswer> {
     const [params, call] = this.params(options);
     return this.client.call("turn.give", { ...params, to: typeof to === "string" ? await this.actor(to, call) : to }, call);
   }
 
-  /** Takes it whatever its holder does; with `freeze` the whole tree stands still. */
+  /** Seizes the turn, whatever its holder does; `freeze` also stops the process tree. */
   seize(reason: string, options: TurnOptions & { freeze?: boolean } = {}): Promise<SeizeAnswer> {
     const { freeze = false, ...rest } = options;
     const [params, call] = this.params(rest);
     return this.client.call("turn.seize", { ...params, reason, freeze }, call);
   }
 
-  /** Lets a frozen tree go on. */
+  /** Resumes a frozen process tree. */
   thaw(options: TurnOptions = {}): Promise<TurnAnswer> {
     return this.client.call("turn.thaw", ...this.params(options));
   }
@@ -69,7 +69,7 @@ export class Turn {
   private async actor(handle: string, options: CallOptions): Promise<Actor> {
     const all = await this.client.call("actor.list", {}, options);
     const known = all.find((view) => view.actor.handle === handle);
-    if (!known) throw new HoldfastError("no_such_actor", `the host knows no actor ${handle}`, { hint: "see `actor.list`" });
+    if (!known) throw new HoldfastError("no_such_actor", `the host does not know the actor ${handle}`, { hint: "see `actor.list`" });
     return known.actor;
   }
 }

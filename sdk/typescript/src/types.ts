@@ -87,7 +87,7 @@ export interface AttachParams {
   read_only?: boolean;
   /**
    * It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size,
-   * and leaves terminal queries to the host. Whoever comes over a network does.
+   * and leaves terminal queries to the host. Clients over a network do.
    */
   remote?: boolean;
   /** What this client still has, after its host went away. */
@@ -161,7 +161,7 @@ export interface Changed {
   act?: number | null;
   /** Who. */
   actor?: Actor | null;
-  /** When the shell told. */
+  /** When the shell reported it. */
   at_ms: number;
   /** That run's key. */
   key?: string | null;
@@ -197,7 +197,7 @@ export type Code =
   | "unknown_operation"
   /** No protocol version both sides speak. */
   | "version"
-  /** No session answers to that name or id. */
+  /** No session has that name or id. */
   | "not_found"
   /** An id prefix fits several sessions. */
   | "ambiguous"
@@ -207,7 +207,7 @@ export type Code =
   | "ended"
   /** The session's keeper speaks a version this host does not know. */
   | "unknown_keeper"
-  /** The command, its directory or the session's files could not be had. */
+  /** The host could not start the command, enter its directory, or create the session's files. */
   | "cannot_start"
   /** The offset asked for does not exist yet. */
   | "ahead"
@@ -221,7 +221,7 @@ export type Code =
   | "bad_proof"
   /** The host knows no such actor. */
   | "no_such_actor"
-  /** Somebody else has the turn. */
+  /** Another actor has the turn. */
   | "turn_held"
   /** The turn has changed since this was written. */
   | "fence_stale"
@@ -247,7 +247,7 @@ export type Code =
   | "too_many"
   /** A secret would be shown: the terminal's echo is on. */
   | "echo_on"
-  /** The session's shell is not at an idle prompt, or nobody can know. */
+  /** The session's shell is not at an idle prompt, or the host cannot know. */
   | "shell_busy"
   /** The key of a run was used for something else. */
   | "key_conflict"
@@ -255,19 +255,19 @@ export type Code =
   | "no_such_run"
   /** There is no such token. */
   | "no_such_token"
-  /** More requests than are taken in this time. */
+  /** Too many requests in this time. */
   | "too_fast"
-  /** A request larger than is taken. */
+  /** The request is too large. */
   | "too_large"
-  /** The host is going away; its sessions go on. */
+  /** The host is stopping; its sessions keep running. */
   | "stopping"
   /** There is no such question. */
   | "no_such_question"
   /** The question was answered, withdrawn, or is over. */
   | "question_closed"
-  /** What happens cannot be recorded, so it does not happen. */
+  /** The host cannot record the act, so it does not perform it. */
   | "unrecorded"
-  /** The host ran into something it did not expect. */
+  /** Unexpected error in the host. */
   | "internal";
 
 /** A connection of an actor's. */
@@ -296,9 +296,9 @@ export interface Defaults {
   human?: Rights;
   /** Services. */
   service?: Rights;
-  /** The first grant, to whoever starts a session. */
+  /** The first grant, to the actor that starts a session. */
   spawner?: Rights;
-  /** Everybody the host does not vouch for, whatever they call themselves. */
+  /** Actors that the host does not know, whatever their handle. */
   unknown?: Rights;
 }
 
@@ -327,13 +327,13 @@ export interface DetachParams {
   session: string;
 }
 
-/** Event `detached`: the host tells a client to let go of its terminal. */
+/** Event `detached`: the host asks a client to leave its terminal. */
 export interface DetachedEvent {
   /** The client's number. */
   client: number;
 }
 
-/** How the end is noticed in a shell that does not tell. */
+/** How to detect the end in a shell that does not report it. */
 export type Detect =
   /** No output for this long, in milliseconds. */
   | {
@@ -352,13 +352,13 @@ export type Doing =
     /** The shell. */
     pid: number;
   }
-  /** Somebody works. */
+  /** A process in the foreground works. */
   | {
     doing: "running";
     /** One that does. */
     pid: number;
   }
-  /** Somebody waits for input. */
+  /** A program waits for input. */
   | {
     doing: "waiting";
     /** For what. */
@@ -372,7 +372,7 @@ export type Doing =
     /** Who. */
     pid: number;
   }
-  /** Everyone waits for something that is not the terminal: time, a child, a network. */
+  /** Every process waits for something other than the terminal: time, a child, a network. */
   | {
     doing: "blocked_elsewhere";
     /** The first of them. */
@@ -416,7 +416,7 @@ export type End =
 
 /** How to end. */
 export interface EndParams {
-  /** From HUP to KILL, 5 seconds unless said; a frozen session is killed at once. */
+  /** Time from SIGHUP to SIGKILL, 5 seconds by default; a frozen session is killed at once. */
   grace_ms?: number;
   /** The actor's signature. */
   proof?: Proof | null;
@@ -428,15 +428,15 @@ export interface EndParams {
 export interface EnvAnswer {
   /** By category and name. */
   entries: EnvEntry[];
-  /** Its command is a shell that tells what it is made of. */
+  /** Its command is a shell that reports its names. */
   integration: boolean;
   /** Its name. */
   name: SessionName;
-  /** It has more names than are kept: one that came or went may not be told. */
+  /** It has more names than the host keeps: some changes may be missing. */
   partial?: boolean;
   /** Whose. */
   session: SessionId;
-  /** When it told so first: what everything is compared with. None: it has not. */
+  /** When it first reported: later changes are compared with that. None: it has not. */
   since_ms?: number | null;
 }
 
@@ -494,11 +494,11 @@ export type SessionEvent = {
     | {
       state: "idle_prompt";
     }
-    /** Somebody works. */
+    /** A process in the foreground works. */
     | {
       state: "running";
     }
-    /** Somebody waits for input. */
+    /** A program waits for input. */
     | {
       /** For what. */
       kind: Kind;
@@ -510,7 +510,7 @@ export type SessionEvent = {
     | {
       state: "full_screen";
     }
-    /** Everyone waits for something that is not the terminal: time, a child, a network. */
+    /** Every process waits for something other than the terminal: time, a child, a network. */
     | {
       state: "blocked_elsewhere";
     }
@@ -549,13 +549,13 @@ export type SessionEvent = {
     /** Who. */
     holder?: Handle | null;
   }
-  /** Somebody asks for the turn. */
+  /** An actor requests the turn. */
   | {
     /** Who. */
     by: Handle;
     event: "turn_requested";
   }
-  /** Somebody asks the humans something. */
+  /** An actor asks the humans a question. */
   | {
     /** Who. */
     by: Handle;
@@ -860,7 +860,7 @@ export interface GrantView {
 
 /** What was granted, and what classes hold by themselves. */
 export interface GrantsAnswer {
-  /** Actors that no longer hold what their class does. */
+  /** Actors that no longer have the rights of their class. */
   barred?: ActorId[];
   /** What each class holds here without a grant. */
   defaults: Defaults;
@@ -923,7 +923,7 @@ export type GraphEvent = {
   }
   /** A process ended. */
   | {
-    /** Its status; none where it was not told. */
+    /** Its status; none if the shell did not report it. */
     code?: number | null;
     event: "exit";
     /** Who. */
@@ -1034,7 +1034,7 @@ export interface HostStatus {
   ended: number;
   /** Where it listens for HTTP, as a URL. */
   http?: string | null;
-  /** Why it does not, although it was told to. */
+  /** Why it does not, although it should. */
   http_error?: string | null;
   /** Its process. */
   pid: number;
@@ -1097,7 +1097,7 @@ export interface JournalParams {
   wait_ms?: number;
 }
 
-/** What somebody waits for. */
+/** What a client waits for. */
 export type Kind =
   /** A line that shows while it is typed. */
   | "line"
@@ -1121,9 +1121,9 @@ export type Known =
 
 /** How it is known who changed something. */
 export type Known2 =
-  /** A run did it: the shell told when it was over. */
+  /** A run did it: the shell reported its end. */
   | "run"
-  /** Whoever wrote last before the command started. */
+  /** The last writer before the command started. */
   | "time"
   /** It is not: the journal does not reach back so far, or has no name. */
   | "unknown";
@@ -1165,7 +1165,7 @@ export interface Listener {
 export interface Lock {
   /** Last byte; `None` is the end of the file, wherever that is. */
   end?: number | null;
-  /** Nobody else may have one: a write lock. */
+  /** Exclusive: a write lock. */
   exclusive: boolean;
   /** Which kind. */
   kind: LockKind;
@@ -1184,7 +1184,7 @@ export type LockKind =
   /** A lease, or what else the kernel lists. */
   | "other";
 
-/** A code by which a browser comes by a token of the asker's. */
+/** A code that a browser exchanges for a token of the asker. */
 export interface LoginAnswer {
   /** It serves once, at `/v1/login`. */
   code: string;
@@ -1236,7 +1236,7 @@ export interface NewParams {
   env?: string[] | null;
   /** Variables laid over that environment, `K=V` each. */
   env_add?: string[];
-  /** A shell is started so that it tells what it does; unless said otherwise it is. */
+  /** Start a shell with integration, so that it reports its commands; true by default. */
   integrate?: boolean | null;
   /** A name; the host picks one where none is given. */
   name?: SessionName | null;
@@ -1256,7 +1256,7 @@ export type Nonce = string;
 /** Neither asks nor answers anything. */
 export type Nothing = Record<string, never>;
 
-/** What operators are told. */
+/** News for operators. */
 export type Notice =
   /** The turn has another holder, or none. */
   | {
@@ -1264,7 +1264,7 @@ export type Notice =
     holder?: Handle | null;
     kind: "turn";
   }
-  /** Somebody asks for the turn. */
+  /** An actor requests the turn. */
   | {
     /** Who. */
     by: Handle;
@@ -1292,7 +1292,7 @@ export type Notice =
     by: Handle;
     kind: "thawed";
   }
-  /** Somebody asks the humans something. */
+  /** An actor asks the humans a question. */
   | {
     /** Who. */
     by: Handle;
@@ -1311,7 +1311,7 @@ export type Notice =
     rights: Rights;
   };
 
-/** Event `notice`: something an operator should be told. */
+/** Event `notice`: news for an operator. */
 export interface NoticeEvent {
   /** The client's number. */
   client: number;
@@ -1319,7 +1319,7 @@ export interface NoticeEvent {
   notice: Notice;
 }
 
-/** Who is told when a run is over. */
+/** Where to post the outcome of a run. */
 export interface OnExit {
   /** What it is signed with. */
   secret?: string | null;
@@ -1347,7 +1347,7 @@ export interface OutputEvent {
 
 /** Asks for the screen again. */
 export interface PaintParams {
-  /** The client with this number answers the session's queries from the painted offset on, if nobody does yet. */
+  /** The client with this number answers the session's queries from the painted offset, if no client does yet. */
   answers?: number | null;
   /** History too. */
   history?: boolean;
@@ -1392,7 +1392,7 @@ export interface PipeNode {
   id: PipeId;
 }
 
-/** A port somebody listens at. */
+/** A listening port. */
 export interface PortView {
   /** The act's number in the session's journal. */
   act?: number | null;
@@ -1422,7 +1422,7 @@ export interface PortView {
 
 /** Whose ports. */
 export interface PortsParams {
-  /** Name or id; none: those of every live session one may observe. */
+  /** Name or id; none: those of every live session the caller may observe. */
   session?: string | null;
 }
 
@@ -1447,7 +1447,7 @@ export interface ProcessNode {
   exe?: string | null;
   /** Its descriptors in ascending order, as far as [`Depth`] goes. */
   fds?: FdNode[];
-  /** Whether its group has the terminal; `None` if nobody said which group has. */
+  /** Whether its group has the terminal; `None` if unknown. */
   foreground?: boolean | null;
   /** Its process group. */
   group: number;
@@ -1511,7 +1511,7 @@ export interface QuestionAnswerParams {
 
 /** What to ask. */
 export interface QuestionAskParams {
-  /** After this long nobody can answer it any more; none: it is open as long as its session lives. */
+  /** Close the question after this long; none: it is open as long as its session lives. */
   expires_ms?: number | null;
   /** What can be answered; none: any text. */
   options?: string[];
@@ -1532,7 +1532,7 @@ export type QuestionId = string;
 export interface QuestionListParams {
   /** Those that are no longer open too, as far as they are remembered. */
   all?: boolean;
-  /** Those of one session; none: of all one may observe. */
+  /** Those of one session; none: of all sessions the caller may observe. */
   session?: string | null;
 }
 
@@ -1550,7 +1550,7 @@ export type QuestionState =
   | "open"
   /** A human has answered. */
   | "answered"
-  /** Its asker, or a human, took it back. */
+  /** Its asker, or a human, withdrew it. */
   | "withdrawn"
   /** Its time is over, or its session is. */
   | "expired";
@@ -1563,7 +1563,7 @@ export interface QuestionView {
   asked_ms: number;
   /** Who asks. */
   by: Actor;
-  /** When nobody can answer it any more. */
+  /** When the question closes. */
   expires_at_ms?: number | null;
   /** Identity. */
   id: QuestionId;
@@ -1741,9 +1741,9 @@ export type RunEnd =
   | "exact"
   /** Taken from what the terminal showed: there is no status. */
   | "inferred"
-  /** The shell did not take it for a command: a syntax error. */
+  /** The shell did not accept it as a command: a syntax error. */
   | "not_started"
-  /** It is over, and nobody saw how. */
+  /** It has ended, and its status is unknown. */
   | "unknown";
 
 /** A run's identity for all time: `run_` and 26 characters. */
@@ -1751,7 +1751,7 @@ export type RunId = string;
 
 /** Which runs. */
 export interface RunListParams {
-  /** Those of one session; none: of all one may observe. */
+  /** Those of one session; none: of all sessions the caller may observe. */
   session?: string | null;
 }
 
@@ -1794,7 +1794,7 @@ export type RunRef = string;
 export interface RunStartParams {
   /** What the shell is to execute; with a command in `new` what it is called, and may be left out. */
   command?: string;
-  /** How its end is noticed where the shell does not tell. */
+  /** How to detect its end if the shell does not report it. */
   detect?: Detect | null;
   /** With `new`: the session stays listed when it has ended. */
   keep?: boolean;
@@ -1805,7 +1805,7 @@ export interface RunStartParams {
    * host's user executes the text in `command`.
    */
   new?: NewParams | null;
-  /** Who is told when it is over; where the run is there already, what was said at its start holds. */
+  /** Where to post its outcome; for an existing run, what was given at its start applies. */
   on_exit?: OnExit | null;
   /** The actor's signature. */
   proof?: Proof | null;
@@ -1830,7 +1830,7 @@ export type RunState =
   | "ended"
   /** It was interrupted, and ended. */
   | "cancelled"
-  /** Its session is gone and nobody knows what became of it. It is not run again. */
+  /** Its session is gone and its outcome is unknown. It is not run again. */
   | "lost";
 
 /** A run as clients see it. */
@@ -1873,7 +1873,7 @@ export interface RunView {
   to: number;
 }
 
-/** The screen as text. */
+/** Get the screen as text. */
 export interface ScreenAnswer {
   /** A full-screen program is on. */
   alternate: boolean;
@@ -1913,7 +1913,7 @@ export interface SeizeAnswer {
   fence: Fence;
   /** What froze, where that was asked for. */
   froze?: FrozeView | null;
-  /** How it stands now. */
+  /** Gets its current state. */
   turn: TurnView;
 }
 
@@ -1925,7 +1925,7 @@ export interface SeizeParams {
   freeze?: boolean;
   /** The actor's signature. */
   proof?: Proof | null;
-  /** Why: for the journal, and for who loses the turn. */
+  /** The reason, for the journal and for the holder that loses the turn. */
   reason: string;
   /** Name or id. */
   session: string;
@@ -1954,7 +1954,7 @@ export interface SendParams {
   /** They are a secret: typed only while the terminal does not show what is typed, and recorded as a length. */
   secret?: boolean;
   /**
-   * Grows by one with each message of the stream, from 1; a repeated one is not typed twice. A message of more than
+   * Grows by one with each message of the stream, from 1; a repeated message is not typed twice. A message of more than
    * 4096 bytes takes one number for each 4096 begun.
    */
   seq: number;
@@ -1970,7 +1970,7 @@ export type SessionId = string;
 /** A name of one to 64 letters, digits, dots, underscores and hyphens. */
 export type SessionName = string;
 
-/** One session by name, id, or the beginning of its id. */
+/** Gets one session by name, id, or prefix of its id. */
 export interface SessionParams {
   /** Name or id. */
   session: string;
@@ -2102,18 +2102,18 @@ export type StateView = {
   pid?: number | null;
   /** Which session. */
   session: SessionId;
-  /** Since when the host has seen it so. Where nobody looked before it may have been so for longer. */
+  /** Since when the host has seen it so. It may have been so for longer if no client looked before. */
   since_ms: number;
 } & (
   /** Its shell, or whatever it was started with, waits for a command. */
   | {
     state: "idle_prompt";
   }
-  /** Somebody works. */
+  /** A process in the foreground works. */
   | {
     state: "running";
   }
-  /** Somebody waits for input. */
+  /** A program waits for input. */
   | {
     /** For what. */
     kind: Kind;
@@ -2125,7 +2125,7 @@ export type StateView = {
   | {
     state: "full_screen";
   }
-  /** Everyone waits for something that is not the terminal: time, a child, a network. */
+  /** Every process waits for something other than the terminal: time, a child, a network. */
   | {
     state: "blocked_elsewhere";
   }
@@ -2182,9 +2182,9 @@ export interface TokenNewAnswer {
 
 /** What the token shall be. */
 export interface TokenNewParams {
-  /** Who shows it. A handle nobody has yet becomes an actor that is known by its tokens alone. */
+  /** The actor it acts as. An unknown handle becomes an actor that has tokens and no key. */
   actor: Handle;
-  /** The most it may do; none: whatever the actor may. */
+  /** The token's rights; none: all rights of its actor. */
   can?: Rights | null;
   /** How long it is good, in milliseconds; none: 30 days. */
   for_ms?: number | null;
@@ -2204,7 +2204,7 @@ export interface TokenView {
   actor: Handle;
   /** Who made it. */
   by: Handle;
-  /** The most it may do; none: whatever the actor may. */
+  /** The token's rights; none: all rights of its actor. */
   can?: Rights | null;
   /** When. */
   created_ms: number;
@@ -2222,7 +2222,7 @@ export interface TurnAnswer {
   before?: number | null;
   /** The caller has the turn, under this fence. */
   fence?: Fence | null;
-  /** How it stands now. */
+  /** Gets its current state. */
   turn: TurnView;
 }
 
@@ -2260,7 +2260,7 @@ export type Until =
   | "exit"
   /** The shell waits for a command. */
   | "idle"
-  /** Somebody waits for input. */
+  /** A program waits for input. */
   | "waiting"
   /** Something in the session's tree takes connections at this port. */
   | {
@@ -2303,7 +2303,7 @@ export interface WaitParams {
   session: string;
   /** Give up after this long. */
   timeout_ms?: number | null;
-  /** For what; the command's end unless said. */
+  /** What to wait for; the command's end by default. */
   until?: Until;
 }
 
@@ -2311,7 +2311,7 @@ export interface WaitParams {
 export interface WatchAnswer {
   /** Oldest first. */
   events: SessionEvent[];
-  /** So many, of all sessions, were dropped before they could be told: the reader was too slow, or the host is another one. */
+  /** Number of dropped events, of all sessions: the reader was too slow, or the host restarted. */
   lost?: number;
   /** Ask behind this one next. */
   to: number;
@@ -2325,7 +2325,7 @@ export interface WatchGraphAnswer {
   events: GraphEvent[];
   /** How they are come by. */
   how: HowWatched;
-  /** Some events between the two are not here: the reader or the host was too slow, or nobody watched. Take a new graph. */
+  /** Some events between the two are missing: the reader or the host was too slow, or no client watched. Take a new graph. */
   lost?: boolean;
   /** Ask after this one next. */
   to: number;
@@ -2365,137 +2365,137 @@ export interface WritesEvent {
 export interface Operations {
   /** Actors the host knows. */
   "actor.list": { params: Nothing; answer: ActorView[] };
-  /** Who asks, and by which token. */
+  /** Get which actor you are, and by which token. */
   "actor.me": { params: Nothing; answer: MeAnswer };
-  /** Forget an actor: its key opens nothing any more. */
+  /** Remove an actor and revoke its key. */
   "actor.remove": { params: ActorParams; answer: Nothing };
   /** Pass rights on. */
   "grant.add": { params: GrantParams; answer: GrantView };
-  /** What was granted in a session. */
+  /** List the grants in a session. */
   "grant.list": { params: SessionParams; answer: GrantsAnswer };
-  /** Take rights back, and what was passed on from them. */
+  /** Revoke rights, and all grants made from them. */
   "grant.revoke": { params: RevokeParams; answer: RevokeAnswer };
-  /** The session's processes, what they hold, and whose act started each. */
+  /** Get the session's processes, their files and sockets, and the act that started each. */
   "graph.get": { params: GraphParams; answer: GraphAnswer };
-  /** Who listens where, in one session or in all. */
+  /** List listening ports of a session, or of all sessions. */
   "graph.ports": { params: PortsParams; answer: PortView[] };
-  /** What happens to the session's processes; waits for something if asked to. */
+  /** Get events of the session's processes; can wait for them. */
   "graph.watch": { params: WatchGraphParams; answer: WatchGraphAnswer };
   /** Agree on a protocol version; the first message of every connection. */
   "hello": { params: HelloParams; answer: HelloAnswer };
-  /** The host's counters in the Prometheus text format. */
+  /** Get the host's metrics in the Prometheus text format. */
   "host.metrics": { params: Nothing; answer: MetricsAnswer };
-  /** What the host is and how it does. */
+  /** Get the host's version and status. */
   "host.status": { params: Nothing; answer: HostStatus };
-  /** Stop the host; sessions go on. */
+  /** Stop the host; sessions keep running. */
   "host.stop": { params: Nothing; answer: Nothing };
-  /** Prove by whose key this connection speaks. */
+  /** Prove which actor this connection belongs to. */
   "identify": { params: IdentifyParams; answer: IdentifyAnswer };
-  /** Make a code by which a browser logs in as who asks, once. */
+  /** Create a code that logs a browser in as you, once. */
   "login.new": { params: Nothing; answer: LoginAnswer };
-  /** Answer a question; only a human does. */
+  /** Answer a question; only humans may. */
   "question.answer": { params: QuestionAnswerParams; answer: QuestionView };
-  /** Ask the humans of a session something; waits for the answer if asked to. */
+  /** Ask the humans of a session a question; can wait for the answer. */
   "question.ask": { params: QuestionAskParams; answer: QuestionView };
-  /** A question and its answer; waits for it if asked to. */
+  /** Get a question and its answer; can wait for it. */
   "question.get": { params: QuestionParams; answer: QuestionView };
-  /** The questions of a session, or of all one may observe. */
+  /** List the questions of a session, or of all sessions you may observe. */
   "question.list": { params: QuestionListParams; answer: QuestionView[] };
-  /** Take a question back: its asker, or a human. */
+  /** Withdraw a question; only its asker or a human may. */
   "question.withdraw": { params: QuestionWithdrawParams; answer: QuestionView };
   /** Interrupt a run. */
   "run.cancel": { params: RunCancelParams; answer: RunAnswer };
-  /** A run and its output; waits for its end if asked to. */
+  /** Get a run and its output; can wait for its end. */
   "run.get": { params: RunParams; answer: RunAnswer };
-  /** The runs of a session, or of all one may observe. */
+  /** List the runs of a session, or of all sessions you may observe. */
   "run.list": { params: RunListParams; answer: RunView[] };
   /** A run's output bytes, from an offset on; waits for some if asked to. */
   "run.output": { params: RunOutputParams; answer: RunOutputAnswer };
-  /** Run a command in a session's shell, or in a session of its own; once per key. */
+  /** Run a command in a session's shell or in a new session; once per key. */
   "run.start": { params: RunStartParams; answer: RunAnswer };
-  /** Attach a terminal: the answer's bytes bring it into the session's state at an offset. */
+  /** Attach a terminal; the answer's bytes paint the session's state at an offset. */
   "session.attach": { params: AttachParams; answer: AttachAnswer };
   /** Grant more bytes to output that is followed. */
   "session.credit": { params: CreditParams; answer: Nothing };
   /** Detach clients from a session; it goes on. */
   "session.detach": { params: DetachParams; answer: DetachAnswer };
-  /** End a session's whole process tree: HUP, then KILL after the grace. */
+  /** End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period. */
   "session.end": { params: EndParams; answer: SessionView };
-  /** What the session's shell is made of, and who changed it: names and hashes, never values. */
+  /** Get the names in the session's shell and who changed them: names and hashes, never values. */
   "session.env": { params: EnvParams; answer: EnvAnswer };
   /** Have output pushed from an offset on, as far as bytes are granted. */
   "session.follow": { params: FollowParams; answer: Nothing };
   /** Show one session. */
   "session.get": { params: SessionParams; answer: SessionView };
-  /** The session's journal, line by line as it was written. */
+  /** Read the session's journal, line by line as written. */
   "session.journal": { params: JournalParams; answer: JournalAnswer };
-  /** Let go of a session one is attached to. */
+  /** Leave a session that this connection is attached to. */
   "session.leave": { params: LeaveParams; answer: Nothing };
   /** List sessions. */
   "session.list": { params: ListParams; answer: SessionView[] };
   /** Start a session. */
   "session.new": { params: NewParams; answer: SessionView };
-  /** Paint again, with or without history, for a terminal that is attached. */
+  /** Repaint an attached terminal, with or without history. */
   "session.paint": { params: PaintParams; answer: Painted };
-  /** Output bytes from an offset on; waits for some if asked to. */
+  /** Read output bytes from an offset; can wait for more. */
   "session.read": { params: ReadParams; answer: ReadAnswer };
-  /** Give the session another name. */
+  /** Rename the session. */
   "session.rename": { params: RenameParams; answer: SessionView };
-  /** Give the session's terminal another size. */
+  /** Resize the session's terminal. */
   "session.resize": { params: ResizeParams; answer: Nothing };
-  /** The screen as text. */
+  /** Get the screen as text. */
   "session.screen": { params: ScreenParams; answer: ScreenAnswer };
   /** Type the message's bytes into the session; exactly once per stream and seq. */
   "session.send": { params: SendParams; answer: SendAnswer };
-  /** Send a signal into the session. */
+  /** Send a signal to the session's processes. */
   "session.signal": { params: SignalParams; answer: Nothing };
-  /** What the session is doing: whether it works, waits for input, or is at its prompt. */
+  /** Get what the session is doing: working, waiting for input, or at its prompt. */
   "session.state": { params: SessionParams; answer: StateView };
   /** No longer follow output. */
   "session.unfollow": { params: UnfollowParams; answer: Nothing };
   /** Tell what changed at an attached terminal: its size, whether it answers queries. */
   "session.update": { params: UpdateParams; answer: UpdateAnswer };
-  /** Wait until the session's command has ended, or something else has come. */
+  /** Wait until the session's command ends, or for another event. */
   "session.wait": { params: WaitParams; answer: WaitAnswer };
-  /** What happens in a session, or in all one may observe; waits for it if asked to. */
+  /** Get events of a session, or of all sessions you may observe; can wait for them. */
   "session.watch": { params: WatchParams; answer: WatchAnswer };
-  /** Tokens that are good now: one's own, or all where a human asks. */
+  /** List valid tokens: your own, or all if you are a human. */
   "token.list": { params: Nothing; answer: TokenView[] };
-  /** Make a token: who shows it over HTTP is that actor, with no more than these rights. */
+  /** Create a token for HTTP: it acts as one actor, with at most these rights. */
   "token.new": { params: TokenNewParams; answer: TokenNewAnswer };
-  /** Make a token worthless, at once. */
+  /** Revoke a token at once. */
   "token.revoke": { params: TokenParams; answer: TokenView };
-  /** Who has the turn, and who waits for it. */
+  /** Get who has the turn, and who waits for it. */
   "turn.get": { params: SessionParams; answer: TurnView };
-  /** Hand the turn over. */
+  /** Give the turn to another actor. */
   "turn.give": { params: GiveParams; answer: TurnAnswer };
   /** Let go of the turn. */
   "turn.release": { params: TurnParams; answer: TurnAnswer };
-  /** Ask for the turn: it comes when its holder lets go or is idle. */
+  /** Request the turn; you get it when its holder releases it or is idle. */
   "turn.request": { params: TurnParams; answer: TurnAnswer };
-  /** Take the turn whatever its holder does, and stop the tree if asked to. */
+  /** Seize the turn, whatever its holder does; can freeze the process tree. */
   "turn.seize": { params: SeizeParams; answer: SeizeAnswer };
   /** Take the turn if it is free. */
   "turn.take": { params: TurnParams; answer: TurnAnswer };
-  /** Let a frozen tree go on. */
+  /** Resume a frozen process tree. */
   "turn.thaw": { params: TurnParams; answer: TurnAnswer };
-  /** No longer wait for the turn. */
+  /** Withdraw a request for the turn. */
   "turn.withdraw": { params: TurnParams; answer: TurnAnswer };
 }
 
 /** What a host sends without being asked, to a client that is attached. */
 export interface HostEvents {
-  /** Answer the session's terminal queries behind an offset, and say by `session.update` where that really began. */
+  /** Answer the session's terminal queries after an offset, and report with `session.update` where that really began. */
   "answer": AnswerEvent;
-  /** Let go of the terminal; the session goes on. */
+  /** Leave the terminal; the session keeps running. */
   "detached": DetachedEvent;
-  /** Something the operator should be told: the turn, a request, a seizure, its rights. */
+  /** News for the operator: the turn, a request, a seizure, its rights. */
   "notice": NoticeEvent;
   /** Output that is followed; the bytes stand behind the JSON. */
   "output": OutputEvent;
   /** Catch the person's attention: a bell, and the text as a notification. */
   "ring": RingEvent;
-  /** Whether this client is the one that writes now; only then may it speak to the keeper. */
+  /** Whether this client has the turn to write; only then may it write to the keeper directly. */
   "writes": WritesEvent;
 }
 

@@ -32,7 +32,7 @@ export type Token = string | (() => string | undefined);
 export function socketUrl(url: string): string {
   const parsed = new URL(url);
   if (!["http:", "https:", "ws:", "wss:"].includes(parsed.protocol)) {
-    throw new HoldfastError("bad_request", `not an address of a host: ${url}`, { hint: "it looks like http://127.0.0.1:7433" });
+    throw new HoldfastError("bad_request", `invalid address of a host: ${url}`, { hint: "expected an address like http://127.0.0.1:7433" });
   }
   parsed.protocol = parsed.protocol.replace("http", "ws");
   parsed.pathname = `${parsed.pathname.replace(/\/+$/, "").replace(/\/v1(\/connect)?$/, "")}/v1/connect`;
@@ -87,7 +87,7 @@ function dial(
     });
     socket.addEventListener("message", (event) => {
       if (event.data instanceof ArrayBuffer) receiver.frame(new Uint8Array(event.data));
-      // The host sends no text: whoever does is not one.
+      // A host sends no text messages.
       else socket.close();
     });
     socket.addEventListener("error", (event) => {
@@ -107,7 +107,7 @@ function dial(
 function refused(address: string, why: unknown): HoldfastError | undefined {
   const status = /server response: (\d{3})/.exec(String(why))?.[1];
   if (status === "401" || status === "403") {
-    return new HoldfastError("unidentified", `the host at ${address} does not take this token`, {
+    return new HoldfastError("unidentified", `the host at ${address} does not accept this token`, {
       hint: "`holdfast token new` makes one",
     });
   }

@@ -14,7 +14,7 @@ describe("keys", () => {
     const keys: [string, string][] = [
       ["C-c", "\x03"],
       ["C-\\", "\x1c"],
-      ["C--", "no such key"],
+      ["C--", "unknown key"],
       ["M-x", "\x1bx"],
       ["C-M-a", "\x1b\x01"],
       ["S-a", "A"],
@@ -28,11 +28,11 @@ describe("keys", () => {
       ["F1", "\x1bOP"],
       ["S-F5", "\x1b[15;2~"],
       ["F12", "\x1b[24~"],
-      ["F13", "no such key"],
-      ["Nope", "no such key"],
+      ["F13", "unknown key"],
+      ["Nope", "unknown key"],
     ];
     for (const [name, sent] of keys) {
-      if (sent === "no such key") expect(() => keyText(name), name).toThrow(sent);
+      if (sent === "unknown key") expect(() => keyText(name), name).toThrow(sent);
       else expect(keyText(name), name).toBe(sent);
     }
     expect(keyText("Up", true)).toBe("\x1bOA");

@@ -36,7 +36,7 @@ pub enum What {
     #[error("the segment does not carry on the one before")]
     OtherChain,
     /// The actor did not sign this.
-    #[error("the signature is not its actor's")]
+    #[error("the signature is not from its actor")]
     Forged,
     /// The signed act was recorded before: it was copied.
     #[error("a copy of an act that was signed once")]

@@ -164,10 +164,10 @@ fn an_agent_never_seizes_from_a_human_whatever_it_was_granted() {
             0s ann attaches: done
             0s bot attaches: done
             0s kit attaches: done
-            1s bot seizes x: no, denied: seize, by rule envelope
+            1s bot seizes x: no, this needs the right `seize`
             2s ann grants bot type,seize,grant: grant 2; tell 2: may observe,type,run,seize,grant
             3s ann takes: turn 1; fence 1 for 1
-            4s bot seizes please: no, denied: seize, by rule humans_first
+            4s bot seizes please: no, only a human may do this to a human
             5s ann gives kit: done; fence 2 for 3
             6s bot seizes kit is slow: turn 3; fence 3 for 2; flush; tell all: agent:bot seized from agent:kit (kit is slow)
             7s ann seizes back: turn 4; fence 4 for 1; flush; tell all: human:ann seized from agent:bot (back)
@@ -185,10 +185,10 @@ fn an_agent_finds_no_way_round_to_what_a_human_holds() {
             0s ann attaches: done
             0s bot attaches: done
             1s ann takes: turn 1; fence 1 for 1
-            2s bot revokes ann: no, denied: grant, by rule humans_first
-            3s bot revokes 1: no, denied: grant, by rule humans_first
-            4s bot detaches ann: no, denied: configure, by rule humans_first
-            5s bot seizes x: no, denied: seize, by rule humans_first
+            2s bot revokes ann: no, only a human may do this to a human
+            3s bot revokes 1: no, only a human may do this to a human
+            4s bot detaches ann: no, only a human may do this to a human
+            5s bot seizes x: no, only a human may do this to a human
             6s ann types ls: turn 1; forward 1
         "#,
     );
@@ -201,12 +201,12 @@ fn whoever_only_says_it_is_human_seizes_from_no_human() {
         r#"
             0s ann grants eve observe,type,seize: grant 2
             1s ann takes: turn 1; fence 1 for nobody
-            2s eve seizes x: no, denied: seize, by rule humans_first
+            2s eve seizes x: no, only a human may do this to a human
             3s ann releases: done; fence 2 for nobody
             4s eve takes: turn 3; fence 3 for nobody
-            5s bot seizes x: no, denied: seize, by rule envelope
+            5s bot seizes x: no, this needs the right `seize`
             6s ann grants bot seize: grant 3
-            7s bot seizes x: no, denied: seize, by rule humans_first
+            7s bot seizes x: no, only a human may do this to a human
         "#,
     );
 }
@@ -221,10 +221,10 @@ fn a_frozen_session_takes_no_input_until_it_is_thawed() {
             0s bot attaches: done
             1s bot types loop: turn 1; fence 1 for 2; forward 1
             2s ann freezes stop: turn 2; fence 2 for 1; flush; freeze; tell all: human:ann seized from agent:bot (stop); tell all: human:ann froze
-            3s ann types x: no, human:ann has frozen the session
-            4s bot runs make: no, human:ann has frozen the session
-            5s bot signals 9: no, denied: signal, by rule envelope
-            6s bot thaws: no, denied: seize, by rule envelope
+            3s ann types x: no, human:ann froze the session
+            4s bot runs make: no, human:ann froze the session
+            5s bot signals 9: no, this needs the right `signal`
+            6s bot thaws: no, this needs the right `seize`
             7s bob thaws: done; thaw; tell all: human:bob thawed
             8s ann types x: turn 2; forward 2
             9s bob thaws: no, the session is not frozen
@@ -298,12 +298,12 @@ fn acts_are_checked_against_their_right_and_the_turn() {
             1s bot runs make: done; fence 1 for 2; perform 1
             2s ann resizes 80x24: no, agent:bot has the turn
             3s bot resizes 80x24: done; perform 1
-            4s bot signals 2: no, denied: signal, by rule envelope
-            5s bot renames x: no, denied: configure, by rule envelope
-            6s bot ends: no, denied: end, by rule envelope
+            4s bot signals 2: no, this needs the right `signal`
+            5s bot renames x: no, this needs the right `configure`
+            6s bot ends: no, this needs the right `end`
             7s ann renames x: done; perform 1
-            8s eve runs x: no, denied: run, by rule envelope
-            9s cron takes: no, denied: type, by rule envelope
+            8s eve runs x: no, this needs the right `run`
+            9s cron takes: no, this needs the right `type`
             10s ann ends: done; perform 1
         "#,
     );
@@ -322,7 +322,7 @@ fn after_a_crash_of_the_host_everything_is_as_before() {
             3s x restarts: done; thaw
             4s ann resumes: done
             5s ann types under 1 x: turn 1; forward 1
-            6s bot types y: no, not attached
+            6s bot types y: no, this client is not attached
             7s bot attaches: done
             8s ann releases: done; fence 2 for nobody; lapse next; fence 3 for 3
             9s x restarts: done; thaw

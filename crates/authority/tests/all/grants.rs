@@ -10,13 +10,13 @@ fn nobody_passes_on_more_than_it_has_or_for_longer() {
         "0s bot grants kit observe | 1s ann grants bot observe,run,grant for 100s | 2s bot grants kit run,end \
          | 3s bot grants kit run for 99s | 4s bot grants kit run for 97s | 5s bot grants cron observe | 6s bot grants cron observe for 0s",
         r#"
-            0s bot grants kit observe: no, denied: grant, by rule envelope
+            0s bot grants kit observe: no, this needs the right `grant`
             1s ann grants bot observe,run,grant for 100s: grant 2
-            2s bot grants kit run,end: no, you do not hold end, so you cannot pass it on
-            3s bot grants kit run for 99s: no, you do not hold that for so long, so you cannot pass it on for so long
+            2s bot grants kit run,end: no, you cannot grant end: you do not have it
+            3s bot grants kit run for 99s: no, you cannot grant this for longer than you have it yourself
             4s bot grants kit run for 97s: grant 3
             5s bot grants cron observe: grant 4
-            6s bot grants cron observe for 0s: no, that would grant nothing
+            6s bot grants cron observe for 0s: no, this grant is empty: it has no rights, or has already expired
         "#,
     );
 }
@@ -32,8 +32,8 @@ fn revoking_cascades_to_what_was_passed_on() {
             2s cron grants eve observe: grant 4
             3s eve attaches: done
             4s ann revokes 2: revoked 2 3 4; tell 1: may ; lapse observers; expel 1
-            5s eve types x: no, denied: type, by rule envelope
-            6s ann revokes 3: no, there is no grant 3
+            5s eve types x: no, this needs the right `type`
+            6s ann revokes 3: no, no grant 3
         "#,
     );
 }
@@ -48,8 +48,8 @@ fn a_circle_of_grants_holds_nothing_up() {
             1s cron grants eve observe,grant: grant 3
             2s eve grants cron observe,grant: grant 4
             3s ann revokes 2: revoked 2 3 4
-            4s cron attaches: no, denied: observe, by rule envelope
-            5s eve attaches: no, denied: observe, by rule envelope
+            4s cron attaches: no, this needs the right `observe`
+            5s eve attaches: no, this needs the right `observe`
         "#,
     );
 }
@@ -64,7 +64,7 @@ fn a_grant_ends_by_itself_and_takes_turn_and_sight_with_it() {
             2s eve types x: turn 1; fence 1 for 1; forward 1
             9s eve types y: turn 1; forward 1
             10s x passes: done; lapse grants; tell 1: may ; lapse rights; fence 2 for nobody; lapse observers; expel 1
-            11s eve attaches: no, denied: observe, by rule envelope
+            11s eve attaches: no, this needs the right `observe`
         "#,
     );
 }
@@ -77,10 +77,10 @@ fn a_revoked_holder_loses_the_turn_at_once() {
             0s bot attaches: done
             1s bot types loop: turn 1; fence 1 for 1; forward 1
             2s ann revokes bot: revoked ; tell 1: may ; lapse rights; fence 2 for nobody; lapse observers; expel 1
-            3s bot types loop: no, denied: type, by rule envelope
+            3s bot types loop: no, this needs the right `type`
             4s ann grants bot observe for 60s: grant 2
             5s bot attaches: done
-            6s bot types x: no, denied: type, by rule envelope
+            6s bot types x: no, this needs the right `type`
         "#,
     );
 }
@@ -95,7 +95,7 @@ fn giver_and_receiver_can_revoke_and_whoever_holds_as_much() {
             1s bot grants kit observe: grant 3
             2s kit revokes 3: revoked 3
             3s bot grants cron observe: grant 4
-            4s kit revokes 4: no, denied: grant, by rule envelope
+            4s kit revokes 4: no, this needs the right `grant`
             5s bob revokes 4: revoked 4
             6s bot grants cron observe: grant 5
             7s bot revokes 5: revoked 5

@@ -7,10 +7,10 @@ use std::str::FromStr;
 
 #[derive(Debug, clap::Args)]
 pub struct WatchArgs {
-    /// Name, id, or the beginning of an id
+    /// Name, id, or prefix of an id
     #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
     pub session: Option<String>,
-    /// Every session you may observe, those to come too
+    /// Watch every session you may observe, including new ones
     #[arg(long)]
     pub all: bool,
 }
@@ -19,14 +19,14 @@ pub struct WatchArgs {
 pub struct WaitArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// For what: exit, idle (at its prompt), waiting (for input), text:REGEX (in new output), port:N (something listens),
-    /// quiet:S (no output for so long)
+    /// Event to wait for: exit, idle (at its prompt), waiting (for input), text:REGEX (in new output), port:N (a process
+    /// listens), quiet:S (no output for S seconds) [default: exit]
     #[arg(long = "for", value_name = "WHAT", default_value = "exit", hide_default_value = true)]
     pub what: Awaited,
-    /// With text:REGEX, look at the output from this offset on instead of from now
+    /// With text:REGEX, search the output from this offset instead of only new output
     #[arg(long, value_name = "OFFSET")]
     pub from: Option<u64>,
-    /// Give up after this many seconds, with status 124
+    /// Give up after S seconds, with status 124
     #[arg(long, value_name = "S")]
     pub timeout: Option<Seconds>,
 }
@@ -70,7 +70,7 @@ impl FromStr for Awaited {
 /// A pattern over lines, as far as it is bounded.
 pub fn pattern_of(pattern: &str) -> Result<regex::bytes::Regex, String> {
     if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MAX {
-        return Err(format!("a pattern has 1 to {PATTERN_BYTES_MAX} bytes"));
+        return Err(format!("a pattern must have 1 to {PATTERN_BYTES_MAX} bytes"));
     }
     let built = regex::bytes::RegexBuilder::new(pattern).size_limit(PROGRAM_BYTES_MAX).multi_line(true).build();
     built.map_err(|error| error.to_string())

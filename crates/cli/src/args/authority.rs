@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum ActorCommand {
-    /// Make an actor with a key of its own
+    /// Create an actor with its own key
     New(ActorNewArgs),
-    /// List the actors
+    /// List actors
     Ls,
-    /// Forget an actor: its key opens nothing any more
+    /// Remove an actor and revoke its key
     Remove(ActorArg),
 }
 
@@ -29,7 +29,7 @@ pub struct ActorArg {
 pub struct ActorNewArgs {
     #[command(flatten)]
     pub of: ActorArg,
-    /// Write the secret key to FILE instead of the home's own place
+    /// Write the secret key to FILE instead of the state directory
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key: Option<PathBuf>,
 }
@@ -38,7 +38,7 @@ pub struct ActorNewArgs {
 pub struct RequestArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Wait until the turn is yours; give up after S seconds, with status 124
+    /// Wait until you have the turn; give up after S seconds with status 124
     #[arg(long, value_name = "S", num_args = 0..=1)]
     pub wait: Option<Option<Seconds>>,
 }
@@ -47,7 +47,7 @@ pub struct RequestArgs {
 pub struct GiveArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Who gets it
+    /// Actor that gets the turn
     #[arg(long, value_name = "ACTOR")]
     pub to: Handle,
 }
@@ -56,10 +56,10 @@ pub struct GiveArgs {
 pub struct SeizeArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Stop the whole process tree until `thaw`
+    /// Freeze the whole process tree until `holdfast thaw`
     #[arg(long)]
     pub freeze: bool,
-    /// Why: for the journal, and for who loses the turn
+    /// Reason, shown in the journal and to the holder that loses the turn
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
 }
@@ -68,16 +68,16 @@ pub struct SeizeArgs {
 pub struct GrantArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Who gets them
+    /// Actor that gets the rights
     #[arg(long, value_name = "ACTOR")]
     pub to: Handle,
-    /// Which: observe type run signal seize grant approve checkpoint fork end configure, or all
+    /// Rights, separated by commas: observe, type, run, signal, seize, grant, approve, checkpoint, fork, end, configure, or all
     #[arg(long, value_name = "RIGHTS", value_parser = rights)]
     pub can: Rights,
-    /// For so long, for example 90s, 2h or 3d
+    /// Grant for this long, for example 90s, 2h or 3d
     #[arg(long = "for", value_name = "TIME", conflicts_with = "until")]
     pub span: Option<Seconds>,
-    /// Until then: 17:30, or a moment like 2026-07-01T12:00:00Z
+    /// Grant until this time: 17:30, or 2026-07-01T12:00:00Z
     #[arg(long, value_name = "TIME")]
     pub until: Option<When>,
 }
@@ -88,10 +88,10 @@ pub struct GrantArgs {
 pub struct RevokeArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// One grant by its number, as `holdfast grants` shows it
+    /// Number of the grant (see `holdfast grants`)
     #[arg(value_name = "GRANT")]
     pub grant: Option<u32>,
-    /// Everything this actor holds, what its class holds too
+    /// Revoke everything this actor holds, including its class's default rights
     #[arg(long, value_name = "ACTOR")]
     pub to: Option<Handle>,
 }
@@ -100,7 +100,7 @@ pub struct RevokeArgs {
 pub struct SignalArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Name or number: INT, SIGTERM, 9
+    /// Signal name or number: INT, SIGTERM, 9
     #[arg(value_name = "SIG")]
     pub signal: SignalNumber,
     #[command(flatten)]
@@ -110,10 +110,10 @@ pub struct SignalArgs {
 /// To whom a signal goes; to the foreground group where nothing is said.
 #[derive(Debug, clap::Args)]
 pub struct SignalTarget {
-    /// To the whole process tree; without it, to the foreground group
+    /// Signal the whole process tree [default: the foreground process group]
     #[arg(long)]
     pub tree: bool,
-    /// To the command the session was started with, and its group
+    /// Signal the session's own command and its process group
     #[arg(long, conflicts_with = "tree")]
     pub command: bool,
 }

@@ -6,7 +6,7 @@ use super::SessionArg;
 pub struct EnvArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Also what is as it was when the shell started
+    /// Include what has not changed since the shell started
     #[arg(long)]
     pub all: bool,
 }

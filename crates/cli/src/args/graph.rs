@@ -8,26 +8,26 @@ use std::path::PathBuf;
     override_usage = "holdfast graph <NAME> [--tree|--json|--svg <FILE>]\n       holdfast graph <NAME> --watch\n       holdfast graph --diff <A> <B>"
 )]
 pub struct GraphArgs {
-    /// Name, id, or the beginning of an id
+    /// Name, id, or prefix of an id
     #[arg(value_name = "NAME", required_unless_present = "diff", conflicts_with = "diff")]
     pub session: Option<String>,
-    /// As a tree of lines, which is what is shown where nothing is said
+    /// Print a tree of lines (the default)
     #[arg(long, conflicts_with_all = ["svg", "diff"])]
     pub tree: bool,
-    /// As a drawing, written to FILE; - is standard output
+    /// Write a drawing to FILE; - is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["watch", "diff"])]
     pub svg: Option<PathBuf>,
-    /// Draw again whenever something happens, until q is pressed; where there is no terminal, print what happens
+    /// Redraw on every change until you press q; without a terminal, print each change
     #[arg(long, conflicts_with = "diff")]
     pub watch: bool,
-    /// What changed between two graphs that were saved with --json
+    /// Compare two graphs saved with --json
     #[arg(long, num_args = 2, value_names = ["A", "B"], value_hint = ValueHint::FilePath)]
     pub diff: Vec<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct MaybeSessionArg {
-    /// Name, id, or the beginning of an id; every session where none is given
+    /// Name, id, or prefix of an id [default: all sessions]
     #[arg(value_name = "NAME")]
     pub session: Option<String>,
 }

@@ -12,25 +12,25 @@ pub struct McpArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum McpCommand {
-    /// Make an agent's program know this server: show what changes in its configuration, ask, and write it
+    /// Add Holdfast to an agent's configuration: show the change, ask, and write it
     Install(McpInstallArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub struct McpInstallArgs {
-    /// Whose configuration
+    /// Agent to configure
     #[arg(value_enum)]
     pub client: McpClient,
-    /// Print the configuration that is to be written, and write nothing
+    /// Print the new configuration without writing it
     #[arg(long, conflicts_with_all = ["yes", "remove"])]
     pub print: bool,
     /// Write without asking
     #[arg(long, short)]
     pub yes: bool,
-    /// Take the entry out again
+    /// Remove the entry
     #[arg(long)]
     pub remove: bool,
-    /// That file instead of the client's own
+    /// Change FILE instead of the agent's default file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
 }

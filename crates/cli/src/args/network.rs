@@ -14,22 +14,22 @@ const HTTP_PORT: u16 = 7433;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ListenArgs {
-    /// Listen for HTTP too, at ADDR (127.0.0.1:7433 unless said; a port, an address, or both), now and with every later start
+    /// Listen for HTTP on ADDR (a port, an address, or both), now and after every later start [default: 127.0.0.1:7433]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     pub http: Option<Option<SocketAddr>>,
-    /// No longer listen for HTTP
+    /// Stop listening for HTTP
     #[arg(long, conflicts_with = "http")]
     pub no_http: bool,
-    /// With TLS: the certificate chain, a PEM file
+    /// TLS certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_key", value_hint = ValueHint::FilePath)]
     pub tls_cert: Option<PathBuf>,
-    /// With TLS: the certificate's key, a PEM file
+    /// TLS private key (PEM)
     #[arg(long, value_name = "FILE", requires = "http", requires = "tls_cert", value_hint = ValueHint::FilePath)]
     pub tls_key: Option<PathBuf>,
-    /// A name under which this machine is asked; may be repeated. Requests for other names are refused
+    /// Host name that requests may use; can be repeated. The host refuses requests for other names
     #[arg(long = "name", value_name = "NAME", requires = "http")]
     pub names: Vec<String>,
-    /// Listen beyond this machine without TLS: only where something else keeps it private
+    /// Listen beyond this machine without TLS; use only on a private network such as a VPN
     #[arg(long, requires = "http")]
     pub insecure_listen: bool,
 }
@@ -64,41 +64,41 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 #[derive(Debug, clap::Args)]
 pub struct WebArgs {
-    /// Print the address alone; open no browser
+    /// Print the address instead of opening a browser
     #[arg(long)]
     pub no_open: bool,
-    /// For another device: the address it reaches this host at, and a code for its camera
+    /// Print an address that other devices can reach, and a QR code for it
     #[arg(long, conflicts_with = "no_open")]
     pub phone: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token, and print it: it is not shown again
+    /// Create a token and print it; it is shown only once
     New(TokenNewArgs),
-    /// List the tokens that are good now
+    /// List valid tokens
     Ls,
-    /// Make a token worthless, at once
+    /// Revoke a token at once
     Revoke(TokenArg),
 }
 
 #[derive(Debug, clap::Args)]
 pub struct TokenNewArgs {
-    /// The most it may do: observe type run signal seize grant approve checkpoint fork end configure; whatever the actor may
-    /// unless said
+    /// Limit the token to these rights, separated by commas: observe, type, run, signal, seize, grant, approve, checkpoint,
+    /// fork, end, configure [default: all rights of its actor]
     #[arg(long, value_name = "RIGHTS", value_parser = rights)]
     pub can: Option<Rights>,
-    /// For so long, for example 90s, 2h or 3d; 30 days unless said
+    /// Lifetime, for example 90s, 2h or 3d [default: 30d]
     #[arg(long = "for", value_name = "TIME")]
     pub span: Option<Seconds>,
-    /// What it is for
+    /// Note on what the token is for
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub note: String,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct TokenArg {
-    /// Its id, as `token ls` shows it
+    /// Token id (see `holdfast token ls`)
     #[arg(value_name = "ID")]
     pub token: String,
 }

@@ -21,37 +21,37 @@ pub struct RunArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RunStartArgs {
-    /// Name, id, or the beginning of an id: the session whose shell runs it
+    /// Session whose shell runs the command: name, id, or prefix of an id
     #[arg(value_name = "NAME", required_unless_present = "new", conflicts_with = "new")]
     pub session: Option<String>,
-    /// Run it in a session of its own, without a shell
+    /// Run the command in a new session, without a shell
     #[arg(long)]
     pub new: bool,
-    /// The name of that session
+    /// Name of the new session
     #[arg(long, value_name = "NEW", requires = "new")]
     pub name: Option<SessionName>,
-    /// Keep that session listed when it has ended
+    /// Keep the new session listed after it ends
     #[arg(long, requires = "new")]
     pub keep: bool,
-    /// Run it once: the same key and command give the same run again
+    /// Run once: the same key and command return the same run
     #[arg(long, value_name = "K")]
     pub key: Option<String>,
-    /// Wait this many seconds, then say `running` with status 124; it goes on
+    /// Wait S seconds, then report `running` with status 124; the command keeps running
     #[arg(long, value_name = "S")]
     pub timeout: Option<Seconds>,
-    /// Where the shell does not tell its end: quiet or quiet:TIME without output, or prompt:REGEX for the last line; its status is
-    /// not known then, and after a crash of the host it is lost
+    /// Infer the end of the command in a shell without integration: quiet or quiet:TIME without output, or prompt:REGEX on
+    /// the last line. The exit status is then unknown, and a crash of the host loses the run
     #[arg(long, value_name = "HOW", value_parser = detect, conflicts_with = "new")]
     pub detect: Option<Detect>,
-    /// When it is over, post its outcome as JSON to this address, also when the host was down in between
+    /// Post the outcome as JSON to URL when the run ends, even if the host was down in between
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub on_exit: Option<String>,
-    /// Sign that with the first line of this file
+    /// Sign the post with the first line of FILE
     #[arg(long, value_name = "FILE", requires = "on_exit", value_hint = ValueHint::FilePath)]
     pub on_exit_secret: Option<PathBuf>,
     #[command(flatten)]
     pub expect: ExpectArgs,
-    /// What to run: one word is taken as the shell's text, several are quoted for it
+    /// Command: a single word is shell text; several words are quoted for the shell
     #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
 }
@@ -74,11 +74,11 @@ impl RunStartArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum RunCommand {
-    /// List runs, of one session or of all
+    /// List runs of a session, or of all sessions
     Ls(RunLsArgs),
     /// Show a run
     Status(RunArg),
-    /// Wait until a run has ended, and end as it did
+    /// Wait for a run and exit with its status
     Wait(RunWaitArgs),
     /// Print a run's output, byte for byte
     Output(RunOutputArgs),
@@ -88,14 +88,14 @@ pub enum RunCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct RunArg {
-    /// The run's id, or its key
+    /// Run id or key
     #[arg(value_name = "RUN")]
     pub run: RunRef,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct RunLsArgs {
-    /// Name, id, or the beginning of an id
+    /// Name, id, or prefix of an id
     #[arg(value_name = "NAME")]
     pub session: Option<String>,
 }
@@ -104,7 +104,7 @@ pub struct RunLsArgs {
 pub struct RunWaitArgs {
     #[command(flatten)]
     pub of: RunArg,
-    /// Give up after this many seconds, with status 124
+    /// Give up after S seconds, with status 124
     #[arg(long, value_name = "S")]
     pub timeout: Option<Seconds>,
     #[command(flatten)]
@@ -113,8 +113,8 @@ pub struct RunWaitArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ExpectArgs {
-    /// End with 0 if it comes out so: exit:CODE[,CODE…], text:REGEX or no-text:REGEX, in the whole output; else with its
-    /// status, or 1; may be repeated
+    /// Exit with 0 only if this holds: exit:CODE[,CODE…], text:REGEX or no-text:REGEX (in the whole output); otherwise exit
+    /// with the command's status, or 1; can be repeated
     #[arg(long, value_name = "WHAT")]
     pub expect: Vec<Expect>,
 }
@@ -123,12 +123,12 @@ pub struct ExpectArgs {
 pub struct RunOutputArgs {
     #[command(flatten)]
     pub of: RunArg,
-    /// Text alone, without escape sequences
+    /// Strip escape sequences
     #[arg(long)]
     pub plain: bool,
 }
 
-/// Output that pauses for this long is taken as ended, unless told otherwise: longer than most programs think.
+/// Output that pauses for this long counts as ended by default: longer than most programs think.
 const QUIET_MS: u64 = 1_000;
 
 fn detect(text: &str) -> Result<Detect, String> {

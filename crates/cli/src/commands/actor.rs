@@ -33,7 +33,7 @@ pub fn short(id: ActorId) -> String {
 fn may_make(handle: &Handle) -> Result<(), Failure> {
     let itself = who::unsaid().handle;
     if handle.class() == ActorClass::Human && itself.class() != ActorClass::Human {
-        let message = format!("{handle} is a human's to make, and this process is taken for {itself}");
+        let message = format!("only a human may create {handle}, and you are {itself}");
         return Err(Failure::new("denied", message));
     }
     Ok(())
@@ -55,7 +55,7 @@ fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
     let handle = &args.of.handle;
     may_make(handle)?;
     let file = args.key.as_deref().map(std::path::absolute).transpose();
-    let file = file.map_err(|e| Failure::io("the key file's path cannot be found", e))?;
+    let file = file.map_err(|e| Failure::io("cannot resolve the path of the key file", e))?;
     let identity = Identity::make(&here.home, handle, file.as_deref()).map_err(|error| taken(handle, error))?;
     let id = identity.actor().id;
     let place = file.clone().unwrap_or_else(|| here.home.actor_key(handle));
@@ -65,7 +65,7 @@ fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     print(format!(
-        "made {handle}, key {}\n  kept in  {}\n  use it   holdfast --as {said} …\n  or       {}={said}\n",
+        "created {handle}, key {}\n  file    {}\n  use it  holdfast --as {said} …\n  or      {}={said}\n",
         short(id),
         place.display(),
         who::VARIABLE,
@@ -76,7 +76,7 @@ fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
 fn taken(handle: &Handle, error: KeyError) -> Failure {
     match error {
         KeyError::Taken(file) => {
-            let message = format!("there is an actor {handle} already: {}", file.display());
+            let message = format!("actor {handle} already exists: {}", file.display());
             Failure::new("actor_taken", message)
         }
         other => other.into(),
@@ -112,7 +112,7 @@ fn remove(here: &Here, handle: &Handle) -> Result<u8, Failure> {
     if here.json {
         print_json(&answer)?;
     } else {
-        print(format!("forgot {handle}\n"))?;
+        print(format!("removed {handle}\n"))?;
     }
     Ok(0)
 }
@@ -131,7 +131,7 @@ pub fn handles(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Whom the host knows; nobody where it does not tell.
+/// The actors that the host knows; none if it does not answer.
 pub fn known(link: &mut Link<'_>) -> Vec<Actor> {
     let views = link.call::<op::Actors>(&Nothing {}).unwrap_or_default();
     views.into_iter().map(|view| view.actor).collect()
@@ -155,7 +155,7 @@ pub fn find(link: &mut Link<'_>, session: &SessionView, handle: &Handle) -> Resu
         [] => Err(unknown(handle, known.iter().chain(&met))),
         many => {
             let keys: Vec<String> = many.iter().map(|actor| short(actor.id)).collect();
-            let message = format!("{} actors call themselves {handle}: {}", many.len(), keys.join(" "));
+            let message = format!("{} actors have the handle {handle}: {}", many.len(), keys.join(" "));
             Err(Failure::new("ambiguous", message))
         }
     }
@@ -168,6 +168,6 @@ fn unknown<'a>(handle: &Handle, known: impl Iterator<Item = &'a Actor>) -> Failu
     near.dedup();
     let near: Vec<String> = near.into_iter().map(Handle::to_string).collect();
     let meant = if near.is_empty() { String::new() } else { format!("did you mean {}?\n", near.join(", ")) };
-    Failure::new("no_such_actor", format!("nobody here is called {handle}"))
-        .hint(format!("{meant}`holdfast actor new {handle}` makes such an actor"))
+    Failure::new("no_such_actor", format!("no actor {handle}"))
+        .hint(format!("{meant}create it: holdfast actor new {handle}"))
 }

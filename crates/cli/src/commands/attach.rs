@@ -16,7 +16,7 @@ const MAIN: &str = "main";
 /// `holdfast attach`.
 pub fn attach(here: &Here, args: &AttachArgs) -> Result<u8, Failure> {
     if !args.nested {
-        refuse_nested("attaching here")?;
+        refuse_nested("attach")?;
     }
     need_terminal("attach")?;
     let mut link = here.link()?;
@@ -36,7 +36,7 @@ pub fn attach(here: &Here, args: &AttachArgs) -> Result<u8, Failure> {
 pub fn main_session(here: &Here) -> Result<u8, Failure> {
     let terminal = on_terminal() && !here.json;
     if terminal {
-        refuse_nested("attaching here")?;
+        refuse_nested("attach")?;
     }
     let mut link = here.link()?;
     let name: SessionName = MAIN.parse().expect("`main` is a name");
@@ -73,14 +73,14 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &str, name: &str, read_only: 
     };
     match holdfast_client::attach(link.into_connection(), &options)? {
         AttachEnd::Detached => {
-            say(&format!("detached; come back with: holdfast attach {name}"));
+            say(&format!("detached; to come back: holdfast attach {name}"));
             Ok(0)
         }
         AttachEnd::Ended(exit) => {
             say(&format!("session {name}: {exit}"));
             Ok(exit.as_status())
         }
-        // The same as detaching, but nobody is there to be told.
+        // The same as detaching, but the terminal is gone: there is nothing to print to.
         AttachEnd::HungUp => Ok(0),
     }
 }
@@ -90,9 +90,8 @@ pub fn refuse_nested(what: &str) -> Result<(), Failure> {
     let Some(id) = std::env::var_os("HOLDFAST_SESSION").filter(|id| !id.is_empty()) else { return Ok(()) };
     let name = std::env::var_os("HOLDFAST_SESSION_NAME").filter(|name| !name.is_empty()).unwrap_or(id);
     let name = name.to_string_lossy();
-    let message =
-        format!("this terminal is inside session {name}: {what} would put one session's terminal into another");
-    Err(Failure::new("nested", message).hint("detach first; from here, sessions can be started with `holdfast new -d`"))
+    let message = format!("cannot {what}: this terminal is inside session {name}");
+    Err(Failure::new("nested", message).hint("detach first; or start a session without attaching: holdfast new -d"))
 }
 
 /// Said before anything is started.

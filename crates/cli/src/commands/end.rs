@@ -42,7 +42,7 @@ fn end_one(here: &Here, link: &mut Link<'_>, session: &str, grace_ms: u32) -> Re
     if here.json {
         print_json(&view)?;
     } else {
-        print(told(&view))?;
+        print(line(&view))?;
     }
     Ok(0)
 }
@@ -57,7 +57,7 @@ fn end_all(here: &Here, link: &mut Link<'_>, grace_ms: u32) -> Result<u8, Failur
     while !left.is_empty() {
         let ended = |session: SessionView, result: Result<SessionView, Fault>| {
             let (line, document) = match result {
-                Ok(view) => (told(&view), json!(view)),
+                Ok(view) => (line(&view), json!(view)),
                 Err(fault) => {
                     status = 1;
                     let line = format!("{}: not ended: {}\n", session.name, visible(&fault.message));
@@ -116,6 +116,6 @@ fn end_some(
     Ok(Ok(()))
 }
 
-fn told(session: &SessionView) -> String {
+fn line(session: &SessionView) -> String {
     format!("{}: {}\n", session.name, state(session))
 }

@@ -24,22 +24,22 @@ fn text(answer: &EnvAnswer, now: TimeMs, width: Option<usize>) -> String {
     let name = visible(answer.name.as_str());
     if !answer.integration {
         return format!(
-            "{name} does not tell: its command is no bash, zsh or fish that was started with shell integration\n\
-             for one that does: holdfast new -- bash (without --no-integration)\n"
+            "{name} does not report changes: its command is not a bash, zsh or fish with shell integration\n\
+             start one that does: holdfast new -- bash (without --no-integration)\n"
         );
     }
     if answer.since_ms.is_none() {
-        return format!("the shell of {name} has shown no prompt yet, so there is nothing to compare with\n");
+        return format!("the shell of {name} has not shown a prompt yet, so there is nothing to compare with\n");
     }
     let mut out = if answer.entries.is_empty() {
-        "nothing is different from when the shell started\n".to_owned()
+        "nothing has changed since the shell started\n".to_owned()
     } else {
         let head = ["KIND", "NAME", "NOW", "CHANGED BY", "WHEN", "ACT"].map(str::to_owned).to_vec();
         let rows: Vec<_> = std::iter::once(head).chain(answer.entries.iter().map(|entry| row(entry, now))).collect();
         table(&rows, width).iter().map(|line| format!("{line}\n")).collect()
     };
     if answer.partial {
-        out.push_str("there are more names than are kept: one that came or went may be missing here\n");
+        out.push_str("the shell has more names than Holdfast keeps: some changes may be missing\n");
     }
     out
 }
@@ -108,9 +108,12 @@ mod tests {
             gone,
             changed: changed.cloned(),
         };
-        let nobody = Changed { actor: None, act: None, ..by.clone() };
-        let entries =
-            vec![entry("A\x1b]0;x\x07", false, Some(&by)), entry("B", true, Some(&nobody)), entry("PATH", false, None)];
+        let unnamed = Changed { actor: None, act: None, ..by.clone() };
+        let entries = vec![
+            entry("A\x1b]0;x\x07", false, Some(&by)),
+            entry("B", true, Some(&unnamed)),
+            entry("PATH", false, None),
+        ];
         let shown = text(&answer(entries), 61_000, None);
         assert_eq!(
             shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>(),
@@ -128,7 +131,7 @@ mod tests {
         let same = text(&answer(vec![]), 0, None);
         let unseen = text(&EnvAnswer { since_ms: None, ..answer(vec![]) }, 0, None);
         let silent = text(&EnvAnswer { integration: false, ..answer(vec![]) }, 0, None);
-        assert!(same.starts_with("nothing is different") && unseen.contains("no prompt yet"), "{same}{unseen}");
+        assert!(same.starts_with("nothing has changed") && unseen.contains("not shown a prompt yet"), "{same}{unseen}");
         assert!(silent.contains("holdfast new -- bash"), "{silent}");
     }
 }

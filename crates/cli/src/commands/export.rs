@@ -140,7 +140,7 @@ fn recording(session: &SessionView, chunks: &[Chunk], gaps: &[Gap], acts: Acts) 
         };
         Mark { at: gap.to, time_ms: None, code: Code::Marker, data }
     }));
-    // The one in force where the recording begins. Before the first that was ever asked for, what it was nobody knows.
+    // The one in force where the recording begins. Before the first resize the size is unknown.
     let is_before = |(at, _): &&(Offset, Size)| *at <= first;
     let size = sizes.iter().rfind(is_before).or(sizes.first()).map_or(session.size, |(_, size)| *size);
     let mut events = asciicast::events(chunks, &Times::new(anchors), marks);

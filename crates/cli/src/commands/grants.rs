@@ -40,7 +40,7 @@ fn ends(args: &GrantArgs) -> Result<Option<TimeMs>, Failure> {
         (None, None) => Ok(None),
         (None, Some(when)) => match when.ms(&Zoned::now()) {
             Some(at) => Ok(Some(at)),
-            None => Err(Failure::new("bad_request", "no clock shows that time")),
+            None => Err(Failure::new("bad_request", "that time does not exist in this time zone")),
         },
     }
 }
@@ -106,7 +106,7 @@ pub fn revoke(here: &Here, args: &RevokeArgs) -> Result<u8, Failure> {
 }
 
 fn fallen(session: &SessionView, whose: Option<&Actor>, grants: &[u32]) -> String {
-    let mut text = whose.map_or(String::new(), |actor| format!("{actor} holds nothing in {} now\n", session.name));
+    let mut text = whose.map_or(String::new(), |actor| format!("{actor} now holds no rights in {}\n", session.name));
     let list: Vec<String> = grants.iter().map(u32::to_string).collect();
     match grants {
         [] => {}

@@ -51,8 +51,8 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         shell: config.shell,
         base: default.base,
     };
-    let yielded = "another host serves this home\n";
-    // A daemon is nobody: it only wants to know whether one answers.
+    let yielded = "another host is already running for this home\n";
+    // The daemon needs no identity: it only checks whether a host answers.
     match connect(&here.home, &who::stranger()?) {
         Ok(_) => {
             print(yielded)?;
@@ -139,7 +139,7 @@ fn brought_up(here: &Here, args: &ListenArgs, logs_anew: bool) -> Result<(HostSt
             bring_down(here)?;
             (bring_up(here)?, format!("restarted; {}", went_on(status.running)))
         }
-        Some((_, status)) => (status, "runs already".into()),
+        Some((_, status)) => (status, "already running".into()),
         None => (bring_up(here)?, "started".into()),
     })
 }
@@ -157,8 +157,8 @@ fn start(here: &Here, args: &StartArgs) -> Result<u8, Failure> {
     }
     match (&status.http, &status.http_error) {
         (_, Some(error)) => {
-            return Err(Failure::new("cannot_listen", format!("the host does not listen for HTTP: {error}"))
-                .hint("give another address: holdfast host start --http ADDR"));
+            return Err(Failure::new("cannot_listen", format!("the host is not listening for HTTP: {error}"))
+                .hint("choose another address: holdfast host start --http ADDR"));
         }
         (Some(url), None) if !here.json => print(format!("listens at {url}\n"))?,
         _ => {}
@@ -192,8 +192,8 @@ fn restart(here: &Here) -> Result<u8, Failure> {
 fn went_on(sessions: u32) -> String {
     match sessions {
         0 => "no session was running".into(),
-        1 => "1 session went on".into(),
-        many => format!("{many} sessions went on"),
+        1 => "1 session kept running".into(),
+        many => format!("{many} sessions kept running"),
     }
 }
 
@@ -202,7 +202,7 @@ fn status(here: &Here) -> Result<u8, Failure> {
         if here.json {
             print_json(&json!({"running": false}))?;
         } else {
-            print("the host is not running; any command starts it\n")?;
+            print("the host is not running; the next command starts it\n")?;
         }
         return Ok(1);
     };
@@ -267,7 +267,7 @@ fn bring_down(here: &Here) -> Result<Option<HostStatus>, Failure> {
         Ok(_) | Err(CallError::Broken(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    let late = || Failure::new("timeout", format!("the host, process {}, does not stop", status.pid));
+    let late = || Failure::new("timeout", format!("the host (process {}) did not stop", status.pid));
     let deadline = Instant::now() + Duration::from_millis(STOP_MS_MAX);
     if let Some(process) = process {
         let left = deadline.saturating_duration_since(Instant::now());

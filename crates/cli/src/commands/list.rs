@@ -140,7 +140,7 @@ fn attached(client: &ClientView, now: TimeMs) -> String {
 
 /// The names of all live sessions, one a line; completes nothing where no host runs.
 pub fn names(here: &Here) -> Result<u8, Failure> {
-    // A press of the tab key makes nobody a key.
+    // Pressing Tab must not create a key.
     let Some(who) = here.who_if_there() else { return Ok(0) };
     let Ok(mut connection) = holdfast_client::connect(&here.home, &who) else { return Ok(0) };
     let sessions = connection.call::<op::List>(&ListParams { all: false })?;

@@ -1,4 +1,4 @@
-//! `holdfast logs`: output by absolute offset. What is no longer kept is told as a gap, never passed over.
+//! `holdfast logs`: output by absolute offset. Output that is no longer kept is reported as a gap.
 
 use crate::args::LogsArgs;
 use crate::failure::Failure;

@@ -8,19 +8,20 @@ use clap_mangen::Man;
 use std::io;
 
 const REST: &str = r#".SH EXIT STATUS
-0 where all went well, 1 where it failed, 2 where it was called wrongly, 124 after a timeout.
-\fBattach\fR and \fBwait\fR end as the session's command did, with 128+n where signal n ended it.
+0 on success, 1 on failure, 2 on a wrong command line, 124 on a timeout.
+\fBattach\fR, \fBwait\fR and \fBrun\fR exit with the status of the session's command, or with 128+n if signal n ended it.
 .SH FILES
 .TP
 \fI$XDG_CONFIG_HOME/holdfast/config.toml\fR
 chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), runs_keep ("7d"), grace ("5s"),
-shell, attach_history (true). A flag wins over the environment (HOLDFAST_KEY), that over the file.
+shell, attach_history (true). Flags override environment variables (HOLDFAST_KEY), which
+override the file.
 .IP
-What actors may do in a session before anything is granted: rights_human ("all"), rights_agent ("observe,type,run"),
-rights_service, rights_device, rights_unknown ("none"), and what is granted to whoever starts one: rights_spawner ("all").
+Rights of actors in a session before any grant: rights_human ("all"), rights_agent ("observe,type,run"),
+rights_service, rights_device, rights_unknown ("none"), and of the actor that started it: rights_spawner ("all").
 Rights are observe, type, run, signal, seize, grant, approve, checkpoint, fork, end, configure.
 .IP
-metrics_listen, for example "127.0.0.1:9464": there the host tells its counters over HTTP, to this machine alone.
+metrics_listen, for example "127.0.0.1:9464": the host serves its metrics there over HTTP, on this machine only.
 .IP
 log ("info"): what the host logs to host.log beside the sessions: off, error, warn, info, debug or trace, and levels of modules as in
 "info,holdfast_host::notify=debug". log_format ("text"): text or json.
@@ -35,23 +36,23 @@ Sessions, the keys of actors (\fIactors\fR) and the host's log.
 Sockets.
 .SH WHO YOU ARE
 An actor is a key with a handle: human:ann, agent:claude, service:deploy, device:phone.
-What \fB\-\-as\fR or HOLDFAST_ACTOR says counts first. Otherwise a person at a terminal outside any session is
-human:LOGIN. A process with a coding agent's marker in its environment is the agent of that name; one inside a session, or
-without a terminal, is agent:LOGIN. Keys are made at first use. What runs under the same user can read the same files:
-whoever must not be another runs as another user.
+\fB\-\-as\fR or HOLDFAST_ACTOR names the actor. Otherwise a process with a coding agent's marker in its environment is the agent
+of that name, and a process inside a session or without a terminal is agent:LOGIN. A person at a terminal outside any session is
+human:LOGIN. Holdfast creates keys at first use. Programs of the same user can read the same keys: to protect your key from an
+agent, run the agent as another user.
 .SH ENVIRONMENT
 .TP
 \fBHOLDFAST_HOME\fR
 Keeps state, sockets and configuration under one directory.
 .TP
 \fBHOLDFAST_ACTOR\fR
-Who acts: a handle, or a path to a key file.
+The actor to act as: a handle, or the path of a key file.
 .TP
 \fBHOLDFAST_SESSION\fR, \fBHOLDFAST_SESSION_NAME\fR
 Inside a session: its id and name.
 .TP
 \fBHOLDFAST_ENV\fR
-Inside a session: a file with the variables of the client that attached last, to be sourced.
+Inside a session: a file to source, with the variables of the client that attached last.
 "#;
 
 /// `holdfast man`.

@@ -32,13 +32,21 @@ mod web;
 mod whoami;
 
 use crate::args::{Args, Command};
+use crate::denied;
 use crate::failure::Failure;
 use crate::here::Here;
 
 /// Runs a command; none is the session `main`.
 pub fn run(args: Args) -> Result<u8, Failure> {
     let here = || Here::find(args.home.as_deref(), args.json, args.who.clone());
-    match args.command {
+    dispatch(args.command, &here).map_err(|failure| match here() {
+        Ok(here) => denied::explain(failure, &here),
+        Err(_) => failure,
+    })
+}
+
+fn dispatch(command: Option<Command>, here: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
+    match command {
         None => attach::main_session(&here()?),
         Some(Command::New(args)) => new::new(&here()?, &args),
         Some(Command::Attach(args)) => attach::attach(&here()?, &args),

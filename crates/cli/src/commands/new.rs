@@ -25,7 +25,7 @@ const TERM_DEFAULT: &str = "xterm-256color";
 /// `holdfast new`.
 pub fn new(here: &Here, args: &NewArgs) -> Result<u8, Failure> {
     if !args.detach {
-        refuse_nested("attaching to a new session here")?;
+        refuse_nested("attach to a new session")?;
         need_terminal("new")
             .map_err(|failure| failure.hint("`holdfast new -d` starts a session without attaching to it"))?;
     }
@@ -43,7 +43,7 @@ pub fn new(here: &Here, args: &NewArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Starts a session. Asked once: where the answer is lost nobody knows whether there is a session.
+/// Starts a session. Sent once: if the answer is lost, a second request might start a second session.
 pub fn start(here: &Here, link: &mut Link<'_>, args: &NewArgs) -> Result<SessionView, Failure> {
     let params = params(here, args)?;
     Ok(link.once::<op::New>(&params, &[])?.0)
@@ -87,7 +87,7 @@ fn directory(flag: Option<&Path>) -> Result<String, Failure> {
         Some(path) => std::path::absolute(path),
         None => std::env::current_dir(),
     };
-    let path = path.map_err(|e| Failure::io("the current directory cannot be found", e).hint("give --cwd DIR"))?;
+    let path = path.map_err(|e| Failure::io("cannot find the current directory", e).hint("use --cwd DIR"))?;
     path.into_os_string().into_string().map_err(|path| {
         Failure::new("bad_request", format!("the directory {} is not UTF-8", PathBuf::from(path).display()))
     })
@@ -99,8 +99,8 @@ fn environment(args: &NewArgs, cwd: &str) -> Vec<String> {
     for (key, value) in std::env::vars_os() {
         match (key.into_string(), value.into_string()) {
             (Ok(key), Ok(value)) => vars.push((key, value)),
-            (Ok(key), Err(_)) => say(&format!("warning: the variable {key} is not UTF-8 and was left out")),
-            (Err(key), _) => say(&format!("warning: the variable {} is not UTF-8 and was left out", key.display())),
+            (Ok(key), Err(_)) => say(&format!("warning: left out the variable {key}: it is not UTF-8")),
+            (Err(key), _) => say(&format!("warning: left out the variable {}: it is not UTF-8", key.display())),
         }
     }
     vars.retain(|(key, _)| !OUTER.contains(&key.as_str()));

@@ -44,14 +44,14 @@ fn begin(here: &Here, link: &mut Link<'_>, args: &AskArgs, until: Option<Instant
     let inside = || std::env::var("HOLDFAST_SESSION").ok().filter(|id| !id.is_empty());
     let Some(session) = args.session.clone().or_else(inside) else {
         return Err(Failure::new("usage", "which session is the question about?")
-            .hint("give one: holdfast ask -t NAME TEXT")
+            .hint("name it: holdfast ask -t NAME TEXT")
             .status(STATUS_USAGE));
     };
     let session = link.get(&session)?;
     let mut bits = [0; 16];
-    getrandom::fill(&mut bits).map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
+    getrandom::fill(&mut bits).map_err(|e| Failure::new("io", format!("cannot get random bytes: {e}")))?;
     let id = QuestionId::from_random_bits(u128::from_le_bytes(bits));
-    // Told at once, and waited for behind that: who is interrupted has the id.
+    // Prints the id before it waits: a person who interrupts it still has the id.
     let params = QuestionAskParams {
         session: session.id.to_string(),
         text: args.text.join(" "),
@@ -77,8 +77,8 @@ fn end_as(here: &Here, question: &QuestionView) -> Result<u8, Failure> {
     let (code, message, hint, status) = match (question.state, &question.answer) {
         (QuestionState::Open, _) => (
             "timeout",
-            format!("nobody has answered {id} yet"),
-            format!("go on waiting: holdfast ask --wait {id}\nor take it back: holdfast ask --withdraw {id}"),
+            format!("no answer to {id} yet"),
+            format!("keep waiting: holdfast ask --wait {id}\nor withdraw it: holdfast ask --withdraw {id}"),
             STATUS_TIMEOUT,
         ),
         (QuestionState::Answered, Some(answer)) => {
@@ -91,10 +91,10 @@ fn end_as(here: &Here, question: &QuestionView) -> Result<u8, Failure> {
         }
         (QuestionState::Withdrawn, _) => {
             let by = question.withdrawn_by.as_ref().map_or("somebody".into(), ToString::to_string);
-            ("withdrawn", format!("{by} has withdrawn {id}"), String::new(), 1)
+            ("withdrawn", format!("{by} withdrew {id}"), String::new(), 1)
         }
         (QuestionState::Answered | QuestionState::Expired, _) => {
-            ("expired", format!("nobody has answered {id} in time"), String::new(), 1)
+            ("expired", format!("{id} expired without an answer"), String::new(), 1)
         }
     };
     if here.json {
@@ -198,10 +198,10 @@ pub fn answer(here: &Here, args: &AnswerArgs) -> Result<u8, Failure> {
 fn only_open(link: &mut Link<'_>) -> Result<QuestionView, Failure> {
     let mut open = link.call::<op::QuestionList>(&QuestionListParams::default())?;
     match (open.pop(), open.len() + 1) {
-        (None, _) => Err(Failure::new("no_such_question", "no question is open")),
+        (None, _) => Err(Failure::new("no_such_question", "no open questions")),
         (Some(one), 1) => Ok(one),
         (Some(_), count) => Err(Failure::new("ambiguous", format!("{count} questions are open"))
-            .hint("say which: holdfast answer QUESTION; see `holdfast questions`")),
+            .hint("choose one: holdfast answer QUESTION (see `holdfast questions`)")),
     }
 }
 
@@ -209,7 +209,7 @@ fn only_open(link: &mut Link<'_>) -> Result<QuestionView, Failure> {
 fn read_answer(here: &Here, question: &QuestionView) -> Result<(String, Option<u32>), Failure> {
     if here.json || !on_terminal() {
         return Err(Failure::new("usage", "what is the answer?")
-            .hint("give it: holdfast answer QUESTION TEXT, or --option N")
+            .hint("add it: holdfast answer QUESTION TEXT, or --option N")
             .status(STATUS_USAGE));
     }
     let mut text = format!("{} asks in {}:\n", question.by, question.name);
@@ -243,9 +243,12 @@ fn find(link: &mut Link<'_>, wanted: &str) -> Result<QuestionView, Failure> {
     let mut fit = all.into_iter().filter(|view| beginning.len() >= ID_BEGINNING_MIN && is_meant(view));
     match (fit.next(), fit.next()) {
         (Some(one), None) => Ok(one),
-        (None, _) => Err(Failure::new("no_such_question", format!("there is no question {wanted:?}"))
-            .hint("see `holdfast questions --all`")),
-        (Some(_), Some(_)) => Err(Failure::new("ambiguous", format!("{wanted:?} is the beginning of several ids"))
-            .hint("give more of the id")),
+        (None, _) => {
+            Err(Failure::new("no_such_question", format!("no question {wanted:?}"))
+                .hint("see `holdfast questions --all`"))
+        }
+        (Some(_), Some(_)) => {
+            Err(Failure::new("ambiguous", format!("{wanted:?} matches several questions")).hint("use a longer prefix"))
+        }
     }
 }

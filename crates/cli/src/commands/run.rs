@@ -31,8 +31,8 @@ const COMMAND_COLUMNS: usize = 60;
 /// `holdfast run`.
 pub fn run(here: &Here, args: &RunArgs) -> Result<u8, Failure> {
     if args.about.is_some() && args.start.is_given() {
-        let hint = "put -- before a command to run; options of `run status` and the like go behind that word";
-        return Err(Failure::new("usage", "either a command is run, or a run is asked about")
+        let hint = "to run a command, put -- before it; put options of `run status` and similar after that word";
+        return Err(Failure::new("usage", "cannot combine a command to run with a `run` subcommand")
             .hint(hint)
             .status(STATUS_USAGE));
     }
@@ -81,7 +81,7 @@ fn start_in(
     let key = args.key.clone().unwrap_or_default();
     let ask = Ask::Run { key, command: recorded(&command).into_owned() };
     let mut bits = [0; 16];
-    getrandom::fill(&mut bits).map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
+    getrandom::fill(&mut bits).map_err(|e| Failure::new("io", format!("cannot get random bytes: {e}")))?;
     let run = RunId::from_random_bits(u128::from_le_bytes(bits));
     let params = |proof| RunStartParams {
         session: Some(session.id.to_string()),
@@ -99,12 +99,12 @@ fn start_in(
     Ok(RunAnswer { existing: answer.existing && args.key.is_some(), ..answer })
 }
 
-/// Who is told of its end.
+/// Where to post its end.
 fn on_exit(args: &RunStartArgs) -> Result<Option<OnExit>, Failure> {
     let Some(url) = args.on_exit.clone() else { return Ok(None) };
     let line = |file: &PathBuf| match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.lines().next().unwrap_or_default().to_owned()),
-        Err(error) => Err(Failure::io(format!("the secret in {} cannot be read", file.display()), error)),
+        Err(error) => Err(Failure::io(format!("cannot read the secret in {}", file.display()), error)),
     };
     let secret = args.on_exit_secret.as_ref().map(line).transpose()?;
     Ok(Some(OnExit { url, secret }))
@@ -199,37 +199,39 @@ fn end_as(
             false => print(&answer.output)?,
             true => match print_output(link, &run.id.into(), true) {
                 // Only its key knew it still.
-                Err(failure) if failure.is("no_such_run") => say("its output is no longer kept"),
+                Err(failure) if failure.is("no_such_run") => say("its output is no longer available"),
                 printed => printed?,
             },
         }
     }
-    let told = |code: &str, message: String, status: u8| {
+    let fail = |code: &str, message: String, status: u8| {
         if here.json { Ok(status) } else { Err(Failure::new(code, message).status(status)) }
     };
     match (run.state, run.exit_code) {
         (RunState::Starting | RunState::Running, _) => {
-            let hint =
-                format!("wait for it: holdfast run wait {}; or see what it does: holdfast state {}", run.id, run.name);
-            match told("timeout", format!("{} still runs in {}", run.id, run.name), STATUS_TIMEOUT) {
+            let hint = format!(
+                "wait for it: holdfast run wait {}; or see what it is doing: holdfast state {}",
+                run.id, run.name
+            );
+            match fail("timeout", format!("{} is still running in {}", run.id, run.name), STATUS_TIMEOUT) {
                 Err(failure) => Err(failure.hint(hint)),
                 status => status,
             }
         }
-        (RunState::Lost, _) => told("lost", format!("{} is lost: how it ended is not known", run.id), 1),
+        (RunState::Lost, _) => fail("lost", format!("{} is lost: its exit status is unknown", run.id), 1),
         (RunState::Ended | RunState::Cancelled, code) if run.end == Some(RunEnd::NotStarted) => {
             let status = code.map(status_of).filter(|status| *status != 0).unwrap_or(STATUS_USAGE);
-            told("not_started", format!("the shell of {} did not take it for a command", run.name), status)
+            fail("not_started", format!("the shell of {} did not accept it as a command", run.name), status)
         }
         (RunState::Ended | RunState::Cancelled, code) => match (expected, code) {
             (Some(Expected { met: true, .. }), _) => Ok(0),
             (Some(Expected { unmet, .. }), code) => {
                 let status = code.map(status_of).filter(|status| *status != 0).unwrap_or(1);
-                told("unexpected", format!("not as expected: {}", unmet.join("; ")), status)
+                fail("unexpected", format!("expectation failed: {}", unmet.join("; ")), status)
             }
             (None, Some(code)) => Ok(status_of(code)),
             (None, None) if run.end == Some(RunEnd::Inferred) => Ok(0),
-            (None, None) => told("unknown_end", format!("{} is over, and nobody knows how it ended", run.id), 1),
+            (None, None) => fail("unknown_end", format!("{} has ended, but its exit status is unknown", run.id), 1),
         },
     }
 }
@@ -238,7 +240,7 @@ fn status_of(exit_code: i32) -> u8 {
     exit_code.rem_euclid(256) as u8
 }
 
-/// Holds a run that is over against what was expected of it. Where nobody knows how it ended nothing came as expected.
+/// Holds a run that is over against what was expected of it. A run with an unknown status meets no expectation.
 fn expected_of(link: &mut Link<'_>, answer: &RunAnswer, expects: &[Expect]) -> Result<Option<Expected>, Failure> {
     let run = &answer.run;
     if expects.is_empty() || !run.state.is_over() {
@@ -294,9 +296,9 @@ fn status(here: &Here, run: &RunRef) -> Result<u8, Failure> {
 /// Where it stands, and its status.
 fn outcome(run: &RunView) -> String {
     let how = match run.end {
-        Some(RunEnd::Inferred) => " (as the terminal shows)",
+        Some(RunEnd::Inferred) => " (inferred from the terminal)",
         Some(RunEnd::NotStarted) => " (not started)",
-        Some(RunEnd::Unknown) => " (nobody knows how)",
+        Some(RunEnd::Unknown) => " (status unknown)",
         Some(RunEnd::Exact) | None => "",
     };
     match run.exit_code {

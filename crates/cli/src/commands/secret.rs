@@ -16,15 +16,15 @@ pub fn from_stdin() -> Result<Zeroizing<Vec<u8>>, Failure> {
 
 /// Asks the person at the terminal.
 pub fn from_terminal(session: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    let nowhere = |e| Failure::io("there is no terminal to ask at", e).hint("give the secret with --stdin");
+    let nowhere = |e| Failure::io("there is no terminal to ask on", e).hint("pass the secret with --stdin");
     let mut terminal = File::options().read(true).write(true).open("/dev/tty").map_err(nowhere)?;
-    let shown = tcgetattr(&terminal).map_err(|e| Failure::io("the terminal cannot be asked", e))?;
+    let shown = tcgetattr(&terminal).map_err(|e| Failure::io("cannot open the terminal", e))?;
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
     hidden.local_modes.insert(LocalModes::ICANON | LocalModes::ECHONL | LocalModes::ISIG);
     let set = |modes| tcsetattr(&terminal, OptionalActions::Flush, modes);
     // Interrupted, the program ends without an echo: shells put that right, as after any such prompt.
-    set(&hidden).map_err(|e| Failure::io("the terminal's echo cannot be turned off", e))?;
+    set(&hidden).map_err(|e| Failure::io("cannot turn off the terminal's echo", e))?;
     let asked = write!(&terminal, "secret for {session}: ");
     let read = asked.and_then(|()| line(&mut terminal));
     let _ = tcsetattr(&terminal, OptionalActions::Now, &shown);
@@ -37,7 +37,7 @@ fn line(from: &mut impl Read) -> std::io::Result<Zeroizing<Vec<u8>>> {
     let mut byte = Zeroizing::new([0]);
     while from.read(&mut *byte)? == 1 && byte[0] != b'\n' {
         if secret.len() == SECRET_BYTES_MAX {
-            return Err(std::io::Error::other(format!("a secret has at most {SECRET_BYTES_MAX} bytes")));
+            return Err(std::io::Error::other(format!("a secret may have at most {SECRET_BYTES_MAX} bytes")));
         }
         secret.push(byte[0]);
     }

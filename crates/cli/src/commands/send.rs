@@ -32,7 +32,7 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
     let application = asks && application_cursor(&mut link, session.id.to_string())?;
     let bytes =
         Zeroizing::new(if args.secret { secret(args, session.name.as_str())? } else { typed(args, application)? });
-    let stream = getrandom::u64().map_err(|e| Failure::new("io", format!("cannot draw a random number: {e}")))?;
+    let stream = getrandom::u64().map_err(|e| Failure::new("io", format!("cannot get random bytes: {e}")))?;
     let mut params = SendParams {
         session: session.id.to_string(),
         stream,
@@ -51,7 +51,7 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
     if here.json {
         print_json(&last)?;
     } else if !last.written {
-        say("queued: the session's program does not read its terminal now");
+        say("queued: the session's program is not reading its terminal");
     }
     Ok(0)
 }

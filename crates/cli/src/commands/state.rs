@@ -14,13 +14,13 @@ pub fn state(here: &Here, session: &str) -> Result<u8, Failure> {
     if here.json {
         print_json(&view)?;
     } else {
-        print(format!("{} · for {}\n", told(&view.now), span(now_ms().saturating_sub(view.since_ms))))?;
+        print(format!("{} · for {}\n", text(&view.now), span(now_ms().saturating_sub(view.since_ms))))?;
     }
     Ok(0)
 }
 
 /// A state as people read it.
-pub fn told(now: &Now) -> String {
+pub fn text(now: &Now) -> String {
     match now {
         Now::IdlePrompt => "idle prompt".into(),
         Now::Running => "running".into(),
@@ -45,11 +45,11 @@ pub fn told(now: &Now) -> String {
 
 fn reason(why: Blind) -> &'static str {
     match why {
-        Blind::Nobody => "no live process has the terminal",
-        Blind::Unreadable => "the process is another user's, or hides itself",
-        Blind::Opaque => "what the process waits for cannot be seen",
-        Blind::TooMany => "there are too many processes to look at",
-        Blind::Keeper => "the keeper does not answer, or is of a version this host does not know",
-        Blind::Damaged => "the session's files cannot be read",
+        Blind::Nobody => "no running process has the terminal",
+        Blind::Unreadable => "the process belongs to another user, or hides itself",
+        Blind::Opaque => "cannot see what the process is waiting for",
+        Blind::TooMany => "there are too many processes to inspect",
+        Blind::Keeper => "the keeper does not answer, or has a version that this host does not support",
+        Blind::Damaged => "cannot read the session's files",
     }
 }

@@ -1,4 +1,4 @@
-//! `holdfast resize`, `rename`, `detach`, `signal`: one signed act each, silent where it did what it was told.
+//! `holdfast resize`, `rename`, `detach`, `signal`: one signed act each, silent on success.
 
 use crate::args::{DetachArgs, RenameArgs, ResizeArgs, SignalArgs};
 use crate::failure::Failure;
@@ -35,7 +35,7 @@ pub fn rename(here: &Here, args: &RenameArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `holdfast signal`. Asked once: where the answer is lost nobody knows whether it was delivered, and twice is not once.
+/// `holdfast signal`. Sent once: if the answer is lost, a second request might deliver the signal twice.
 pub fn signal(here: &Here, args: &SignalArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
     let session = link.get(&args.of.session)?;
@@ -50,7 +50,7 @@ pub fn signal(here: &Here, args: &SignalArgs) -> Result<u8, Failure> {
     let answer = match link.once::<op::Signal>(&params, &[]) {
         Ok((answer, _)) => answer,
         Err(error @ CallError::Broken(_)) => {
-            let hint = format!("nobody knows whether {} was sent: look before you send it again", args.signal);
+            let hint = format!("{} may or may not have been sent: check before you send it again", args.signal);
             return Err(Failure::from(error).hint(hint));
         }
         Err(error) => return Err(Failure::from(error).of_session(&session.name)),
@@ -61,7 +61,7 @@ pub fn signal(here: &Here, args: &SignalArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `holdfast detach`. Nobody is detached by guessing: with several clients one must be named, or all.
+/// `holdfast detach`. It does not guess: with several clients, the caller names one, or all.
 pub fn detach(here: &Here, args: &DetachArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
     let session = link.get(&args.of.session)?;
@@ -75,7 +75,7 @@ pub fn detach(here: &Here, args: &DetachArgs) -> Result<u8, Failure> {
     };
     match answer.clients.as_slice() {
         _ if here.json => print_json(&answer)?,
-        [] => print(format!("nobody was attached to {}\n", session.name))?,
+        [] => print(format!("no client was attached to {}\n", session.name))?,
         [one] => print(format!("detached client {one} from {}\n", session.name))?,
         many => print(format!("detached {} clients from {}\n", many.len(), session.name))?,
     }
@@ -90,7 +90,7 @@ fn chosen(session: &SessionView, args: &DetachArgs) -> Result<Vec<u32>, Failure>
             .hint(format!("`holdfast info {}` shows its clients", session.name))),
         (None, [_, _, ..]) if !args.all => {
             Err(Failure::new("ambiguous", format!("session {} has {} clients", session.name, all.len()))
-                .hint(format!("give --client ID (`holdfast info {}` shows them), or --all", session.name)))
+                .hint(format!("use --client ID (`holdfast info {}` lists them), or --all", session.name)))
         }
         (None, _) => Ok(all),
     }

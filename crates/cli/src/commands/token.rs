@@ -36,9 +36,9 @@ fn new(here: &Here, args: &TokenNewArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     // The token alone on standard output, for `TOKEN=$(holdfast token new …)`.
-    let what = made.token.can.map_or_else(|| "whatever it may".into(), |can| can.to_string());
+    let what = made.token.can.map_or_else(|| "all its rights".into(), |can| can.to_string());
     eprintln!(
-        "{} for {}: {what}, until {}; it is not shown again",
+        "{} for {}: {what}, until {}; it is shown only once",
         made.token.id,
         made.token.actor,
         deadline(made.token.until_ms, now_ms())
@@ -54,7 +54,7 @@ fn list(here: &Here) -> Result<u8, Failure> {
         return Ok(0);
     }
     if tokens.is_empty() {
-        print("no tokens of yours; `holdfast token new --as agent:NAME` makes one\n")?;
+        print("you have no tokens; create one: holdfast token new --as agent:NAME\n")?;
         return Ok(0);
     }
     let head = ["ID", "ACTOR", "CAN", "UNTIL", "MADE BY", "NOTE"].map(str::to_owned).to_vec();
@@ -62,7 +62,7 @@ fn list(here: &Here) -> Result<u8, Failure> {
         vec![
             view.id.clone(),
             view.actor.to_string(),
-            view.can.map_or_else(|| "all it may".into(), |can| can.to_string()),
+            view.can.map_or_else(|| "all".into(), |can| can.to_string()),
             deadline(view.until_ms, now_ms()),
             view.by.to_string(),
             view.note.clone(),

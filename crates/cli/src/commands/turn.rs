@@ -79,7 +79,7 @@ pub fn request(here: &Here, args: &RequestArgs) -> Result<u8, Failure> {
             Some(turn) => answer = TurnAnswer { fence: Some(turn.fence), before: None, turn },
             None => {
                 link.act::<op::Withdraw>(&session, &Ask::Withdraw, |proof| params(&session, proof))?;
-                let message = format!("the turn in {} did not come", session.name);
+                let message = format!("gave up waiting for the turn in {}", session.name);
                 return Err(Failure::new("timeout", message).status(STATUS_TIMEOUT));
             }
         }
@@ -104,7 +104,7 @@ fn wait(link: &mut Link<'_>, session: &SessionView, deadline: Option<Instant>) -
         if has(&turn, me.id) {
             return Ok(Some(turn));
         }
-        // Whoever seizes the turn sends everybody home who waited for it.
+        // A seizure clears the queue: every waiting request ends.
         if !turn.queue.contains(&me.handle) {
             let answer = ask_for_it(link, session)?;
             if answer.fence.is_some() {
@@ -175,7 +175,7 @@ fn frozen(froze: &FrozeView) -> String {
     let mut text = format!("frozen: {} {processes} by {}", froze.processes, froze.how);
     if !froze.refused.is_empty() {
         let refused: Vec<String> = froze.refused.iter().map(u32::to_string).collect();
-        text.push_str(&format!("\nnot frozen, they run with other rights: {}", refused.join(" ")));
+        text.push_str(&format!("\nnot frozen, because they run as another user: {}", refused.join(" ")));
     }
     text
 }
@@ -188,7 +188,7 @@ pub fn thaw(here: &Here, args: &SessionArg) -> Result<u8, Failure> {
         Err(refused) if refused.was_done(Code::NotFrozen) => as_it_stands(&mut link, &session)?,
         other => other?,
     };
-    tell(here, &answer, || format!("{} goes on", session.name))
+    tell(here, &answer, || format!("{} resumed", session.name))
 }
 
 fn params(session: &SessionView, proof: Option<holdfast_types::Proof>) -> TurnParams {
@@ -205,11 +205,11 @@ fn has(turn: &TurnView, actor: ActorId) -> bool {
     turn.holder.as_ref().is_some_and(|holder| holder.actor.id == actor)
 }
 
-/// What whoever has the turn now should know.
+/// What the new holder of the turn should know.
 fn yours(session: &SessionView, turn: &TurnView) -> String {
     match turn.holder.as_ref().and_then(|holder| holder.ends_ms) {
-        Some(ends) => format!("the turn in {} is yours for {}", session.name, left(ends, now_ms())),
-        None => format!("the turn in {} is yours", session.name),
+        Some(ends) => format!("you have the turn in {} for {}", session.name, left(ends, now_ms())),
+        None => format!("you have the turn in {}", session.name),
     }
 }
 
@@ -269,6 +269,6 @@ mod tests {
         let froze = FrozeView { how: "cgroup".into(), processes: 12, refused: vec![], us: 900 };
         assert_eq!(frozen(&froze), "frozen: 12 processes by cgroup");
         let froze = FrozeView { how: "signals".into(), processes: 1, refused: vec![7, 9], us: 900 };
-        assert_eq!(frozen(&froze), "frozen: 1 process by signals\nnot frozen, they run with other rights: 7 9");
+        assert_eq!(frozen(&froze), "frozen: 1 process by signals\nnot frozen, because they run as another user: 7 9");
     }
 }

@@ -37,7 +37,7 @@ pub fn watch(here: &Here, args: &WatchArgs) -> Result<u8, Failure> {
                 let line = serde_json::to_string(event).map_err(|e| Failure::from_error("json", &e))?;
                 print(format!("{line}\n"))?;
             } else {
-                print(format!("{}  {}  {}\n", clock.local(event.at_ms).strftime("%H:%M:%S"), event.name, told(event)))?;
+                print(format!("{}  {}  {}\n", clock.local(event.at_ms).strftime("%H:%M:%S"), event.name, text(event)))?;
             }
             // One session's end is the end of what can happen there.
             if session.is_some() && matches!(event.what, What::Exit { .. }) {
@@ -60,14 +60,14 @@ fn lost(here: &Here, count: u64) -> Result<(), Failure> {
     if here.json {
         return print(format!("{}\n", serde_json::json!({ "lost": count })));
     }
-    say(&format!("{count} events were dropped before they could be told"));
+    say(&format!("{count} events were dropped"));
     Ok(())
 }
 
-fn told(event: &Event) -> String {
+fn text(event: &Event) -> String {
     match &event.what {
         What::Started { by } => format!("started by {by}"),
-        What::State { now, .. } => state::told(now),
+        What::State { now, .. } => state::text(now),
         What::Exit { exit } => format!("ended: {exit}"),
         What::Turn { holder: Some(holder) } => format!("{holder} has the turn"),
         What::Turn { holder: None } => "the turn is free".into(),

@@ -24,8 +24,8 @@ pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
     }
     let Some(url) = status.http else {
         let why = status.http_error.unwrap_or_default();
-        return Err(Failure::new("cannot_listen", format!("the host does not listen for HTTP: {why}"))
-            .hint("give another address: holdfast host start --http ADDR"));
+        return Err(Failure::new("cannot_listen", format!("the host is not listening for HTTP: {why}"))
+            .hint("choose another address: holdfast host start --http ADDR"));
     };
     let shown = if args.phone {
         from_elsewhere(here, &url)?
@@ -49,7 +49,7 @@ pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
         let mut open = Command::new("xdg-open");
         let _ = open.arg(&link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     }
-    eprintln!("it logs in as {}, once, within five minutes", here.who()?.actor().handle);
+    eprintln!("this link logs in as {}, once, within five minutes", here.who()?.actor().handle);
     Ok(0)
 }
 
@@ -59,8 +59,8 @@ fn from_elsewhere(here: &Here, url: &str) -> Result<String, Failure> {
     let bound = url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.parse::<SocketAddr>().ok()?)));
     let Some((scheme, mut at)) = bound.filter(|(_, at)| !at.ip().is_loopback()) else {
         return Err(unreachable(
-            format!("the host listens at {url}, which no other device reaches"),
-            "let it listen wider: holdfast host start --http 0.0.0.0:7433 --tls-cert FILE --tls-key FILE",
+            format!("the host listens at {url}, which no other device can reach"),
+            "listen on the network: holdfast host start --http 0.0.0.0:7433 --tls-cert FILE --tls-key FILE",
         ));
     };
     if let Some(name) = crate::listen::load(&here.home)?.and_then(|listen| listen.names.into_iter().next()) {
@@ -69,8 +69,8 @@ fn from_elsewhere(here: &Here, url: &str) -> Result<String, Failure> {
     if at.ip().is_unspecified() {
         at.set_ip(way_out(at.ip()).map_err(|error| {
             unreachable(
-                format!("this machine has no address that others reach: {error}"),
-                "say by which name it is reached: holdfast host start --http ADDR --name NAME",
+                format!("cannot find an address of this machine that other devices can reach: {error}"),
+                "name this machine: holdfast host start --http ADDR --name NAME",
             )
         })?);
     }
@@ -88,7 +88,7 @@ fn way_out(any: IpAddr) -> io::Result<IpAddr> {
 /// A link as cameras read it: black on white, whatever the terminal's colours.
 fn code(link: &str) -> Result<String, Failure> {
     let code = QrCode::with_error_correction_level(link, EcLevel::L)
-        .map_err(|error| Failure::new("internal", format!("the link is no QR code: {error}")))?;
+        .map_err(|error| Failure::new("internal", format!("cannot make a QR code of the link: {error}")))?;
     let drawn = code.render::<Dense1x2>().build();
     Ok(drawn.lines().map(|line| format!("\x1b[30;107m{line}\x1b[m\n")).collect())
 }

@@ -30,7 +30,7 @@ pub fn whoami(here: &Here) -> Result<u8, Failure> {
         ("actor", actor.handle.to_string()),
         ("key", short(actor.id)),
         ("because", why.into()),
-        ("kept in", visible(&me.file.display().to_string())),
+        ("key file", visible(&me.file.display().to_string())),
         ("host", host.into()),
     ]))?;
     Ok(0)
@@ -49,9 +49,9 @@ fn known(here: &Here, actor: &Actor) -> Result<Option<bool>, Failure> {
 
 fn reason(because: Because) -> (&'static str, &'static str) {
     match because {
-        Because::Said => ("said", "it was said"),
-        Because::Marked => ("marked", "a coding agent's marker is in the environment"),
-        Because::Inside => ("inside", "this is inside a session"),
+        Because::Said => ("said", "--as or HOLDFAST_ACTOR names it"),
+        Because::Marked => ("marked", "the environment has a coding agent's marker"),
+        Because::Inside => ("inside", "this shell runs inside a session"),
         Because::NoTerminal => ("no_terminal", "there is no terminal"),
         Because::AtTerminal => ("at_terminal", "you are at a terminal"),
     }

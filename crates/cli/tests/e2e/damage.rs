@@ -117,7 +117,7 @@ fn a_damaged_spec_is_shown_as_such_and_its_processes_live() {
         assert_eq!(hurt["life"], "damaged", "{damage:?}");
         assert!(hurt["note"].as_str().unwrap().contains("spec"), "{hurt}");
         let name = hurt["name"].as_str().unwrap();
-        assert!(scene.home.fails(&["send", name, "x"]).contains("cannot be read"));
+        assert!(scene.home.fails(&["send", name, "x"]).contains("cannot read the files"));
         scene.others_are_fine(&format!("{damage:?}"));
         let keeper = ring_keeper(&scene.dir);
         holdfast_harness::kill(keeper);

@@ -62,7 +62,7 @@ fn a_full_disk_refuses_new_sessions_clearly_and_takes_nothing_from_running_ones(
     terminal.wait_text("got 400000");
     terminal.settle(&home, "s");
     let note = home.json(&["info", "s"])["note"].as_str().unwrap_or_default().to_owned();
-    assert!(note.contains("cannot be saved"), "a person is told: {note:?}");
+    assert!(note.contains("cannot save"), "a person is told: {note:?}");
     home.kill_host();
     terminal.types("3\r");
     terminal.wait_text("got 3");

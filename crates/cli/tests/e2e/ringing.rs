@@ -53,7 +53,7 @@ fn an_attached_terminal_shows_what_an_agent_asks_and_how_to_answer() {
     terminal.types(DETACH);
     assert_eq!(client.wait(), 0);
     let (terminal, mut client) = Terminal::attached(&home, "s", "120x24");
-    terminal.wait_text("a question waits for an answer · Ctrl-\\ a answers");
+    terminal.wait_text("a question is open · Ctrl-\\ a answers");
     terminal.types("\x1ca");
     terminal.wait_text("agent:bot asks: Go^[[2J on? [1: yes] _");
     terminal.types("1\r");
@@ -61,7 +61,7 @@ fn an_attached_terminal_shows_what_an_agent_asks_and_how_to_answer() {
     let settled = home.json(&["questions", "--all"]);
     assert_eq!((&settled[0]["answer"]["text"], &settled[0]["answer"]["by"]["handle"]), (&"yes".into(), &TESTER.into()));
     terminal.types("\x1ca");
-    terminal.wait_text("no question is open");
+    terminal.wait_text("no open questions");
     home.ok(&["journal", "s", "--verify"]);
     terminal.types(DETACH);
     assert_eq!(client.wait(), 0);

@@ -258,7 +258,7 @@ fn a_base_too_large_starts_nothing_and_says_so() {
     let home = Home::new();
     with_host_at(&home, Base { output: BASE_MAX + 1, log: 0 }, || {
         let said = home.fails(&["new", "-d", "-n", "s", "--", "cat"]);
-        assert!(said.contains("the ring file could not be made"), "{said}");
+        assert!(said.contains("cannot create the ring file"), "{said}");
         assert_eq!(home.json(&["ls", "--all"]), json!([]));
     });
 }

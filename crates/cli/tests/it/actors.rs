@@ -46,12 +46,15 @@ fn only_a_person_at_a_terminal_outside_any_session_is_human_without_saying_so() 
     let at_terminal = format!("{human}: you are at a terminal");
     assert_eq!(whoami(&home, true, &[]), at_terminal);
     assert_eq!(whoami(&home, false, &[]), format!("{agent}: there is no terminal"));
-    assert_eq!(whoami(&home, true, &[inside]), format!("{agent}: this is inside a session"));
-    let is_claude = "agent:claude: a coding agent's marker is in the environment";
+    assert_eq!(whoami(&home, true, &[inside]), format!("{agent}: this shell runs inside a session"));
+    let is_claude = "agent:claude: the environment has a coding agent's marker";
     for on_terminal in [true, false] {
         assert_eq!(whoami(&home, on_terminal, &[marked]), is_claude);
         assert_eq!(whoami(&home, on_terminal, &[marked, inside]), is_claude);
-        assert_eq!(whoami(&home, on_terminal, &[marked, inside, said]), "human:tester: it was said");
+        assert_eq!(
+            whoami(&home, on_terminal, &[marked, inside, said]),
+            "human:tester: --as or HOLDFAST_ACTOR names it"
+        );
     }
     assert_eq!(whoami(&home, true, &[]), at_terminal, "the same key serves again");
     let keys = std::fs::read_dir(home.join("actors")).unwrap();
@@ -81,7 +84,19 @@ fn what_runs_in_a_session_does_not_inherit_who_started_it() {
     let program = env!("CARGO_BIN_EXE_holdfast");
     home.session("work", &format!("{program} whoami; exec cat"));
     home.until_screen_shows("work", &format!("agent:{}", login()));
-    home.until_screen_shows("work", "this is inside a session");
+    home.until_screen_shows("work", "this shell runs inside a session");
+}
+
+#[test]
+fn a_person_denied_in_a_sessions_shell_reads_who_they_are_and_how_to_say_otherwise() {
+    let home = Home::new();
+    let person = format!("human:{}", login());
+    let mut new = home.command(&["actor", "new", &person]);
+    new.env_remove("HOLDFAST_ACTOR");
+    assert_eq!(run_on_terminal(new).status, 0);
+    home.session("work", &format!("{} end work; exec cat", env!("CARGO_BIN_EXE_holdfast")));
+    home.until_screen_shows("work", &format!("agent:{} may not end this session", login()));
+    home.until_screen_shows("work", &format!("if you are a person, try --as {person}"));
 }
 
 #[test]
@@ -122,7 +137,7 @@ fn a_person_at_a_terminal_makes_humans_and_nobody_else_does() {
     marked.env("CLAUDECODE", "1");
     let refused = run_on_terminal(marked);
     assert_eq!(refused.status, 1);
-    assert_eq!(refused.out, "holdfast: human:bob is a human's to make, and this process is taken for agent:claude\n");
+    assert_eq!(refused.out, "holdfast: only a human may create human:bob, and you are agent:claude\n");
     let refused = home.run(&["--json", "actor", "new", "human:bob"]);
     assert!(refused.err.contains("\"denied\""), "whatever it says of itself: {refused}");
     assert_eq!(home.json(&["actor", "ls"]).as_array().unwrap().len(), 2);
@@ -134,7 +149,7 @@ fn a_wrong_variable_is_told_and_completions_make_no_keys() {
     let output = home.command(&["ls"]).env("HOLDFAST_ACTOR", "ann").output().unwrap();
     assert_eq!(
         Ran::from(output).err,
-        "holdfast: HOLDFAST_ACTOR: a handle is CLASS:NAME, and the class is human, agent, service or device\n"
+        "holdfast: HOLDFAST_ACTOR: expected CLASS:NAME, with the class human, agent, service or device\n"
     );
     home.ok(&["host", "start"]);
     let count = || std::fs::read_dir(home.join("actors")).unwrap().count();

@@ -42,8 +42,8 @@ fn inside_a_session_attaching_is_refused_with_the_reason() {
     };
     insta::assert_snapshot!(inside(&["a", "other"]), @r"
     --- stderr
-    holdfast: this terminal is inside session work: attaching here would put one session's terminal into another
-      detach first; from here, sessions can be started with `holdfast new -d`
+    holdfast: cannot attach: this terminal is inside session work
+      detach first; or start a session without attaching: holdfast new -d
     --- status 1
     ");
     assert!(inside(&["new"]).err.contains("inside session work"));

@@ -91,7 +91,10 @@ fn what_classes_hold_is_configured() {
     std::fs::write(home.join("config.toml"), "rights_agent = \"observe\"\nrights_service = \"all\"\n").unwrap();
     home.session("work", "exec cat");
     let refused = home.run_as(BOT, &["send", "work", "x"]);
-    assert_eq!((refused.status, refused.err.lines().last()), (1, Some("holdfast: denied: type, by rule envelope")));
+    assert_eq!(
+        (refused.status, refused.err.lines().last()),
+        (1, Some("holdfast: agent:bot may not type in this session (this needs the right `type`)"))
+    );
     assert_eq!(home.run_as("service:deploy", &["end", "work"]).status, 0);
 }
 

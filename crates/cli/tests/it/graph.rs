@@ -40,7 +40,7 @@ fn a_server_is_found_with_its_session_and_who_started_it() {
     let home = Home::new();
     home.ok(&["actor", "new", BOT]);
     shell(&home);
-    assert_eq!(home.ok(&["ports"]), "nobody listens\n");
+    assert_eq!(home.ok(&["ports"]), "no listening ports\n");
     home.ok(&["release", "work"]);
     assert_eq!(home.run_as(BOT, &["send", "work", "--enter", &format!("{SERVER} &")]).status, 0);
     until("the port", || home.json(&["ports", "work"]) != json!([]));
@@ -288,6 +288,6 @@ fn who_may_not_observe_sees_no_processes() {
         let ran = home.run_as(BOT, &[&["--json"], args].concat());
         assert!(ran.status == 1 && ran.err.contains("\"code\":\"denied\""), "{args:?}: {ran}");
     }
-    assert_eq!(home.run_as(BOT, &["ports"]).out, "nobody listens\n");
+    assert_eq!(home.run_as(BOT, &["ports"]).out, "no listening ports\n");
     assert_eq!(home.run_as(BOT, &["ps"]).out.lines().count(), 1, "the heading alone");
 }

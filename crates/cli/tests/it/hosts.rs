@@ -33,11 +33,11 @@ fn sessions_go_on_while_the_host_stops_and_restarts() {
     home.until_screen_shows("work", "before");
     let pid = home.json(&["info", "work"])["pid"].clone();
     let (first, stopped) = (home.host_pid(), home.ok(&["host", "stop"]));
-    assert!(stopped.ends_with("1 session went on\n"), "{stopped}");
+    assert!(stopped.ends_with("1 session kept running\n"), "{stopped}");
     home.ok(&["send", "work", "--enter", "one"]);
     home.until_screen_shows("work", "got one");
     assert_ne!(home.host_pid(), first, "a command started another");
-    assert!(home.ok(&["host", "restart"]).ends_with("1 session went on\n"));
+    assert!(home.ok(&["host", "restart"]).ends_with("1 session kept running\n"));
     home.ok(&["send", "work", "--enter", "two"]);
     home.until_screen_shows("work", "got two");
     assert_eq!(home.json(&["info", "work"])["pid"], pid);

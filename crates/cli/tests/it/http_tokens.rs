@@ -204,7 +204,7 @@ fn another_device_is_given_an_address_it_reaches_or_told_why_there_is_none() {
     let http = Http::new();
     let refused = http.home.run(&["web", "--phone"]);
     assert_eq!(refused.status, 1, "{refused}");
-    assert!(refused.err.contains("no other device reaches") && refused.err.contains("--tls-cert"), "{refused}");
+    assert!(refused.err.contains("no other device can reach") && refused.err.contains("--tls-cert"), "{refused}");
     let listen = |more: &[&str]| {
         let args = ["host", "start", "--http", "0.0.0.0:0", "--insecure-listen"];
         http.home.ok(&[&args, more].concat());

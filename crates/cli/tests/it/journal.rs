@@ -57,7 +57,7 @@ fn the_journal_says_who_did_what_also_when_the_session_has_ended() {
     let told = acts(&ran.out);
     for act in [
         "human:ann started the session",
-        "agent:claude was refused: end (denied: end, by rule envelope)",
+        "agent:claude was refused: end (this needs the right `end`)",
         "human:ann seized the turn from agent:claude: it loops",
         "human:ann resized the terminal to 100x40",
         "host the session ended (exited 3)",
@@ -231,10 +231,10 @@ fn an_offset_leads_to_the_act_before_it_and_to_the_holder_of_the_turn() {
     let ran = home.run(&["journal", "work", "--at", &offset("got bye")]);
     assert!(ran.out.contains("human:ann  typed ") && ran.out.contains("turn    human:ann"), "{ran}");
     let before = home.run(&["journal", "work", "--at", "0"]);
-    assert_eq!((before.status, before.err.as_str()), (1, "holdfast: no act stands before offset 0\n"));
+    assert_eq!((before.status, before.err.as_str()), (1, "holdfast: no act before offset 0\n"));
     let ahead = home.run(&["journal", "work", "--at", "999999"]);
     assert_eq!(ahead.status, 1);
-    assert!(ahead.err.contains("has not come so far"), "{ahead}");
+    assert!(ahead.err.contains("the output ends at offset"), "{ahead}");
 }
 
 /// One event of a recording, in the strictest reading of its format.

@@ -207,7 +207,7 @@ fn a_session_is_not_cleared_before_what_is_told_of_it_is_kept() {
     std::fs::write(home.join("config.toml"), "ended_keep = \"0s\"\n").unwrap();
     let id = start(&home, &["--new", "--on-exit", &url, "--timeout", "0", "--", "sh", "-c", "exit 6"]);
     let (first, _, told) = next(&listener);
-    until("the session to be cleared", || home.run(&["run", "status", &id]).err.contains("there is no run"));
+    until("the session to be cleared", || home.run(&["run", "status", &id]).err.contains("no run "));
     kill(home.host_pid());
     drop(first);
     home.ok(&["host", "start"]);

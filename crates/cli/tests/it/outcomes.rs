@@ -172,7 +172,7 @@ fn json_may_stand_anywhere() {
     }
     for args in [["run", "some", "status", &id], ["run", "--new", "status", &id]] {
         let ran = home.run(&args);
-        assert!(ran.status == 2 && ran.err.contains("either a command is run"), "{args:?} {ran}");
+        assert!(ran.status == 2 && ran.err.contains("cannot combine a command"), "{args:?} {ran}");
     }
 }
 

@@ -75,7 +75,7 @@ fn what_cannot_be_started_is_refused_with_what_was_wrong() {
         ..NewParams::default()
     };
     let relative = fault(link.call::<op::New>(&new(&["true"], "work")));
-    assert_eq!((relative.code, relative.hint.contains("from the root")), (Code::BadRequest, true), "{relative:?}");
+    assert_eq!((relative.code, relative.hint.contains("starts with /")), (Code::BadRequest, true), "{relative:?}");
     let missing = fault(link.call::<op::New>(&new(&["true"], "/does/not/exist")));
     assert_eq!((missing.code, &missing.details.unwrap()["cwd"]), (Code::CannotStart, &"/does/not/exist".into()));
     let unknown = fault(link.call::<op::New>(&new(&["no-such-program"], "/")));
@@ -154,7 +154,7 @@ fn a_run_is_interrupted_by_its_key_and_no_key_reads_like_an_id() {
     let id = "run_00000000000000000000000000";
     assert!(matches!(RunRef::from(id.to_owned()), RunRef::Id(_)));
     let refused = home.run(&["run", "work", "--key", id, "--", "true"]);
-    assert!(refused.err.contains("reads like a run's id"), "{refused}");
+    assert!(refused.err.contains("looks like a run id"), "{refused}");
 }
 
 #[test]

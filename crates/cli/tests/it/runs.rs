@@ -88,7 +88,7 @@ fn what_is_wrong_or_half_a_command_does_not_start_and_is_taken_back() {
         }
         let ran = home.run(&["run", shell, "--expect", "text:half", "--", "echo 'half"]);
         assert_ne!(ran.status, 0, "what did not start is not what was expected: {ran}");
-        assert!(ran.err.contains("did not take it for a command"), "{ran}");
+        assert!(ran.err.contains("did not accept it as a command"), "{ran}");
     }
 }
 

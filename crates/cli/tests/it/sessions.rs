@@ -34,7 +34,7 @@ fn wait_ends_as_the_command_did() {
     let _settled = home.settle_snapshots();
     insta::assert_snapshot!(home.run(&["wait", "long", "--timeout", "0.05"]), @r"
     --- stderr
-    holdfast: session long still runs
+    holdfast: session long is still running
     --- status 124
     ");
     assert_eq!(home.run(&["--json", "wait", "three"]).out, "{\n  \"exit\": {\n    \"code\": 3\n  }\n}\n");
@@ -183,7 +183,7 @@ fn a_variable_that_is_not_utf8_is_left_out_with_a_warning() {
     let mut command = home.command(&["new", "-d", "-n", "work", "--", "env"]);
     let output = command.env("ODD", std::ffi::OsStr::from_bytes(b"\xff")).env("EVEN", "\u{fc}").output().unwrap();
     assert!(output.status.success());
-    let warning = "holdfast: warning: the variable ODD is not UTF-8 and was left out\n";
+    let warning = "holdfast: warning: left out the variable ODD: it is not UTF-8\n";
     assert_eq!(String::from_utf8_lossy(&output.stderr), warning);
     home.run(&["wait", "work"]);
     let env = home.ok(&["logs", "work"]);

@@ -67,7 +67,7 @@ fn a_seizure_takes_the_turn_and_stops_the_tree() {
         &[BOT, "turn", "work"],
     ]));
     let told = home.ok(&["seize", "work", "--freeze", "--reason", "look"]);
-    assert!(told.starts_with("the turn in work is yours for ") && told.contains("; human:ann lost it\n"), "{told}");
+    assert!(told.starts_with("you have the turn in work for ") && told.contains("; human:ann lost it\n"), "{told}");
     assert!(told.contains("frozen: 1 process by "), "{told}");
     home.ok(&["thaw", "work"]);
     home.ok(&["send", "work", "--enter", "goes on"]);
@@ -82,7 +82,7 @@ fn who_waits_for_the_turn_gets_it_or_gives_up_in_time() {
     let began = Instant::now();
     insta::assert_snapshot!(home.run_as(BOT, &["request", "work", "--wait", "0.3"]), @r"
     --- stderr
-    holdfast: the turn in work did not come
+    holdfast: gave up waiting for the turn in work
     --- status 124
     ");
     assert!(began.elapsed() >= Duration::from_millis(300));
@@ -96,7 +96,7 @@ fn who_waits_for_the_turn_gets_it_or_gives_up_in_time() {
     until("the request", queued);
     home.ok(&["release", "work"]);
     let output = waits.wait_with_output().unwrap();
-    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout), @"the turn in work is yours for [time]");
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout), @"you have the turn in work for [time]");
     assert_eq!(home.json(&["turn", "work"])["holder"]["actor"]["handle"], BOT);
 }
 

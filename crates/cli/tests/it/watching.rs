@@ -203,7 +203,7 @@ fn what_is_waited_for_comes() {
     assert_eq!(i64::from(home.run(&["wait", "work"]).status), 128 + signal, "ends as the command did");
     let gone = home.run(&["wait", "work", "--for", "idle"]);
     assert_eq!(gone.status, 1, "{gone}");
-    assert!(gone.err.contains("has ended before"), "{gone}");
+    assert!(gone.err.contains("ended first"), "{gone}");
 }
 
 #[test]

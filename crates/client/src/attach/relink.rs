@@ -29,7 +29,7 @@ impl Relink {
         std::thread::Builder::new().name("relink".into()).spawn(move || {
             loop {
                 if let Ok(connection) = connect_or_start(&home, &program, &who) {
-                    // Nobody listens any more once the terminal has been let go.
+                    // Once the terminal has been left, there is no receiver.
                     let _ = sender.send(connection);
                     let _ = ring.write_all(b"!");
                     return;

@@ -67,7 +67,7 @@ fn ended_meanwhile<'a>(
     let params = WaitParams { session: answer.session.id.to_string(), timeout_ms: Some(ENDING_MS), until: Until::Exit };
     match host.call::<op::Wait>(&params)?.exit {
         Some(exit) => Ok(Begun::Ended(exit)),
-        None => Err(failed("the session's keeper cannot be reached")(error)),
+        None => Err(failed("cannot reach the session's keeper")(error)),
     }
 }
 
@@ -86,15 +86,15 @@ impl<'a> Driver<'a> {
     /// Asks the host, takes up the keeper's connection, and paints.
     pub fn begin(mut host: Connection, options: &'a AttachOptions) -> Result<Begun<'a>, AttachError> {
         let terminal = Terminal::enter()?;
-        let signals = failed("signals cannot be watched");
+        let signals = failed("cannot watch signals");
         let (window_changed, told_to_go) = watch_signals().map_err(signals)?;
         let size = Terminal::size();
         let params = attach_params(options, &terminal, size, None);
         let (answer, bytes) = host.call_with_bytes::<op::Attach>(&params, &[])?;
-        let file = std::fs::File::open(&answer.ring).map_err(failed("the session's ring cannot be opened"))?;
-        let ring = Ring::open(&file).map_err(|e| failed("the session's ring cannot be used")(io::Error::other(e)))?;
+        let file = std::fs::File::open(&answer.ring).map_err(failed("cannot open the session's ring"))?;
+        let ring = Ring::open(&file).map_err(|e| failed("cannot use the session's ring")(io::Error::other(e)))?;
         let token = token(&answer)
-            .ok_or_else(|| failed("the host's token makes no sense")(io::ErrorKind::InvalidData.into()))?;
+            .ok_or_else(|| failed("the host sent an invalid token")(io::ErrorKind::InvalidData.into()))?;
         let keeper = match Keeper::open(Path::new(&answer.keeper), token) {
             Ok(keeper) => keeper,
             Err(error) => return ended_meanwhile(&mut host, &answer, error),
@@ -373,7 +373,7 @@ fn lives(pid: u32) -> bool {
     matches!(ended, Ok(0))
 }
 
-/// Descriptors that become readable when the window changes, and when we are told to go.
+/// Descriptors that become readable when the window changes, and when a signal asks us to end.
 fn watch_signals() -> io::Result<(UnixStream, UnixStream)> {
     let (window, window_bell) = UnixStream::pair()?;
     let (go, go_bell) = UnixStream::pair()?;

@@ -14,9 +14,9 @@ fn act(seq: u64, name: &str, at_ms: u64) -> WritingAct {
 }
 
 /// pid, parent (1 is the keeper), group, kernel session, born.
-type Told = (u32, u32, u32, u32, u64);
+type Line = (u32, u32, u32, u32, u64);
 
-fn process((pid, parent, group, session, born): Told) -> ProcessNode {
+fn process((pid, parent, group, session, born): Line) -> ProcessNode {
     ProcessNode {
         id: ProcessId { pid, start: born },
         pid,
@@ -43,7 +43,7 @@ fn process((pid, parent, group, session, born): Told) -> ProcessNode {
     }
 }
 
-fn graph(processes: &[Told]) -> Graph {
+fn graph(processes: &[Line]) -> Graph {
     let mut processes: Vec<ProcessNode> = processes.iter().copied().map(process).collect();
     let ids: HashMap<u32, ProcessId> = processes.iter().map(|process| (process.pid, process.id)).collect();
     processes.iter_mut().for_each(|process| process.parent = ids.get(&process.parent_pid).copied());
@@ -51,7 +51,7 @@ fn graph(processes: &[Told]) -> Graph {
 }
 
 /// Who started each, and how that is known: `pid actor how`.
-fn told(graph: &Graph, acts: &[WritingAct]) -> Vec<String> {
+fn bound(graph: &Graph, acts: &[WritingAct]) -> Vec<String> {
     told_with(graph, acts, None)
 }
 
@@ -80,7 +80,7 @@ fn what_a_shell_starts_is_the_last_writers() {
         (13, SHELL, 13, 10, 8_999 + TICK_MS),
     ]);
     assert_eq!(
-        told(&graph, &turns()),
+        bound(&graph, &turns()),
         ["10 human:ann lineage", "11 human:ann lineage", "12 agent:bot time", "13 human:ann time"]
     );
 }
@@ -95,7 +95,7 @@ fn what_a_program_makes_later_is_its_own_starters() {
         (16, 15, 16, 15, 9_700),
     ]);
     let bot = |pid: u32| format!("{pid} agent:bot lineage");
-    assert_eq!(told(&graph, &turns())[2..], [bot(14), bot(15), bot(16)]);
+    assert_eq!(bound(&graph, &turns())[2..], [bot(14), bot(15), bot(16)]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_job_of_a_shell_inside_the_shell_is_its_writers() {
         (14, 12, 14, 10, 9_500),
         (15, 14, 14, 10, 9_600),
     ]);
-    assert_eq!(told(&graph, &turns())[2..], ["14 human:ann time", "15 human:ann lineage"]);
+    assert_eq!(bound(&graph, &turns())[2..], ["14 human:ann time", "15 human:ann lineage"]);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_daemon_without_a_parent_keeps_its_starter_and_its_children_too() {
         (25, 1, 25, 25, 9_960),
     ]);
     assert_eq!(
-        told(&graph, &turns())[1..],
+        bound(&graph, &turns())[1..],
         [
             "20 agent:bot time",
             "21 agent:bot lineage",
@@ -141,16 +141,16 @@ fn keys_that_were_recorded_late_started_what_was_born_between() {
     let late = WritingAct { from_ms: 7_000, ..act(5, "human:ann", 7_200) };
     let acts = vec![act(1, "human:ann", 1_000), act(4, "agent:bot", 5_000), late];
     let graph = graph(&[(SHELL, 1, 10, 10, 1_000), (11, SHELL, 11, 10, 7_005), (12, SHELL, 12, 10, 6_900)]);
-    assert_eq!(told(&graph, &acts)[1..], ["11 human:ann time", "12 agent:bot time"]);
+    assert_eq!(bound(&graph, &acts)[1..], ["11 human:ann time", "12 agent:bot time"]);
 }
 
 #[test]
 fn what_the_journal_does_not_tell_is_unknown() {
     let graph = graph(&[(SHELL, 1, 10, 10, 1_000), (11, SHELL, 11, 10, 2_000), (12, 11, 11, 10, 6_000)]);
     let kept = [act(4, "agent:bot", 5_000)];
-    assert_eq!(told(&graph, &kept), ["10 - unknown", "11 - unknown", "12 - unknown"]);
+    assert_eq!(bound(&graph, &kept), ["10 - unknown", "11 - unknown", "12 - unknown"]);
     let nameless = [act(1, "human:ann", 1_000), WritingAct { actor: None, ..act(2, "agent:bot", 1_500) }];
-    assert_eq!(told(&graph, &nameless)[1..], ["11 - unknown", "12 - unknown"]);
+    assert_eq!(bound(&graph, &nameless)[1..], ["11 - unknown", "12 - unknown"]);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_socket_is_its_oldest_holders() {
         elsewhere: false,
         unknown: false,
     });
-    assert_eq!(told(&graph, &turns())[3], "s7 agent:bot time");
+    assert_eq!(bound(&graph, &turns())[3], "s7 agent:bot time");
     let text = serde_json::to_string(&bind(&graph, SHELL, &turns(), None)[3]).unwrap();
     assert!(text.starts_with(r#"{"of":"s7","by":"time","act":4,"actor":"#), "{text}");
     assert_eq!(serde_json::from_str::<Binding>(&text).unwrap().of, Bound::Socket(SocketId(7)));
@@ -180,21 +180,21 @@ fn a_socket_is_its_oldest_holders() {
 #[test]
 fn a_graph_that_goes_round_in_circles_ends() {
     let graph = graph(&[(11, 12, 11, 11, 5_500), (12, 11, 11, 11, 5_500)]);
-    assert_eq!(told(&graph, &turns()).len(), 2);
+    assert_eq!(bound(&graph, &turns()).len(), 2);
 }
 
 #[test]
 fn a_long_chain_is_bound_in_one_pass() {
     let mut all = vec![(SHELL, 1, 10, 10, 1_000), (11, SHELL, 11, 10, 5_500)];
     all.extend((12..5_000).map(|pid| (pid, pid - 1, 11, 10, 9_500)));
-    let told = told(&graph(&all), &turns());
-    assert!(told[2..].iter().all(|line| line.ends_with("agent:bot lineage")), "{:?}", told.last());
+    let bound = bound(&graph(&all), &turns());
+    assert!(bound[2..].iter().all(|line| line.ends_with("agent:bot lineage")), "{:?}", bound.last());
 }
 
 const HOME: &str = "/user";
 
 /// The graph with each process in a cgroup: below the session's own, or the keeper's.
-fn placed(processes: &[(Told, &str)]) -> (Graph, Spots) {
+fn placed(processes: &[(Line, &str)]) -> (Graph, Spots) {
     let spots = Spots { path: format!("{HOME}/holdfast-a"), home: HOME.into(), since: Some(3) };
     let mut graph = graph(&processes.iter().map(|(process, _)| *process).collect::<Vec<_>>());
     for (process, (_, name)) in graph.processes.iter_mut().zip(processes) {
@@ -233,7 +233,7 @@ fn a_daemon_is_its_turns_whenever_it_was_born() {
         ]
     );
     let acts: Vec<_> = bind(&graph, SHELL, &turns(), Some(&spots)).iter().map(|binding| binding.act).collect();
-    assert_eq!(acts[1..6], [Some(1), None, Some(4), Some(4), Some(4)], "no act where it cannot be told");
+    assert_eq!(acts[1..6], [Some(1), None, Some(4), Some(4), Some(4)], "no act where it cannot be bound");
 }
 
 #[test]
@@ -286,16 +286,16 @@ fn a_job_of_a_shell_inside_the_shell_is_known_by_time() {
 #[test]
 fn a_daemon_beside_a_shell_inside_the_shell_is_known_by_time_where_that_says_another() {
     let daemon = ((21, 1, 21, 21, 9_500), "t4");
-    let told = |argv: &[&str], place| {
+    let bound = |argv: &[&str], place| {
         let (mut graph, spots) =
             placed(&[((SHELL, 1, 10, 10, 1_000), "t9"), ((12, SHELL, 12, 10, 5_020), place), daemon]);
         graph.processes[1].comm = "bash".into();
         graph.processes[1].argv = argv.iter().map(|word| (*word).to_owned()).collect();
         told_with(&graph, &turns(), Some(&spots)).remove(2)
     };
-    assert_eq!(told(&["-bash", "-i"], "t4"), "21 human:ann time");
-    assert_eq!(told(&["bash", "build.sh"], "t4"), "21 agent:bot cgroup");
-    assert_eq!(told(&["-bash"], "t9"), "21 agent:bot cgroup");
+    assert_eq!(bound(&["-bash", "-i"], "t4"), "21 human:ann time");
+    assert_eq!(bound(&["bash", "build.sh"], "t4"), "21 agent:bot cgroup");
+    assert_eq!(bound(&["-bash"], "t9"), "21 agent:bot cgroup");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What happened to one session's processes, numbered and bounded, for whoever asks.
+//! Events of one session's processes, numbered and bounded.
 
 use holdfast_types::TimeMs;
 use holdfast_wire::graphs::{GraphEvent, GraphNews, HowWatched, WatchGraphAnswer};
@@ -38,7 +38,7 @@ impl Feed {
         }
     }
 
-    /// Something happened that nobody could follow: whoever reads on is told.
+    /// Some events were lost: the next reader learns it.
     pub(super) fn lose(&mut self) {
         self.newest += 1;
         self.events.clear();

@@ -1,4 +1,4 @@
-//! What happens to sessions' processes, for whoever watches: one lookout for the whole host.
+//! Events of sessions' processes, for watchers: one lookout for the whole host.
 //!
 //! The kernel's process events are subscribed to when the first one asks, and closed when the last one has not asked again
 //! for a while. In between every watched session is also looked at from time to time, because the kernel tells of no
@@ -29,7 +29,7 @@ use tracker::Tracker;
 const LINGER: Duration = Duration::from_secs(3);
 /// Longest wait of one question: a watcher that is gone without a word is watched for this long at most.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// A first look takes milliseconds; on a machine where it does not come nobody waits for ever.
+/// A first look takes milliseconds; on a machine where it takes longer, callers do not wait forever.
 const FIRST_LOOK_MAX: Duration = Duration::from_secs(10);
 /// Pause between two takings of the kernel's events: a build elsewhere on the machine must not keep us busy.
 const DRAIN_PAUSE: Duration = Duration::from_millis(5);
@@ -133,7 +133,7 @@ impl Lookout {
         Waiting { lookout: self, id: session.id }
     }
 
-    /// Watches until nobody wants to know.
+    /// Watches until there is no watcher.
     async fn run(self: Rc<Self>) {
         let stopped = Stopped(&self);
         let Ok(mut tracker) = tokio::task::spawn_blocking(Tracker::new).await else { return };

@@ -56,7 +56,7 @@ impl Seen {
     }
 }
 
-/// Watches until nobody wants to know.
+/// Watches until there is no watcher.
 async fn watch(registry: &Registry) {
     let mut seen =
         Seen { counts: Network::new(false).ok(), mark: ports_mark().ok(), sure_at: Instant::now() + BLIND_PAUSE };
@@ -83,7 +83,7 @@ async fn watch(registry: &Registry) {
         let wanted = registry.shared.attention.watched.notified();
         tokio::select! {
             () = pause => {}
-            // Somebody begins to watch, or asks for more: what is new to it is told without delay.
+            // A client starts to watch, or asks for more: it gets what is new to it without delay.
             () = wanted => sessions_at = Instant::now(),
         }
     }
@@ -95,7 +95,7 @@ async fn look(sessions: &[Rc<Session>]) {
     let looked = tokio::task::spawn_blocking(move || keepers.into_iter().map(open).collect::<Vec<_>>());
     let Ok(looked) = looked.await else { return };
     for (session, open) in sessions.iter().zip(looked) {
-        // One whose keeper is gone is about to be told as ended.
+        // A session whose keeper is gone is about to be reported as ended.
         if let Some(open) = open {
             session.ports_are(&open).await;
         }

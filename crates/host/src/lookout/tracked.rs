@@ -6,7 +6,7 @@ use holdfast_graph::{Graph, PROCESSES_MAX, Port, ProcessId, SocketId, SocketNode
 use holdfast_wire::graphs::{ConnectionView, GraphNews};
 use std::collections::{HashMap, HashSet};
 
-/// Snapshots a process may be missing from before it is forgotten: its end may be told late, or it is one that Holdfast
+/// Snapshots a process may be missing from before it is forgotten: its end may be reported late, or it is one that Holdfast
 /// leaves out.
 const ABSENCES_MAX: u32 = 8;
 
@@ -90,7 +90,7 @@ impl Tracked {
         for node in graph.processes.iter().filter(|node| node.state != 'Z' && node.state != 'X') {
             let is_other = |known: &Process| known.id.is_some_and(|id| id != node.id);
             if self.processes.get(&node.pid).is_some_and(is_other) {
-                // The same number again, and nobody said that the first one ended.
+                // The same number again, and no event said that the first one ended.
                 news.extend(self.exit(node.pid, None, None));
                 self.ended[0].remove(&node.pid);
             }
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    fn told(news: &[GraphNews]) -> Vec<String> {
+    fn texts(news: &[GraphNews]) -> Vec<String> {
         let word = |news: &GraphNews| match news {
             GraphNews::Fork { pid, .. } => format!("fork {pid}"),
             GraphNews::Exec { pid, argv } => format!("exec {pid} {}", argv.join(" ")),
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn without_the_kernels_events_snapshots_tell_everything() {
         let mut tracked = Tracked::new(KEEPER, &graph(&[(10, "sh")], &[]));
-        let mut look = |processes: &[(u32, &str)]| told(&tracked.look(&graph(processes, &[]), false));
+        let mut look = |processes: &[(u32, &str)]| texts(&tracked.look(&graph(processes, &[]), false));
         assert_eq!(look(&[(10, "sh")]), [""; 0]);
         assert_eq!(look(&[(10, "sh"), (11, "sh")]), ["fork 11"]);
         assert_eq!(look(&[(10, "sh"), (11, "make")]), ["exec 11 make"]);
@@ -248,17 +248,17 @@ mod tests {
         assert!(tracked.fork(10, 11).is_some());
         assert_eq!(tracked.fork(10, 11), None);
         assert_eq!(tracked.fork(99, 12), None, "somebody else's");
-        assert_eq!(told(&tracked.look(&graph(&[(10, "sh"), (11, "make")], &[]), true)), [""; 0]);
+        assert_eq!(texts(&tracked.look(&graph(&[(10, "sh"), (11, "make")], &[]), true)), [""; 0]);
         assert!(tracked.exit(11, Some(0), None).is_some());
         assert_eq!(tracked.exit(11, Some(0), None), None);
-        assert_eq!(told(&tracked.look(&graph(&[(10, "sh"), (11, "make")], &[]), true)), [""; 0], "it is dying");
+        assert_eq!(texts(&tracked.look(&graph(&[(10, "sh"), (11, "make")], &[]), true)), [""; 0], "it is dying");
         assert_eq!(tracked.exit(99, None, None), None);
     }
 
     #[test]
     fn who_is_missing_from_a_snapshot_may_still_be_said_to_end_but_makes_no_children_here() {
         let mut tracked = Tracked::new(KEEPER, &graph(&[(10, "sh"), (11, "host")], &[]));
-        assert_eq!(told(&tracked.look(&graph(&[(10, "sh")], &[]), true)), [""; 0]);
+        assert_eq!(texts(&tracked.look(&graph(&[(10, "sh")], &[]), true)), [""; 0]);
         assert_eq!(tracked.fork(11, 12), None);
         assert!(tracked.exit(11, None, Some(9)).is_some());
     }
@@ -267,7 +267,7 @@ mod tests {
     fn ports_and_connections_come_and_go() {
         use SocketState::{Closing, Established, Listening};
         let mut tracked = Tracked::new(KEEPER, &graph(&[], &[]));
-        let mut look = |sockets: &[(u64, SocketState, Option<&str>)]| told(&tracked.look(&graph(&[], sockets), true));
+        let mut look = |sockets: &[(u64, SocketState, Option<&str>)]| texts(&tracked.look(&graph(&[], sockets), true));
         assert_eq!(look(&[(5, Listening, None)]), ["listen s5"]);
         assert_eq!(look(&[(5, Listening, None), (6, Established, Some("127.0.0.1:9"))]), ["connect"]);
         assert_eq!(look(&[(5, Listening, None), (6, Closing, Some("127.0.0.1:9"))]), ["closed"]);
@@ -279,6 +279,6 @@ mod tests {
         let mut tracked = Tracked::new(KEEPER, &graph(&[(10, "sh"), (11, "a")], &[]));
         let mut again = graph(&[(10, "sh"), (11, "b")], &[]);
         again.processes[1].id.start = 9;
-        assert_eq!(told(&tracked.look(&again, true)), ["exit 11", "fork 11"]);
+        assert_eq!(texts(&tracked.look(&again, true)), ["exit 11", "fork 11"]);
     }
 }

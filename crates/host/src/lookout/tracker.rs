@@ -53,7 +53,7 @@ impl Watched {
     }
 }
 
-/// What a step told of one session.
+/// What a step reported of one session.
 #[derive(Debug, Default)]
 pub(super) struct News {
     pub(super) happened: Vec<GraphNews>,
@@ -174,7 +174,7 @@ impl Tracker {
             self.sessions.insert(id, watched);
             return;
         };
-        // After a loss the ends that were not told are found by who is missing.
+        // After a loss, missing processes show the ends that were not reported.
         let is_lost = std::mem::take(&mut watched.is_lost);
         let found = watched.tracked.look(&graph, has_events && !is_lost);
         if found.is_empty() {

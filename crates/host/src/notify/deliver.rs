@@ -1,7 +1,7 @@
 //! How a notification gets where it shall: by a program, or by HTTP. Off the host's thread.
 
 use super::Deliver;
-use super::text::Told;
+use super::text::Message;
 use hmac::{Hmac, Mac};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -24,33 +24,33 @@ const SIGNATURE: &str = "X-Holdfast-Signature";
 const DELIVERY: &str = "X-Holdfast-Delivery";
 
 /// Delivers; what fails is in the host's log, without addresses, which may be secrets.
-pub async fn deliver(by: &Deliver, told: &Told) {
+pub async fn deliver(by: &Deliver, message: &Message) {
     match by {
         Deliver::Command(command) => {
-            let (command, told) = (command.clone(), told.clone());
+            let (command, message) = (command.clone(), message.clone());
             let ran = tokio::task::spawn_blocking(move || {
-                run(&command, &told).map_err(|error| format!("{:?}: {error}", command.first()))
+                run(&command, &message).map_err(|error| format!("{:?}: {error}", command.first()))
             });
             if let Ok(Err(error)) = ran.await {
                 tracing::warn!("notification command {error}");
             }
         }
-        Deliver::Webhook { url, secret } => post_patiently(url, secret.as_deref(), told).await,
+        Deliver::Webhook { url, secret } => post_patiently(url, secret.as_deref(), message).await,
         Deliver::Ring => {}
     }
 }
 
-fn run(command: &[String], told: &Told) -> io::Result<()> {
+fn run(command: &[String], message: &Message) -> io::Result<()> {
     let [program, arguments @ ..] = command else { return Ok(()) };
     // The host's standard error is its log; standard output goes there too.
     let log = io::stderr().as_fd().try_clone_to_owned()?;
     let mut child = Command::new(program)
         .args(arguments)
-        .env("HOLDFAST_EVENT", told.on.word())
-        .env("HOLDFAST_EVENT_SESSION", &told.session)
-        .env("HOLDFAST_EVENT_NAME", &told.name)
-        .env("HOLDFAST_EVENT_TEXT", &told.text)
-        .env("HOLDFAST_EVENT_PROMPT", &told.prompt)
+        .env("HOLDFAST_EVENT", message.on.word())
+        .env("HOLDFAST_EVENT_SESSION", &message.session)
+        .env("HOLDFAST_EVENT_NAME", &message.name)
+        .env("HOLDFAST_EVENT_TEXT", &message.text)
+        .env("HOLDFAST_EVENT_PROMPT", &message.prompt)
         .stdin(Stdio::piped())
         .stdout(log)
         // A group of its own, which ends with it when it hangs.
@@ -60,7 +60,7 @@ fn run(command: &[String], told: &Told) -> io::Result<()> {
     let ends = pidfd_open(pid, PidfdFlags::empty())?;
     if let Some(mut input) = child.stdin.take() {
         // Shorter than a pipe is long; one that does not read it may.
-        let _ = input.write_all(format!("{}\n", told.json).as_bytes());
+        let _ = input.write_all(format!("{}\n", message.json).as_bytes());
     }
     let time = COMMAND_TIME.try_into().map_err(io::Error::other)?;
     if poll(&mut [PollFd::new(&ends, PollFlags::IN)], Some(&time))? == 0 {
@@ -83,8 +83,8 @@ pub(crate) enum Posted {
     Never(String),
 }
 
-async fn post_patiently(url: &str, secret: Option<&str>, told: &Told) {
-    let body = told.json.to_string();
+async fn post_patiently(url: &str, secret: Option<&str>, message: &Message) {
+    let body = message.json.to_string();
     let signature = secret.map(|secret| signature(secret, &body));
     let mut pauses = WEBHOOK_PAUSES.into_iter();
     loop {
@@ -96,14 +96,14 @@ async fn post_patiently(url: &str, secret: Option<&str>, told: &Told) {
             Ok(Posted::Later(why)) => (why, pauses.next()),
         };
         let Some(pause) = pause else {
-            tracing::warn!("a webhook was not told of {}: {why}", told.name);
+            tracing::warn!("a webhook was not message of {}: {why}", message.name);
             return;
         };
         tokio::time::sleep(pause).await;
     }
 }
 
-/// One attempt: signed where there is a secret, and numbered so that a receiver knows what it was told before.
+/// One attempt: signed where there is a secret, and numbered so that a receiver recognises a repeat.
 pub(crate) async fn post_signed(url: String, secret: Option<String>, body: String, delivery: Option<String>) -> Posted {
     let signature = secret.map(|secret| signature(&secret, &body));
     let posted = tokio::task::spawn_blocking(move || post(&url, body, signature, delivery)).await;
@@ -132,7 +132,7 @@ fn post(url: &str, body: String, signature: Option<String>, delivery: Option<Str
         }
         Ok(answer) if answer.status().as_u16() == 410 => Posted::Never("it answered 410".into()),
         Ok(answer) => Posted::Refused(format!("it answered {}", answer.status().as_u16())),
-        Err(ureq::Error::BadUri(_)) => Posted::Never("its address is none".into()),
+        Err(ureq::Error::BadUri(_)) => Posted::Never("invalid address".into()),
         Err(error) => Posted::Later(error.to_string()),
     }
 }

@@ -1,4 +1,4 @@
-//! What is told when: a wait that passes by itself is not told, and the same one not twice.
+//! What is sent when: a wait that passes by itself is not sent, and the same one not twice.
 //!
 //! Pure: the caller says what happened and what time it is, in milliseconds of any clock that does not go back.
 
@@ -9,12 +9,12 @@ use holdfast_wire::questions::QuestionId;
 use holdfast_wire::runs::RunId;
 use std::collections::BTreeMap;
 
-/// A state must hold this long before it is told: what is answered at once needs no help.
+/// A state must hold this long before a message is sent: a prompt that is answered at once needs no help.
 const HOLD_MS: u64 = 1_000;
-/// The same of the same session is told at most this often, unless the prompt is another one.
+/// The same event of the same session is sent at most this often, unless the prompt differs.
 const AGAIN_MS: u64 = 10_000;
 
-/// Something to be told.
+/// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
     /// What it is.
@@ -23,7 +23,7 @@ pub struct Due {
     pub event: Event,
 }
 
-/// One thing to be told of a session takes the place of another of its kind; each question and each run is its own.
+/// A message of a session replaces another of its kind; each question and each run has its own.
 type Key = (SessionId, On, Option<Which>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,11 +32,11 @@ enum Which {
     Run(RunId),
 }
 
-/// What waits to be told, and what was.
+/// Messages that wait, and those that were sent.
 #[derive(Debug, Default)]
 pub struct Hold {
     pending: BTreeMap<Key, (u64, Event)>,
-    told: BTreeMap<Key, (u64, String)>,
+    sent: BTreeMap<Key, (u64, String)>,
 }
 
 impl Hold {
@@ -80,18 +80,18 @@ impl Hold {
         self.pending.insert((event.session, on, which), (at_ms, event.clone()));
     }
 
-    /// What is to be told now.
+    /// What to send now.
     pub fn due(&mut self, now_ms: u64) -> Vec<Due> {
-        self.told.retain(|_, (at_ms, _)| now_ms < *at_ms + AGAIN_MS);
+        self.sent.retain(|_, (at_ms, _)| now_ms < *at_ms + AGAIN_MS);
         let mut due = Vec::new();
         self.pending.retain(|key, (at_ms, event)| {
             if *at_ms > now_ms {
                 return true;
             }
             let prompt = subject(&event.what);
-            let told = self.told.get(key).is_some_and(|(_, before)| *before == prompt);
-            if !told {
-                self.told.insert(*key, (now_ms, prompt));
+            let sent = self.sent.get(key).is_some_and(|(_, before)| *before == prompt);
+            if !sent {
+                self.sent.insert(*key, (now_ms, prompt));
                 due.push(Due { on: key.1, event: event.clone() });
             }
             false
@@ -136,10 +136,10 @@ mod tests {
         What::State { now: Now::Running, pid: None, since_ms: 0 }
     }
 
-    /// Plays what happened at which time; gives what was told, and when.
+    /// Plays what happened at which time; returns what was sent, and when.
     fn play(script: &[(u64, What)]) -> Vec<(u64, String)> {
         let mut hold = Hold::default();
-        let mut told = Vec::new();
+        let mut sent = Vec::new();
         let mut events = script.iter().enumerate().peekable();
         for now_ms in 0..30_000 {
             while let Some((seq, (_, what))) = events.next_if(|(_, (at, _))| *at == now_ms) {
@@ -148,32 +148,32 @@ mod tests {
                 hold.happened(&Event { seq: seq as u64, at_ms: 0, session, name, what: what.clone() }, now_ms);
             }
             let due = hold.due(now_ms);
-            told.extend(due.into_iter().map(|due| (now_ms, format!("{} {}", due.on.word(), subject(&due.event.what)))));
+            sent.extend(due.into_iter().map(|due| (now_ms, format!("{} {}", due.on.word(), subject(&due.event.what)))));
         }
-        told
+        sent
     }
 
-    fn told(at: u64, text: &str) -> (u64, String) {
+    fn sent(at: u64, text: &str) -> (u64, String) {
         (at, text.into())
     }
 
     #[test]
     fn a_wait_is_told_when_it_has_held_and_not_when_it_passed() {
-        assert_eq!(play(&[(0, waits("a"))]), [told(1_000, "waiting a")]);
+        assert_eq!(play(&[(0, waits("a"))]), [sent(1_000, "waiting a")]);
         assert_eq!(play(&[(0, waits("a")), (900, runs())]), []);
     }
 
     #[test]
     fn the_same_is_told_again_after_a_while_and_another_prompt_at_once() {
         let again = [(0, waits("a")), (2_000, runs()), (3_000, waits("a")), (13_000, runs()), (14_000, waits("a"))];
-        assert_eq!(play(&again), [told(1_000, "waiting a"), told(15_000, "waiting a")]);
+        assert_eq!(play(&again), [sent(1_000, "waiting a"), sent(15_000, "waiting a")]);
         let other = [(0, waits("a")), (2_000, waits("b"))];
-        assert_eq!(play(&other), [told(1_000, "waiting a"), told(3_000, "waiting b")]);
+        assert_eq!(play(&other), [sent(1_000, "waiting a"), sent(3_000, "waiting b")]);
     }
 
     #[test]
     fn an_end_is_told_at_once_and_settles_the_rest() {
-        assert_eq!(play(&[(0, waits("a")), (500, What::Exit { exit: Exit::Code(0) })]), [told(500, "exit ")]);
+        assert_eq!(play(&[(0, waits("a")), (500, What::Exit { exit: Exit::Code(0) })]), [sent(500, "exit ")]);
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         let asked = |n, text: &str| What::Asked { question: id(n), by: by.clone(), text: text.into(), options: vec![] };
         let answered = What::Answered { question: id(2), by: by.clone(), text: "no".into(), option: None };
         let script = [(0, asked(1, "a")), (0, asked(2, "b")), (0, asked(3, "c")), (900, answered)];
-        assert_eq!(play(&script), [told(1_000, "question a"), told(1_000, "question c")]);
+        assert_eq!(play(&script), [sent(1_000, "question a"), sent(1_000, "question c")]);
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
             act: None,
         };
         let script = [(0, over(1)), (0, over(2)), (0, What::Exit { exit: Exit::Code(0) })];
-        assert_eq!(play(&script), [told(0, "run_ended make"), told(0, "run_ended make"), told(0, "exit ")]);
+        assert_eq!(play(&script), [sent(0, "run_ended make"), sent(0, "run_ended make"), sent(0, "exit ")]);
     }
 
     #[test]
@@ -205,6 +205,6 @@ mod tests {
         let by: holdfast_types::Handle = "agent:bot".parse().unwrap();
         let asked = (0, What::TurnRequested { by: by.clone() });
         assert_eq!(play(&[asked.clone(), (10, What::Turn { holder: Some(by) })]), []);
-        assert_eq!(play(&[asked]), [told(1_000, "turn_requested agent:bot")]);
+        assert_eq!(play(&[asked]), [sent(1_000, "turn_requested agent:bot")]);
     }
 }

@@ -1,7 +1,7 @@
 //! Telling people what their sessions want: a command is run, a webhook posted to, the attached terminals rung.
 //!
-//! One task follows the host's events. What is told when is decided in [`hold`], which knows neither clock nor sockets; how it
-//! gets there is [`deliver`]'s. Everything is bounded: what waits to be told, what is under way, how often it is tried.
+//! One task follows the host's events. [`hold`] decides what is sent when, and knows neither clock nor sockets; how it
+//! gets there is [`deliver`]'s. Everything is bounded: what waits, what is under way, how often it is tried.
 
 mod deliver;
 mod hold;
@@ -29,22 +29,22 @@ const WAITING_MAX: usize = 256;
 /// What a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum On {
-    /// Somebody waits for input.
+    /// A program waits for input.
     Waiting,
     /// A session's command has ended.
     Exit,
-    /// An act waits for approval. Nothing asks for one yet, so nobody is told.
+    /// An act waits for approval. Nothing asks for one yet, so it is never sent.
     Approval,
-    /// Somebody asks for the turn.
+    /// An actor requests the turn.
     TurnRequested,
-    /// Somebody asks the humans something.
+    /// An actor asks the humans a question.
     Question,
     /// A run is over.
     RunEnded,
 }
 
 impl On {
-    /// As it is written in the configuration and in what is told.
+    /// As it is written in the configuration and in messages.
     pub fn word(self) -> &'static str {
         match self {
             On::Waiting => "waiting",
@@ -57,7 +57,7 @@ impl On {
     }
 }
 
-/// How somebody is told.
+/// How a message is delivered.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Deliver {
     /// A program is run, with the event on its standard input.
@@ -84,7 +84,7 @@ impl fmt::Debug for Deliver {
     }
 }
 
-/// Who is told what.
+/// Which events are reported, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Of what.
@@ -164,14 +164,14 @@ pub(crate) async fn follow(server: Rc<Server>) {
 
 fn tell(registry: &Registry, due: &Due, slots: &Rc<Semaphore>, waiting: &Arc<Semaphore>) {
     let Event { session, name, .. } = &due.event;
-    let told = Rc::new(text::Told::of(due));
+    let message = Rc::new(text::Message::of(due));
     for rule in registry.shared.attention.rules() {
         if !rule.on.contains(&due.on) || !rule.covers(*session, name.as_str()) {
             continue;
         }
         if rule.by == Deliver::Ring {
             if let Some(session) = registry.all().into_iter().find(|one| one.id == *session) {
-                session.ring_terminals(&told.text);
+                session.ring_terminals(&message.text);
             }
             continue;
         }
@@ -179,10 +179,10 @@ fn tell(registry: &Registry, due: &Due, slots: &Rc<Semaphore>, waiting: &Arc<Sem
             tracing::warn!("too many notifications wait, one of {name} is dropped");
             continue;
         };
-        let (rule, told, slots) = (rule.clone(), Rc::clone(&told), Rc::clone(slots));
+        let (rule, message, slots) = (rule.clone(), Rc::clone(&message), Rc::clone(slots));
         tokio::task::spawn_local(async move {
             let slot = slots.acquire().await;
-            deliver::deliver(&rule.by, &told).await;
+            deliver::deliver(&rule.by, &message).await;
             drop((slot, place));
         });
     }

@@ -1,4 +1,4 @@
-//! What is told: for people a sentence that says how to answer, for programs the event.
+//! The message: for people a sentence that says how to answer, for programs the event.
 
 use super::On;
 use super::hold::Due;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// A notification, ready to go.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct Message {
     /// Which kind.
     pub on: On,
     /// For people.
@@ -23,9 +23,9 @@ pub struct Told {
     pub json: Value,
 }
 
-impl Told {
+impl Message {
     /// Of what is due.
-    pub fn of(due: &Due) -> Told {
+    pub fn of(due: &Due) -> Message {
         let event = &due.event;
         let name = event.name.as_str();
         let (text, prompt, answer) = match &event.what {
@@ -75,6 +75,6 @@ impl Told {
             On::Question => format!("holdfast: in {name} {text} · answer: {answer}"),
         };
         let json = json!({ "on": due.on.word(), "text": text, "answer": answer, "event": event });
-        Told { on: due.on, text, session: event.session.to_string(), name: name.to_owned(), prompt, json }
+        Message { on: due.on, text, session: event.session.to_string(), name: name.to_owned(), prompt, json }
     }
 }

@@ -57,7 +57,7 @@ impl Server {
         if place == session.id && question.by == *actor && is_same {
             return Ok(true);
         }
-        Err(Fault::new(Code::BadRequest, "this id is another question's").hint("draw another one, at random"))
+        Err(Fault::new(Code::BadRequest, "this id belongs to another question").hint("use another random id"))
     }
 
     /// A question.
@@ -135,7 +135,7 @@ async fn question_view(session: &Session, id: QuestionId, wait_ms: u64) -> Resul
 }
 
 fn no_such(id: QuestionId) -> Fault {
-    Fault::new(Code::NoSuchQuestion, format!("there is no question {id}")).hint("see `holdfast questions --all`")
+    Fault::new(Code::NoSuchQuestion, format!("no question {id}")).hint("see `holdfast questions --all`")
 }
 
 /// Whether a question is one, within the bounds.
@@ -143,16 +143,16 @@ fn check(params: &QuestionAskParams) -> Result<(), Fault> {
     let bad = |message: String| Err(Fault::new(Code::BadRequest, message));
     let QuestionAskParams { text, options, .. } = params;
     if text.trim().is_empty() || text.len() > TEXT_BYTES_MAX {
-        return bad(format!("a question has 1 to {TEXT_BYTES_MAX} bytes"));
+        return bad(format!("a question must have 1 to {TEXT_BYTES_MAX} bytes"));
     }
     if options.len() > OPTIONS_MAX {
-        return bad(format!("a question has at most {OPTIONS_MAX} options"));
+        return bad(format!("a question may have at most {OPTIONS_MAX} options"));
     }
     if options.iter().any(|option| option.trim().is_empty() || option.len() > OPTION_BYTES_MAX) {
-        return bad(format!("an option has 1 to {OPTION_BYTES_MAX} bytes"));
+        return bad(format!("an option must have 1 to {OPTION_BYTES_MAX} bytes"));
     }
     if options.iter().enumerate().any(|(n, option)| options[..n].contains(option)) {
-        return bad("each option stands there once".into());
+        return bad("two options are the same".into());
     }
     Ok(())
 }

@@ -95,7 +95,7 @@ impl Server {
     ) -> Result<RunAnswer, Fault> {
         self.must_be_known(actor)?;
         if params.command.is_empty() {
-            return Err(Fault::new(Code::BadRequest, "there is no command to run"));
+            return Err(Fault::new(Code::BadRequest, "the command is empty"));
         }
         let (id, state_dir) = (registry::new_id(), &self.registry.shared.home.state);
         let birth = Birth::of(new, Some(&params.command), &self.registry.shared.config)?;
@@ -156,8 +156,8 @@ impl Server {
         actor: &Actor,
     ) -> Result<RunAnswer, Fault> {
         let conflict = |what: &str| {
-            let mut fault = Fault::new(Code::KeyConflict, format!("the key {:?} was used for {what}", entry.key))
-                .hint("take another key for another run");
+            let mut fault = Fault::new(Code::KeyConflict, format!("the key {:?} belongs to {what}", entry.key))
+                .hint("use another key");
             fault.details = Some(serde_json::json!({ "run": entry.run }));
             fault
         };
@@ -289,15 +289,15 @@ enum Found {
 }
 
 fn another_runs() -> Fault {
-    Fault::new(Code::BadRequest, "this id is another run's").hint("draw another one, at random")
+    Fault::new(Code::BadRequest, "this id belongs to another run").hint("use another random id")
 }
 
 fn no_such(wanted: &RunRef) -> Fault {
     let message = match wanted {
-        RunRef::Id(id) => format!("there is no run {id}"),
+        RunRef::Id(id) => format!("no run {id}"),
         RunRef::Key(key) => {
             let cut: String = key.chars().take(KEY_BYTES_MAX).collect();
-            format!("there is no run with the key {cut:?}")
+            format!("no run with the key {cut:?}")
         }
     };
     Fault::new(Code::NoSuchRun, message).hint("see `holdfast run ls`")
@@ -306,10 +306,10 @@ fn no_such(wanted: &RunRef) -> Fault {
 /// A key is no empty text, fits into the name of a file, and is told from an id.
 fn check_key(key: &str) -> Result<(), Fault> {
     if key.is_empty() || key.len() > KEY_BYTES_MAX {
-        return Err(Fault::new(Code::BadRequest, format!("a key has 1 to {KEY_BYTES_MAX} bytes")));
+        return Err(Fault::new(Code::BadRequest, format!("a key must have 1 to {KEY_BYTES_MAX} bytes")));
     }
     if key.parse::<RunId>().is_ok() {
-        return Err(Fault::new(Code::BadRequest, "this key reads like a run's id").hint("take another text for a key"));
+        return Err(Fault::new(Code::BadRequest, "this key looks like a run id").hint("use another key"));
     }
     Ok(())
 }

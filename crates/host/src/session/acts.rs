@@ -21,7 +21,7 @@ impl Session {
     pub async fn send(&self, params: &SendParams, bytes: &[u8], actor: &Actor) -> Result<SendAnswer, Fault> {
         self.running().await?;
         if params.secret && bytes.len() > INPUT_BYTES_MAX {
-            return Err(Fault::new(Code::BadRequest, format!("a secret has at most {INPUT_BYTES_MAX} bytes")));
+            return Err(Fault::new(Code::BadRequest, format!("a secret may have at most {INPUT_BYTES_MAX} bytes")));
         }
         let by = self.caller(actor, params.client);
         let mut answer = SendAnswer { at: 0, written: true, fence: self.fence() };
@@ -47,24 +47,24 @@ impl Session {
             Sent::Written { at, fence } => Ok(SendAnswer { at, written: true, fence }),
             Sent::Queued { fence } => Ok(SendAnswer { at: self.state.borrow().head(), written: false, fence }),
             Sent::Refused(undecided) => Err(self.undecided(&undecided)),
-            Sent::EchoOn => {
-                Err(Fault::new(Code::EchoOn, format!("{} would show the secret: its echo is on", self.name()))
-                    .hint("wait until it asks for a password (`holdfast wait NAME --for waiting`), or give --force"))
-            }
-            Sent::EchoUnknown => {
-                Err(Fault::new(Code::Busy, format!("the keeper of {} does not say whether echo is off", self.name()))
-                    .hint("try again"))
-            }
+            Sent::EchoOn => Err(Fault::new(
+                Code::EchoOn,
+                format!("the terminal of {} would show the secret: its echo is on", self.name()),
+            )
+            .hint("wait until it asks for a password (`holdfast wait NAME --for waiting`), or use --force")),
+            Sent::EchoUnknown => Err(Fault::new(
+                Code::Busy,
+                format!("the keeper of {} does not report whether echo is off", self.name()),
+            )
+            .hint("try again")),
             Sent::Full(code) => {
-                Err(Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name()))
-                    .hint("its program does not read; try again, or interrupt it with --key C-c"))
+                Err(Fault::new(Code::Busy, format!("{} is not taking input (code {code})", self.name()))
+                    .hint("its program is not reading; try again, or interrupt it: holdfast send NAME --key C-c"))
             }
             Sent::ReservedStream => Err(Fault::new(Code::BadRequest, "this stream is reserved for the host")
                 .hint("choose another stream at random")),
-            Sent::Unknown => {
-                Err(Fault::new(Code::Busy, format!("{} does not read what was typed before", self.name()))
-                    .hint("send the same seq again"))
-            }
+            Sent::Unknown => Err(Fault::new(Code::Busy, format!("{} is not reading its earlier input", self.name()))
+                .hint("send the same seq again")),
             Sent::Lost => {
                 self.running().await?;
                 Err(Fault::new(Code::Busy, "the keeper went away while typing").hint("send the same seq again"))
@@ -90,14 +90,14 @@ impl Session {
         let mut spec = state.spec.clone();
         spec.name = params.name.clone();
         spec.save(&self.dir)
-            .map_err(|error| Fault::new(Code::Internal, format!("the new name could not be saved: {error}")))?;
+            .map_err(|error| Fault::new(Code::Internal, format!("cannot save the new name: {error}")))?;
         let from = std::mem::replace(&mut state.spec, spec).name;
         drop(state);
         self.tell_watchers(What::Renamed { by: actor.handle.clone(), from });
         Ok(())
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub async fn resize_asked(&self, params: &ResizeParams, actor: &Actor) -> Result<(), Fault> {
         self.running().await?;
         self.ask(actor, None, Ask::Resize { size: params.size }, params.proof)?;
@@ -108,7 +108,7 @@ impl Session {
     pub async fn signal(&self, params: &SignalParams, actor: &Actor) -> Result<(), Fault> {
         let link = self.running().await?;
         if !(1..=64).contains(&params.number) || params.target > 2 {
-            return Err(Fault::new(Code::BadRequest, "signals are 1 to 64, targets 0 to 2"));
+            return Err(Fault::new(Code::BadRequest, "invalid signal or target; signals are 1 to 64, targets 0 to 2"));
         }
         let SignalParams { number, target, proof, .. } = *params;
         self.ask(actor, None, Ask::Signal { number, target }, proof)?;
@@ -121,7 +121,7 @@ impl Session {
         let known: Vec<u32> = self.state.borrow().core.clients.iter().map(|client| client.id).collect();
         if let Some(stranger) = params.clients.iter().find(|id| !known.contains(id)) {
             return Err(Fault::new(Code::NotFound, format!("no client {stranger} is attached to {}", self.name()))
-                .hint(format!("see who is: holdfast info {}", self.name())));
+                .hint(format!("list clients: holdfast info {}", self.name())));
         }
         let operators = params.clients.iter().map(|id| OperatorId(*id)).collect();
         self.ask(actor, None, Ask::Detach { operators }, params.proof)?;
@@ -157,8 +157,8 @@ impl Session {
         link.send(ToKeeper::End { grace_ms }).map_err(|e| self.keeper_failed(&e))?;
         let limit = Duration::from_millis(u64::from(grace_ms)) + END_WAIT;
         self.until(Some(limit), || (!self.is_live()).then_some(())).await.ok_or_else(|| {
-            Fault::new(Code::Busy, format!("{} has processes that do not die", self.name()))
-                .hint("they may be another user's, or stuck in the kernel: see `ps`")
+            Fault::new(Code::Busy, format!("some processes of {} do not end", self.name()))
+                .hint("they may belong to another user, or be stuck in the kernel: check with `ps`")
         })
     }
 

@@ -54,7 +54,7 @@ impl Session {
             Undecided::Refused(refusal) => fault(refusal),
             Undecided::Unrecorded(error) => {
                 Fault::new(Code::Unrecorded, format!("the journal of {} cannot be written: {}", self.name(), error.0))
-                    .hint("is the disk full? nothing happens that cannot be recorded")
+                    .hint("is the disk full? the host does nothing that it cannot record")
             }
         }
     }

@@ -175,7 +175,7 @@ impl Session {
             serde_json::to_value(answer).map_err(io::Error::other)
         });
         read.await.map_err(|error| {
-            Fault::new(Code::Internal, format!("what changed in the shell of {} cannot be read: {error}", self.name()))
+            Fault::new(Code::Internal, format!("cannot read what changed in the shell of {}: {error}", self.name()))
         })
     }
 }

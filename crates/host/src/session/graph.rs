@@ -78,7 +78,7 @@ pub(crate) async fn ports_of(trees: Vec<Tree>) -> Result<Vec<PortView>, Fault> {
     let all = crate::off_thread(move || {
         Ok(trees.iter().flat_map(|tree| tree.ports().unwrap_or_default()).collect::<Vec<PortView>>())
     });
-    all.await.map_err(|error| Fault::new(Code::Internal, format!("the ports cannot be read: {error}")))
+    all.await.map_err(|error| Fault::new(Code::Internal, format!("cannot read the ports: {error}")))
 }
 
 impl Session {
@@ -144,8 +144,8 @@ impl Session {
     /// Its processes could not be read: mostly because it has just ended.
     async fn unseen(&self, error: &io::Error) -> Fault {
         let failed = || {
-            Fault::new(Code::Internal, format!("the processes of {} cannot be read: {error}", self.name()))
-                .hint("try again; `holdfast doctor` says what this machine offers")
+            Fault::new(Code::Internal, format!("cannot read the processes of {}: {error}", self.name()))
+                .hint("try again; to see what this machine supports: holdfast doctor")
         };
         if error.kind() != io::ErrorKind::NotFound {
             return failed();

@@ -77,7 +77,7 @@ impl Session {
         at_disk(move || Ok(wanted.read())).await.ok()
     }
 
-    /// The screen as text.
+    /// Get the screen as text.
     pub async fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
         let past = self.past(params.history).await;
         self.screen_behind(params, past.as_ref())
@@ -381,9 +381,9 @@ impl Session {
                 Copied::Ahead { newest } => {
                     return Err(Fault::new(
                         Code::Ahead,
-                        format!("offset {asked} does not exist yet, the newest is {newest}"),
+                        format!("offset {asked} does not exist yet; the newest is {newest}"),
                     )
-                    .hint("ask from the `to` of the last answer"));
+                    .hint("continue from the `to` of the last answer"));
                 }
             }
         }
@@ -391,8 +391,7 @@ impl Session {
 
     /// Offers the latest client's variables to the session: a file its shell can source, and a stable ssh-agent link.
     fn follow_environment(&self, env: &[String]) {
-        let mut text =
-            String::from("# Variables of the client that attached last. Source this file to take them over.\n");
+        let mut text = String::from("# Variables of the client that attached last. Source this file to use them.\n");
         for (key, value) in env.iter().filter_map(|pair| pair.split_once('=')) {
             let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             if !plain || key.is_empty() {
@@ -419,6 +418,6 @@ impl Session {
     }
 
     pub(crate) fn keeper_failed(&self, error: &std::io::Error) -> Fault {
-        Fault::new(Code::Busy, format!("the keeper of {} cannot be reached: {error}", self.name())).hint("try again")
+        Fault::new(Code::Busy, format!("cannot reach the keeper of {}: {error}", self.name())).hint("try again")
     }
 }

@@ -237,7 +237,7 @@ impl Session {
         }
         let connected = self.with_core(|core, held, now| core.connected(held, now, &welcome));
         if connected.lost_typing {
-            let note = "what was typed before is not in the journal: it was lost or damaged";
+            let note = "earlier input is missing in the journal, which was lost or damaged";
             self.state.borrow_mut().notes.add(About::Past, note);
         }
         if connected.is_found {
@@ -342,19 +342,21 @@ impl Session {
         let name = &state.spec.name;
         match (state.life, state.link.clone()) {
             (Life::Running, Some(link)) => Ok(link),
-            (Life::Running, None) => Err(Fault::new(Code::Busy, format!("the keeper of {name} does not answer"))
-                .hint("its process may be stopped; the host keeps trying")),
+            (Life::Running, None) => {
+                Err(Fault::new(Code::Busy, format!("the keeper of session {name} does not answer"))
+                    .hint("its process may be stopped; the host keeps trying"))
+            }
             (Life::Ended, _) => {
                 let how = state.spec.exit.unwrap_or(Exit::Lost);
                 Err(Fault::new(Code::Ended, format!("session {name} has ended: {how}"))
-                    .hint(format!("its last screen: holdfast screen {name}")))
+                    .hint(format!("to see its last screen: holdfast screen {name}")))
             }
             (Life::Unknown, _) => Err(Fault::new(
                 Code::UnknownKeeper,
-                format!("session {name} is held by a keeper of a version this host does not know"),
+                format!("session {name} has a keeper of a version that this host does not support"),
             )
-            .hint("it is left alone and goes on; use the version of holdfast that started it")),
-            (Life::Damaged, _) => Err(Fault::new(Code::Damaged, format!("the files of session {name} cannot be read"))
+            .hint("the session keeps running; use the version of holdfast that started it")),
+            (Life::Damaged, _) => Err(Fault::new(Code::Damaged, format!("cannot read the files of session {name}"))
                 .hint(state.notes.first().unwrap_or_default())),
         }
     }

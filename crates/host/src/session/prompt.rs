@@ -47,8 +47,8 @@ impl Session {
     pub(super) async fn idle_prompt(&self) -> Result<Kind, Fault> {
         let name = self.name();
         let Some(kind) = self.state.borrow().spec.shell else {
-            return Err(self.shell_busy("its command is no shell that says when it is at its prompt").await.hint(format!(
-                "say how the end is noticed: --detect quiet:500ms or --detect prompt:REGEX; or `holdfast send {name}`"
+            return Err(self.shell_busy("its command is not a shell with integration").await.hint(format!(
+                "choose how to detect the end: --detect quiet:500ms or --detect prompt:REGEX; or type with: holdfast send {name}"
             )));
         };
         if self.state.borrow().runs.place() == Place::Unknown {
@@ -74,9 +74,9 @@ impl Session {
         self.expect_marks(-1);
         let at = match place() {
             Place::Prompt { at } => at,
-            Place::Unknown => return Err(self.shell_busy("its shell has shown no prompt yet").await),
+            Place::Unknown => return Err(self.shell_busy("its shell has not shown a prompt yet").await),
             Place::Prompting | Place::Busy => return Err(self.shell_busy("a command runs").await),
-            Place::More => return Err(self.shell_busy("half a command is typed").await),
+            Place::More => return Err(self.shell_busy("a half-typed command is at the prompt").await),
         };
         if self.state.borrow().runs.current().is_some() {
             return Err(self.shell_busy("a run is on").await);
@@ -95,7 +95,7 @@ impl Session {
             Line::Unsure => shows_nothing(),
         };
         if place() != (Place::Prompt { at }) || !empty {
-            return Err(self.shell_busy("something is typed at the prompt").await);
+            return Err(self.shell_busy("there is input at the prompt").await);
         }
         Ok(kind)
     }
@@ -141,7 +141,7 @@ impl Session {
                 Some(probed) if probed.lflag & ICANON == 0 && probed.unread == 0 => return Ok(()),
                 // Marks may come a little before the editor.
                 Some(_) if Instant::now() < until => tokio::time::sleep(READS_EVERY).await,
-                Some(_) | None => return Err(self.shell_busy("something else reads the terminal").await),
+                Some(_) | None => return Err(self.shell_busy("another program reads the terminal").await),
             }
         }
     }
@@ -185,7 +185,9 @@ impl Session {
                 Some(run) => {
                     format!("wait for it: holdfast run wait {run}; or interrupt it: holdfast run cancel {run}")
                 }
-                None => format!("wait for it: holdfast wait {name} --for idle; or look: holdfast attach {name}"),
+                None => {
+                    format!("wait for the prompt: holdfast wait {name} --for idle; or look: holdfast attach {name}")
+                }
             });
         let mut details = serde_json::json!({ "why": why, "state": view });
         if let Some(run) = run {

@@ -124,16 +124,16 @@ impl Session {
 
     fn open_question(&self, id: QuestionId) -> Result<Question, Fault> {
         let Some(question) = self.question(id) else {
-            return Err(Fault::new(Code::NoSuchQuestion, format!("there is no question {id}")));
+            return Err(Fault::new(Code::NoSuchQuestion, format!("no question {id}")));
         };
         let (message, by) = match (question.state, &question.answer, &question.withdrawn_by) {
             (QuestionState::Open, _, _) => return Ok(question),
             (QuestionState::Answered, Some(answer), _) => {
-                (format!("{} has answered it already", answer.by), Some(&answer.by))
+                (format!("{} already answered it", answer.by), Some(&answer.by))
             }
-            (QuestionState::Withdrawn, _, Some(by)) => (format!("{by} has withdrawn it"), Some(by)),
+            (QuestionState::Withdrawn, _, Some(by)) => (format!("{by} withdrew it"), Some(by)),
             (QuestionState::Answered | QuestionState::Withdrawn | QuestionState::Expired, _, _) => {
-                ("its time is over".to_owned(), None)
+                ("it has expired".to_owned(), None)
             }
         };
         let mut fault = Fault::new(Code::QuestionClosed, message).hint("see `holdfast questions --all`");
@@ -145,8 +145,8 @@ impl Session {
     /// On disk, then known.
     fn keep_question(&self, question: Question) -> Result<(), Fault> {
         kept::append(&self.dir, std::slice::from_ref(&question)).map_err(|error| {
-            Fault::new(Code::Unrecorded, format!("the questions of {} cannot be written: {error}", self.name()))
-                .hint("is the disk full? see `holdfast doctor`")
+            Fault::new(Code::Unrecorded, format!("cannot write the questions of {}: {error}", self.name()))
+                .hint("is the disk full? check with: holdfast doctor")
         })?;
         let mut state = self.state.borrow_mut();
         state.questions.put(question);

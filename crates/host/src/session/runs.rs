@@ -305,7 +305,7 @@ impl Session {
         let Way::Told(kind) = way else {
             let text = command.trim_end_matches('\n');
             if text.contains('\0') || text.len() + 1 > holdfast_abi::protocol::INPUT_BYTES_MAX {
-                return Err(bad("the command has a NUL byte, or is too long to be typed".into()));
+                return Err(bad("the command contains a NUL byte, or is too long".into()));
             }
             return Ok(shells::keys::Entry { keys: format!("{}\r", text.replace('\n', "\r")).into_bytes(), run: None });
         };
@@ -365,7 +365,7 @@ impl Session {
             }
             Ok(Sent::Refused(undecided)) => self.undecided(&undecided),
             Ok(Sent::Full(code)) => {
-                Fault::new(Code::Busy, format!("{} takes no input now (code {code})", self.name())).hint("try again")
+                Fault::new(Code::Busy, format!("{} is not taking input (code {code})", self.name())).hint("try again")
             }
             // It may have been typed: its marks tell, or have told when it ended the session.
             Ok(Sent::Lost | Sent::Unknown | Sent::EchoOn | Sent::EchoUnknown | Sent::ReservedStream) => return Ok(()),
@@ -521,6 +521,6 @@ pub(crate) async fn take_key(state_dir: &Path, entry: index::Entry) -> Result<Op
 }
 
 pub(crate) fn unkept(error: &std::io::Error) -> Fault {
-    Fault::new(Code::Unrecorded, format!("the run cannot be recorded: {error}"))
-        .hint("is the disk full? nothing is run that cannot be recorded")
+    Fault::new(Code::Unrecorded, format!("cannot record the run: {error}"))
+        .hint("is the disk full? the host runs nothing that it cannot record")
 }

@@ -54,8 +54,8 @@ impl Session {
         self.running().await?;
         let (freeze, reason) = (params.freeze, params.reason.clone());
         if reason.trim().is_empty() || reason.len() > TEXT_BYTES_MAX {
-            return Err(Fault::new(Code::BadRequest, format!("a reason has 1 to {TEXT_BYTES_MAX} bytes"))
-                .hint("say why: it is what the journal keeps, and what the one who loses the turn is told"));
+            return Err(Fault::new(Code::BadRequest, format!("a reason must have 1 to {TEXT_BYTES_MAX} bytes"))
+                .hint("give a reason: the journal records it, and the holder that loses the turn sees it"));
         }
         let decided = self.ask(actor, params.client, Ask::Seize { freeze, reason }, params.proof)?;
         // The keeper answers behind the new fence and the flush: from there on nothing of the old holder gets through.
@@ -102,8 +102,8 @@ impl Session {
         let stilled = stilled.await;
         let word = if freeze { "stopped" } else { "let go on" };
         let stilled = stilled.map_err(|error| {
-            Fault::new(Code::Internal, format!("the processes of {} could not all be {word}: {error}", self.name()))
-                .hint("try again; `holdfast doctor` says what this machine offers")
+            Fault::new(Code::Internal, format!("cannot have all processes of {} {word}: {error}", self.name()))
+                .hint("try again; to see what this machine supports: holdfast doctor")
         })?;
         if !freeze {
             self.with_core(|core, held, _| core.thawed(held));
@@ -139,7 +139,7 @@ impl Session {
             (Some(grant), None) => Revoke::Grant(GrantId(grant)),
             (None, Some(actor)) => Revoke::Actor(actor),
             (Some(_), Some(_)) | (None, None) => {
-                return Err(Fault::new(Code::BadRequest, "either a grant is revoked, or everything an actor holds"));
+                return Err(Fault::new(Code::BadRequest, "give either a grant or an actor"));
             }
         };
         let grants = match self.ask(actor, None, Ask::Revoke(what), params.proof)?.reply {
@@ -192,7 +192,7 @@ impl Session {
             let reader = self.state.borrow().journal.reader();
             crate::disk::at_disk(move || reader.read(after, JOURNAL_BYTES))
         };
-        let failed = |error: std::io::Error| Fault::new(Code::Damaged, format!("the journal cannot be read: {error}"));
+        let failed = |error: std::io::Error| Fault::new(Code::Damaged, format!("cannot read the journal: {error}"));
         let mut lines = read().await.map_err(failed)?;
         if lines.bytes.is_empty() && params.wait_ms > 0 {
             let limit = Duration::from_millis(params.wait_ms);

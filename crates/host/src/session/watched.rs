@@ -27,12 +27,12 @@ impl End {
     fn new(detect: &Detect) -> Result<End, Fault> {
         match detect {
             Detect::Quiet(ms) if *ms > 0 => Ok(End::Quiet(Duration::from_millis(*ms))),
-            Detect::Quiet(_) => Err(Fault::new(Code::BadRequest, "no output for no time is always")),
-            Detect::Prompt(text) => regex::RegexBuilder::new(text)
-                .size_limit(REGEX_BYTES_MAX)
-                .build()
-                .map(End::Prompt)
-                .map_err(|error| Fault::new(Code::BadRequest, format!("the prompt's expression: {error}"))),
+            Detect::Quiet(_) => Err(Fault::new(Code::BadRequest, "`--detect quiet` needs a duration above 0")),
+            Detect::Prompt(text) => {
+                regex::RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build().map(End::Prompt).map_err(|error| {
+                    Fault::new(Code::BadRequest, format!("invalid regular expression in `--detect prompt`: {error}"))
+                })
+            }
         }
     }
 }

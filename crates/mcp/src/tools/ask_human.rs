@@ -21,16 +21,16 @@ pub struct AskIn {
     /// What to ask. Say what you want to do and why.
     #[serde(default)]
     question: Option<String>,
-    /// Name or id of the session it is about. Left out: your own.
+    /// Name or id of the session it is about. Omitted: your own.
     #[serde(default)]
     session: Option<String>,
-    /// What can be answered; left out: any text.
+    /// Allowed answers. Omitted: any text.
     #[serde(default)]
     options: Vec<String>,
-    /// How long to wait for the answer, in milliseconds (60000 unless said). Then the answer is `open`, and the question stays.
+    /// How long to wait for the answer, in milliseconds (default 60000). Then the answer is `open`, and the question stays open.
     #[serde(default)]
     timeout_ms: Option<u64>,
-    /// In place of a question: the `id` of one that was asked, to wait for its answer again.
+    /// Instead of a question: the `id` of an earlier one, to keep waiting for its answer.
     #[serde(default)]
     id: Option<String>,
 }
@@ -38,9 +38,9 @@ pub struct AskIn {
 /// A question, and its answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AskOut {
-    /// Its id: ask with it again to wait further.
+    /// Its id: call again with it to keep waiting.
     id: String,
-    /// `open`: nobody has answered yet. `answered`, `withdrawn`, `expired`.
+    /// `open`: no answer yet. `answered`, `withdrawn`, `expired`.
     state: String,
     /// The answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,9 +56,9 @@ impl Shown for AskOut {
             (Some(answer), Some(by)) => format!("{by} answered: {answer}"),
             (Some(answer), None) => format!("answered: {answer}"),
             (None, _) if self.state == "open" => {
-                format!("nobody has answered yet: `ask_human` {{id: \"{}\"}} waits further", self.id)
+                format!("no answer yet: `ask_human` {{id: \"{}\"}} keeps waiting", self.id)
             }
-            (None, _) => format!("{}: there is no answer", self.state),
+            (None, _) => format!("{}: no answer", self.state),
         }
     }
 }
@@ -69,9 +69,9 @@ pub struct AskHuman;
 impl Operate for AskHuman {
     const NAME: &'static str = "ask_human";
     const TITLE: &'static str = "Ask a person";
-    const DESCRIPTION: &'static str = "Asks the people of a session something and waits for their answer: a decision that is not \
-        yours, a password to be typed (by them, never by you), a turn you need. Without an answer in time the question \
-        stays open and has an id to wait further with.";
+    const DESCRIPTION: &'static str = "Asks the people of a session a question and waits for their answer: for a \
+        decision that is not yours, a password they must type themselves, or a turn you need. If no answer comes in \
+        time, the question stays open; use its id to keep waiting.";
     const HINTS: Hints = Hints { reads: false, destroys: false, once: false, open: true };
     type In = AskIn;
     type Out = AskOut;
@@ -94,7 +94,7 @@ impl Operate for AskHuman {
                 };
                 desk.ask::<op::QuestionAsk>(params).await?
             }
-            (None, None) | (Some(_), Some(_)) => return Err(Trouble::bad("either a question or the id of one")),
+            (None, None) | (Some(_), Some(_)) => return Err(Trouble::bad("give either `question` or `id`")),
         };
         while view.state == QuestionState::Open && left_ms(until) > 0 {
             let params = QuestionParams { question: view.id, wait_ms: desk.ask_ms(until) };
@@ -113,6 +113,7 @@ impl Operate for AskHuman {
 /// A question's id, drawn at random: asked again after an answer was lost it is not asked twice.
 fn fresh() -> Result<QuestionId, Trouble> {
     let mut bits = [0; 16];
-    getrandom::fill(&mut bits).map_err(|error| Trouble::new("internal", format!("no random number: {error}")))?;
+    getrandom::fill(&mut bits)
+        .map_err(|error| Trouble::new("internal", format!("cannot get random bytes: {error}")))?;
     Ok(QuestionId::from_random_bits(u128::from_le_bytes(bits)))
 }

@@ -21,7 +21,7 @@ const COMMAND_CHARS_MAX: usize = 300;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphIn {
-    /// Name or id of the session. Left out: your own.
+    /// Name or id of the session. Omitted: your own.
     #[serde(default)]
     session: Option<String>,
 }
@@ -105,7 +105,7 @@ impl Shown for GraphOut {
             ));
         }
         if let Some(more) = self.more {
-            text.push_str(&format!("and {more} processes more\n"));
+            text.push_str(&format!("and {more} more processes\n"));
         }
         text.trim_end().to_owned()
     }
@@ -184,9 +184,9 @@ pub struct Graph;
 impl Operate for Graph {
     const NAME: &'static str = "graph";
     const TITLE: &'static str = "Show a session's processes";
-    const DESCRIPTION: &'static str = "Shows what really runs in a session now, as the operating system sees it: every process of \
-        its tree with command, state, directory and whose act started it, and its listening ports and connections. \
-        Look here instead of trusting what you remember to have started.";
+    const DESCRIPTION: &'static str = "Shows what runs in a session now, according to the operating system: every \
+        process of its tree with command, state, directory and the act that started it, and its listening ports and \
+        connections. Use this instead of relying on memory of what you started.";
     const HINTS: Hints = LOOKS;
     type In = GraphIn;
     type Out = GraphOut;
@@ -202,7 +202,7 @@ impl Operate for Graph {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortsIn {
-    /// Name or id of the session. Left out: all you may observe.
+    /// Name or id of the session. Omitted: all you may observe.
     #[serde(default)]
     session: Option<String>,
 }
@@ -210,7 +210,7 @@ pub struct PortsIn {
 /// Ports.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PortsOut {
-    /// Those somebody listens at.
+    /// Listening ports.
     ports: Vec<PortOut>,
 }
 
@@ -256,7 +256,7 @@ impl Shown for PortsOut {
             format!("{} {} in {}: {}  [{by}]", port.kind, port.address, port.session, port.command)
         };
         match self.ports.as_slice() {
-            [] => "nobody listens".into(),
+            [] => "no listening ports".into(),
             ports => ports.iter().map(line).collect::<Vec<_>>().join("\n"),
         }
     }
@@ -268,8 +268,8 @@ pub struct Ports;
 impl Operate for Ports {
     const NAME: &'static str = "ports";
     const TITLE: &'static str = "Show listening ports";
-    const DESCRIPTION: &'static str = "Shows which ports are listened at, in which session, by which process, and whose act started \
-        it; in one session or in all. To wait for a server use `wait` {until: \"port:N\"}.";
+    const DESCRIPTION: &'static str = "Shows listening ports, with their session, process and the act that started \
+        each, in one session or in all. To wait for a server use `wait` {until: \"port:N\"}.";
     const HINTS: Hints = LOOKS;
     type In = PortsIn;
     type Out = PortsOut;

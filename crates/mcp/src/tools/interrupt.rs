@@ -23,7 +23,7 @@ pub struct InterruptIn {
     /// The run's handle.
     #[serde(default)]
     run: Option<String>,
-    /// Or name or id of a session: whatever is in front there.
+    /// Or name or id of a session: its foreground program.
     #[serde(default)]
     session: Option<String>,
 }
@@ -42,7 +42,7 @@ impl Shown for InterruptOut {
     fn text(&self) -> String {
         match &self.run {
             Some(run) => run.text(),
-            None => format!("Ctrl-C was pressed in {}: `state` says what came of it", self.session),
+            None => format!("pressed Ctrl-C in {}: `state` shows the result", self.session),
         }
     }
 }
@@ -53,8 +53,8 @@ pub struct Interrupt;
 impl Operate for Interrupt {
     const NAME: &'static str = "interrupt";
     const TITLE: &'static str = "Interrupt a command";
-    const DESCRIPTION: &'static str = "Presses Ctrl-C: interrupts a run by its handle, or whatever runs in front of a session. \
-        A program may take that as it likes; what does not end goes on, and the answer says so.";
+    const DESCRIPTION: &'static str = "Presses Ctrl-C: interrupts a run by its handle, or the foreground program of \
+        a session. A program may ignore it; if it keeps running, the answer says so.";
     const HINTS: Hints = Hints { reads: false, destroys: true, once: false, open: false };
     type In = InterruptIn;
     type Out = InterruptOut;
@@ -76,7 +76,7 @@ impl Operate for Interrupt {
                 let on = runs.iter().find(|run| matches!(run.state, RunState::Starting | RunState::Running));
                 (session, on.map(|run| run.id))
             }
-            (Some(_), Some(_)) => return Err(Trouble::bad("either a run or a session")),
+            (Some(_), Some(_)) => return Err(Trouble::bad("give either `run` or `session`")),
         };
         let name = session.name.to_string();
         let Some(run) = run else {

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use std::future::Future;
 use std::sync::{Arc, LazyLock};
 
-/// What a client is told a tool does to the world.
+/// A tool's effect, as clients see it.
 pub(crate) struct Hints {
     /// It only looks.
     reads: bool,
@@ -68,7 +68,7 @@ pub(crate) trait Operate {
 
 macro_rules! tools {
     ($($tool:ty),* $(,)?) => {
-        /// Every tool, as clients are told of it.
+        /// Every tool, as clients see it.
         #[must_use]
         pub fn listing() -> Vec<Tool> {
             vec![$(described::<$tool>()),*]

@@ -43,28 +43,28 @@ pub enum Encoding {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadIn {
-    /// Name or id of the session. Left out, without a run: your own.
+    /// Name or id of the session. Omitted, without a run: your own.
     #[serde(default)]
     session: Option<String>,
     /// Or a run's handle: its output alone.
     #[serde(default)]
     run: Option<String>,
-    /// `output` (unless said): what was printed, by offset. `screen`: what a terminal shows now, for full-screen programs.
+    /// `output` (default): output by offset. `screen`: what the terminal shows now, for full-screen programs.
     #[serde(default)]
     view: View,
-    /// First offset wanted: the `to` of the answer before, or an offset another tool gave. Left out: the end of a session's output, the beginning of a run's.
+    /// First offset to read: the `to` of the previous answer, or an offset from another tool. Omitted: the end of a session's output, the beginning of a run's.
     #[serde(default)]
     from: Option<Offset>,
-    /// At most this many bytes (16384 unless said, 65536 at most).
+    /// Maximum bytes (default 16384, at most 65536).
     #[serde(default)]
     max_bytes: Option<u32>,
-    /// `text` (unless said): without escape sequences. `base64`: the exact bytes.
+    /// `text` (default): without escape sequences. `base64`: the exact bytes.
     #[serde(default)]
     encoding: Encoding,
     /// Wait this long for the first byte at that offset, in milliseconds (20000 at most).
     #[serde(default)]
     wait_ms: u64,
-    /// With `screen`: this many lines that scrolled off before it.
+    /// With `screen`: include this many lines of history.
     #[serde(default)]
     history: u32,
 }
@@ -82,7 +82,7 @@ pub struct ReadOut {
     base64: Option<String>,
     /// Offset of the first byte given; for a screen, everything before it is in it.
     from: Offset,
-    /// Offset behind the last byte given: read from here next.
+    /// Offset after the last byte returned: continue from here.
     to: Offset,
     /// Offset of the next byte to come, or behind a run's last.
     head: Offset,
@@ -93,7 +93,7 @@ pub struct ReadOut {
     gap: Option<Span>,
     /// It is over, and everything was given.
     end: bool,
-    /// Some bytes were no UTF-8 and are shown as U+FFFD.
+    /// Some bytes were not UTF-8 and are shown as U+FFFD.
     lossy: bool,
     /// The screen.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,21 +124,21 @@ impl Shown for ReadOut {
             return format!("{text}\n[{}, cursor at column {} row {}]", screen.size, screen.column, screen.row);
         }
         let body = self.text.as_deref().or(self.base64.as_deref()).unwrap_or_default();
-        let mut told = format!("bytes {} to {} of {}", self.from, self.to, self.head);
+        let mut status = format!("bytes {} to {} of {}", self.from, self.to, self.head);
         if let Some(gap) = self.gap {
-            told.push_str(&format!("; {} to {} are no longer kept", gap.from, gap.to));
+            status.push_str(&format!("; {} to {} are no longer available", gap.from, gap.to));
         }
         if self.more {
-            told.push_str(&format!("; go on with from: {}", self.to));
+            status.push_str(&format!("; continue with from: {}", self.to));
         }
         if self.end {
-            told.push_str("; that is all");
+            status.push_str("; that is all");
         }
         if self.lossy {
-            told.push_str("; not all of it is UTF-8");
+            status.push_str("; some of it is not UTF-8");
         }
         let line = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
-        format!("{body}{line}[{told}]")
+        format!("{body}{line}[{status}]")
     }
 }
 
@@ -148,9 +148,9 @@ pub struct Read;
 impl Operate for Read {
     const NAME: &'static str = "read";
     const TITLE: &'static str = "Read screen or output";
-    const DESCRIPTION: &'static str = "Reads a session's output from an offset on, a run's output, or the screen as a terminal \
-        shows it now. Offsets count output bytes from the session's first and never change their meaning: read on from \
-        `to` and nothing is missed or given twice; what is no longer kept is told as `gap`.";
+    const DESCRIPTION: &'static str = "Reads a session's output from an offset, a run's output, or the current \
+        screen. Offsets count output bytes from the session's start and never change: continue from `to` and you \
+        miss nothing and get nothing twice. Output that is no longer kept is reported as `gap`.";
     const HINTS: Hints = LOOKS;
     type In = ReadIn;
     type Out = ReadOut;
@@ -159,7 +159,7 @@ impl Operate for Read {
         let max = excerpt::bounded(input.max_bytes);
         if let Some(run) = &input.run {
             if input.session.is_some() || input.view == View::Screen {
-                return Err(Trouble::bad("a run has output and no screen: name either the run or its session"));
+                return Err(Trouble::bad("a run has output but no screen: give its session instead"));
             }
             return of_run(desk, run, &input, max).await;
         }

@@ -29,18 +29,18 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunIn {
-    /// The command, as one would type it: pipes, variables, several lines.
+    /// The command, as typed into a shell: pipes, variables, several lines.
     command: String,
-    /// Name or id of the session whose shell runs it. Left out: a session of your own, which is started at first use and keeps directory and variables.
+    /// Name or id of the session whose shell runs it. Omitted: your own session, which starts at first use and keeps directory and variables.
     #[serde(default)]
     session: Option<String>,
-    /// How long to wait for its end, in milliseconds (10000 unless said). Then the answer is `running` with the handle `run`: the command goes on.
+    /// How long to wait for its end, in milliseconds (default 10000). After that the answer is `running` with the handle `run`, and the command keeps running.
     #[serde(default)]
     yield_ms: Option<u64>,
-    /// Runs once per key: the same key and command again give the run that is there, also after a crash. Use it for what must not happen twice.
+    /// Run once per key: the same key and command return the existing run, even after a crash. Use it for what must not happen twice.
     #[serde(default)]
     key: Option<String>,
-    /// Most bytes of output in the answer (16384 unless said, 65536 at most). Of more, beginning and end are given, and the offsets of the rest.
+    /// Maximum bytes of output in the answer (default 16384, at most 65536). Longer output is cut to its beginning and end, with the offsets of the rest.
     #[serde(default)]
     max_output_bytes: Option<u32>,
 }
@@ -52,12 +52,12 @@ pub struct RunOut {
     pub run: String,
     /// Its session.
     pub session: String,
-    /// `starting`, `running`: it is on. `ended`, `cancelled`: it is over. `lost`: nobody knows what became of it.
+    /// `starting`, `running`: active. `ended`, `cancelled`: finished. `lost`: its outcome is unknown.
     pub state: String,
     /// Its status, where it is over and known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// How the end is known: `exact`, `inferred`, `not_started` (the shell did not take it for a command), `unknown`.
+    /// How the end is known: `exact`, `inferred`, `not_started` (the shell did not accept it as a command), `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<RunEnd>,
     /// How long it took so far.
@@ -71,7 +71,7 @@ pub struct RunOut {
     /// What is not shown: `read` it by its offsets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Span>,
-    /// Some bytes were no UTF-8 and are shown as U+FFFD; `read` with `encoding: "base64"` gives them as they are.
+    /// Some bytes were not UTF-8 and are shown as U+FFFD; `read` with `encoding: "base64"` returns the exact bytes.
     pub lossy: bool,
     /// The shell's directory after it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,18 +92,18 @@ impl Shown for RunOut {
         }
         let status = match (self.state.as_str(), self.exit_code) {
             ("starting" | "running", _) => {
-                format!("still running after {} ms: `wait` {{run: \"{}\"}} goes on waiting", self.duration_ms, self.run)
+                format!("still running after {} ms: `wait` {{run: \"{}\"}} keeps waiting", self.duration_ms, self.run)
             }
-            ("lost", _) => "lost: nobody knows how it ended; it was not run again".into(),
+            ("lost", _) => "lost: its exit code is unknown; it was not run again".into(),
             (state, Some(code)) => format!("{state} with exit code {code} after {} ms", self.duration_ms),
-            (state, None) => format!("{state} after {} ms, exit code not known", self.duration_ms),
+            (state, None) => format!("{state} after {} ms, exit code unknown", self.duration_ms),
         };
         text.push_str(&format!("[{status}; session {}, offsets {} to {}]", self.session, self.from, self.to));
         if let Some(doing) = self.doing.as_ref().filter(|doing| doing.state != "running") {
             text.push_str(&format!("\n[the session is {}]", doing.line()));
         }
         if self.end == Some(RunEnd::NotStarted) {
-            text.push_str("\n[the shell did not take it for a command: nothing was run]");
+            text.push_str("\n[the shell did not accept it as a command: nothing was run]");
         }
         text
     }
@@ -115,18 +115,18 @@ pub struct Run;
 impl Operate for Run {
     const NAME: &'static str = "run";
     const TITLE: &'static str = "Run a command";
-    const DESCRIPTION: &'static str = "Runs a shell command in a live terminal session and gives its output and exit code. \
-        The shell keeps its directory, variables and background jobs between calls, and people see the same terminal. \
-        A command that takes longer than yield_ms is not stopped: the answer is `running` with a `run` handle for `wait`, \
-        `read` and `interrupt`. If the command asks for input the answer comes at once and says so (`doing`). \
-        Refused with `shell_busy` where the shell is not at an empty prompt; then nothing was typed.";
+    const DESCRIPTION: &'static str = "Runs a shell command in a live terminal session and returns its output and \
+        exit code. The shell keeps its directory, variables and background jobs between calls, and people see the \
+        same terminal. A command that takes longer than yield_ms keeps running: the answer is `running` with a `run` \
+        handle for `wait`, `read` and `interrupt`. If the command asks for input, the answer comes at once and says \
+        so (`doing`). Fails with `shell_busy` if the shell is not at an empty prompt; then nothing was typed.";
     const HINTS: Hints = ANYTHING;
     type In = RunIn;
     type Out = RunOut;
 
     async fn call<H: Host>(desk: &Desk<H>, input: RunIn) -> Result<RunOut, Trouble> {
         if input.command.trim().is_empty() {
-            return Err(Trouble::bad("there is no command"));
+            return Err(Trouble::bad("the command is empty"));
         }
         let session = desk.find_or_own(input.session.as_deref()).await?;
         // From here on: starting a shell is not the command's time.
@@ -151,7 +151,8 @@ impl Operate for Run {
 /// A run's id, drawn at random.
 fn fresh_run() -> Result<RunId, Trouble> {
     let mut bits = [0; 16];
-    getrandom::fill(&mut bits).map_err(|error| Trouble::new("internal", format!("no random number: {error}")))?;
+    getrandom::fill(&mut bits)
+        .map_err(|error| Trouble::new("internal", format!("cannot get random bytes: {error}")))?;
     Ok(RunId::from_random_bits(u128::from_le_bytes(bits)))
 }
 

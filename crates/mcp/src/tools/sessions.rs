@@ -37,7 +37,7 @@ pub struct SessionsOut {
 impl Shown for SessionsOut {
     fn text(&self) -> String {
         match self.sessions.as_slice() {
-            [] => "there are no sessions: `open` or `run` starts one".into(),
+            [] => "no sessions: start one with `open` or `run`".into(),
             sessions => sessions.iter().map(Session::line).collect::<Vec<_>>().join("\n"),
         }
     }
@@ -49,8 +49,9 @@ pub struct Sessions;
 impl Operate for Sessions {
     const NAME: &'static str = "sessions";
     const TITLE: &'static str = "List sessions";
-    const DESCRIPTION: &'static str = "Lists the live terminal sessions of this machine that you may observe: name, command, \
-        directory, who has the turn to write, who is attached. Sessions belong to nobody and outlive every client.";
+    const DESCRIPTION: &'static str = "Lists the live terminal sessions of this machine that you may observe: name, \
+        command, directory, who has the turn to type, who is attached. Sessions have no owner and outlive every \
+        client.";
     const HINTS: Hints = LOOKS;
     type In = SessionsIn;
     type Out = SessionsOut;
@@ -66,16 +67,16 @@ impl Operate for Sessions {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenIn {
-    /// Its name: 1 to 64 of A-Z a-z 0-9 . _ -. Left out: one is picked.
+    /// Its name: 1 to 64 of A-Z a-z 0-9 . _ -. Omitted: a generated name.
     #[serde(default)]
     name: Option<String>,
-    /// Command and arguments, one item each. Left out: your shell, which `run` needs.
+    /// Command and arguments, one item each. Omitted: your shell, which `run` needs.
     #[serde(default)]
     command: Vec<String>,
-    /// The directory it starts in, from the root on.
+    /// The directory it starts in, as an absolute path.
     #[serde(default)]
     cwd: Option<String>,
-    /// Variables on top of the usual environment.
+    /// Variables to add to the usual environment.
     #[serde(default)]
     env_add: BTreeMap<String, String>,
 }
@@ -101,9 +102,10 @@ pub struct Open;
 impl Operate for Open {
     const NAME: &'static str = "open";
     const TITLE: &'static str = "Open a session";
-    const DESCRIPTION: &'static str = "Starts a session with your shell, or with a command of its own (a server, a REPL, an \
-        editor), or finds the live one of that name. It goes on when you disconnect, and ends when its command ends \
-        (a shell: `run` exit). Open one for a server, so that your own shell stays free.";
+    const DESCRIPTION: &'static str = "Starts a session with your shell or with another command (a server, a REPL, \
+        an editor), or finds the live session of that name. The session keeps running when you disconnect, and ends \
+        when its command ends (for a shell: `run` exit). Open a separate session for a server, so that your own \
+        shell stays free.";
     const HINTS: Hints = Hints { reads: false, destroys: false, once: false, open: true };
     type In = OpenIn;
     type Out = OpenOut;
@@ -119,7 +121,7 @@ impl Operate for Open {
             return Ok(OpenOut { session: Session::from(&view), created: false });
         }
         if let Some(odd) = input.env_add.keys().find(|key| key.is_empty() || key.contains('=')) {
-            return Err(Trouble::bad(format!("{odd:?} cannot name a variable")));
+            return Err(Trouble::bad(format!("invalid variable name {odd:?}")));
         }
         let env_add = input.env_add.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let view = desk.start(Wanted { name, command: input.command, cwd: input.cwd, env_add }).await?;

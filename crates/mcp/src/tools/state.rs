@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StateIn {
-    /// Name or id of the session. Left out: your own.
+    /// Name or id of the session. Omitted: your own.
     #[serde(default)]
     session: Option<String>,
 }
@@ -41,7 +41,7 @@ impl Shown for StateOut {
     fn text(&self) -> String {
         let mut text = format!("{} is {}", self.session, self.doing.line());
         if let Some(run) = &self.run {
-            text.push_str(&format!("\nrun {run} is on"));
+            text.push_str(&format!("\nrun {run} is active"));
         }
         if let Some(turn) = &self.turn {
             text.push_str(&format!("\n{turn} has the turn"));
@@ -55,10 +55,11 @@ pub struct State;
 
 impl Operate for State {
     const NAME: &'static str = "state";
-    const TITLE: &'static str = "Say what a session is doing";
-    const DESCRIPTION: &'static str = "Says, as the operating system sees it, whether a session is at its prompt, works, waits \
-        for input (a line, a password, a choice: with the prompt's text), has a full-screen program, or has ended; \
-        and which run is on and who has the turn to write. What cannot be known is `unknown`.";
+    const TITLE: &'static str = "Show what a session is doing";
+    const DESCRIPTION: &'static str = "Reports, according to the operating system, whether a session is at its \
+        prompt, working, waiting for input (a line, a password, a choice: with the prompt's text), showing a \
+        full-screen program, or ended; and which run is active and who has the turn to type. What cannot be known is \
+        `unknown`.";
     const HINTS: Hints = LOOKS;
     type In = StateIn;
     type Out = StateOut;

@@ -37,9 +37,9 @@ pub enum Action {
 pub struct TurnIn {
     /// Name or id of the session.
     session: String,
-    /// `get` says who has it; `take` takes it if it is free; `request` asks for it; `withdraw` takes that back; `give` hands it over; `release` lets go.
+    /// `get` shows who has it; `take` takes it if it is free; `request` requests it; `withdraw` withdraws the request; `give` gives it to `to`; `release` releases it.
     action: Action,
-    /// With `give`: the handle of whom, for example human:ann.
+    /// With `give`: the handle of the new holder, for example human:ann.
     #[serde(default)]
     to: Option<String>,
 }
@@ -60,7 +60,7 @@ pub struct TurnOut {
     /// You wait behind so many.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<u32>,
-    /// Who has stopped the whole session, if somebody has.
+    /// Who froze the session, if it is frozen.
     #[serde(skip_serializing_if = "Option::is_none")]
     frozen_by: Option<String>,
 }
@@ -72,7 +72,7 @@ impl Shown for TurnOut {
             None => format!("the turn in {} is free", self.session),
         };
         if let Some(before) = self.before {
-            text.push_str(&format!("; you wait, {before} before you"));
+            text.push_str(&format!("; you are waiting, {before} before you"));
         } else if !self.queue.is_empty() {
             text.push_str(&format!("; waiting: {}", self.queue.join(", ")));
         }
@@ -101,10 +101,11 @@ pub struct Turn;
 
 impl Operate for Turn {
     const NAME: &'static str = "turn";
-    const TITLE: &'static str = "Take, ask for or pass on the turn";
-    const DESCRIPTION: &'static str = "One operator writes into a session at a time: who has the turn. Writing while it is free \
-        takes it, so you need this only where others work too: `get` says who has it, `request` waits in line, `give` \
-        hands it to a person, `release` lets go. A person can take it back at any time; then stop and look.";
+    const TITLE: &'static str = "Take, request or give the turn";
+    const DESCRIPTION: &'static str = "One actor at a time may type into a session: the one with the turn. Typing \
+        takes a free turn, so you need this tool only where others work too: `get` shows who has it, `request` waits \
+        in line, `give` gives it to another actor, `release` releases it. A person can take it back at any time; \
+        then stop and look.";
     const HINTS: Hints = Hints { reads: false, destroys: false, once: true, open: false };
     type In = TurnIn;
     type Out = TurnOut;
@@ -135,12 +136,12 @@ impl Operate for Turn {
 /// The actor that is meant by a handle.
 async fn receiver<H: Host>(desk: &Desk<H>, to: Option<&str>) -> Result<Actor, Trouble> {
     let to: Handle = to
-        .ok_or_else(|| Trouble::bad("give: `to` says whom, for example human:ann"))?
+        .ok_or_else(|| Trouble::bad("`give` needs `to`, for example human:ann"))?
         .parse()
         .map_err(|error| Trouble::bad(format!("to: {error}")))?;
     let known = desk.ask::<op::Actors>(Nothing {}).await?;
     let found = known.into_iter().map(|view| view.actor).find(|actor| actor.handle == to);
     found.ok_or_else(|| {
-        Trouble::new("no_such_actor", format!("this host knows no {to}")).hint("`sessions` shows who is attached.")
+        Trouble::new("no_such_actor", format!("this host does not know {to}")).hint("`sessions` shows who is attached.")
     })
 }

@@ -145,7 +145,7 @@ impl From<&StateView> for Doing {
             }
             Now::Frozen { by } => {
                 doing.by = Some(by.to_string());
-                doing.advice = Some("A person has stopped it: leave it alone until it goes on.".to_owned());
+                doing.advice = Some("A person froze it: leave it alone until it resumes.".to_owned());
             }
             Now::Ended { exit } => doing.exit_code = Some(exit.as_status()),
             Now::IdlePrompt | Now::Running | Now::BlockedElsewhere | Now::Stopped | Now::Unknown { .. } => {}

@@ -34,19 +34,19 @@ pub struct WaitIn {
     /// A run's handle: waits for its end, or until it asks for input.
     #[serde(default)]
     run: Option<String>,
-    /// Or name or id of a session, with `until`. Left out, without a run: your own.
+    /// Or name or id of a session, with `until`. Omitted, without a run: your own.
     #[serde(default)]
     session: Option<String>,
-    /// For what: `exit` (its command has ended), `idle` (its shell is at the prompt), `waiting` (somebody waits for input), `port:N` (something in it listens there), `text:REGEX` (in new output), `quiet:MS` (no output for so long). `idle` unless said.
+    /// What to wait for: `exit` (its command has ended), `idle` (its shell is at the prompt), `waiting` (a program waits for input), `port:N` (a process in it listens there), `text:REGEX` (in new output), `quiet:MS` (no output for that long). Default `idle`.
     #[serde(default)]
     until: Option<String>,
-    /// Give up after this many milliseconds (30000 unless said). Nothing is stopped by that.
+    /// Give up after this many milliseconds (default 30000). This stops nothing.
     #[serde(default)]
     timeout_ms: Option<u64>,
-    /// With `text:REGEX`: look from this offset on instead of from now.
+    /// With `text:REGEX`: search from this offset instead of only new output.
     #[serde(default)]
     from: Option<Offset>,
-    /// With a run: most bytes of output in the answer (16384 unless said, 65536 at most).
+    /// With a run: maximum bytes of output in the answer (default 16384, at most 65536).
     #[serde(default)]
     max_output_bytes: Option<u32>,
 }
@@ -56,7 +56,7 @@ pub struct WaitIn {
 pub struct WaitOut {
     /// The session.
     session: String,
-    /// `came`: what was waited for is there. `ended`: the session ended before. `timeout`: not yet; wait again.
+    /// `came`: it happened. `ended`: the session ended first. `timeout`: not yet; wait again.
     outcome: String,
     /// The run that was waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ impl Shown for WaitOut {
             ("came", _, Some(listener), _) => format!("process {} listens on {}", listener.pid, listener.address),
             ("came", _, _, Some(found)) => format!("at offset {}: {}", found.offset, found.text),
             ("came", ..) if self.exit_code.is_none() => format!("{} is quiet", self.session),
-            ("timeout", ..) => format!("not yet; {} goes on: wait again, or look with `state`", self.session),
+            ("timeout", ..) => format!("not yet; {} keeps running: wait again, or look with `state`", self.session),
             _ => format!("{} has ended with {}", self.session, self.exit_code.unwrap_or(1)),
         }
     }
@@ -115,9 +115,9 @@ pub struct Wait;
 impl Operate for Wait {
     const NAME: &'static str = "wait";
     const TITLE: &'static str = "Wait";
-    const DESCRIPTION: &'static str = "Waits for a run's end by its handle, or until something has come in a session: its prompt, a \
-        request for input, a listening port, a text in its output, silence, its end. A timeout stops nothing: wait again. \
-        Better than sleeping and looking.";
+    const DESCRIPTION: &'static str = "Waits for a run's end by its handle, or for an event in a session: its \
+        prompt, a request for input, a listening port, text in its output, silence, its end. A timeout stops \
+        nothing: wait again. Use this instead of sleeping and polling.";
     const HINTS: Hints = LOOKS;
     type In = WaitIn;
     type Out = WaitOut;
@@ -126,7 +126,7 @@ impl Operate for Wait {
         let until = in_ms(input.timeout_ms.unwrap_or(TIMEOUT_MS).min(YIELD_MS_MAX));
         if let Some(run) = &input.run {
             if input.session.is_some() || input.until.is_some() {
-                return Err(Trouble::bad("a run is waited for by its handle alone: without `session` and `until`"));
+                return Err(Trouble::bad("with `run`, leave out `session` and `until`"));
             }
             return for_run(desk, run, until, input.max_output_bytes).await;
         }
@@ -161,11 +161,11 @@ impl FromStr for Until {
             None if text == "idle" || text == "prompt" => Ok(Until::Host(attention::Until::Idle)),
             None if text == "waiting" || text == "input" => Ok(Until::Host(attention::Until::Waiting)),
             Some(("port", port)) => match port.parse() {
-                Ok(0) | Err(_) => Err("a port is a number from 1 to 65535: port:8080".into()),
+                Ok(0) | Err(_) => Err("expected a port from 1 to 65535, for example port:8080".into()),
                 Ok(port) => Ok(Until::Host(attention::Until::Port(port))),
             },
             Some(("text", pattern)) if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MAX => {
-                Err(format!("a pattern has 1 to {PATTERN_BYTES_MAX} bytes"))
+                Err(format!("a pattern must have 1 to {PATTERN_BYTES_MAX} bytes"))
             }
             Some(("text", pattern)) => RegexBuilder::new(pattern)
                 .size_limit(PROGRAM_BYTES_MAX)
@@ -174,9 +174,9 @@ impl FromStr for Until {
                 .map(Until::Text)
                 .map_err(|error| error.to_string()),
             Some(("quiet", ms)) => {
-                ms.parse().map(Until::Quiet).map_err(|_| "quiet:MS, in milliseconds: quiet:2000".into())
+                ms.parse().map(Until::Quiet).map_err(|_| "expected milliseconds, for example quiet:2000".into())
             }
-            Some(_) | None => Err("until is exit, idle, waiting, port:N, text:REGEX or quiet:MS".into()),
+            Some(_) | None => Err("`until` must be exit, idle, waiting, port:N, text:REGEX or quiet:MS".into()),
         }
     }
 }

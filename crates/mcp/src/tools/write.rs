@@ -33,7 +33,7 @@ const BUSY_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteIn {
-    /// Name or id of the session. Left out: your own.
+    /// Name or id of the session. Omitted: your own.
     #[serde(default)]
     session: Option<String>,
     /// Text to type. A newline in it is the Enter key.
@@ -42,10 +42,10 @@ pub struct WriteIn {
     /// Keys to press after the text: Enter, Tab, Esc, Up, C-c, C-d, M-x, F1, PgUp, or a character.
     #[serde(default)]
     keys: Vec<String>,
-    /// How long to wait for output, in milliseconds (5000 unless said); the answer comes sooner when the program waits for more input or is at its prompt.
+    /// How long to wait for output, in milliseconds (default 5000); the answer comes sooner if the program waits for input or is at its prompt.
     #[serde(default)]
     yield_ms: Option<u64>,
-    /// Most bytes of output in the answer (16384 unless said, 65536 at most).
+    /// Maximum bytes of output in the answer (default 16384, at most 65536).
     #[serde(default)]
     max_output_bytes: Option<u32>,
 }
@@ -64,9 +64,9 @@ pub struct WriteOut {
     /// What is not shown: `read` it by its offsets.
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<Span>,
-    /// Some bytes were no UTF-8 and are shown as U+FFFD.
+    /// Some bytes were not UTF-8 and are shown as U+FFFD.
     lossy: bool,
-    /// It has reached the terminal; otherwise it waits there, because the program does not read now.
+    /// The input has reached the terminal; otherwise it is queued, because the program is not reading.
     written: bool,
     /// What the session is doing now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,9 +91,10 @@ pub struct Write;
 impl Operate for Write {
     const NAME: &'static str = "write";
     const TITLE: &'static str = "Type into a session";
-    const DESCRIPTION: &'static str = "Types text and keys into a session's terminal and gives what it printed after: for programs \
-        that ask something, REPLs, editors, menus. For commands use `run`, which knows exit codes. Refused with `turn_held` \
-        while somebody else writes, and with `waiting_for_input` where a password is asked for: that is a person's to type.";
+    const DESCRIPTION: &'static str = "Types text and keys into a session's terminal and returns the output that \
+        follows: for programs that ask for input, REPLs, editors, menus. For commands use `run`, which returns exit \
+        codes. Fails with `turn_held` while another actor has the turn, and with `waiting_for_input` at a password \
+        prompt: only a person may type a password.";
     const HINTS: Hints = ANYTHING;
     type In = WriteIn;
     type Out = WriteOut;
@@ -103,7 +104,7 @@ impl Operate for Write {
         let keys = keys.collect::<Result<Vec<Key>, Trouble>>()?;
         let text = input.text.unwrap_or_default();
         if text.is_empty() && keys.is_empty() || text.len() > TEXT_BYTES_MAX {
-            return Err(Trouble::bad(format!("`text`, `keys` or both, at most {TEXT_BYTES_MAX} bytes")));
+            return Err(Trouble::bad(format!("give `text`, `keys` or both, at most {TEXT_BYTES_MAX} bytes")));
         }
         let session = desk.find_or_own(input.session.as_deref()).await?;
         if !text.is_empty() || !keys.iter().all(leaves) {
@@ -160,7 +161,8 @@ async fn typed<H: Host>(desk: &Desk<H>, session: &SessionView, text: &str, keys:
 
 /// Types bytes, once.
 pub async fn type_bytes<H: Host>(desk: &Desk<H>, session: &SessionView, bytes: Vec<u8>) -> Result<SendAnswer, Trouble> {
-    let stream = getrandom::u64().map_err(|error| Trouble::new("internal", format!("no random number: {error}")))?;
+    let stream =
+        getrandom::u64().map_err(|error| Trouble::new("internal", format!("cannot get random bytes: {error}")))?;
     let params = SendParams {
         session: session.id.to_string(),
         stream,
@@ -180,7 +182,7 @@ pub async fn type_bytes<H: Host>(desk: &Desk<H>, session: &SessionView, bytes: V
     }
 }
 
-/// Waits until the output behind an offset stands still and nobody works on more; gives where it stands.
+/// Waits until the output after an offset stops and no program in the foreground is working; returns its end.
 async fn settle<H: Host>(
     desk: &Desk<H>,
     session: &SessionView,
@@ -206,7 +208,7 @@ async fn settle<H: Host>(
     Ok(to)
 }
 
-/// Nobody in front is at work: what was printed is all for now.
+/// No program in the foreground is working: the output is complete for now.
 async fn rests<H: Host>(desk: &Desk<H>, session: &SessionView) -> bool {
     match desk.ask::<op::State>(SessionParams { session: session.id.to_string() }).await {
         Ok(state) => !matches!(state.now, Now::Running | Now::BlockedElsewhere | Now::Unknown { .. }),

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::sockets::{Told, state, unix_kind};
+use super::sockets::{Facts, state, unix_kind};
 use super::{Family, SocketId, SocketKind, SocketState};
 
 /// Reads all the lists; says whether one of them could be read.
-pub(super) fn read(mut each: impl FnMut(Told)) -> bool {
+pub(super) fn read(mut each: impl FnMut(Facts)) -> bool {
     let mut is_read = false;
     let inet = |kind: SocketKind, family: Family| move |line: &str| inet(line, kind, family);
     is_read |= lines("tcp", inet(SocketKind::Stream, Family::Inet), &mut each);
@@ -19,13 +19,13 @@ pub(super) fn read(mut each: impl FnMut(Told)) -> bool {
     is_read
 }
 
-fn lines(name: &str, parse: impl Fn(&str) -> Option<Told>, each: &mut impl FnMut(Told)) -> bool {
+fn lines(name: &str, parse: impl Fn(&str) -> Option<Facts>, each: &mut impl FnMut(Facts)) -> bool {
     let Ok(file) = File::open(format!("/proc/self/net/{name}")) else { return false };
     let mut file = BufReader::with_capacity(64 << 10, file);
     let mut line = Vec::new();
     while file.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        if let Some(told) = parse(&String::from_utf8_lossy(&line)) {
-            each(told);
+        if let Some(facts) = parse(&String::from_utf8_lossy(&line)) {
+            each(facts);
         }
         line.clear();
     }
@@ -33,10 +33,10 @@ fn lines(name: &str, parse: impl Fn(&str) -> Option<Told>, each: &mut impl FnMut
 }
 
 /// `0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 12345 …`
-fn inet(line: &str, kind: SocketKind, family: Family) -> Option<Told> {
+fn inet(line: &str, kind: SocketKind, family: Family) -> Option<Facts> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let inode = words.get(9)?.parse().ok().filter(|inode| *inode != 0)?;
-    Some(Told {
+    Some(Facts {
         id: SocketId(inode),
         family,
         kind: Some(kind),
@@ -64,7 +64,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 
 /// `0000: 00000002 00000000 00010000 0001 01 12345 /run/x`; the sixth is the state of the kernel's `socket`, and a flag
 /// in the fourth says that it listens.
-fn unix(line: &str) -> Option<Told> {
+fn unix(line: &str) -> Option<Facts> {
     let line = line.trim_end_matches('\n');
     let mut words = line.splitn(8, ' ').skip(3);
     let listens = u32::from_str_radix(words.next()?, 16).ok()? & 0x10000 != 0;
@@ -80,7 +80,7 @@ fn unix(line: &str) -> Option<Told> {
     // Inodes are padded with blanks to five columns, so the rest is split again.
     let rest = line.splitn(7, ' ').nth(6)?.trim_start();
     let (inode, path) = rest.split_once(' ').map_or((rest, None), |(inode, path)| (inode, Some(path.to_owned())));
-    Some(Told {
+    Some(Facts {
         id: SocketId(inode.parse().ok()?),
         family: Family::Unix,
         kind,
@@ -100,25 +100,28 @@ mod tests {
     fn a_line_of_tcp_is_read() {
         let line =
             "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12345 1 0 100";
-        let told = inet(line, SocketKind::Stream, Family::Inet).unwrap();
-        assert_eq!((told.id, told.state), (SocketId(12345), Some(SocketState::Listening)));
-        assert_eq!((told.local, told.remote), (Some("127.0.0.1:8080".parse().unwrap()), None));
+        let facts = inet(line, SocketKind::Stream, Family::Inet).unwrap();
+        assert_eq!((facts.id, facts.state), (SocketId(12345), Some(SocketState::Listening)));
+        assert_eq!((facts.local, facts.remote), (Some("127.0.0.1:8080".parse().unwrap()), None));
         let six =
             "  0: 00000000000000000000000001000000:0016 00000000000000000000000001000000:1234 01 0:0 0:0 0 0 0 77 1";
-        let told = inet(six, SocketKind::Stream, Family::Inet6).unwrap();
-        assert_eq!((told.local, told.remote), (Some("[::1]:22".parse().unwrap()), Some("[::1]:4660".parse().unwrap())));
+        let facts = inet(six, SocketKind::Stream, Family::Inet6).unwrap();
+        assert_eq!(
+            (facts.local, facts.remote),
+            (Some("[::1]:22".parse().unwrap()), Some("[::1]:4660".parse().unwrap()))
+        );
     }
 
     #[test]
     fn a_line_of_unix_is_read_with_its_blanks() {
-        let told = unix("0000000000000000: 00000002 00000000 00010000 0001 01   345 /run/a b\n").unwrap();
+        let facts = unix("0000000000000000: 00000002 00000000 00010000 0001 01   345 /run/a b\n").unwrap();
         assert_eq!(
-            (told.id, told.state, told.kind),
+            (facts.id, facts.state, facts.kind),
             (SocketId(345), Some(SocketState::Listening), Some(SocketKind::Stream))
         );
-        assert_eq!(told.path.as_deref(), Some("/run/a b"));
-        let told = unix("0000000000000000: 00000003 00000000 00000000 0002 03 1234567").unwrap();
-        assert_eq!((told.state, told.path), (Some(SocketState::Established), None));
+        assert_eq!(facts.path.as_deref(), Some("/run/a b"));
+        let facts = unix("0000000000000000: 00000003 00000000 00000000 0002 03 1234567").unwrap();
+        assert_eq!((facts.state, facts.path), (Some(SocketState::Established), None));
     }
 
     #[test]
@@ -139,7 +142,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let local = listener.local_addr().unwrap();
         let mut found = Vec::new();
-        assert!(read(|told| found.push((told.local, told.state))));
+        assert!(read(|facts| found.push((facts.local, facts.state))));
         assert!(found.contains(&(Some(local), Some(SocketState::Listening))));
     }
 }

@@ -163,7 +163,7 @@ impl Reader {
     }
 }
 
-/// What the `stat` line says; nobody for one of Holdfast's own.
+/// What the `stat` line says; none for one of Holdfast's own.
 fn node(line: &[u8], clock: &Clock, foreground: Option<u32>) -> Option<ProcessNode> {
     let stat = Stat::parse(line).filter(|stat| !is_spared(stat.pid, stat.name))?;
     let id = ProcessId { pid: stat.pid, start: stat.number(22)? };

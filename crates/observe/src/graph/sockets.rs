@@ -41,7 +41,7 @@ pub(super) struct Sockets {
     /// A descriptor of each, to ask for its protocol.
     seen_at: HashMap<SocketId, (u32, u32)>,
     our_network: Option<Vec<u8>>,
-    /// Those here that nobody has told about yet.
+    /// Those whose state is not known yet.
     open: usize,
 }
 
@@ -72,12 +72,12 @@ impl Sockets {
 
     /// Asks about them all; says whether there was an answer.
     pub(super) fn resolve(&mut self) -> bool {
-        let is_told = self.open == 0 || self.ask().is_ok() || procnet::read(|told| self.told(told));
+        let is_known = self.open == 0 || self.ask().is_ok() || procnet::read(|facts| self.learn(facts));
         self.match_peers();
         for node in self.nodes.values_mut().filter(|node| node.unknown) {
             node.protocol = self.seen_at.get(&node.id).and_then(|(pid, fd)| protocol(*pid, *fd));
         }
-        is_told
+        is_known
     }
 
     pub(super) fn into_nodes(self) -> Vec<SocketNode> {
@@ -103,7 +103,7 @@ impl Sockets {
         if self.open == 0 {
             return Ok(());
         }
-        inet_each(socket, family, protocol, states, |told| self.told(told))
+        inet_each(socket, family, protocol, states, |facts| self.learn(facts))
     }
 
     fn ask_unix(&mut self, socket: &OwnedFd) -> Result<(), Errno> {
@@ -113,22 +113,22 @@ impl Sockets {
         request[4..8].copy_from_slice(&u32::MAX.to_ne_bytes());
         request[12..16].copy_from_slice(&UNIX_SHOW.to_ne_bytes());
         netlink::dump(socket, BY_FAMILY, &request, |answer| {
-            if let Some(told) = unix(answer) {
-                self.told(told);
+            if let Some(facts) = unix(answer) {
+                self.learn(facts);
             }
         })
     }
 
-    fn told(&mut self, told: Told) {
-        let Some(node) = self.nodes.get_mut(&told.id).filter(|node| node.unknown && !node.elsewhere) else { return };
+    fn learn(&mut self, facts: Facts) {
+        let Some(node) = self.nodes.get_mut(&facts.id).filter(|node| node.unknown && !node.elsewhere) else { return };
         node.unknown = false;
-        node.family = Some(told.family);
-        node.kind = told.kind;
-        node.state = told.state;
-        node.local = told.local;
-        node.remote = told.remote;
-        node.path = told.path;
-        node.peer = told.peer;
+        node.family = Some(facts.family);
+        node.kind = facts.kind;
+        node.state = facts.state;
+        node.local = facts.local;
+        node.remote = facts.remote;
+        node.path = facts.path;
+        node.peer = facts.peer;
         self.open -= 1;
     }
 
@@ -154,25 +154,31 @@ pub(crate) fn listening(mut each: impl FnMut(u64)) -> io::Result<()> {
     let socket = netlink::open(protocols::SOCK_DIAG, SocketFlags::empty())?;
     for (protocol, states) in [(IPPROTO_TCP, STATES_LISTEN), (IPPROTO_UDP, STATES_UNCONNECTED)] {
         for family in [AF_INET, AF_INET6] {
-            inet_each(&socket, family, protocol, states, |told| each(told.id.0))?;
+            inet_each(&socket, family, protocol, states, |facts| each(facts.id.0))?;
         }
     }
     Ok(())
 }
 
 /// Asks about the sockets of one family, protocol and set of states.
-fn inet_each(socket: &OwnedFd, family: u8, protocol: u8, states: u32, mut each: impl FnMut(Told)) -> Result<(), Errno> {
+fn inet_each(
+    socket: &OwnedFd,
+    family: u8,
+    protocol: u8,
+    states: u32,
+    mut each: impl FnMut(Facts),
+) -> Result<(), Errno> {
     // struct inet_diag_req_v2: family, protocol, extensions, padding, states, and an address that is not used.
     let mut request = [0; 56];
     request[0] = family;
     request[1] = protocol;
     request[4..8].copy_from_slice(&states.to_ne_bytes());
     let asked = netlink::dump(socket, BY_FAMILY, &request, |answer| {
-        if let Some(told) = inet(answer, protocol) {
-            each(told);
+        if let Some(facts) = inet(answer, protocol) {
+            each(facts);
         }
     });
-    // A kernel built without IPv6 has nobody to ask about it.
+    // A kernel built without IPv6 does not answer about it.
     asked.or_else(|error| if error == Errno::NOENT { Ok(()) } else { Err(error) })
 }
 
@@ -193,7 +199,7 @@ fn unknown(id: SocketId) -> SocketNode {
     }
 }
 
-/// The kernel gives every socket's protocol a name, and tells it to whoever may open the descriptor's link.
+/// The kernel gives every socket's protocol a name, and shows it to every process that may open the descriptor's link.
 fn protocol(pid: u32, fd: u32) -> Option<String> {
     let mut name = [0; 32];
     let length = rustix::fs::getxattr(format!("/proc/{pid}/fd/{fd}"), "system.sockprotoname", &mut name[..]).ok()?;
@@ -202,7 +208,7 @@ fn protocol(pid: u32, fd: u32) -> Option<String> {
 }
 
 /// What was said about one socket.
-pub(super) struct Told {
+pub(super) struct Facts {
     pub(super) id: SocketId,
     pub(super) family: Family,
     pub(super) kind: Option<SocketKind>,
@@ -226,7 +232,7 @@ pub(super) fn state(number: u8) -> Option<SocketState> {
 }
 
 /// struct inet_diag_msg: family, state, timer, retransmits, ports and addresses in network order …, and the inode last.
-fn inet(answer: &[u8], protocol: u8) -> Option<Told> {
+fn inet(answer: &[u8], protocol: u8) -> Option<Facts> {
     let family = *answer.first()?;
     let address = |port: usize, at: usize| -> Option<SocketAddr> {
         let port = u16::from_be_bytes(answer.get(port..port + 2)?.try_into().ok()?);
@@ -236,9 +242,9 @@ fn inet(answer: &[u8], protocol: u8) -> Option<Told> {
         };
         Some(SocketAddr::new(ip, port))
     };
-    // A connection nobody holds any more has no inode.
+    // A connection that no process holds any more has no inode.
     let inode = netlink::u32_at(answer, 68).filter(|inode| *inode != 0)?;
-    Some(Told {
+    Some(Facts {
         id: SocketId(inode.into()),
         family: if family == AF_INET { Family::Inet } else { Family::Inet6 },
         kind: Some(if protocol == IPPROTO_TCP { SocketKind::Stream } else { SocketKind::Dgram }),
@@ -251,8 +257,8 @@ fn inet(answer: &[u8], protocol: u8) -> Option<Told> {
 }
 
 /// struct unix_diag_msg: family, kind, state, padding, inode, cookie; then attributes.
-fn unix(answer: &[u8]) -> Option<Told> {
-    let mut told = Told {
+fn unix(answer: &[u8]) -> Option<Facts> {
+    let mut facts = Facts {
         id: SocketId(netlink::u32_at(answer, 4)?.into()),
         family: Family::Unix,
         kind: unix_kind(*answer.get(1)?),
@@ -264,12 +270,12 @@ fn unix(answer: &[u8]) -> Option<Told> {
     };
     for (kind, value) in netlink::attributes(answer.get(16..)?) {
         match kind {
-            UNIX_NAME => told.path = Some(unix_path(value)),
-            UNIX_PEER => told.peer = netlink::u32_at(value, 0).filter(|peer| *peer != 0).map(|at| SocketId(at.into())),
+            UNIX_NAME => facts.path = Some(unix_path(value)),
+            UNIX_PEER => facts.peer = netlink::u32_at(value, 0).filter(|peer| *peer != 0).map(|at| SocketId(at.into())),
             _ => {}
         }
     }
-    Some(told)
+    Some(facts)
 }
 
 pub(super) fn unix_kind(number: u8) -> Option<SocketKind> {

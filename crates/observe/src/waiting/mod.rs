@@ -6,13 +6,13 @@
 //! | the foreground group | the terminal | state |
 //! |---|---|---|
 //! | the shell waits for input | not canonical, main screen, or the shell marks a prompt | [`Doing::IdlePrompt`] |
-//! | somebody waits for input | canonical, no echo | waiting: [`Kind::Password`] |
-//! | somebody waits for input | canonical, echo | waiting: [`Kind::Line`] |
-//! | somebody waits for input | not canonical, main screen | waiting: [`Kind::Repl`] |
-//! | somebody waits for input | not canonical, alternate screen | [`Doing::FullScreen`] |
-//! | somebody waits for input | has some unread | [`Doing::Running`]: it is about to take it |
-//! | nobody waits for input, one runs | | [`Doing::Running`] |
-//! | nobody waits for input, one cannot be seen | | [`Doing::Unknown`] |
+//! | a process waits for input | canonical, no echo | waiting: [`Kind::Password`] |
+//! | a process waits for input | canonical, echo | waiting: [`Kind::Line`] |
+//! | a process waits for input | not canonical, main screen | waiting: [`Kind::Repl`] |
+//! | a process waits for input | not canonical, alternate screen | [`Doing::FullScreen`] |
+//! | a process waits for input | has some unread | [`Doing::Running`]: it is about to take it |
+//! | no process waits for input, one runs | | [`Doing::Running`] |
+//! | no process waits for input, one cannot be seen | | [`Doing::Unknown`] |
 //! | all are stopped | | [`Doing::Stopped`] |
 //! | all wait for something else | | [`Doing::BlockedElsewhere`] |
 //!

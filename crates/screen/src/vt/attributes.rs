@@ -20,7 +20,7 @@ pub(crate) const STYLE: Flags = Flags::INVERSE
 pub(super) const FOREGROUND: Color = Color::Named(NamedColor::Foreground);
 pub(super) const BACKGROUND: Color = Color::Named(NamedColor::Background);
 
-/// What a terminal was last told about attributes, or is to be told.
+/// The attributes a terminal was last set to, or is to be set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Style {
     pub(crate) fg: Color,
@@ -94,7 +94,7 @@ impl Style {
     }
 }
 
-/// Links without an id get the empty one: equal addresses are then one link, whoever restored them.
+/// Links without an id get the empty one: equal addresses are then one link.
 pub(crate) fn link(id: &str, uri: &str) -> Hyperlink {
     Hyperlink::new(Some(id), uri.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Answers to queries, given when nobody who would answer is attached.
+//! Answers to queries, given when no attached client answers.
 
 use super::{Modes, Style, Vt};
 use crate::parse::Csi;

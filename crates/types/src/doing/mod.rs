@@ -28,7 +28,7 @@ pub struct TerminalFacts {
     pub shell_prompt: Option<bool>,
 }
 
-/// What somebody waits for.
+/// What a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -70,12 +70,12 @@ pub enum Doing {
         /// The shell.
         pid: u32,
     },
-    /// Somebody works.
+    /// A process in the foreground works.
     Running {
         /// One that does.
         pid: u32,
     },
-    /// Somebody waits for input.
+    /// A program waits for input.
     Waiting {
         /// Who.
         pid: u32,
@@ -87,7 +87,7 @@ pub enum Doing {
         /// Who.
         pid: u32,
     },
-    /// Everyone waits for something that is not the terminal: time, a child, a network.
+    /// Every process waits for something other than the terminal: time, a child, a network.
     BlockedElsewhere {
         /// The first of them.
         pid: u32,

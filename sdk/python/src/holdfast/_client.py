@@ -27,13 +27,13 @@ OUTER = ("HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", "HOLDFAST_
 
 @dataclass(frozen=True)
 class Lost:
-    """So many events were dropped before they could be told."""
+    """This many events were dropped."""
 
     count: int
 
 
 class Client:
-    """Speaks to a host. It finds the host again when that goes away, and goes on where it was."""
+    """A connection to a host. It reconnects by itself and continues where it was."""
 
     def __init__(self, dialer: Dialer, patience: float = PATIENCE_S) -> None:
         self._link = Link(dialer, patience)
@@ -51,7 +51,7 @@ class Client:
 
     @property
     def connects(self) -> int:
-        """How often a host was found: once, and once more each time it had gone away."""
+        """Number of connections so far: one, plus one for each reconnect."""
         return self._link.connects
 
     async def ask(self, method: str, params: dict[str, Any] | None = None, data: bytes = b"") -> tuple[Any, bytes]:
@@ -59,7 +59,7 @@ class Client:
         return await self._ask(method, params or {}, data)
 
     async def close(self) -> None:
-        """Lets go of the host; sessions go on."""
+        """Closes the connection; sessions keep running."""
         await self._link.close()
 
     async def __aenter__(self) -> Client:
@@ -71,13 +71,13 @@ class Client:
         await self.close()
 
     async def status(self) -> HostStatus:
-        """What the host is and how it does."""
+        """Get the host's version and status."""
         return await self.call.host_status()
 
     # Sessions.
 
     async def sessions(self, *, all: bool = False) -> list[Session]:
-        """The sessions one may observe; with `all` the ended ones too."""
+        """Lists the sessions you may observe; `all` includes ended ones."""
         return [Session(self, view) for view in await self.call.session_list(all=all)]
 
     async def session(self, name: str) -> Session:
@@ -93,7 +93,7 @@ class Client:
         env: Mapping[str, str] | None = None,
         size: str | None = None,
     ) -> Session:
-        """The live session of this name; a new one where there is none. Without a command it is a shell; a text is
+        """Returns the live session of this name, or a new one. Without a command it is a shell; a text is
         split into words.
 
         `env` is laid over our own environment where the host is on this machine.
@@ -115,7 +115,7 @@ class Client:
             except Interrupted:
                 if name is None:
                     raise
-        raise Interrupted(f"session {name} could not be had: the host went away again and again")
+        raise Interrupted(f"session {name} could not be opened: the host stopped repeatedly")
 
     def _new(
         self,
@@ -186,7 +186,7 @@ class Client:
     # What happens.
 
     async def events(self, session: str | None = None, after: int | None = None) -> AsyncIterator[Event | Lost]:
-        """What happens in a session, or in all one may observe, behind a number; unless said from now on.
+        """Yields events of a session, or of all sessions you may observe, after a number; by default from now on.
 
         It begins when the first one is asked for, with what each session is doing and which ports are open.
         """
@@ -209,9 +209,9 @@ class Client:
         timeout: float | None = None,
         expires: float | None = None,
     ) -> QuestionView:
-        """Asks the humans of a session, and waits for the answer: the question as it stands then.
+        """Asks the humans of a session and waits for the answer; returns the question in its current state.
 
-        Raises `TimedOut` where nobody answered in time; the question stays open then, unless `expires` seconds are over.
+        Raises `TimedOut` without an answer in time; the question then stays open, unless `expires` seconds are over.
         """
         params: dict[str, Any] = {
             "session": session.id if isinstance(session, Session) else session,
@@ -226,7 +226,7 @@ class Client:
         deadline = Deadline(timeout)
         while view.state == "open":
             if deadline.is_over:
-                raise TimedOut("nobody has answered yet", hint="the question is still open", details=view)
+                raise TimedOut("no answer yet", hint="the question is still open", details=view)
             again = {"question": view.id, "wait_ms": deadline.left_ms()}
             view, _ = await self._ask("question.get", again, b"", QuestionView)
         return view
@@ -271,7 +271,7 @@ def connect(
     start: bool = True,
     patience: float = PATIENCE_S,
 ) -> Connecting:
-    """Connects to a host: over HTTP where there is a `url` (or `HOLDFAST_URL`) with a `token` (`HOLDFAST_TOKEN`), else to
+    """Connects to a host: over HTTP if there is a `url` (or `HOLDFAST_URL`) with a `token` (`HOLDFAST_TOKEN`), else to
     the one of this user by its socket, which is started if need be. There `actor` (`HOLDFAST_ACTOR`, else `agent:python`)
     says who speaks; its key is made where there is none. `patience` is how many seconds a host may be away.
     """

@@ -23,22 +23,22 @@ class HoldfastError(Exception):
 
 
 class Fault(HoldfastError):
-    """The host refused, or failed. Each code has a class of its own below this one; a newer host's is a plain `Fault`."""
+    """The host refused, or failed. Each code has its own subclass; an unknown code of a newer host is a plain `Fault`."""
 
 
 class Unreachable(HoldfastError):
-    """No host can be reached."""
+    """Cannot reach a host."""
 
     code = "unreachable"
 
 
 class Interrupted(HoldfastError):
-    """The connection broke before the answer came, and asking again is not safe: it may have happened, or not."""
+    """The connection broke before the answer, and repeating the request is not safe: it may have been performed."""
 
     code = "interrupted"
 
 
 class TimedOut(HoldfastError, TimeoutError):
-    """What was waited for did not come in time. Nothing was ended by it."""
+    """The wait timed out. Nothing was stopped."""
 
     code = "timed_out"

@@ -101,7 +101,7 @@ class Link:
     async def ask(self, method: str, params: Params, data: bytes = b"", answer: Any = Any) -> tuple[Any, bytes]:
         """Asks until there is an answer; `params` may be made anew for each attempt."""
         if len(data) > frames.REQUEST_BYTES_MAX - 4096:
-            raise ValueError(f"{len(data)} bytes are more than a host takes at once")
+            raise ValueError(f"{len(data)} bytes are more than a host accepts at once")
         breaks, pause = 0, PAUSE_MIN_S
         while True:
             connection = await self.connection()
@@ -113,7 +113,7 @@ class Link:
                 if broken.sent and not is_safe(method, asked):
                     raise Interrupted(
                         f"the connection broke before {method} was answered: it may have happened, or not",
-                        hint="look what became of it before asking again",
+                        hint="check whether it was performed before you try again",
                     ) from None
                 breaks += 1
                 if breaks > BREAKS_MAX:
@@ -122,7 +122,7 @@ class Link:
             pause = min(pause * 2, self.dialer.pause_max)
 
     async def close(self) -> None:
-        """Lets go for good."""
+        """Closes the connection."""
         self._closed = True
         if self._connection is not None:
             await self._connection.close()

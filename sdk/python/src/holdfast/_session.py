@@ -160,7 +160,7 @@ class Session:
         return params if who is None else lambda: {**params, "proof": who.prove(self.id, ask)}
 
     async def refresh(self) -> SessionView:
-        """How it stands now."""
+        """Gets its current state."""
         self.view = await self._ask("session.get", answer=SessionView)
         return self.view
 
@@ -201,7 +201,7 @@ class Session:
         timeout: float | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
     ) -> RunAnswer:
-        """Runs a command in the session's shell and waits for its end. A timeout ends nothing: the run goes on."""
+        """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues."""
         run = await self.start(command, key=key, detect=detect)
         return await run.wait(timeout)
 
@@ -237,13 +237,13 @@ class Session:
         from_: int | None = None,
         timeout: float | None = None,
     ) -> Any:
-        """Waits until something listens at a port, a text comes, or the session is in a state.
+        """Waits for a listening port, a text in the output, or a state of the session.
 
         A text is a regular expression, looked for in the output without escape sequences, from `from_` on: unless said, from
         where this object last wrote, else from now. Raises `TimedOut`, or `Ended` where the session ended first.
         """
         if (port is not None) + (text is not None) + (state is not None) != 1:
-            raise TypeError("wait for one of port, text and state")
+            raise TypeError("give exactly one of port, text and state")
         deadline = Deadline(timeout)
         if text is not None:
             return await self._text(re.compile(text), from_, deadline)
@@ -261,11 +261,11 @@ class Session:
             if answer.state is not None or answer.listener is not None or (until == "exit" and answer.exit is not None):
                 return answer
             if answer.exit is not None:
-                raise Ended(f"session {self.name} has ended before", code="ended", details={"exit": answer.exit})
+                raise Ended(f"session {self.name} ended first", code="ended", details={"exit": answer.exit})
             if deadline.is_over:
                 if not give_up:
                     return None
-                raise TimedOut(f"{until} has not come in session {self.name}")
+                raise TimedOut(f"timed out waiting for {until} in session {self.name}")
 
     async def _text(self, pattern: re.Pattern[str], from_: int | None, deadline: Deadline) -> re.Match[str]:
         if from_ is None:
@@ -279,9 +279,9 @@ class Session:
             seen = seen[-TEXT_BYTES_MAX:]
             offset = answer.to
             if answer.end:
-                raise Ended(f"session {self.name} has ended before", code="ended", details={"seen": text_of(seen)[-1000:]})
+                raise Ended(f"session {self.name} ended first", code="ended", details={"seen": text_of(seen)[-1000:]})
             if deadline.is_over:
-                raise TimedOut(f"{pattern.pattern!r} has not come in session {self.name}")
+                raise TimedOut(f"timed out waiting for {pattern.pattern!r} in session {self.name}")
 
     # Input.
 
@@ -312,7 +312,7 @@ class Session:
     # Output.
 
     async def screen(self, *, history: int = 0, ansi: bool = False) -> Screen:
-        """The screen as text."""
+        """Get the screen as text."""
         found: Screen = await self._ask("session.screen", {"history": history, "ansi": ansi}, answer=Screen)
         return found
 
@@ -334,7 +334,7 @@ class Session:
     async def output(self, from_: int | None = None, *, follow: bool = True) -> AsyncIterator[Piece]:
         """Output from an offset on (the oldest there is, unless said): each byte once, in order, whatever host answers.
 
-        What is no longer kept is told as a `Gap`. With `follow` it goes on until the session ends.
+        Output that is no longer kept is a `Gap`. With `follow` it continues until the session ends.
         """
         if follow:
             async for piece in self._follow(from_):
@@ -379,7 +379,7 @@ class Session:
             await asyncio.sleep(SETTLE_S)
 
     async def attach(self, *, history: bool = False) -> AsyncIterator[Paint | Piece]:
-        """First what brings a terminal of the session's size into its state, then output. After a gap it is painted anew.
+        """Yields a repaint for a terminal of the session's size, then output. After a gap it repaints.
 
         It is not listed among the session's clients, and does not write.
         """
@@ -400,17 +400,17 @@ class Session:
     # Looking at it.
 
     async def state(self) -> StateView:
-        """What it is doing."""
+        """Gets what it is doing."""
         found: StateView = await self._ask("session.state", answer=StateView)
         return found
 
     async def graph(self, depth: Literal["processes", "sockets", "full"] = "full") -> GraphAnswer:
-        """Its processes, what they hold, and whose act started each."""
+        """Gets its processes, their files and sockets, and the act that started each."""
         found: GraphAnswer = await self._ask("graph.get", {"depth": depth}, answer=GraphAnswer)
         return found
 
     async def ports(self) -> list[PortView]:
-        """Who listens where."""
+        """Lists its listening ports."""
         found: list[PortView] = await self._ask("graph.ports", answer=list[PortView])
         return found
 
@@ -419,11 +419,11 @@ class Session:
     async def ask(
         self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
     ) -> QuestionView:
-        """Asks the humans of the session, and waits for the answer."""
+        """Asks the humans of the session and waits for the answer."""
         return await self.client.ask_human(text, session=self, options=options, timeout=timeout, expires=expires)
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Gives the terminal another size."""
+        """Resizes the terminal."""
         size = f"{columns}x{rows}"
         await self._act("session.resize", {"size": size}, {"resize": {"size": size}}, Any)
 
@@ -433,7 +433,7 @@ class Session:
         await self._act("session.signal", params, {"signal": params}, Any)
 
     async def end(self, grace: float = 5.0) -> SessionView:
-        """Ends its whole process tree: HUP, then KILL after the grace."""
+        """Ends the session and its whole process tree: SIGHUP, then SIGKILL after a grace period."""
         params = {"grace_ms": int(grace * 1000)}
         self.view = await self._act("session.end", params, {"end": params}, SessionView)
         return self.view
@@ -455,11 +455,11 @@ class Run:
 
     @property
     def is_over(self) -> bool:
-        """Nothing more will become of it, as far as we were told."""
+        """True if the run is finished, as far as the client knows."""
         return self.view.state not in ("starting", "running")
 
     async def refresh(self) -> RunAnswer:
-        """How it stands now."""
+        """Gets its current state."""
         return await self._get(0)
 
     async def _get(self, wait_ms: int) -> RunAnswer:
@@ -467,14 +467,14 @@ class Run:
         return self.view
 
     async def wait(self, timeout: float | None = None) -> RunAnswer:
-        """Waits for its end. Raises `TimedOut`, and the run goes on."""
+        """Waits for its end. Raises `TimedOut` on a timeout; the run continues."""
         deadline = Deadline(timeout)
         while True:
             answer = await self._get(deadline.left_ms())
             if self.is_over:
                 return answer
             if deadline.is_over:
-                raise TimedOut(f"{answer.command!r} has not ended", hint="it goes on: wait for it again", details=answer)
+                raise TimedOut(f"{answer.command!r} has not ended", hint="it is running: wait for it again", details=answer)
 
     async def output(self) -> RunOutput:
         """All it has printed so far, as bytes."""
@@ -506,7 +506,7 @@ class Run:
                 return
 
     async def cancel(self, timeout: float = 5.0) -> RunAnswer:
-        """Interrupts it, and waits for its end."""
+        """Interrupts the run and waits for its end."""
         params = {"run": self.id, "wait_ms": int(timeout * 1000)}
         self.view, _ = await self.client._ask("run.cancel", params, b"", RunAnswer)
         return self.view
@@ -519,7 +519,7 @@ class Turn:
         self._session = session
 
     async def get(self) -> TurnView:
-        """Who has it, and who waits."""
+        """Gets who has the turn, and who waits for it."""
         found: TurnView = await self._session._ask("turn.get", answer=TurnView)
         return found
 
@@ -528,37 +528,37 @@ class Turn:
         return found
 
     async def take(self) -> TurnAnswer:
-        """Takes it if it is free."""
+        """Takes the turn if it is free."""
         return await self._do("take")
 
     async def request(self) -> TurnAnswer:
-        """Asks for it: it comes when its holder lets go or is idle."""
+        """Requests the turn: you get it when its holder releases it or is idle."""
         return await self._do("request")
 
     async def withdraw(self) -> TurnAnswer:
-        """No longer waits for it."""
+        """Withdraws the request for the turn."""
         return await self._do("withdraw")
 
     async def release(self) -> TurnAnswer:
-        """Lets go of it."""
+        """Releases the turn."""
         return await self._do("release")
 
     async def give(self, to: str) -> TurnAnswer:
-        """Hands it over to an actor by its handle: `human:ann`."""
+        """Gives the turn to an actor by its handle: `human:ann`."""
         views, _ = await self._session.client._ask("actor.list", {}, b"", list[ActorView])
         found = [view.actor for view in views if view.actor.handle == to]
         if not found:
-            raise ValueError(f"the host knows no actor {to}")
+            raise ValueError(f"the host does not know the actor {to}")
         actor = {"id": found[0].id, "handle": found[0].handle}
         answer: TurnAnswer = await self._session._act("turn.give", {"to": actor}, {"give": {"to": actor}}, TurnAnswer)
         return answer
 
     async def seize(self, reason: str, *, freeze: bool = False) -> SeizeAnswer:
-        """Takes it whatever its holder does, and stops the tree if asked to."""
+        """Seizes the turn, whatever its holder does; can freeze the process tree."""
         params = {"freeze": freeze, "reason": reason}
         answer: SeizeAnswer = await self._session._act("turn.seize", params, {"seize": params}, SeizeAnswer)
         return answer
 
     async def thaw(self) -> TurnAnswer:
-        """Lets a frozen tree go on."""
+        """Resumes a frozen process tree."""
         return await self._do("thaw")

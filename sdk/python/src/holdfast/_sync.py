@@ -99,7 +99,7 @@ class Portal:
 
 
 class Client:
-    """Speaks to a host. It finds the host again when that goes away, and goes on where it was."""
+    """A connection to a host. It reconnects by itself and continues where it was."""
 
     def __init__(self, portal: Portal, inner: _client.Client) -> None:
         self._portal, self._inner = portal, inner
@@ -123,7 +123,7 @@ class Client:
         return self._portal.run(self._inner.ask(method, params, data))
 
     def close(self) -> None:
-        """Lets go of the host; sessions go on."""
+        """Closes the connection; sessions keep running."""
         self._portal.run(self._inner.close())
         self._portal.close()
 
@@ -136,11 +136,11 @@ class Client:
         self.close()
 
     def status(self) -> HostStatus:
-        """What the host is and how it does."""
+        """Get the host's version and status."""
         return self._portal.run(self._inner.status())
 
     def sessions(self, *, all: bool = False) -> list[Session]:
-        """The sessions one may observe; with `all` the ended ones too."""
+        """Lists the sessions you may observe; `all` includes ended ones."""
         return [Session(self, found) for found in self._portal.run(self._inner.sessions(all=all))]
 
     def session(self, name: str) -> Session:
@@ -156,7 +156,7 @@ class Client:
         env: Mapping[str, str] | None = None,
         size: str | None = None,
     ) -> Session:
-        """The live session of this name; a new one where there is none. Without a command it is a shell."""
+        """Returns the live session of this name, or a new one. Without a command it is a shell."""
         return Session(self, self._portal.run(self._inner.open(name, command, cwd=cwd, env=env, size=size)))
 
     def start(
@@ -189,7 +189,7 @@ class Client:
         return self._portal.run(inner)
 
     def events(self, session: str | None = None, after: int | None = None) -> Iterator[Event | Lost]:
-        """What happens in a session, or in all one may observe, behind a number; unless said from now on."""
+        """Yields events of a session, or of all sessions you may observe, after a number; by default from now on."""
         return self._portal.each(self._inner.events(session, after))
 
     def ask_human(
@@ -201,7 +201,7 @@ class Client:
         timeout: float | None = None,
         expires: float | None = None,
     ) -> QuestionView:
-        """Asks the humans of a session, and waits for the answer: the question as it stands then."""
+        """Asks the humans of a session and waits for the answer; returns the question in its current state."""
         of = session.id if isinstance(session, Session) else session
         inner = self._inner.ask_human(text, session=of, options=options, timeout=timeout, expires=expires)
         return self._portal.run(inner)
@@ -230,7 +230,7 @@ class Session:
         return self._inner.view
 
     def refresh(self) -> SessionView:
-        """How it stands now."""
+        """Gets its current state."""
         return self._portal.run(self._inner.refresh())
 
     def start(
@@ -253,7 +253,7 @@ class Session:
         timeout: float | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
     ) -> RunAnswer:
-        """Runs a command in the session's shell and waits for its end. A timeout ends nothing: the run goes on."""
+        """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues."""
         return self._portal.run(self._inner.run(command, key=key, timeout=timeout, detect=detect))
 
     def runs(self) -> list[Run]:
@@ -283,7 +283,7 @@ class Session:
         from_: int | None = None,
         timeout: float | None = None,
     ) -> Any:
-        """Waits until something listens at a port, a text comes, or the session is in a state."""
+        """Waits for a listening port, a text in the output, or a state of the session."""
         given: dict[str, Any] = {"port": port, "text": text, "state": state, "from_": from_, "timeout": timeout}
         return self._portal.run(self._inner.wait_for(**given))
 
@@ -298,7 +298,7 @@ class Session:
         return self._portal.run(self._inner.keys(*names))
 
     def screen(self, *, history: int = 0, ansi: bool = False) -> Screen:
-        """The screen as text."""
+        """Get the screen as text."""
         return self._portal.run(self._inner.screen(history=history, ansi=ansi))
 
     def tail(self, lines: int = 10) -> str:
@@ -306,33 +306,33 @@ class Session:
         return self._portal.run(self._inner.tail(lines))
 
     def output(self, from_: int | None = None, *, follow: bool = True) -> Iterator[Piece]:
-        """Output from an offset on: each byte once, in order, whatever host answers. What is gone is told as a `Gap`."""
+        """Output from an offset on: each byte once, in order, whatever host answers. Output that is gone is a `Gap`."""
         return self._portal.each(self._inner.output(from_, follow=follow))
 
     def attach(self, *, history: bool = False) -> Iterator[Paint | Piece]:
-        """First what brings a terminal of the session's size into its state, then output."""
+        """Yields a repaint for a terminal of the session's size, then output."""
         return self._portal.each(self._inner.attach(history=history))
 
     def state(self) -> StateView:
-        """What it is doing."""
+        """Gets what it is doing."""
         return self._portal.run(self._inner.state())
 
     def graph(self, depth: Literal["processes", "sockets", "full"] = "full") -> GraphAnswer:
-        """Its processes, what they hold, and whose act started each."""
+        """Gets its processes, their files and sockets, and the act that started each."""
         return self._portal.run(self._inner.graph(depth))
 
     def ports(self) -> list[PortView]:
-        """Who listens where."""
+        """Lists its listening ports."""
         return self._portal.run(self._inner.ports())
 
     def ask(
         self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
     ) -> QuestionView:
-        """Asks the humans of the session, and waits for the answer."""
+        """Asks the humans of the session and waits for the answer."""
         return self._portal.run(self._inner.ask(text, options=options, timeout=timeout, expires=expires))
 
     def resize(self, columns: int, rows: int) -> None:
-        """Gives the terminal another size."""
+        """Resizes the terminal."""
         self._portal.run(self._inner.resize(columns, rows))
 
     def signal(self, number: int, target: Literal["foreground", "command", "tree"] = "foreground") -> None:
@@ -340,7 +340,7 @@ class Session:
         self._portal.run(self._inner.signal(number, target))
 
     def end(self, grace: float = 5.0) -> SessionView:
-        """Ends its whole process tree: HUP, then KILL after the grace."""
+        """Ends the session and its whole process tree: SIGHUP, then SIGKILL after a grace period."""
         return self._portal.run(self._inner.end(grace))
 
 
@@ -366,11 +366,11 @@ class Run:
         return self._inner.is_over
 
     def refresh(self) -> RunAnswer:
-        """How it stands now."""
+        """Gets its current state."""
         return self._portal.run(self._inner.refresh())
 
     def wait(self, timeout: float | None = None) -> RunAnswer:
-        """Waits for its end. Raises `TimedOut`, and the run goes on."""
+        """Waits for its end. Raises `TimedOut` on a timeout; the run continues."""
         return self._portal.run(self._inner.wait(timeout))
 
     def output(self) -> RunOutput:
@@ -382,7 +382,7 @@ class Run:
         return self._portal.each(self._inner.follow())
 
     def cancel(self, timeout: float = 5.0) -> RunAnswer:
-        """Interrupts it, and waits for its end."""
+        """Interrupts the run and waits for its end."""
         return self._portal.run(self._inner.cancel(timeout))
 
 
@@ -393,35 +393,35 @@ class Turn:
         self._portal, self._inner = portal, inner
 
     def get(self) -> TurnView:
-        """Who has it, and who waits."""
+        """Gets who has the turn, and who waits for it."""
         return self._portal.run(self._inner.get())
 
     def take(self) -> TurnAnswer:
-        """Takes it if it is free."""
+        """Takes the turn if it is free."""
         return self._portal.run(self._inner.take())
 
     def request(self) -> TurnAnswer:
-        """Asks for it: it comes when its holder lets go or is idle."""
+        """Requests the turn: you get it when its holder releases it or is idle."""
         return self._portal.run(self._inner.request())
 
     def withdraw(self) -> TurnAnswer:
-        """No longer waits for it."""
+        """Withdraws the request for the turn."""
         return self._portal.run(self._inner.withdraw())
 
     def release(self) -> TurnAnswer:
-        """Lets go of it."""
+        """Releases the turn."""
         return self._portal.run(self._inner.release())
 
     def give(self, to: str) -> TurnAnswer:
-        """Hands it over to an actor by its handle: `human:ann`."""
+        """Gives the turn to an actor by its handle: `human:ann`."""
         return self._portal.run(self._inner.give(to))
 
     def seize(self, reason: str, *, freeze: bool = False) -> SeizeAnswer:
-        """Takes it whatever its holder does, and stops the tree if asked to."""
+        """Seizes the turn, whatever its holder does; can freeze the process tree."""
         return self._portal.run(self._inner.seize(reason, freeze=freeze))
 
     def thaw(self) -> TurnAnswer:
-        """Lets a frozen tree go on."""
+        """Resumes a frozen process tree."""
         return self._portal.run(self._inner.thaw())
 
 

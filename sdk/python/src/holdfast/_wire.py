@@ -36,7 +36,7 @@ WINDOW_BYTES = 256 * 1024
 
 
 class NoHost(ConnectionError):
-    """Nobody listens; somebody may soon."""
+    """No host listens yet; one may soon."""
 
 
 class Broken(ConnectionError):
@@ -174,7 +174,7 @@ class Connection:
             while True:
                 self._take(await self._wire.receive())
         except frames.FrameError as error:
-            why = f"the host's answer cannot be read: {error}"
+            why = f"cannot read the host's answer: {error}"
         except (OSError, EOFError, websockets.exceptions.WebSocketException) as error:
             why = f"the connection to the host broke: {error}"
         finally:
@@ -310,7 +310,7 @@ class UnixDialer:
             quiet = subprocess.DEVNULL
             done = subprocess.run([name, "host", "spawn"], cwd="/", env=env, stdin=quiet, stdout=quiet, stderr=log)
         if done.returncode != 0:
-            raise Unreachable(f"the host could not be started from {name}", hint=f"see {self.home.log}")
+            raise Unreachable(f"cannot start the host from {name}", hint=f"see {self.home.log}")
 
 
 async def _open_unix(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -333,7 +333,7 @@ class WebSocketDialer:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         schemes = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
         if parts.scheme not in schemes:
-            raise ValueError(f"{url!r} is no address of a host: http://HOST:PORT or https://HOST:PORT")
+            raise ValueError(f"invalid address {url!r}; expected http://HOST:PORT or https://HOST:PORT")
         path = parts.path.rstrip("/")
         path = path if path.endswith("/v1/connect") else path.removesuffix("/v1") + "/v1/connect"
         self.url = urlunsplit((schemes[parts.scheme], parts.netloc, path, "", ""))

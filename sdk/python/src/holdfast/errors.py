@@ -19,7 +19,7 @@ class Version(Fault):
 
 
 class NotFound(Fault):
-    """No session answers to that name or id."""
+    """No session has that name or id."""
 
 
 class Ambiguous(Fault):
@@ -39,7 +39,7 @@ class UnknownKeeper(Fault):
 
 
 class CannotStart(Fault):
-    """The command, its directory or the session's files could not be had."""
+    """The host could not start the command, enter its directory, or create the session's files."""
 
 
 class Ahead(Fault):
@@ -67,7 +67,7 @@ class NoSuchActor(Fault):
 
 
 class TurnHeld(Fault):
-    """Somebody else has the turn."""
+    """Another actor has the turn."""
 
 
 class FenceStale(Fault):
@@ -119,7 +119,7 @@ class EchoOn(Fault):
 
 
 class ShellBusy(Fault):
-    """The session's shell is not at an idle prompt, or nobody can know."""
+    """The session's shell is not at an idle prompt, or the host cannot know."""
 
 
 class KeyConflict(Fault):
@@ -135,15 +135,15 @@ class NoSuchToken(Fault):
 
 
 class TooFast(Fault):
-    """More requests than are taken in this time."""
+    """Too many requests in this time."""
 
 
 class TooLarge(Fault):
-    """A request larger than is taken."""
+    """The request is too large."""
 
 
 class Stopping(Fault):
-    """The host is going away; its sessions go on."""
+    """The host is stopping; its sessions keep running."""
 
 
 class NoSuchQuestion(Fault):
@@ -155,11 +155,11 @@ class QuestionClosed(Fault):
 
 
 class Unrecorded(Fault):
-    """What happens cannot be recorded, so it does not happen."""
+    """The host cannot record the act, so it does not perform it."""
 
 
 class Internal(Fault):
-    """The host ran into something it did not expect."""
+    """Unexpected error in the host."""
 
 
 BY_CODE: dict[str, type[Fault]] = {

@@ -118,5 +118,5 @@ def _message(text: memoryview, data: bytes) -> Message:
     else:
         known = known and number is not None and (error is None or result is None)
     if not known:
-        raise FrameError("not_a_message", "neither a request, an answer nor an event")
+        raise FrameError("not_a_message", "expected a request, an answer or an event")
     return Message(number, method, raw.get("params"), result, error, data)

@@ -38,7 +38,7 @@ class Home:
         state = xdg("XDG_STATE_HOME")
         if state is None:
             if not env.get("HOME"):
-                raise Unreachable("neither HOLDFAST_HOME nor HOME is set, so there is no place for sessions")
+                raise Unreachable("cannot find a directory for sessions: neither HOLDFAST_HOME nor HOME is set")
             state = Path(env["HOME"]) / ".local/state/holdfast"
         return Home(state, xdg("XDG_RUNTIME_DIR") or state / "run")
 
@@ -49,7 +49,7 @@ class Home:
 
     @property
     def log(self) -> Path:
-        """What the host has to say when nobody listens."""
+        """The host's log."""
         return self.state / "host.log"
 
     def key(self, handle: str) -> Path:

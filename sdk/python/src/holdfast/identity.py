@@ -53,7 +53,7 @@ class Identity:
     def __init__(self, handle: str, secret: bytes) -> None:
         if not _HANDLE.fullmatch(handle):
             raise BadKey(
-                f"{handle!r} is no handle", hint="a handle is CLASS:NAME: agent:bot, with human, agent, service or device"
+                f"invalid handle {handle!r}", hint="expected CLASS:NAME, with the class human, agent, service or device"
             )
         self.handle = handle
         self._key = Ed25519PrivateKey.from_private_bytes(secret)
@@ -95,18 +95,18 @@ class Identity:
         except FileNotFoundError:
             raise
         except (ValueError, KeyError, TypeError) as error:
-            raise BadKey(f"the key file {path} cannot be used: {error}") from None
+            raise BadKey(f"cannot use the key file {path}: {error}") from None
 
     @staticmethod
     def load_or_make(home: Home, handle: str) -> Identity:
         """The actor of this handle; made where there is none. Two processes that make it at once end up with one key."""
-        Identity(handle, bytes(32))  # a wrong handle is told before it becomes a path
+        Identity(handle, bytes(32))  # reports a wrong handle before it becomes a path
         deadline = time.monotonic() + 1
         while True:
             with contextlib.suppress(FileNotFoundError):
                 found = Identity.from_file(home.key(handle))
                 if found.handle != handle:
-                    raise BadKey(f"the key file {home.key(handle)} is another actor's")
+                    raise BadKey(f"the key file {home.key(handle)} belongs to another actor")
                 return found
             with contextlib.suppress(FileExistsError):
                 return _make(home, handle)
@@ -147,7 +147,7 @@ def _write_new(path: Path, content: dict[str, Any]) -> None:
         file.flush()
         os.fsync(file.fileno())
     try:
-        # A link, not a rename: whoever came first stays.
+        # A link, not a rename: the first one stays.
         os.link(beside, path)
     finally:
         beside.unlink()

@@ -26,7 +26,7 @@ def key(name: str, application: bool = False) -> bytes:
     if found is None:
         found = _character(rest, held)
     if found is None:
-        raise ValueError(f"no such key: {name!r}; keys are like C-c, M-x, Enter, Tab, Esc, Up, PgUp, F1, or a character")
+        raise ValueError(f"unknown key {name!r}; expected keys like C-c, M-x, Enter, Tab, Esc, Up, PgUp, F1, or a character")
     if application and (plain := _TWO_FORMS.fullmatch(found)):
         return b"\x1bO" + plain[1]
     return found

@@ -99,7 +99,7 @@ class AttachParams(Model):
     read_only: bool = False
     """It will not write."""
     remote: bool = False
-    """It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size, and leaves terminal queries to the host. Whoever comes over a network does."""
+    """It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size, and leaves terminal queries to the host. Clients over a network do."""
     resume: Resume | None = None
     """What this client still has, after its host went away."""
     tty: str = ''
@@ -147,7 +147,7 @@ Challenge: TypeAlias = str
 class Changed(Model):
     """The act that changed something."""
     at_ms: int
-    """When the shell told."""
+    """When the shell reported it."""
     known: Known2 | str
     """How that is known."""
     act: int | None = None
@@ -179,7 +179,7 @@ class ClientView(Model):
 
 
 Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "unrecorded", "internal"]
-"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session answers to that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The command, its directory or the session's files could not be had; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Somebody else has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or nobody can know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `too_fast`: More requests than are taken in this time; `too_large`: A request larger than is taken; `stopping`: The host is going away; its sessions go on; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: What happens cannot be recorded, so it does not happen; `internal`: The host ran into something it did not expect."""
+"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
 
 
 class Connected(Model):
@@ -209,9 +209,9 @@ class Defaults(Model):
     service: Rights = ''
     """Services."""
     spawner: Rights = 'observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure'
-    """The first grant, to whoever starts a session."""
+    """The first grant, to the actor that starts a session."""
     unknown: Rights = ''
-    """Everybody the host does not vouch for, whatever they call themselves."""
+    """Actors that the host does not know, whatever their handle."""
 
 
 Depth: TypeAlias = Literal["processes", "sockets", "full"]
@@ -235,7 +235,7 @@ class DetachParams(Model):
 
 
 class DetachedEvent(Model):
-    """Event `detached`: the host tells a client to let go of its terminal."""
+    """Event `detached`: the host asks a client to leave its terminal."""
     client: int
     """The client's number."""
 
@@ -251,11 +251,11 @@ class DetectPrompt(Model):
 
 
 Detect: TypeAlias = DetectQuiet | DetectPrompt
-"""How the end is noticed in a shell that does not tell."""
+"""How to detect the end in a shell that does not report it."""
 
 
 Kind: TypeAlias = Literal["line", "password", "repl", "choice"]
-"""What somebody waits for. `line`: A line that shows while it is typed; `password`: A line that does not; `repl`: Keys, on the main screen: a program with its own line editor; `choice`: One of a few answers; only by `Doing::with_screen`."""
+"""What a client waits for. `line`: A line that shows while it is typed; `password`: A line that does not; `repl`: Keys, on the main screen: a program with its own line editor; `choice`: One of a few answers; only by `Doing::with_screen`."""
 
 
 class Doing(Model):
@@ -291,7 +291,7 @@ class EndParams(Model):
     session: str
     """Name or id."""
     grace_ms: int = 5000
-    """From HUP to KILL, 5 seconds unless said; a frozen session is killed at once."""
+    """Time from SIGHUP to SIGKILL, 5 seconds by default; a frozen session is killed at once."""
     proof: Proof | None = None
     """The actor's signature."""
 
@@ -301,15 +301,15 @@ class EnvAnswer(Model):
     entries: list[EnvEntry]
     """By category and name."""
     integration: bool
-    """Its command is a shell that tells what it is made of."""
+    """Its command is a shell that reports its names."""
     name: SessionName
     """Its name."""
     session: SessionId
     """Whose."""
     partial: bool = False
-    """It has more names than are kept: one that came or went may not be told."""
+    """It has more names than the host keeps: some changes may be missing."""
     since_ms: int | None = None
-    """When it told so first: what everything is compared with. None: it has not."""
+    """When it first reported: later changes are compared with that. None: it has not."""
 
 
 class EnvEntry(Model):
@@ -555,7 +555,7 @@ class GrantsAnswer(Model):
     yours: Rights
     """What it may do now."""
     barred: list[ActorId] = Field(default_factory=list)
-    """Actors that no longer hold what their class does."""
+    """Actors that no longer have the rights of their class."""
 
 
 class GraphAnswer(Model):
@@ -599,7 +599,7 @@ class GraphEvent(Model):
     argv: list[str] | None = None
     """Its words now; empty where it was gone before they could be read."""
     code: int | None = None
-    """Its status; none where it was not told."""
+    """Its status; none if the shell did not report it."""
     signal: int | None = None
     """The signal that ended it."""
     holders: list[ProcessId] | None = None
@@ -681,7 +681,7 @@ class HostStatus(Model):
     http: str | None = None
     """Where it listens for HTTP, as a URL."""
     http_error: str | None = None
-    """Why it does not, although it was told to."""
+    """Why it does not, although it should."""
 
 
 HowWatched: TypeAlias = Literal["connector", "polling"]
@@ -733,7 +733,7 @@ Known: TypeAlias = Literal["cgroup", "lineage", "time", "unknown"]
 
 
 Known2: TypeAlias = Literal["run", "time", "unknown"]
-"""How it is known who changed something. `run`: A run did it: the shell told when it was over; `time`: Whoever wrote last before the command started; `unknown`: It is not: the journal does not reach back so far, or has no name."""
+"""How it is known who changed something. `run`: A run did it: the shell reported its end; `time`: The last writer before the command started; `unknown`: It is not: the journal does not reach back so far, or has no name."""
 
 
 class LeaveParams(Model):
@@ -765,7 +765,7 @@ class Listener(Model):
 class Lock(Model):
     """A lock on a file."""
     exclusive: bool
-    """Nobody else may have one: a write lock."""
+    """Exclusive: a write lock."""
     kind: LockKind | str
     """Which kind."""
     start: int
@@ -779,7 +779,7 @@ LockKind: TypeAlias = Literal["flock", "posix", "ofd", "other"]
 
 
 class LoginAnswer(Model):
-    """A code by which a browser comes by a token of the asker's."""
+    """A code that a browser exchanges for a token of the asker."""
     code: str
     """It serves once, at `/v1/login`."""
     until_ms: int
@@ -831,7 +831,7 @@ class NewParams(Model):
     env_add: list[str] = Field(default_factory=list)
     """Variables laid over that environment, `K=V` each."""
     integrate: bool | None = None
-    """A shell is started so that it tells what it does; unless said otherwise it is."""
+    """Start a shell with integration, so that it reports its commands; true by default."""
     name: SessionName | None = None
     """A name; the host picks one where none is given."""
     nofile: int | None = None
@@ -857,7 +857,7 @@ Rights: TypeAlias = str
 
 
 class Notice(Model):
-    """What operators are told."""
+    """News for operators."""
     kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "rights"] | str
     """Which: the other fields follow from it."""
     holder: Handle | None = None
@@ -879,7 +879,7 @@ class Notice(Model):
 
 
 class NoticeEvent(Model):
-    """Event `notice`: something an operator should be told."""
+    """Event `notice`: news for an operator."""
     client: int
     """The client's number."""
     notice: Notice
@@ -887,7 +887,7 @@ class NoticeEvent(Model):
 
 
 class OnExit(Model):
-    """Who is told when a run is over."""
+    """Where to post the outcome of a run."""
     url: str
     """Where to: `http://` or `https://`."""
     secret: str | None = None
@@ -919,7 +919,7 @@ class PaintParams(Model):
     size: Size
     """The terminal's size; decides the form."""
     answers: int | None = None
-    """The client with this number answers the session's queries from the painted offset on, if nobody does yet."""
+    """The client with this number answers the session's queries from the painted offset, if no client does yet."""
     history: bool = False
     """History too."""
     remote: bool = False
@@ -961,7 +961,7 @@ class PipeNode(Model):
 
 
 class PortView(Model):
-    """A port somebody listens at."""
+    """A listening port."""
     argv: list[str]
     """That one's words."""
     by: Known | str
@@ -991,7 +991,7 @@ class PortView(Model):
 class PortsParams(Model):
     """Whose ports."""
     session: str | None = None
-    """Name or id; none: those of every live session one may observe."""
+    """Name or id; none: those of every live session the caller may observe."""
 
 
 class ProcessNode(Model):
@@ -1031,7 +1031,7 @@ class ProcessNode(Model):
     fds: list[FdNode] = Field(default_factory=list)
     """Its descriptors in ascending order, as far as `Depth` goes."""
     foreground: bool | None = None
-    """Whether its group has the terminal; `None` if nobody said which group has."""
+    """Whether its group has the terminal; `None` if unknown."""
     more_fds: int = 0
     """Descriptors there are beyond `FDS_MAX`."""
     parent: ProcessId | None = None
@@ -1081,7 +1081,7 @@ class QuestionAskParams(Model):
     text: str
     """The question."""
     expires_ms: int | None = None
-    """After this long nobody can answer it any more; none: it is open as long as its session lives."""
+    """Close the question after this long; none: it is open as long as its session lives."""
     options: list[str] = Field(default_factory=list)
     """What can be answered; none: any text."""
     question: QuestionId | None = None
@@ -1099,7 +1099,7 @@ class QuestionListParams(Model):
     all: bool = False
     """Those that are no longer open too, as far as they are remembered."""
     session: str | None = None
-    """Those of one session; none: of all one may observe."""
+    """Those of one session; none: of all sessions the caller may observe."""
 
 
 class QuestionParams(Model):
@@ -1111,7 +1111,7 @@ class QuestionParams(Model):
 
 
 QuestionState: TypeAlias = Literal["open", "answered", "withdrawn", "expired"]
-"""Where a question stands. `open`: It waits for an answer; `answered`: A human has answered; `withdrawn`: Its asker, or a human, took it back; `expired`: Its time is over, or its session is."""
+"""Where a question stands. `open`: It waits for an answer; `answered`: A human has answered; `withdrawn`: Its asker, or a human, withdrew it; `expired`: Its time is over, or its session is."""
 
 
 class QuestionView(Model):
@@ -1135,7 +1135,7 @@ class QuestionView(Model):
     answer: QuestionAnswer | None = None
     """The answer."""
     expires_at_ms: int | None = None
-    """When nobody can answer it any more."""
+    """When the question closes."""
     withdrawn_by: Actor | None = None
     """Who took it back."""
 
@@ -1289,7 +1289,7 @@ class RunCancelParams(Model):
 
 
 RunEnd: TypeAlias = Literal["exact", "inferred", "not_started", "unknown"]
-"""How the end is known. `exact`: The shell said so under the run's token, or the session's command was the run and ended; `inferred`: Taken from what the terminal showed: there is no status; `not_started`: The shell did not take it for a command: a syntax error; `unknown`: It is over, and nobody saw how."""
+"""How the end is known. `exact`: The shell said so under the run's token, or the session's command was the run and ended; `inferred`: Taken from what the terminal showed: there is no status; `not_started`: The shell did not accept it as a command: a syntax error; `unknown`: It has ended, and its status is unknown."""
 
 
 RunId: TypeAlias = str
@@ -1299,7 +1299,7 @@ RunId: TypeAlias = str
 class RunListParams(Model):
     """Which runs."""
     session: str | None = None
-    """Those of one session; none: of all one may observe."""
+    """Those of one session; none: of all sessions the caller may observe."""
 
 
 class RunOutputAnswer(Model):
@@ -1343,7 +1343,7 @@ class RunStartParams(Model):
     command: str = ''
     """What the shell is to execute; with a command in `new` what it is called, and may be left out."""
     detect: Detect | None = None
-    """How its end is noticed where the shell does not tell."""
+    """How to detect its end if the shell does not report it."""
     keep: bool = False
     """With `new`: the session stays listed when it has ended."""
     key: str | None = None
@@ -1351,7 +1351,7 @@ class RunStartParams(Model):
     new: NewParams | None = None
     """In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the host's user executes the text in `command`."""
     on_exit: OnExit | None = None
-    """Who is told when it is over; where the run is there already, what was said at its start holds."""
+    """Where to post its outcome; for an existing run, what was given at its start applies."""
     proof: Proof | None = None
     """The actor's signature."""
     run: RunId | None = None
@@ -1363,7 +1363,7 @@ class RunStartParams(Model):
 
 
 RunState: TypeAlias = Literal["starting", "running", "ended", "cancelled", "lost"]
-"""Where a run stands. `starting`: Typed; the shell has not said yet that it runs; `running`: It runs; `ended`: It ended; `cancelled`: It was interrupted, and ended; `lost`: Its session is gone and nobody knows what became of it. It is not run again."""
+"""Where a run stands. `starting`: Typed; the shell has not said yet that it runs; `running`: It runs; `ended`: It ended; `cancelled`: It was interrupted, and ended; `lost`: Its session is gone and its outcome is unknown. It is not run again."""
 
 
 class RunView(Model):
@@ -1407,7 +1407,7 @@ class RunView(Model):
 
 
 class ScreenAnswer(Model):
-    """The screen as text."""
+    """Get the screen as text."""
     alternate: bool
     """A full-screen program is on."""
     cursor: tuple[int, int]
@@ -1445,7 +1445,7 @@ class SeizeAnswer(Model):
     fence: Fence
     """The fence under which the caller has the turn."""
     turn: TurnView
-    """How it stands now."""
+    """Gets its current state."""
     froze: FrozeView | None = None
     """What froze, where that was asked for."""
 
@@ -1453,7 +1453,7 @@ class SeizeAnswer(Model):
 class SeizeParams(Model):
     """Takes the turn whatever its holder does."""
     reason: str
-    """Why: for the journal, and for who loses the turn."""
+    """The reason, for the journal and for the holder that loses the turn."""
     session: str
     """Name or id."""
     client: int | None = None
@@ -1477,7 +1477,7 @@ class SendAnswer(Model):
 class SendParams(Model):
     """Where the message's bytes are typed."""
     seq: int
-    """Grows by one with each message of the stream, from 1; a repeated one is not typed twice. A message of more than 4096 bytes takes one number for each 4096 begun."""
+    """Grows by one with each message of the stream, from 1; a repeated message is not typed twice. A message of more than 4096 bytes takes one number for each 4096 begun."""
     session: str
     """Name or id."""
     stream: int
@@ -1615,7 +1615,7 @@ class StateView(Model):
     session: SessionId
     """Which session."""
     since_ms: int
-    """Since when the host has seen it so. Where nobody looked before it may have been so for longer."""
+    """Since when the host has seen it so. It may have been so for longer if no client looked before."""
     state: Literal["idle_prompt", "running", "waiting", "full_screen", "blocked_elsewhere", "stopped", "frozen", "ended", "unknown"] | str
     """Which: the other fields follow from it."""
     pid: int | None = None
@@ -1659,9 +1659,9 @@ class TokenNewAnswer(Model):
 class TokenNewParams(Model):
     """What the token shall be."""
     actor: Handle
-    """Who shows it. A handle nobody has yet becomes an actor that is known by its tokens alone."""
+    """The actor it acts as. An unknown handle becomes an actor that has tokens and no key."""
     can: Rights | None = None
-    """The most it may do; none: whatever the actor may."""
+    """The token's rights; none: all rights of its actor."""
     for_ms: int | None = None
     """How long it is good, in milliseconds; none: 30 days."""
     note: str = ""
@@ -1687,7 +1687,7 @@ class TokenView(Model):
     until_ms: int
     """When it ends."""
     can: Rights | None = None
-    """The most it may do; none: whatever the actor may."""
+    """The token's rights; none: all rights of its actor."""
     note: str = ""
     """What it is for."""
 
@@ -1695,7 +1695,7 @@ class TokenView(Model):
 class TurnAnswer(Model):
     """What came of it."""
     turn: TurnView
-    """How it stands now."""
+    """Gets its current state."""
     before: int | None = None
     """The caller waits behind so many."""
     fence: Fence | None = None
@@ -1776,7 +1776,7 @@ class WaitParams(Model):
     timeout_ms: int | None = None
     """Give up after this long."""
     until: Until = 'exit'
-    """For what; the command's end unless said."""
+    """What to wait for; the command's end by default."""
 
 
 class WatchAnswer(Model):
@@ -1786,7 +1786,7 @@ class WatchAnswer(Model):
     to: int
     """Ask behind this one next."""
     lost: int = 0
-    """So many, of all sessions, were dropped before they could be told: the reader was too slow, or the host is another one."""
+    """Number of dropped events, of all sessions: the reader was too slow, or the host restarted."""
 
 
 class WatchGraphAnswer(Model):
@@ -1800,7 +1800,7 @@ class WatchGraphAnswer(Model):
     end: bool = False
     """The session has ended: nothing follows."""
     lost: bool = False
-    """Some events between the two are not here: the reader or the host was too slow, or nobody watched. Take a new graph."""
+    """Some events between the two are missing: the reader or the host was too slow, or no client watched. Take a new graph."""
 
 
 class WatchGraphParams(Model):

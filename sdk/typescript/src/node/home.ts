@@ -21,7 +21,7 @@ export function homeFrom(env: NodeJS.ProcessEnv = process.env): Home {
   const xdg = (key: string) => (isAbsolute(env[key] ?? "") ? env[key] : undefined);
   const base = xdg("XDG_STATE_HOME") ?? (env["HOME"] ? join(env["HOME"], ".local/state") : undefined);
   if (base === undefined) {
-    throw new HoldfastError("not_found", "neither HOLDFAST_HOME nor HOME is set, so there is no place for sessions");
+    throw new HoldfastError("not_found", "cannot find a directory for sessions: neither HOLDFAST_HOME nor HOME is set");
   }
   const state = join(base, "holdfast");
   const runtime = xdg("XDG_RUNTIME_DIR");

@@ -73,7 +73,7 @@ export class Identity implements Prover {
     }
     const file = parse(text);
     if (typeof file?.handle !== "string" || typeof file.secret !== "string" || !/^[0-9a-f]{64}$/.test(file.secret)) {
-      throw new HoldfastError("bad_request", `the key file ${path} cannot be used: it is no key file`);
+      throw new HoldfastError("bad_request", `cannot use the key file ${path}: it is not a key file`);
     }
     return new Identity(file.handle, Buffer.from(file.secret, "hex"));
   }
@@ -83,24 +83,24 @@ export class Identity implements Prover {
     const parts = HANDLE.exec(handle);
     if (!parts) {
       const hint = "a handle is like agent:node: a class (human, agent, service, device) and a name";
-      throw new HoldfastError("bad_request", `no actor's handle: ${JSON.stringify(handle)}`, { hint });
+      throw new HoldfastError("bad_request", `invalid handle ${JSON.stringify(handle)}`, { hint });
     }
     const path = join(home.state, "actors", `${parts[1]}.${parts[2]}`);
     for (let tries = 0; tries < 100; tries++) {
       const identity = Identity.fromFile(`${path}.key`);
       if (identity && identity.actor.handle !== handle) {
-        throw new HoldfastError("bad_request", `the key file ${path}.key cannot be used: it is another actor's`);
+        throw new HoldfastError("bad_request", `cannot use the key file ${path}.key: it belongs to another actor`);
       }
       if (identity) return identity;
       if (parts[1] === "human") {
-        throw new HoldfastError("no_such_actor", `there is no actor ${handle} here`, { hint: `\`holdfast actor new ${handle}\` makes it` });
+        throw new HoldfastError("no_such_actor", `no actor ${handle}`, { hint: `create it: holdfast actor new ${handle}` });
       }
       const made = make(home, path, handle);
       if (made) return made;
       // Somebody is making it this moment: its secret is about to be there.
       await pause(5);
     }
-    throw new HoldfastError("bad_request", `the key file ${path}.pub cannot be used: its secret key is not here`);
+    throw new HoldfastError("bad_request", `cannot use the key file ${path}.pub: its secret key is missing`);
   }
 }
 
@@ -138,7 +138,7 @@ function writeNew(path: string, content: object): boolean {
     closeSync(file);
   }
   try {
-    // A link, not a rename: whoever came first stays.
+    // A link, not a rename: the first one stays.
     linkSync(beside, path);
     return true;
   } catch (error) {

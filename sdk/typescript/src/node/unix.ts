@@ -40,7 +40,7 @@ async function dial(options: UnixOptions, receiver: Receiver, signal: AbortSigna
     if (!(socket instanceof Error)) return carry(socket, receiver);
     const code = (socket as NodeJS.ErrnoException).code;
     const isAbsent = code === "ENOENT" || code === "ECONNREFUSED" || code === "ECONNRESET";
-    if (!isAbsent) throw new HoldfastError("not_found", `the host's socket ${options.socket} cannot be reached: ${socket.message}`);
+    if (!isAbsent) throw new HoldfastError("not_found", `cannot reach the host's socket ${options.socket}: ${socket.message}`);
     if (options.program === undefined || Date.now() > deadline) {
       throw disconnected(`no host is running (its socket would be ${options.socket})`, socket);
     }
@@ -90,7 +90,7 @@ function start(options: UnixOptions, program: string): Promise<void> {
   const started = new Promise<void>((resolve, reject) => {
     const failed = (why: string) =>
       reject(
-        new HoldfastError("cannot_start", `the host could not be started from ${program}: ${why}`, {
+        new HoldfastError("cannot_start", `cannot start the host from ${program}: ${why}`, {
           hint: "is `holdfast` installed? give its place as `program`, or as HOLDFAST_BIN",
         }),
       );

@@ -19,22 +19,19 @@ fn judged(release: &str) -> Finding {
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     match version {
         (0, 0) => {
-            Finding::missing("kernel", "this is no Linux: sessions cannot be kept here", "use a Linux machine").needed()
+            Finding::missing("kernel", "not Linux: Holdfast cannot keep sessions here", "use a Linux machine").needed()
         }
         v if v >= (5, 9) => Finding::ok("kernel", release),
-        _ => Finding::missing("kernel", format!("{release} is too old: 5.9 or later is needed"), "a newer kernel")
+        _ => Finding::missing("kernel", format!("{release} is too old: Holdfast needs 5.9 or later"), "a newer kernel")
             .needed(),
     }
 }
 
 pub(super) fn user() -> Finding {
     if getuid().is_root() {
-        return Finding::ok(
-            "user",
-            "root: sessions may do everything on this machine, and so may who attaches to them",
-        );
+        return Finding::ok("user", "root: sessions, and clients attached to them, can do anything on this machine");
     }
-    Finding::ok("user", format!("uid {}: sessions have your rights and no more", getuid().as_raw()))
+    Finding::ok("user", format!("uid {}: sessions have your permissions", getuid().as_raw()))
 }
 
 pub(super) fn terminals() -> Vec<Finding> {
@@ -49,7 +46,7 @@ pub(super) fn terminals() -> Vec<Finding> {
             _ => Finding::ok("terminals", "pseudo-terminals can be opened"),
         },
         Err(error) => {
-            Finding::missing("terminals", format!("/dev/ptmx cannot be opened: {error}"), "mount devpts on /dev/pts")
+            Finding::missing("terminals", format!("cannot open /dev/ptmx: {error}"), "mount devpts on /dev/pts")
                 .needed()
         }
     };
@@ -84,7 +81,7 @@ pub(super) fn open_files() -> Finding {
 
 pub(super) fn freezer() -> Finding {
     let what = "freezer";
-    let slower = "a session's tree can only be stopped process by process";
+    let slower = "freezing a session stops its processes one by one";
     let mounts = read("/proc/self/mountinfo").unwrap_or_default();
     let Some(mount) = unified_mount(&mounts) else {
         return Finding::limited(
@@ -99,7 +96,7 @@ pub(super) fn freezer() -> Finding {
     if access(&dir, Access::WRITE_OK).is_ok() && access(dir.join("cgroup.procs"), Access::WRITE_OK).is_ok() {
         return Finding::ok(
             what,
-            format!("cgroup v2 at {} is writable: a session's tree can be frozen at once", mount.display()),
+            format!("cgroup v2 at {} is writable: freezing a session stops all its processes at once", mount.display()),
         );
     }
     Finding::limited(

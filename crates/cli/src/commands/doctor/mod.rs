@@ -68,13 +68,13 @@ pub fn doctor(here: &Here) -> Result<u8, Failure> {
     if here.json {
         print_json(&findings)?;
     } else {
-        print(told(&findings))?;
+        print(text(&findings))?;
     }
     let broken = findings.iter().any(|f| f.needed && f.grade == Grade::Missing);
     Ok(u8::from(broken))
 }
 
-fn told(findings: &[Finding]) -> String {
+fn text(findings: &[Finding]) -> String {
     let row = |finding: &Finding| {
         let grade = match finding.grade {
             Grade::Ok => "ok",

@@ -14,19 +14,19 @@ pub(super) fn state(dir: &Path) -> Finding {
     let what = "state";
     let there = nearest(dir);
     if let Err(error) = access(there, Access::WRITE_OK | Access::EXEC_OK) {
-        let says = format!("{} cannot be written: {error}", there.display());
-        return Finding::missing(what, says, "make it yours, or give --home DIR").needed();
+        let says = format!("cannot write to {}: {error}", there.display());
+        return Finding::missing(what, says, "make it writable for you, or use --home DIR").needed();
     }
     let Ok(system) = statvfs(there) else {
-        return Finding::limited(what, format!("{}: its file system tells nothing of itself", dir.display()), "none");
+        return Finding::limited(what, format!("{}: cannot read the state of its file system", dir.display()), "none");
     };
     if system.f_flag.contains(StatVfsMountFlags::NOEXEC) {
-        let says = format!("{} is on a noexec mount: the keeper program cannot be run from there", dir.display());
-        return Finding::missing(what, says, "remount it with exec, or give --home DIR elsewhere").needed();
+        let says = format!("{} is on a noexec mount: the keeper program cannot run from there", dir.display());
+        return Finding::missing(what, says, "remount it with exec, or use --home DIR on another file system").needed();
     }
     let free = system.f_bavail.saturating_mul(system.f_frsize);
     if free < FREE_BYTES_FEW {
-        let says = format!("{}: {} free; each session needs its ring there", dir.display(), bytes(free));
+        let says = format!("{}: {} free; each session needs space for its ring", dir.display(), bytes(free));
         return Finding::limited(what, says, "free some space");
     }
     Finding::ok(what, format!("{}: writable, {} free", dir.display(), bytes(free)))
@@ -36,9 +36,8 @@ pub(super) fn sockets(home: &Home) -> Finding {
     let what = "sockets";
     let there = nearest(&home.run);
     if let Err(error) = access(there, Access::WRITE_OK | Access::EXEC_OK) {
-        let says = format!("{} cannot be written: {error}", there.display());
-        return Finding::missing(what, says, "set XDG_RUNTIME_DIR to a directory of yours, or give --home DIR")
-            .needed();
+        let says = format!("cannot write to {}: {error}", there.display());
+        return Finding::missing(what, says, "set XDG_RUNTIME_DIR to a directory you own, or use --home DIR").needed();
     }
     Finding::ok(what, home.run.display().to_string())
 }
@@ -47,7 +46,7 @@ pub(super) fn configuration(here: &Here) -> Finding {
     let file = here.home.config_file();
     match here.config() {
         Ok(_) if file.exists() => Finding::ok("configuration", file.display().to_string()),
-        Ok(_) => Finding::ok("configuration", format!("no {}: defaults hold", file.display())),
+        Ok(_) => Finding::ok("configuration", format!("no {}: using defaults", file.display())),
         Err(failure) => Finding::missing("configuration", failure.message(), failure.advice()).needed(),
     }
 }

@@ -11,7 +11,7 @@ use holdfast_wire::operations::op;
 use holdfast_wire::params::{HostStatus, Life, ListParams};
 use std::path::Path;
 
-/// As whoever has a key already: looking makes none.
+/// As the actor whose key exists already: looking creates none.
 fn running(here: &Here) -> Result<Option<(Connection, HostStatus)>, Failure> {
     match here.who_if_there() {
         Some(who) => running_for(here, &who),
@@ -24,7 +24,7 @@ pub(super) fn host(here: &Here) -> (Option<HostStatus>, Vec<Finding>) {
         Ok(Some(found)) => found,
         Ok(None) => return (None, vec![Finding::ok("host", "not running; any command starts it")]),
         Err(failure) => {
-            let remedy = "stop it by its process number and run any command";
+            let remedy = "kill that process, then run any command";
             return (None, vec![Finding::missing("host", failure.message(), remedy).needed()]);
         }
     };
@@ -33,20 +33,18 @@ pub(super) fn host(here: &Here) -> (Option<HostStatus>, Vec<Finding>) {
         Finding::ok("host", format!("process {}, version {ours}, {} sessions", status.pid, status.running))
     } else {
         let says = format!("process {} is version {}, this program is {ours}", status.pid, status.version);
-        Finding::limited("host", says, "holdfast host restart (sessions go on)")
+        Finding::limited("host", says, "holdfast host restart (sessions keep running)")
     }];
     let sessions = connection.call::<op::List>(&ListParams { all: true }).unwrap_or_default();
     let count = |life: Life| sessions.iter().filter(|session| session.life == life).count();
     let (unknown, damaged) = (count(Life::Unknown), count(Life::Damaged));
     findings.push(match (unknown, damaged) {
-        (0, 0) => Finding::ok("keepers", "this host knows them all"),
-        (0, _) => {
-            Finding::limited("keepers", format!("the files of {damaged} sessions are damaged"), "see holdfast ls")
-        }
+        (0, 0) => Finding::ok("keepers", "this host supports the version of every keeper"),
+        (0, _) => Finding::limited("keepers", format!("{damaged} sessions have damaged files"), "see holdfast ls"),
         _ => Finding::limited(
             "keepers",
-            format!("{unknown} speak a version this host does not know; they are left alive"),
-            "use the holdfast that started them",
+            format!("{unknown} have a version that this host does not support; they keep running"),
+            "use the version of holdfast that started them",
         ),
     });
     (Some(status), findings)
@@ -56,7 +54,7 @@ pub(super) fn host(here: &Here) -> (Option<HostStatus>, Vec<Finding>) {
 pub(super) fn systemd(host: Option<u32>) -> Finding {
     let what = "logout";
     if !Path::new("/run/systemd/system").exists() {
-        return Finding::ok(what, "no systemd here: nothing ends keepers behind our back");
+        return Finding::ok(what, "no systemd: nothing stops the keepers when you log out");
     }
     let process = host.map_or("self".to_owned(), |pid| pid.to_string());
     let cgroups = read(format!("/proc/{process}/cgroup")).unwrap_or_default();
@@ -76,19 +74,19 @@ fn judge(cgroups: &str, lingers: bool, user: &str) -> Finding {
     match unit {
         u if u.ends_with(".service") && !u.starts_with("user@") => Finding::limited(
             what,
-            format!("{u} holds the keepers: stopping it ends every session, as KillMode=control-group is the default"),
-            "KillMode=process in the unit, or start the host in a scope of its own",
+            format!("the keepers run in {u}: stopping it ends every session (KillMode=control-group is the default)"),
+            "set KillMode=process in the unit, or start the host in its own scope",
         ),
         _ if of_user && !lingers => {
-            Finding::limited(what, "your service manager goes with your last login, and the keepers with it", enable)
+            Finding::limited(what, "your service manager stops at your last logout, and ends the keepers", enable)
         }
         u if u.starts_with("session-") => Finding::limited(
             what,
-            format!("the keepers are in {u}: with KillUserProcesses=yes they end when you log out"),
+            format!("the keepers run in {u}: with KillUserProcesses=yes they end when you log out"),
             format!("{enable}, and start the host with: systemd-run --user --scope holdfast host start"),
         ),
-        "" => Finding::ok(what, "the keepers are in no unit that systemd would stop"),
-        u => Finding::ok(what, format!("the keepers are in {u}, which outlives your login")),
+        "" => Finding::ok(what, "the keepers run in no unit that systemd stops"),
+        u => Finding::ok(what, format!("the keepers run in {u}, which outlives your login")),
     }
 }
 

@@ -14,14 +14,14 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub(super) fn differ(here: &Here, before: &Path, after: &Path) -> Result<u8, Failure> {
     let (before, after) = (load(before)?, load(after)?);
     if before.session != after.session {
-        let message = format!("these are two sessions: {} and {}", before.session, after.session);
+        let message = format!("these graphs are from different sessions: {} and {}", before.session, after.session);
         return Err(Failure::new("other_session", visible(&message)));
     }
     let changes = diff(&before.graph, &after.graph);
     if here.json {
         print_json(&changes)?;
     } else {
-        print(told(&changes, &before.graph, &after.graph))?;
+        print(text(&changes, &before.graph, &after.graph))?;
     }
     Ok(0)
 }
@@ -36,11 +36,11 @@ fn load(path: &Path) -> Result<GraphAnswer, Failure> {
 }
 
 fn no_graph(path: &Path, why: &str) -> Failure {
-    Failure::new("no_graph", format!("{} is no graph: {why}", path.display()))
+    Failure::new("no_graph", format!("{} is not a graph: {why}", path.display()))
         .hint("save one with: holdfast graph NAME --json > FILE")
 }
 
-fn told(changes: &GraphDiff, before: &Graph, after: &Graph) -> String {
+fn text(changes: &GraphDiff, before: &Graph, after: &Graph) -> String {
     let mut lines = Vec::new();
     let process = |graph: &Graph, id: ProcessId| {
         let node = graph.processes.iter().find(|node| node.id == id);
@@ -60,7 +60,7 @@ fn told(changes: &GraphDiff, before: &Graph, after: &Graph) -> String {
         lines.push("nothing changed".to_owned());
     }
     if changes.partial {
-        lines.push("one of the two is not complete: what is only in one may be missing in the other".to_owned());
+        lines.push("one of the graphs is incomplete: a difference may only be missing data".to_owned());
     }
     let over = span(changes.to_ms.saturating_sub(changes.from_ms));
     format!("within {over}:\n{}\n", lines.join("\n"))

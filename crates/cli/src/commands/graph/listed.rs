@@ -89,7 +89,7 @@ pub fn ports(here: &Here, args: &MaybeSessionArg) -> Result<u8, Failure> {
     if here.json {
         print_json(&ports)?;
     } else if ports.is_empty() {
-        print("nobody listens\n")?;
+        print("no listening ports\n")?;
     } else {
         print(open(&ports, now_ms(), columns()))?;
     }

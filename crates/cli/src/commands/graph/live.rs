@@ -49,12 +49,12 @@ fn list(here: &Here, link: &mut Link<'_>, session: &str) -> Result<u8, Failure> 
             lost(here)?;
         }
         for event in &answer.events {
-            let line = if here.json {
+            let shown = if here.json {
                 serde_json::to_string(event).map_err(|e| Failure::from_error("json", &e))?
             } else {
-                format!("{}  {}", clock.local(event.at_ms).strftime("%H:%M:%S"), told(&event.what))
+                format!("{}  {}", clock.local(event.at_ms).strftime("%H:%M:%S"), line(&event.what))
             };
-            print(format!("{line}\n"))?;
+            print(format!("{shown}\n"))?;
         }
         if after.is_none() {
             let how = serde_json::to_value(answer.how).unwrap_or_default();
@@ -62,8 +62,8 @@ fn list(here: &Here, link: &mut Link<'_>, session: &str) -> Result<u8, Failure> 
                 print(format!("{}\n", serde_json::json!({ "watching": how })))?;
             } else {
                 say(match answer.how {
-                    HowWatched::Connector => "watching, as the kernel tells",
-                    HowWatched::Polling => "watching from time to time: processes with short lives are missed",
+                    HowWatched::Connector => "watching kernel events",
+                    HowWatched::Polling => "polling: short-lived processes are missed",
                 });
             }
         }
@@ -82,7 +82,7 @@ fn lost(here: &Here) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told(news: &GraphNews) -> String {
+fn line(news: &GraphNews) -> String {
     let connection = |there: &ConnectionView| format!("{} -> {}", there.local, there.remote);
     match news {
         GraphNews::Fork { pid, parent } => format!("fork {pid} by {parent}"),

@@ -53,7 +53,7 @@ impl Records {
     /// Says on standard error what is wrong; gives the status to end with.
     pub fn finish(&self) -> u8 {
         let Some(broken) = &self.fault else { return 0 };
-        say(&format!("the journal was changed: {broken}; `--verify` says more"));
+        say(&format!("the journal was changed: {broken}; for details: holdfast journal --verify"));
         1
     }
 }
@@ -69,15 +69,15 @@ fn list(here: &Here, source: &mut Source<'_>, args: &JournalArgs) -> Result<u8, 
     let mut records = Records::default();
     let mut printer = Printer::new(here.json);
     // Until everything that is there was seen, the last ones wait.
-    let mut last: VecDeque<Told> = VecDeque::new();
+    let mut last: VecDeque<Shown> = VecDeque::new();
     let mut limit = args.lines;
     while let Some(batch) = source.next(args.follow && limit.is_none())? {
         for line in &batch {
             let Some(entry) = records.take(line) else { continue };
-            // Every record is told, also those that are not shown: later ones refer to them.
-            let told = printer.tell(line, &entry);
+            // Reads every record, also those that are not shown: later ones refer to them.
+            let shown = printer.tell(line, &entry);
             if is_meant(&entry) {
-                last.push_back(told);
+                last.push_back(shown);
                 limit.iter().for_each(|limit| last.drain(..last.len().saturating_sub(*limit)).for_each(drop));
             }
         }
@@ -95,7 +95,7 @@ fn list(here: &Here, source: &mut Source<'_>, args: &JournalArgs) -> Result<u8, 
 }
 
 /// A record, ready to be shown.
-struct Told {
+struct Shown {
     time_ms: TimeMs,
     by: By,
     what: String,
@@ -115,22 +115,22 @@ impl Printer {
         Printer { json, teller: Teller::new(TimeZone::system()), lines: Lines::new() }
     }
 
-    fn tell(&mut self, line: &Line, entry: &Entry) -> Told {
+    fn tell(&mut self, line: &Line, entry: &Entry) -> Shown {
         let what = self.teller.tell(&entry.record);
         let raw = if self.json { line.bytes.clone() } else { Vec::new() };
-        Told { time_ms: entry.record.time_ms, by: entry.record.by.clone(), what, raw }
+        Shown { time_ms: entry.record.time_ms, by: entry.record.by.clone(), what, raw }
     }
 
-    fn print(&mut self, told: impl Iterator<Item = Told>) -> Result<(), Failure> {
-        let told: Vec<Told> = told.collect();
+    fn print(&mut self, records: impl Iterator<Item = Shown>) -> Result<(), Failure> {
+        let records: Vec<Shown> = records.collect();
         let mut out = Vec::new();
-        self.lines.make_room(told.iter().map(|told| who(&told.by).len()));
-        for told in &told {
+        self.lines.make_room(records.iter().map(|record| who(&record.by).len()));
+        for record in &records {
             if self.json {
-                out.extend_from_slice(&told.raw);
+                out.extend_from_slice(&record.raw);
                 out.push(b'\n');
             } else {
-                let line = self.lines.line(&self.teller.local(told.time_ms), &told.by, &told.what);
+                let line = self.lines.line(&self.teller.local(record.time_ms), &record.by, &record.what);
                 out.extend_from_slice(line.as_bytes());
             }
         }
@@ -142,17 +142,16 @@ impl Printer {
 fn find(entries: &[Entry], offset: Offset) -> Result<&Entry, Failure> {
     // Before the first segment that is kept there may have been a nearer act.
     if let Some(first) = entries.first().filter(|first| first.seq > 1 && offset < first.record.at) {
-        let message =
-            format!("the journal no longer reaches so far back: it is kept from offset {} on", first.record.at);
+        let message = format!("the journal starts at offset {}", first.record.at);
         return Err(Failure::new("not_kept", message));
     }
-    let none = || Failure::new("no_act", format!("no act stands before offset {offset}"));
+    let none = || Failure::new("no_act", format!("no act before offset {offset}"));
     journal::at(entries, offset).ok_or_else(none)
 }
 
 fn at(here: &Here, source: &mut Source<'_>, offset: Offset) -> Result<u8, Failure> {
     if let Some(head) = source.head().filter(|head| offset > *head) {
-        return Err(Failure::new("ahead", format!("the output has not come so far: it ends at offset {head}")));
+        return Err(Failure::new("ahead", format!("the output ends at offset {head}")));
     }
     let mut records = Records::default();
     let mut all: Vec<(Entry, Line)> = Vec::new();
@@ -216,8 +215,8 @@ mod tests {
             find(entries, offset).map(|entry| entry.seq).map_err(|e| e.message().to_owned())
         };
         assert_eq!(found(&whole, 95), Ok(2));
-        assert_eq!(found(&whole, 80).unwrap_err(), "no act stands before offset 80");
+        assert_eq!(found(&whole, 80).unwrap_err(), "no act before offset 80");
         assert_eq!(found(&later, 115), Ok(9));
-        assert!(found(&later, 95).unwrap_err().contains("kept from offset 100 on"));
+        assert!(found(&later, 95).unwrap_err().contains("starts at offset 100"));
     }
 }

@@ -79,7 +79,7 @@ impl<'a> Source<'a> {
                 let params = JournalParams { session: session.clone(), after: *after, last: None, wait_ms };
                 let (answer, bytes) = link.call_with_bytes::<op::Journal>(&params, &[])?;
                 if answer.more && answer.to <= *after {
-                    return Err(Failure::new("nonsense", "the host says there is more of the journal and gives none"));
+                    return Err(Failure::new("nonsense", "the host reported more journal records but sent none"));
                 }
                 self.more = answer.more;
                 (*after, *end) = (answer.to.max(*after), answer.end);

@@ -58,17 +58,17 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Broken(broken) => broken.fmt(f),
-            Fault::Empty => write!(f, "there are no records"),
-            Fault::Replaced { seq } => write!(f, "record {seq} is not the one whose hash you kept"),
+            Fault::Empty => write!(f, "no records"),
+            Fault::Replaced { seq } => write!(f, "record {seq} has another hash than the one you gave"),
             Fault::CutOff { kept, last } => {
-                write!(f, "the end was cut off: record {kept} was there once, and the last is {last}")
+                write!(f, "the end was cut off: record {kept} is missing, the last record is {last}")
             }
             Fault::TooOld { kept, first } => {
-                write!(f, "nothing can be said about record {kept}: the first still kept is {first}")
+                write!(f, "cannot check record {kept}: the first record still kept is {first}")
             }
             Fault::OtherKey { seq, actor, known } => write!(
                 f,
-                "record {seq}: forged: it names {actor} with key {}, and here {known} has key {}",
+                "record {seq}: forged: it names {actor} with key {}, but {known} has key {}",
                 actor.id, known.id
             ),
         }
@@ -80,9 +80,11 @@ impl From<Damage> for Failure {
         let place = damage.place.map_or(String::new(), |(path, line)| format!("{} line {line}: ", path.display()));
         let hint = match damage.fault {
             Fault::Broken(Broken { what: What::Header, seq: 1 }) => "a journal's first line is its header",
-            Fault::Broken(_) => "everything before it is as it was written",
-            Fault::Replaced { .. } | Fault::CutOff { .. } => "what is there fits together, and is not what was there",
-            Fault::OtherKey { .. } => "unless the actor was removed since and made anew: see `holdfast actor ls`",
+            Fault::Broken(_) => "all records before it are unchanged",
+            Fault::Replaced { .. } | Fault::CutOff { .. } => {
+                "the records are consistent, but they are not the original ones"
+            }
+            Fault::OtherKey { .. } => "unless the actor was removed and created again: see `holdfast actor ls`",
             Fault::Empty | Fault::TooOld { .. } => "",
         };
         Failure::new("journal_damaged", format!("{place}{}", damage.fault)).hint(hint)
@@ -116,15 +118,15 @@ impl Checked {
             ("last", format!("{}:{}", last.seq, last.hash)),
         ];
         if *torn_bytes > 0 {
-            rows.push(("torn", format!("{torn_bytes} bytes of a last record that was never whole")));
+            rows.push(("torn", format!("{torn_bytes} bytes of an incomplete last record")));
         }
         for (actor, acts) in &self.actors {
             let known = if acts.known { "" } else { ", not known here" };
-            let told =
+            let row =
                 format!("{actor}, records {}, signed {}, key {:.16}…{known}", acts.records, acts.signed, actor.id);
-            rows.push(("actor", told));
+            rows.push(("actor", row));
         }
-        format!("{}sound; keep the last one's number and hash elsewhere, for --last\n", fields(&rows))
+        format!("{}sound; keep the number and hash of the last record elsewhere, for --last\n", fields(&rows))
     }
 
     fn json(&self) -> serde_json::Value {

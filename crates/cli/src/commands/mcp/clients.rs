@@ -9,7 +9,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 /// What the server is called there.
 const NAME: &str = "holdfast";
 
-/// How a client is told of a server.
+/// How a client's configuration names a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// JSON: under this key, `command` and `args`, and `type` where it is wanted.
@@ -92,9 +92,9 @@ fn string(text: &str) -> CstInputValue {
 fn json(text: &str, key: &str, entry: Option<CstInputValue>) -> Result<String, String> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
-    let object = root.object_value().ok_or("it is no JSON object")?;
+    let object = root.object_value().ok_or("it is not a JSON object")?;
     let servers = match (object.get(key), &entry) {
-        (Some(servers), _) => servers.object_value().ok_or_else(|| format!("its {key:?} is no JSON object"))?,
+        (Some(servers), _) => servers.object_value().ok_or_else(|| format!("its {key:?} is not a JSON object"))?,
         (None, None) => return Ok(text.to_owned()),
         (None, Some(_)) => object.object_value_or_set(key),
     };
@@ -123,11 +123,11 @@ fn toml(text: &str, words: Option<&[String]>) -> Result<String, String> {
         table.set_implicit(true);
         Item::Table(table)
     });
-    let servers = servers.as_table_like_mut().ok_or("its mcp_servers is no table")?;
+    let servers = servers.as_table_like_mut().ok_or("its mcp_servers is not a table")?;
     if servers.get(NAME).is_none() {
         servers.insert(NAME, Item::Table(Table::new()));
     }
-    let server = servers.get_mut(NAME).and_then(Item::as_table_like_mut).ok_or("its entry of holdfast is no table")?;
+    let server = servers.get_mut(NAME).and_then(Item::as_table_like_mut).ok_or("its holdfast entry is not a table")?;
     let (program, args) = words.split_first().ok_or("there is no command")?;
     server.insert("command", value(program));
     server.insert("args", value(args.iter().collect::<Array>()));

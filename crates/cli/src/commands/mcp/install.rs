@@ -24,13 +24,13 @@ pub fn install(here: &Here, args: &McpInstallArgs) -> Result<u8, Failure> {
     let file = match &args.file {
         Some(file) => file.clone(),
         None => file(args.client, &|key| std::env::var_os(key))
-            .ok_or_else(|| Failure::new("no_home", "HOME is not set").hint("give --file FILE"))?,
+            .ok_or_else(|| Failure::new("no_home", "HOME is not set").hint("use --file FILE"))?,
     };
     // Behind a link lies what is written: a rename must not replace the link.
     let file = std::fs::canonicalize(&file).unwrap_or(file);
     let before = read(&file)?;
     let after = edited(args.client, &before, (!args.remove).then_some(&*words)).map_err(|why| {
-        Failure::new("damaged", format!("{} cannot be changed: {why}", file.display())).hint("nothing was written")
+        Failure::new("damaged", format!("cannot change {}: {why}", file.display())).hint("nothing was written")
     })?;
     let changes = after != before && !(args.remove && before.is_empty());
     if changes {
@@ -45,7 +45,7 @@ pub fn install(here: &Here, args: &McpInstallArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// How the client starts the server: this program, in this home, and as whoever was said.
+/// How the client starts the server: this program, in this home, and as the actor that was named.
 fn words(here: &Here) -> Result<Vec<String>, Failure> {
     let text = |path: &Path| match path.to_str() {
         Some(text) => Ok(text.to_owned()),
@@ -81,8 +81,8 @@ fn agree(here: &Here, args: &McpInstallArgs, change: &str) -> Result<(), Failure
     }
     let refused = |message: &str| Failure::new("not_written", message.to_owned());
     if !isatty(rustix::stdio::stdin()) || !isatty(rustix::stdio::stdout()) {
-        let hint = "give --yes to write it, or --print to write it yourself";
-        return Err(refused("there is no terminal to ask at").hint(hint).status(STATUS_USAGE));
+        let hint = "use --yes to write it, or --print to see the entry";
+        return Err(refused("there is no terminal to ask on").hint(hint).status(STATUS_USAGE));
     }
     print("write this? [y/N] ")?;
     let mut answer = String::new();

@@ -152,13 +152,14 @@ impl HostLink {
             match live.ask(method, params(&live.who), bytes).await {
                 Ok(answer) => return answer,
                 Err(Broken) if once => {
-                    let message = format!("the host went away: whether it did {method} is not known");
-                    return Err(Fault::new(Code::Internal, message).hint("look before you ask again"));
+                    let message = format!("the host stopped before it answered {method}, which may have been done");
+                    return Err(Fault::new(Code::Internal, message).hint("check before you try again"));
                 }
                 Err(Broken) => {}
             }
         }
-        Err(Fault::new(Code::Internal, "the host goes away each time it is asked").hint("see `holdfast host status`"))
+        Err(Fault::new(Code::Internal, "the host stops every time it gets this request")
+            .hint("see `holdfast host status`"))
     }
 }
 
@@ -234,13 +235,13 @@ impl Live {
 
     async fn ask(&self, method: &str, params: Value, bytes: &[u8]) -> Result<Answer, Broken> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let (tell, told) = oneshot::channel();
+        let (tell, answer) = oneshot::channel();
         lock(&self.open).as_mut().ok_or(Broken)?.insert(id, tell);
         let body = Body::Request { id, method: method.to_owned(), params };
         let mut frame = Vec::new();
         Message { body, bytes: bytes.to_vec() }.encode(&mut frame);
         self.out.send(frame).map_err(|_| Broken)?;
-        told.await.map_err(|_| Broken)
+        answer.await.map_err(|_| Broken)
     }
 }
 
@@ -266,7 +267,7 @@ async fn read_all(mut reader: OwnedReadHalf, mut received: Vec<u8>, open: Open) 
                 received.drain(..taken);
                 let Ok(Message { body: Body::Answer { id, result }, bytes }) = message else { continue };
                 let waiting = lock(&open).as_mut().and_then(|open| open.remove(&id));
-                // Nobody waits for an answer any more that was given up on.
+                // The caller may have given up on the answer.
                 let _ = waiting.map(|waiting| waiting.send(result.map(|value| (value, bytes))));
             }
             Ok(None) => {
@@ -278,6 +279,6 @@ async fn read_all(mut reader: OwnedReadHalf, mut received: Vec<u8>, open: Open) 
             Err(_) => break,
         }
     }
-    // Whoever waits learns by this that nothing will come.
+    // Callers that wait learn by this that no answer will come.
     *lock(&open) = None;
 }

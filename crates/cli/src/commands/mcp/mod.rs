@@ -38,12 +38,12 @@ fn serve(here: &Here) -> Result<u8, Failure> {
     runtime.shutdown_background();
     match served {
         Ok(_) => Ok(0),
-        Err(error) => Err(Failure::new("protocol", format!("the client does not speak the protocol: {error}"))
-            .hint("this is started by an agent's program: see `holdfast mcp install --help`")),
+        Err(error) => Err(Failure::new("protocol", format!("the client does not speak MCP: {error}"))
+            .hint("an agent's program starts this command: see `holdfast mcp install --help`")),
     }
 }
 
-/// Who was said to act: by the flag anybody, by the variable nobody human. A person may have set that for all their shells, and
+/// The actor that the flag or the variable names; the variable may not name a human. A person may have set that for all their shells, and
 /// an agent that inherits it must not come out as that person.
 fn said(here: &Here) -> Result<Option<Identity>, Failure> {
     if here.said().is_some() {
@@ -52,7 +52,10 @@ fn said(here: &Here) -> Result<Option<Identity>, Failure> {
     match who::said(None)? {
         None => Ok(None),
         Some(Said::Handle(handle)) if handle.class() == ActorClass::Human => {
-            say(&format!("{} names {handle}, and an agent is no human: --as says it where it is meant", who::VARIABLE));
+            say(&format!(
+                "ignoring {}={handle}: an agent does not act as a human by default; use --as {handle} if you mean it",
+                who::VARIABLE
+            ));
             Ok(None)
         }
         Some(_) => {

@@ -23,7 +23,7 @@ type Deadline = Option<Instant>;
 /// `holdfast wait`.
 pub fn wait(here: &Here, args: &WaitArgs) -> Result<u8, Failure> {
     if args.from.is_some() && !matches!(args.what, Awaited::Text(_)) {
-        return Err(Failure::new("usage", "--from goes with --for text:REGEX").status(crate::failure::STATUS_USAGE));
+        return Err(Failure::new("usage", "--from needs --for text:REGEX").status(crate::failure::STATUS_USAGE));
     }
     let deadline = args.timeout.and_then(|timeout| Instant::now().checked_add(Duration::from_millis(timeout.ms)));
     let mut link = here.link()?;
@@ -74,10 +74,11 @@ fn report(here: &Here, args: &WaitArgs, session: &SessionView, came: Came) -> Re
             Ok(0)
         }
         Came::Ended(exit) => {
-            Err(Failure::new("ended", format!("session {} has ended before: {exit}", session.name)).status(status))
+            Err(Failure::new("ended", format!("session {} ended first: {exit}", session.name)).status(status))
         }
         Came::Late => {
-            Err(Failure::new("timeout", format!("{what} has not come in session {}", session.name)).status(status))
+            Err(Failure::new("timeout", format!("timed out waiting for {what} in session {}", session.name))
+                .status(status))
         }
     }
 }
@@ -100,7 +101,7 @@ fn at_host(link: &mut Link<'_>, session: &SessionView, deadline: Deadline, until
     Ok(match (answer.state, answer.listener, answer.exit) {
         (Some(state), _, _) => {
             let since = span(now_ms().saturating_sub(state.since_ms));
-            Came::Yes(json!(state), format!("{} · for {since}", super::state::told(&state.now)))
+            Came::Yes(json!(state), format!("{} · for {since}", super::state::text(&state.now)))
         }
         (None, Some(listener), _) => {
             let text = format!("process {} listens on {}", listener.pid, listener.address);
@@ -118,12 +119,14 @@ fn exit(here: &Here, link: &mut Link<'_>, session: &SessionView, deadline: Deadl
     }
     match answer.exit {
         Some(Exit::Lost) if !here.json => {
-            let message = format!("session {} is lost: how its command ended is not known", session.name);
+            let message = format!("session {} is lost: its command's exit status is unknown", session.name);
             Err(Failure::new("lost", message).status(Exit::Lost.as_status()))
         }
         Some(exit) => Ok(exit.as_status()),
         None if here.json => Ok(STATUS_TIMEOUT),
-        None => Err(Failure::new("timeout", format!("session {} still runs", session.name)).status(STATUS_TIMEOUT)),
+        None => {
+            Err(Failure::new("timeout", format!("session {} is still running", session.name)).status(STATUS_TIMEOUT))
+        }
     }
 }
 
