@@ -1913,7 +1913,7 @@ export interface SeizeAnswer {
   fence: Fence;
   /** What froze, where that was asked for. */
   froze?: FrozeView | null;
-  /** Gets its current state. */
+  /** How it stands now. */
   turn: TurnView;
 }
 
@@ -1970,7 +1970,7 @@ export type SessionId = string;
 /** A name of one to 64 letters, digits, dots, underscores and hyphens. */
 export type SessionName = string;
 
-/** Gets one session by name, id, or prefix of its id. */
+/** One session by name, id, or the beginning of its id. */
 export interface SessionParams {
   /** Name or id. */
   session: string;
@@ -2222,7 +2222,7 @@ export interface TurnAnswer {
   before?: number | null;
   /** The caller has the turn, under this fence. */
   fence?: Fence | null;
-  /** Gets its current state. */
+  /** How it stands now. */
   turn: TurnView;
 }
 
@@ -2363,13 +2363,13 @@ export interface WritesEvent {
 
 /** Every operation: what it is asked with, and what it answers. */
 export interface Operations {
-  /** Actors the host knows. */
+  /** List the actors that the host knows. */
   "actor.list": { params: Nothing; answer: ActorView[] };
   /** Get which actor you are, and by which token. */
   "actor.me": { params: Nothing; answer: MeAnswer };
   /** Remove an actor and revoke its key. */
   "actor.remove": { params: ActorParams; answer: Nothing };
-  /** Pass rights on. */
+  /** Grant rights in a session to an actor. */
   "grant.add": { params: GrantParams; answer: GrantView };
   /** List the grants in a session. */
   "grant.list": { params: SessionParams; answer: GrantsAnswer };
@@ -2417,7 +2417,7 @@ export interface Operations {
   "session.attach": { params: AttachParams; answer: AttachAnswer };
   /** Grant more bytes to output that is followed. */
   "session.credit": { params: CreditParams; answer: Nothing };
-  /** Detach clients from a session; it goes on. */
+  /** Detach clients from a session; the session keeps running. */
   "session.detach": { params: DetachParams; answer: DetachAnswer };
   /** End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period. */
   "session.end": { params: EndParams; answer: SessionView };
@@ -2453,7 +2453,7 @@ export interface Operations {
   "session.state": { params: SessionParams; answer: StateView };
   /** No longer follow output. */
   "session.unfollow": { params: UnfollowParams; answer: Nothing };
-  /** Tell what changed at an attached terminal: its size, whether it answers queries. */
+  /** Report changes of an attached terminal: its size, whether it answers queries. */
   "session.update": { params: UpdateParams; answer: UpdateAnswer };
   /** Wait until the session's command ends, or for another event. */
   "session.wait": { params: WaitParams; answer: WaitAnswer };
@@ -2469,7 +2469,7 @@ export interface Operations {
   "turn.get": { params: SessionParams; answer: TurnView };
   /** Give the turn to another actor. */
   "turn.give": { params: GiveParams; answer: TurnAnswer };
-  /** Let go of the turn. */
+  /** Release the turn. */
   "turn.release": { params: TurnParams; answer: TurnAnswer };
   /** Request the turn; you get it when its holder releases it or is idle. */
   "turn.request": { params: TurnParams; answer: TurnAnswer };

@@ -1445,7 +1445,7 @@ class SeizeAnswer(Model):
     fence: Fence
     """The fence under which the caller has the turn."""
     turn: TurnView
-    """Gets its current state."""
+    """How it stands now."""
     froze: FrozeView | None = None
     """What froze, where that was asked for."""
 
@@ -1695,7 +1695,7 @@ class TokenView(Model):
 class TurnAnswer(Model):
     """What came of it."""
     turn: TurnView
-    """Gets its current state."""
+    """How it stands now."""
     before: int | None = None
     """The caller waits behind so many."""
     fence: Fence | None = None
