@@ -32,7 +32,7 @@ function Inside() {
   useEffect(() => {
     start();
     startAttention();
-    // Whoever is out comes in again with a fresh page.
+    // A signed-out browser comes in again with a fresh page.
     return () => client.close();
   }, []);
   const where = route.value;
@@ -60,7 +60,7 @@ function Door({ why }: { why: string | undefined }) {
       <p>
         On the machine this host runs on, enter <code>holdfast web</code>. It opens this page and signs you in.
       </p>
-      <p class="muted">For a phone: the address it prints works once, wherever the host is reached.</p>
+      <p class="muted">On a phone, open the address that it prints. The address works once.</p>
       {why && (
         <p class="banner" role="alert">
           <Line text={why} />
@@ -76,7 +76,7 @@ function Choice({ me, other, become }: Login & { state: "choosing" }) {
   return (
     <main class="notice">
       <img src="/icon.svg" alt="" width="56" height="56" />
-      <h1>This link is somebody else's</h1>
+      <h1>This link is for another actor</h1>
       <p>
         In this browser you are <ActorChip handle={me.actor.handle} whole />
       </p>
@@ -103,9 +103,9 @@ function CutOff() {
   return (
     <main class="notice">
       <img src="/icon.svg" alt="" width="56" height="56" />
-      <h1>The host is not reached</h1>
+      <h1>Cannot reach the host</h1>
       <p class="muted" role="status">
-        Your sessions go on without it. This page tries again by itself.
+        Your sessions keep running. This page keeps trying to connect.
       </p>
     </main>
   );

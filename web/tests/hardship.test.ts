@@ -314,8 +314,8 @@ test("another device comes over TLS, by the name it was told, and its links lead
   const [cookie] = await opened.context().cookies();
   expect(cookie).toMatchObject({ httpOnly: true, secure: true, sameSite: "Strict" });
   await opened.getByRole("link", { name: "Share" }).click();
-  await opened.getByText(`Links work wherever ${new URL(url).host} is reached.`).waitFor();
-  await opened.getByRole("button", { name: "Make a link" }).click();
+  await opened.getByText(`Links work wherever ${new URL(url).host} can be reached.`).waitFor();
+  await opened.getByRole("button", { name: "Create link" }).click();
   const guest = await page(browser, { ...DESK, ignoreHTTPSErrors: true });
   const link = await opened.getByLabel("Link", { exact: true }).inputValue();
   expect(link.startsWith(`${origin}/#token=`)).toBe(true);
@@ -328,7 +328,7 @@ test("without a network the page itself still opens, says so, and comes back by 
   await opened.evaluate(async () => void (await navigator.serviceWorker.ready));
   await opened.context().setOffline(true);
   await opened.reload();
-  await opened.getByText("The host is not reached").waitFor();
+  await opened.getByText("Cannot reach the host").waitFor();
   const kept = await opened.evaluate(async () => {
     const names = await caches.keys();
     const all = await Promise.all(names.map(async (name) => (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname)));

@@ -159,11 +159,11 @@ test("a link with a token that may only look opens its session, read-only", asyn
   await opened.goto(`${home.url}/#token=${token}&session=shared`);
   await shows(opened, "$");
   expect(opened.url()).toBe(`${home.url}/s/shared`);
-  await opened.getByText("you may only look").waitFor();
+  await opened.getByText("you may only watch").waitFor();
   expect(await opened.getByRole("button", { name: "Take", exact: true }).count()).toBe(0);
   await opened.locator(".xterm-screen").click();
   await opened.keyboard.type("x\n");
-  await opened.getByText("You may look at this session").waitFor();
+  await opened.getByText("You may watch this session").waitFor();
   expect((await home.screen("shared"))[0]).toBe("$");
 });
 

@@ -149,7 +149,7 @@ test("the graph shows a server with its port and whose doing it is, as it comes 
   const opened = await panel(await enter(browser, home), "graph", "graph");
   await opened.getByRole("button", { name: /bash/ }).waitFor();
   await home.as(BOT, "send", "graph", "--enter", "exec 3>notes.txt; python3 -m http.server 0 --bind 127.0.0.1");
-  const server = opened.getByRole("button", { name: /http\.server.*agent:bot.*listens at tcp 127\.0\.0\.1:\d+/ });
+  const server = opened.getByRole("button", { name: /http\.server.*agent:bot.*listens on tcp 127\.0\.0\.1:\d+/ });
   await server.waitFor();
   const [port] = await home.json<{ local: string }[]>(HUMAN, "ports", "graph");
   await opened.locator(".pill.port", { hasText: `:${port?.local.split(":").at(-1)}` }).waitFor();
@@ -177,7 +177,7 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
   const opened = await panel(await enter(browser, home), "lent", "share");
   await opened.getByText("Links work on this machine only.").waitFor();
   await opened.getByLabel("Note").fill("for Ben");
-  await opened.getByRole("button", { name: "Make a link" }).click();
+  await opened.getByRole("button", { name: "Create link" }).click();
   await opened.getByRole("img", { name: "The link as a QR code" }).waitFor();
   const url = await opened.getByLabel("Link", { exact: true }).inputValue();
   expect(url).toMatch(/#token=\w+&session=lent$/);
@@ -186,7 +186,7 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
   await guest.goto(url);
   await shows(guest, "$");
   expect(guest.url()).toBe(`${home.url}/s/lent`);
-  await guest.getByText("you may only look").waitFor();
+  await guest.getByText("you may only watch").waitFor();
   await guest.locator(".xterm-screen").click();
   await guest.keyboard.type("x\n");
   expect((await home.screen("lent"))[0]).toBe("$");
@@ -198,7 +198,7 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
   await shows(guest, "$");
 
   await opened.getByRole("button", { name: "Revoke for Ben" }).click();
-  await opened.getByText("None: only who may enter anyway gets in.").waitFor();
+  await opened.getByText("No active links.").waitFor();
   // At once: what comes now it does not see.
   await guest.getByText("Open this page from your machine").waitFor();
   await home.hf("run", "lent", "--", "echo", "secret");
@@ -214,8 +214,8 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
 test("a link that may type takes the turn and types, and seizes nothing", async () => {
   await home.shell("open");
   const opened = await panel(await enter(browser, home), "open", "share");
-  await opened.getByLabel("Look and type").check();
-  await opened.getByRole("button", { name: "Make a link" }).click();
+  await opened.getByLabel("Watch and type").check();
+  await opened.getByRole("button", { name: "Create link" }).click();
   const url = await opened.getByLabel("Link", { exact: true }).inputValue();
   const guest = await page(browser);
   await guest.goto(url);
@@ -248,7 +248,7 @@ test("axe finds nothing serious on any panel, by day and by night, on a desk and
       await opened.getByRole("region", { name: /Process \d+/ }).waitFor();
       expect(await violations(opened)).toEqual([]);
       await panel(opened, "fit", "share");
-      await opened.getByRole("button", { name: "Make a link" }).click();
+      await opened.getByRole("button", { name: "Create link" }).click();
       await opened.getByRole("img", { name: "The link as a QR code" }).waitFor();
       expect(await violations(opened)).toEqual([]);
       await opened.context().close();

@@ -63,8 +63,8 @@ test("the turn is asked for, given, and passed on", async () => {
   await opened.getByText("agent:bot has the turn").waitFor();
   await opened.locator(".xterm-screen").click();
   await opened.keyboard.type("x");
-  await opened.getByRole("button", { name: "Ask for the turn" }).click();
-  await opened.getByRole("button", { name: "Asked" }).waitFor();
+  await opened.getByRole("button", { name: "Request the turn" }).click();
+  await opened.getByRole("button", { name: "Requested" }).waitFor();
   await home.as("agent:bot", "release", "passing");
   await opened.getByText("You have the turn").waitFor();
   await home.as("agent:bot", "request", "passing");

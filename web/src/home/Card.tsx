@@ -71,11 +71,11 @@ function People({ live }: { live: LiveSession }) {
         ))}
       {live.ports.value.slice(0, 4).map((port) => (
         <span class="port" key={port.socket} title={shownLine(`${port.address} ${commandLine(port.argv)}`)}>
-          <span class="visually-hidden">listens at port </span>:{port.port}
+          <span class="visually-hidden">listens on port </span>:{port.port}
         </span>
       ))}
       {note && <Line class="muted" text={note} />}
-      {!holder && handles.length === 0 && live.ports.value.length === 0 && <span class="muted">nobody attached</span>}
+      {!holder && handles.length === 0 && live.ports.value.length === 0 && <span class="muted">no clients</span>}
     </span>
   );
 }

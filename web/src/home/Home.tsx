@@ -40,7 +40,7 @@ export function Home() {
         <h1 class="visually-hidden">Sessions</h1>
         {link.value === "reconnecting" && (
           <p class="banner" role="status">
-            Reconnecting to the host. Your sessions go on.
+            Reconnecting to the host. Your sessions keep running.
           </p>
         )}
         {questions.value.length > 0 && (
@@ -94,7 +94,7 @@ function Nothing({ wanted, onNew }: { wanted: string; onNew: () => void }) {
   }
   return (
     <div class="empty">
-      <p class="muted">No session runs here yet.</p>
+      <p class="muted">No sessions yet.</p>
       <button type="button" class="primary" onClick={onNew}>
         Start one
       </button>

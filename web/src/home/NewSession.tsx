@@ -34,7 +34,7 @@ export function NewSession({ onClose }: { onClose: () => void }) {
       >
         <label>
           Name
-          <input class="field" name="name" placeholder="picked for you" maxLength={64} pattern="[A-Za-z0-9._\-]*" autocomplete="off" />
+          <input class="field" name="name" placeholder="generated" maxLength={64} pattern="[A-Za-z0-9._\-]*" autocomplete="off" />
         </label>
         <label>
           Command
@@ -42,7 +42,7 @@ export function NewSession({ onClose }: { onClose: () => void }) {
         </label>
         <label>
           Directory
-          <input class="field mono" name="cwd" placeholder="your home" autocomplete="off" autocapitalize="off" spellcheck={false} />
+          <input class="field mono" name="cwd" placeholder="your home directory" autocomplete="off" autocapitalize="off" spellcheck={false} />
         </label>
         <p class="buttons">
           <button type="button" onClick={onClose}>

@@ -18,7 +18,7 @@ export const notifies = signal(
 export async function toggleNotifications(): Promise<void> {
   const allowed = async () => typeof Notification !== "undefined" && (await Notification.requestPermission()) === "granted";
   const wanted = !notifies.value && (await allowed());
-  if (!wanted && !notifies.value) tell("This browser allows no notifications here.", "bad", "allow them in its settings for this page, which must come by https or from this machine");
+  if (!wanted && !notifies.value) tell("This browser does not allow notifications here.", "bad", "allow them for this page in the browser's settings; the page must use https or come from this machine");
   notifies.value = wanted;
   localStorage.setItem(STORED, wanted ? "yes" : "no");
 }
@@ -77,7 +77,7 @@ interface News {
   body: string;
 }
 
-/** By the worker: phones allow it to nobody else, and a click finds the page again though its tab has been put to sleep. */
+/** By the worker: phones allow it only there, and a click finds the page again though its tab has been put to sleep. */
 function notify({ key, session, title, body }: News): void {
   if (!notifies.value || document.visibilityState === "visible") return;
   const data = { path: sessionPath(session) };

@@ -22,7 +22,7 @@ export type Login =
   | { state: "in"; me: Me }
   /** A link is somebody else's: who one is changes with one's own word alone. */
   | { state: "choosing"; me: Me; other: string; become: () => Promise<void> }
-  /** `why` is for a person; none: nobody has tried. */
+  /** `why` is for a person; none: no attempt yet. */
   | { state: "out"; why?: string }
   | { state: "cut off" };
 
@@ -91,7 +91,7 @@ async function exchange(body: Ticket["body"], as?: Me): Promise<{ why?: string; 
     }
     const fault = (await answer.json().catch(() => ({}))) as { message?: string; details?: { actor?: string } };
     const other = fault.details?.actor;
-    return { why: fault.message ?? "the host did not take this link", ...(other ? { other } : {}) };
+    return { why: fault.message ?? "the host did not accept this link", ...(other ? { other } : {}) };
   } catch {
     return {};
   }

@@ -119,7 +119,7 @@ export function start(): void {
     link.value = "reconnecting";
     // A browser does not say why a socket was refused: perhaps the cookie is no longer good.
     void look();
-    // Nobody may be asking anything now: it is opened again all the same.
+    // There may be no pending request: reconnect all the same.
     void client.connect().catch(() => undefined);
   };
   for (const event of ["online", "offline", "focus"]) addEventListener(event, () => void probe());
@@ -145,7 +145,7 @@ async function probe(): Promise<void> {
 async function watch(): Promise<void> {
   for (;;) {
     try {
-      // Watching begins before the list is read: what changes in between is told.
+      // Watching begins before the list is read, so that no change is missed.
       const events = client.events();
       const first = events.next();
       first.catch(() => undefined);

@@ -20,7 +20,7 @@ export function PageFrame({ id }: { id: string }) {
         <a class="button quiet icon-only" href="/" onClick={follow} aria-label="All sessions">
           <Icon name="back" />
         </a>
-        <h1 class="page-title">{page?.title ?? "Nothing is here"}</h1>
+        <h1 class="page-title">{page?.title ?? "Page not found"}</h1>
       </header>
       <main>{Body && <Body />}</main>
     </div>

@@ -27,7 +27,7 @@ export function Find({ screen, onClose }: { screen: Screen; onClose: () => void 
   const search = useRef<SearchAddon>(undefined);
   const [text, setText] = useState("");
   const [found, setFound] = useState<Found | undefined>(undefined);
-  // Not after the next picture: whoever is quick would type the text into the session.
+  // Not after the next frame: a quick person would type the text into the session.
   useLayoutEffect(() => {
     const addon = screen.finder(COUNTED_MAX);
     screen.setFinding(true);

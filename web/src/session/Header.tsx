@@ -82,7 +82,7 @@ function Operators({ live }: { live: LiveSession }) {
       ))}
       {live.ports.value.map((port) => (
         <span class="port" key={port.socket} title={shownLine(port.address)}>
-          <span class="visually-hidden">listens at port </span>:{port.port}
+          <span class="visually-hidden">listens on port </span>:{port.port}
         </span>
       ))}
     </div>
@@ -109,7 +109,7 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
         aria-label="Fit the session to this window"
         aria-pressed={fits.value && canFit}
         disabled={!canFit}
-        title={canFit ? "Give the session this window's size" : "Who has the turn says the size"}
+        title={canFit ? "Resize the session to this window" : "Only the holder of the turn can change the size"}
         onClick={then(() => {
           fits.value = !fits.value;
           chooseFit(fits.value);

@@ -15,13 +15,13 @@ export function Hint({ now, may, onAct, onClose }: Props) {
   return (
     <div class="hint" role="status">
       <span class="hint-words">
-        {!may && now.is !== "over" && "You may look at this session, not type into it."}
+        {!may && now.is !== "over" && "You may watch this session, but not type into it."}
         {may && now.is === "free" && "Nothing was typed: you do not have the turn. It is free."}
         {now.is === "over" && "This session has ended."}
         {may && now.is === "theirs" && (
           <>
             Nothing was typed: <Line text={now.holder} /> has the turn.
-            {now.asked && " You have asked for it."}
+            {now.asked && " You have requested it."}
           </>
         )}
       </span>
@@ -32,7 +32,7 @@ export function Hint({ now, may, onAct, onClose }: Props) {
       )}
       {may && now.is === "theirs" && !now.asked && (
         <button type="button" class="small primary" onClick={onAct}>
-          Ask for the turn <kbd>Enter</kbd>
+          Request the turn <kbd>Enter</kbd>
         </button>
       )}
       <button type="button" class="quiet icon-only close" aria-label="Close" onClick={onClose}>

@@ -17,7 +17,7 @@ export function Offered({ offer, onShow }: { offer: Signal<Offer>; onShow: (text
       <button type="button" class="small primary" onClick={show}>
         Show it
       </button>
-      <button type="button" class="small" title="No more of them until this session is opened again" onClick={() => (offer.value = { is: "ignored" })}>
+      <button type="button" class="small" title="Ignore further requests until you open this session again" onClick={() => (offer.value = { is: "ignored" })}>
         Ignore
       </button>
     </div>

@@ -36,7 +36,7 @@ export function TurnBar({ live, now, rights, acts }: Props) {
           </button>
         )}
       </span>
-      {now.is !== "over" && !rights.has("type") && <span class="muted">you may only look</span>}
+      {now.is !== "over" && !rights.has("type") && <span class="muted">you may only watch</span>}
     </div>
   );
 }
@@ -85,12 +85,12 @@ function Buttons({ now, rights, acts }: Omit<Props, "live">) {
   return (
     <>
       {now.asked ? (
-        <button type="button" class="small" onClick={acts.withdraw} title="You asked for it. It comes when its holder lets go or is idle">
-          Asked · withdraw
+        <button type="button" class="small" onClick={acts.withdraw} title="You requested it. You get it when its holder releases it or is idle">
+          Requested · withdraw
         </button>
       ) : (
         <button type="button" class="small primary" onClick={acts.request}>
-          Ask
+          Request
         </button>
       )}
       {rights.has("seize") && (

@@ -155,7 +155,7 @@ function useTerminal(live: LiveSession, pane: RefObject<HTMLDivElement | null>, 
       opened = new Screen(live, pane.current, fontSize.value, {
         refused: (event) => latest.current(event),
         link: (url) => (asking.value = { what: "link", url }),
-        // Not asked at once: a program that goes on and on must keep nobody from what they do.
+        // Not a dialog: a program that repeats this must not interrupt people.
         clipboard: (text) => offer.value.is !== "ignored" && (offer.value = { is: "made", text }),
         leave: () => document.querySelector<HTMLElement>(".session-bar a, .session-bar button")?.focus(),
         find: () => (finding.value = true),
@@ -183,15 +183,15 @@ function listen(attachment: Attachment, live: LiveSession, line: Signal<Line>, r
     refresh(live);
     if (notice.kind === "rights") rights.value = rightsOf(notice.rights);
     if (notice.kind === "seized") tell(`${notice.by} seized the turn: ${notice.reason}`);
-    if (notice.kind === "requested") tell(`${notice.by} asks for the turn`);
+    if (notice.kind === "requested") tell(`${notice.by} requests the turn`);
   });
   attachment.on("ring", ({ text }) => tell(text));
   attachment.on("detached", ({ why, error }) => {
     line.value = "over";
     refresh(live);
     if (why === "detached") {
-      tell("This terminal was detached. The session goes on.");
-      // Perhaps because whoever looks may no longer.
+      tell("This terminal was detached. The session keeps running.");
+      // Perhaps because this actor may no longer observe.
       void look();
     }
     if (why === "refused") tell(error instanceof Error ? error.message : "not attached", "bad");
@@ -238,10 +238,10 @@ function Dialogs({ live, asking, screen }: { live: LiveSession; asking: Signal<A
     case undefined:
       return null;
     case "seize":
-      return <Seize holder={live.view.value.turn.holder?.actor.handle ?? "whoever has it"} onClose={onClose} onSeize={seize} />;
+      return <Seize holder={live.view.value.turn.holder?.actor.handle ?? "its holder"} onClose={onClose} onSeize={seize} />;
     case "end": {
       const end = () => void attempt(() => live.session.end()).then(() => refresh(live));
-      return <Confirm title="End this session" text="All its processes are ended." yes="End it" danger onClose={onClose} onYes={end} />;
+      return <Confirm title="End this session" text="This ends all its processes." yes="End it" danger onClose={onClose} onYes={end} />;
     }
     case "paste":
       return <Paste onClose={onClose} onText={(text) => screen.value?.paste(text)} />;

@@ -26,14 +26,14 @@ export function Seize({ holder, onClose, onSeize }: { holder: string; onClose: (
             class="field"
             required
             value={reason}
-            placeholder="for the journal, and for who loses it"
+            placeholder="shown in the journal and to the holder"
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
         <label class="check">
           <input type="checkbox" checked={freeze} onChange={(event) => setFreeze(event.currentTarget.checked)} />
           <span>
-            Freeze every process of the session <span class="muted">until somebody thaws it</span>
+            Freeze every process of the session <span class="muted">until it is thawed</span>
           </span>
         </label>
         <p class="buttons">
@@ -66,7 +66,7 @@ export function Paste({ onClose, onText }: { onClose: () => void; onText: (text:
           <textarea
             class="field mono"
             rows={4}
-            placeholder="paste or write it here"
+            placeholder="paste or type the text here"
             value={text}
             autocapitalize="off"
             spellcheck={false}

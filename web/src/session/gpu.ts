@@ -2,7 +2,7 @@
 
 let known: boolean | undefined;
 
-/** For whoever has to see the other way: `localStorage["holdfast.draw"]` is `webgl` or `elements`. */
+/** To compare the two ways of drawing: `localStorage["holdfast.draw"]` is `webgl` or `elements`. */
 const STORED = "holdfast.draw";
 
 export function hasGpu(): boolean {

@@ -87,7 +87,7 @@ export class Screen {
       if (text !== undefined) hooks.clipboard(text);
       return true;
     });
-    // For tests, and for whoever looks into the page.
+    // For tests, and for debugging in the browser.
     Object.assign(window, { holdfastTerminal: this.term });
     this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
     connections.add(this.attachment);

@@ -40,7 +40,7 @@ function Facts({ twig, graph }: { twig: Twig; graph: GraphAnswer }) {
     <dl>
       <dt>Started by</dt>
       <dd>
-        {binding?.actor ? <ActorChip handle={binding.actor.handle} whole /> : "nobody knows"}
+        {binding?.actor ? <ActorChip handle={binding.actor.handle} whole /> : "unknown"}
         {binding?.act !== undefined && binding.act !== null && <span> act {binding.act}</span>}
         {binding && (
           <span class="muted why">
@@ -49,7 +49,7 @@ function Facts({ twig, graph }: { twig: Twig; graph: GraphAnswer }) {
         )}
       </dd>
       <dt>Directory</dt>
-      <dd>{process.cwd ? <Line class="mono" text={process.cwd} /> : <span class="muted">not to be seen</span>}</dd>
+      <dd>{process.cwd ? <Line class="mono" text={process.cwd} /> : <span class="muted">not readable</span>}</dd>
       {process.exe && (
         <>
           <dt>Program</dt>
@@ -98,7 +98,7 @@ function Fds({ twig, graph }: { twig: Twig; graph: GraphAnswer }) {
   return (
     <>
       {process.unknown ? (
-        <p class="muted">What it holds open may not be seen: it is another user's.</p>
+        <p class="muted">Its open files are not readable: the process belongs to another user.</p>
       ) : (
         <table>
           <caption>Open files</caption>

@@ -39,11 +39,11 @@ export default function Graph({ live }: PanelProps) {
 }
 
 function summary(graph: GraphAnswer | undefined, twigs: readonly Twig[], isOver: boolean): string {
-  if (isOver) return `The session has ended${graph ? "; this is what ran last." : ": nothing runs in it."}`;
+  if (isOver) return `The session has ended${graph ? "; this is what ran last." : "."}`;
   if (!graph) return "Looking …";
   const ports = twigs.flatMap(({ held }) => held.filter(({ kind }) => kind === "port")).length;
   const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
-  return `${counted(twigs.length, "process", "processes")}, ${counted(ports, "open port", "open ports")}${graph.partial ? "; some of it may not be seen" : ""}`;
+  return `${counted(twigs.length, "process", "processes")}, ${counted(ports, "open port", "open ports")}${graph.partial ? "; some of it is not readable" : ""}`;
 }
 
 interface ViewProps {
@@ -222,7 +222,7 @@ function Legend() {
       <span class="key agent">agent</span>
       <span class="key device">service, device</span>
       <span class="key unknown">unknown</span>
-      <span>name ? : by time, no proof</span>
+      <span>name ? : by time, not proof</span>
     </p>
   );
 }

@@ -159,14 +159,14 @@ function held(process: ProcessNode, sockets: readonly SocketNode[]): Held[] {
     const { local, remote, path, state, kind } = socket;
     const protocol = kind === "dgram" ? "udp" : "tcp";
     if (local && (state === "listening" || (kind === "dgram" && !remote)))
-      ports.push({ key: socket.id, kind: "port", text: `:${local.slice(local.lastIndexOf(":") + 1)}`, title: `listens at ${protocol} ${local}` });
+      ports.push({ key: socket.id, kind: "port", text: `:${local.slice(local.lastIndexOf(":") + 1)}`, title: `listens on ${protocol} ${local}` });
     else if (remote) others.push({ key: socket.id, kind: "connection", text: `→ ${remote}`, title: `${protocol} ${local ?? ""} to ${remote}` });
     else if (path) others.push({ key: socket.id, kind: "unix", text: last(path), title: `unix socket ${path}` });
   }
   const files = new Map<string, Held>();
   for (const { kind, path, write, deleted } of process.fds ?? []) {
     if (kind !== "file" || !path) continue;
-    const title = `${write ? "writes" : "reads"} ${path}${deleted ? ", which has no name any more" : ""}`;
+    const title = `${write ? "writes" : "reads"} ${path}${deleted ? ", which was deleted" : ""}`;
     files.set(path, { key: `file ${path}`, kind: "file", text: `${write ? "✎ " : ""}${last(path)}`, title });
   }
   return [...ports, ...others, ...files.values()];
@@ -178,10 +178,10 @@ function last(path: string): string {
 
 /** How it is known whose doing a process is, said as it is. */
 export const KNOWN: Record<Binding["by"], { short: string; long: string }> = {
-  cgroup: { short: "proven", long: "The kernel put it into that turn's or run's cgroup when it was born." },
-  lineage: { short: "by its parent", long: "A process that is bound to that act made it." },
-  time: { short: "by time, no proof", long: "The shell made it after that act and before the next. That is likely, and no proof." },
-  unknown: { short: "unknown", long: "The journal does not reach back so far, or the host was not told who typed." },
+  cgroup: { short: "proven", long: "The kernel put it into the cgroup of that turn or run when it started." },
+  lineage: { short: "by its parent", long: "A process of that act started it." },
+  time: { short: "by time, not proof", long: "The shell started it after that act and before the next. This is likely, but not proof." },
+  unknown: { short: "unknown", long: "The journal does not reach back that far, or the host does not know who typed." },
 };
 
 const CARD = { width: 262, height: 46, gap: 14, indent: 30, margin: 14 };

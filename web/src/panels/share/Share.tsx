@@ -11,8 +11,8 @@ import { Links, type SharedLink } from "./links.js";
 import "../../css/share.css";
 
 const RIGHTS = [
-  { rights: "observe", word: "Look", long: "sees the screen, the output and the timeline; types nothing" },
-  { rights: "observe,type,run", word: "Look and type", long: "also types in its turn, and runs commands" },
+  { rights: "observe", word: "Watch", long: "see the screen, the output and the timeline; cannot type" },
+  { rights: "observe,type,run", word: "Watch and type", long: "also type in its turn, and run commands" },
 ];
 const HOUR_MS = 3_600_000;
 const SPANS = [
@@ -50,7 +50,7 @@ export default function Share({ live }: PanelProps) {
   const isAllowed = !may || may.has("grant");
   return (
     <div class="share">
-      {isAllowed ? <Make links={links} onMade={setMade} /> : <p class="banner">You may not share this session: that needs the right to grant.</p>}
+      {isAllowed ? <Make links={links} onMade={setMade} /> : <p class="banner">You may not share this session: this needs the right to grant.</p>}
       {made && <Made key={made.url} url={made.url} untilMs={made.untilMs} />}
       <Reach />
       <Good links={links.all.value} onRevoke={(link) => void revoke(link)} />
@@ -78,7 +78,7 @@ function Make({ links, onMade }: { links: Links; onMade: (link: MadeLink) => voi
   return (
     <form class="form" onSubmit={(event) => void make(event)}>
       <fieldset>
-        <legend>Who has the link may</legend>
+        <legend>Rights of the link</legend>
         {RIGHTS.map((one) => (
           <label key={one.rights} class="choice">
             <input
@@ -113,12 +113,12 @@ function Make({ links, onMade }: { links: Links; onMade: (link: MadeLink) => voi
           class="field"
           value={note}
           maxLength={80}
-          placeholder="for whom it is; shown in the list"
+          placeholder="recipient, shown in the list"
           onInput={(event) => setNote(event.currentTarget.value)}
         />
       </label>
       <button type="submit" class="primary" disabled={isBusy || may === undefined}>
-        Make a link
+        Create link
       </button>
     </form>
   );
@@ -126,20 +126,20 @@ function Make({ links, onMade }: { links: Links; onMade: (link: MadeLink) => voi
 
 function Good({ links, onRevoke }: { links: readonly SharedLink[]; onRevoke: (link: SharedLink) => void }) {
   return (
-    <section class="good" aria-label="Links that are good">
+    <section class="good" aria-label="Active links">
       <h3>
-        Links that are good <span class="count muted">{links.length}</span>
+        Active links <span class="count muted">{links.length}</span>
       </h3>
-      {links.length === 0 && <p class="muted">None: only who may enter anyway gets in.</p>}
+      {links.length === 0 && <p class="muted">No active links.</p>}
       <ul>
         {links.map((link) => (
           <li key={link.actor.id}>
             <span class="good-words">
               <Line class="good-note" text={link.note || link.handle} />
               <span class="muted">
-                {link.rights === "observe" ? "may look" : "may look and type"}
+                {link.rights === "observe" ? "may watch" : "may watch and type"}
                 {link.untilMs !== undefined && ` · ${left(link.untilMs)}`} · <Line text={link.handle} />
-                {link.token === undefined && " · its token is gone or somebody else's"}
+                {link.token === undefined && " · its token is gone or belongs to another actor"}
               </span>
             </span>
             <button type="button" class="small danger" aria-label={`Revoke ${shownLine(link.note || link.handle)}`} onClick={() => onRevoke(link)}>
@@ -164,8 +164,8 @@ function Made({ url, untilMs }: { url: string; untilMs: number }) {
       <QrCode text={url} />
       <div class="made-words">
         <p>
-          <strong>Shown this once.</strong> Good until {new Date(untilMs).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}. Who
-          has it needs nothing else.
+          <strong>Shown only once.</strong> Valid until {new Date(untilMs).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}.
+          Anyone with the link can use it.
         </p>
         <label class="made-url">
           <span class="visually-hidden">Link</span>
@@ -205,19 +205,19 @@ function Reach() {
       {isHere ? (
         <>
           <p>
-            <strong>Links work on this machine only.</strong> The host listens at <code>{host}</code>, which no other machine reaches.
+            <strong>Links work on this machine only.</strong> The host listens at <code>{host}</code>, which no other machine can reach.
           </p>
-          <p class="muted">To reach further, let it listen wider, with a certificate, and open this page there:</p>
+          <p class="muted">To use links from other machines, listen on the network with a certificate, and open this page there:</p>
           <pre tabIndex={0}>holdfast host start --http ADDR --tls-cert CERT --tls-key KEY</pre>
         </>
       ) : (
         <p>
           <strong>
-            Links work wherever <code>{host}</code> is reached.
+            Links work wherever <code>{host}</code> can be reached.
           </strong>{" "}
           {protocol === "https:"
-            ? "A network that does not lead there does not lead here."
-            : "The way there is not encrypted: whoever can read it can use the link."}
+            ? "Other networks cannot use them."
+            : "The connection is not encrypted: anyone who can read it can use the link."}
         </p>
       )}
     </section>
@@ -226,5 +226,5 @@ function Reach() {
 
 function left(untilMs: number): string {
   const ms = untilMs - Date.now();
-  return ms <= 0 ? "its time is over" : ms < 60_000 ? "less than a minute left" : `${span(ms)} left`;
+  return ms <= 0 ? "expired" : ms < 60_000 ? "less than a minute left" : `${span(ms)} left`;
 }

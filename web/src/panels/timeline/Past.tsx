@@ -52,7 +52,7 @@ export function Past({ live, kept, offset, act, stops, onOffset, onClose }: Prop
             {act.quoted && <Line class={act.isCode ? "mono" : ""} text={act.quoted} />}
           </span>
         ) : (
-          <span class="past-act">nobody had typed yet, as far as the journal goes</span>
+          <span class="past-act">no earlier input in the journal</span>
         )}
         <button type="button" class="small primary" onClick={onClose}>
           Back to now
@@ -60,7 +60,7 @@ export function Past({ live, kept, offset, act, stops, onOffset, onClose }: Prop
       </header>
       <div class="past-pane" ref={place} tabIndex={0} role="region" aria-label="Terminal, in the past, read-only" />
       <footer class="past-foot">
-        <button type="button" class="small quiet" disabled={before === undefined} aria-label="To the act before" onClick={() => step(before)}>
+        <button type="button" class="small quiet" disabled={before === undefined} aria-label="Previous act" onClick={() => step(before)}>
           ‹ Act
         </button>
         <input
@@ -70,16 +70,16 @@ export function Past({ live, kept, offset, act, stops, onOffset, onClose }: Prop
           max={range.head}
           step={1}
           value={offset}
-          aria-label="Place in the output"
+          aria-label="Position in the output"
           aria-valuetext={`byte ${offset} of ${range.head}`}
           onInput={(event) => onOffset(Number(event.currentTarget.value))}
         />
-        <button type="button" class="small quiet" disabled={after === undefined} aria-label="To the next act" onClick={() => step(after)}>
+        <button type="button" class="small quiet" disabled={after === undefined} aria-label="Next act" onClick={() => step(after)}>
           Act ›
         </button>
         <span class="past-place muted">
           {bytes(offset - range.oldest)} of {bytes(range.head - range.oldest)}
-          {range.oldest > 0 && `; ${bytes(range.oldest)} before are gone`}
+          {range.oldest > 0 && `; ${bytes(range.oldest)} before that are gone`}
         </span>
       </footer>
     </section>
@@ -109,7 +109,7 @@ class Replayer {
     place.append(sheet);
     this.term.open(sheet);
     this.term.textarea?.setAttribute("tabindex", "-1");
-    // For tests, and for whoever looks into the page.
+    // For tests, and for debugging in the browser.
     Object.assign(window, { holdfastPast: this.term });
   }
 

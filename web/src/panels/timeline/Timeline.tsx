@@ -113,7 +113,7 @@ function pointing({ live, screen }: PanelProps, feed: Feed, places: Places, past
       if (past.value !== undefined && offset >= places.kept.oldest) return void (past.value = offset);
       if (!screen) await places.kept.read(live);
       const came = screen ? await places.jump(screen, offset) : offset < places.kept.oldest ? "gone" : "lost";
-      if (came === "gone") tell("That output is gone: the session keeps the end of it only.");
+      if (came === "gone") tell("That output is gone: the session keeps only the newest output.");
       // On a phone the panel lies over the terminal, so the past is shown in the panel.
       else if (came === "lost" || matchMedia("(max-width: 900px)").matches) past.value = offset;
     });
@@ -121,7 +121,7 @@ function pointing({ live, screen }: PanelProps, feed: Feed, places: Places, past
     attempt(async () => {
       const offset = screen && (await places.offsetOf(screen, line));
       const act = offset === undefined ? undefined : actAt(feed.entries.value, offset);
-      if (!act) return void tell("Nobody knows: no act that is still in the journal stands before that line.");
+      if (!act) return void tell("Unknown: the journal has no act before that line.");
       marked.value = act.key;
       const said = `${act.by?.handle ?? "the host"} ${act.words} ${act.quoted ?? ""}`;
       tell(said, "plain", `at ${clock(act.timeMs)}, record ${act.seq}: the last act before that line`);
@@ -161,7 +161,7 @@ function Acts({ feed, chosen, rows, marked, onMore, onJump }: ActsProps) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const drawn = chosen.slice(-rows);
-  // Whoever looks at the end goes on doing so; whoever reads further up stays there.
+  // A reader at the end stays at the end; a reader further up stays there.
   useEffect(() => {
     if (box.current && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
   }, [drawn.length, drawn[0]?.key, drawn.at(-1)?.quoted]);
@@ -181,10 +181,10 @@ function Acts({ feed, chosen, rows, marked, onMore, onJump }: ActsProps) {
       )}
       {feed.isCut.value && chosen.length === drawn.length && (
         <p class="earlier muted">
-          What came before is in <code>holdfast journal</code>.
+          For earlier events, run <code>holdfast journal</code>.
         </p>
       )}
-      {feed.loaded.value && drawn.length === 0 && <p class="nothing muted">Nothing of this kind happened here.</p>}
+      {feed.loaded.value && drawn.length === 0 && <p class="nothing muted">No such events.</p>}
       <ol class="acts">
         {drawn.map((entry, at) => {
           const day = dayBetween(drawn[at - 1], entry);

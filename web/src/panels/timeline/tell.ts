@@ -33,7 +33,7 @@ export interface Entry {
   seq: number | undefined;
   key: string;
   timeMs: number;
-  /** Nobody: the host by itself. */
+  /** None: the host by itself. */
   by: Actor | undefined;
   kind: Kind;
   /** Our words. */
@@ -109,21 +109,21 @@ export class Teller {
       case "started":
         return { kind: "session", words: "started the session" };
       case "began":
-        return { kind: "session", words: "the session began anew" };
+        return { kind: "session", words: "the session started again" };
       case "restarted":
-        return { kind: "session", words: "a host came back; the session had gone on" };
+        return { kind: "session", words: "a host took over; the session kept running" };
       case "ended":
         return { kind: "session", words: `the session ended${exitWords(what)}` };
       case "forgotten":
-        return { kind: "rights", words: "no longer knows", quoted: this.name(String(what)) };
+        return { kind: "rights", words: "forgot", quoted: this.name(String(what)) };
       case "attached":
         return { kind: "presence", words: "attached" };
       case "resumed":
-        return { kind: "presence", words: "is back" };
+        return { kind: "presence", words: "reconnected" };
       case "left":
         return { kind: "presence", words: "left" };
       case "cut_off":
-        return { kind: "presence", words: "was cut off" };
+        return { kind: "presence", words: "lost its connection" };
       case "took":
         return { kind: "turn", words: "took the turn by typing" };
       case "typed":
@@ -140,7 +140,7 @@ export class Teller {
   private typed(burst: Burst, record: JournalRecord): Told {
     const more = this.tookByWriting(record);
     const place = { kind: "command", writes: true, at: burst.from, ...(more ? { more } : {}) } as const;
-    if (burst.keys === undefined) return { ...place, words: `typed ${burst.len} ${burst.len === 1 ? "byte" : "bytes"} unseen (echo off)` };
+    if (burst.keys === undefined) return { ...place, words: `typed ${burst.len} ${burst.len === 1 ? "byte" : "bytes"}, hidden (echo off)` };
     const text = typeof burst.keys === "string" ? burst.keys : `0x${burst.keys.hex}`;
     return { ...place, words: "typed", quoted: keysShown(text), isCode: true, isOpen: !/[\r\n\x03\x04]$/.test(text) };
   }
@@ -152,20 +152,20 @@ export class Teller {
       case "take":
         return { kind: "turn", words: "took the turn" };
       case "request":
-        return { kind: "turn", words: newHolder(record) ? "asked for the turn and got it" : "asked for the turn" };
+        return { kind: "turn", words: newHolder(record) ? "requested the turn and got it" : "requested the turn" };
       case "withdraw":
-        return { kind: "turn", words: "no longer waits for the turn" };
+        return { kind: "turn", words: "withdrew its request for the turn" };
       case "give":
         return { kind: "turn", words: "gave the turn to", quoted: to };
       case "release":
-        return { kind: "turn", words: "let go of the turn" };
+        return { kind: "turn", words: "released the turn" };
       case "seize": {
         const from = this.holder && record.by !== "host" && this.holder.id !== record.by.actor.id ? ` from ${this.holder.handle}` : "";
         const words = `seized the turn${from}${what.freeze ? " and froze the session" : ""}`;
         return { kind: "turn", words, isGrave: true, ...(what.reason ? { quoted: what.reason } : {}) };
       }
       case "thaw":
-        return { kind: "turn", words: "let the frozen session go on" };
+        return { kind: "turn", words: "thawed the session" };
       case "grant":
         return {
           kind: "rights",
@@ -176,10 +176,10 @@ export class Teller {
       case "revoke": {
         const id = Number(what?.grant);
         const grant = this.grants.get(id);
-        if (grant) return { kind: "rights", words: `took back ${grant.rights} from`, quoted: grant.to };
+        if (grant) return { kind: "rights", words: `revoked ${grant.rights} from`, quoted: grant.to };
         return {
           kind: "rights",
-          words: what?.actor ? "took back everything from" : `took back grant ${id}`,
+          words: what?.actor ? "revoked everything from" : `revoked grant ${id}`,
           ...(what?.actor ? { quoted: this.name(what.actor) } : {}),
         };
       }
@@ -216,26 +216,26 @@ export class Teller {
   }
 
   private lapsed(record: JournalRecord, lapse: string): Told {
-    const before = this.holder?.handle ?? "nobody";
-    const next = newHolder(record)?.handle ?? "nobody";
+    const before = this.holder?.handle ?? "no actor";
+    const next = newHolder(record)?.handle ?? "no actor";
     const isTurn = (record.changes ?? []).some((change) => change.turn !== undefined);
     switch (lapse) {
       case "grace":
         return isTurn
-          ? { kind: "turn", words: "the turn is free again;", quoted: before, more: "wrote nothing more" }
-          : { kind: "presence", words: "let go of a client that was cut off" };
+          ? { kind: "turn", words: "the turn is free again;", quoted: before, more: "was idle" }
+          : { kind: "presence", words: "dropped a client that lost its connection" };
       case "idle":
         return { kind: "turn", words: "the turn went to", quoted: next, more: `${before} was idle` };
       case "next":
         return { kind: "turn", words: "the turn went to", quoted: next, more: "next in the queue" };
       case "grants":
-        return { kind: "rights", words: "the time of a grant was over" };
+        return { kind: "rights", words: "a grant expired" };
       case "rights":
-        return { kind: "turn", words: "the turn is free again;", quoted: before, more: "may no longer write" };
+        return { kind: "turn", words: "the turn is free again;", quoted: before, more: "may no longer type" };
       case "observers":
-        return { kind: "presence", words: "let go of clients that may no longer look" };
+        return { kind: "presence", words: "dropped clients that may no longer observe" };
       default:
-        return { kind: "turn", words: "a request for the turn waits no longer" };
+        return { kind: "turn", words: "a request for the turn was dropped" };
     }
   }
 
@@ -248,7 +248,7 @@ export class Teller {
   }
 
   private tookByWriting(record: JournalRecord): string | undefined {
-    return !this.holder && newHolder(record) ? "and so took the turn" : undefined;
+    return !this.holder && newHolder(record) ? "which took the turn" : undefined;
   }
 
   private name(id: string): string {
