@@ -1,4 +1,4 @@
-//! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `lint`, `web-build`, `bench`, `fuzz-smoke`.
+//! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `lint`, `web-build`, `bench`, `fuzz-smoke`, `mutants`.
 //!
 //! Every step is one line of output before it starts. Nothing asks a question, nothing needs a terminal.
 
@@ -8,6 +8,7 @@ mod clients;
 mod fuzz;
 mod lint;
 mod mcp;
+mod mutants;
 mod openapi;
 mod python;
 #[path = "../../crates/http/build/stamp.rs"]
@@ -39,6 +40,7 @@ usage: cargo xtask COMMAND
   lint               Ruff over our Python, ESLint over our TypeScript and JavaScript
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
+  mutants [CRATE…]   change the code of pure crates in one place at a time: the tests must notice
   bench [-- ARGS]    build for release and compare with the neighbours
 
 `cargo xtask COMMAND --help` says more.
@@ -126,6 +128,19 @@ address sanitizer where a nightly toolchain is installed, without it otherwise. 
 ",
     ),
     (
+        "mutants",
+        "\
+usage: cargo xtask mutants [--shard K/N] [--minutes M] [CRATE…]
+
+Changes the code of a crate in one place at a time, in a copy of the tree, and runs the crate's tests. A change that no test
+notices is a survivor. CRATE is types, wire, authority, screen, abi or session; all of them where none is named.
+
+Run it by hand: it takes seconds for each change, and there are hundreds. --shard tries one part of N, --minutes stops after
+that long. Installs cargo-mutants, in the version this tree is checked with, if it is missing. Known survivors are in
+xtask/mutants.txt, each with a reason. The task fails on a survivor that is not listed, and on a line that is no longer true.
+",
+    ),
+    (
         "bench",
         "\
 usage: cargo xtask bench [-- ARGS…]
@@ -173,6 +188,7 @@ fn run(args: &[String]) -> Result<ExitCode> {
         ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),
         ("fuzz-smoke", []) => fuzz::run(&root, None),
         ("fuzz-smoke", [seconds]) if seconds.parse::<u32>().is_ok() => fuzz::run(&root, Some(seconds.parse()?)),
+        ("mutants", args) => mutants::run(&root, args),
         ("bench", []) => bench::run(&root, &[]),
         ("bench", [dashes, args @ ..]) if dashes == "--" => bench::run(&root, args),
         _ => bail!("`{command}` does not take {:?}\n\n{help}", rest.join(" ")),
