@@ -11,6 +11,7 @@ struct Seen {
     moves: usize,
     crashes: usize,
     depth: usize,
+    depth_max: usize,
     /// It ended because there was nothing new, not because of the depth.
     complete: bool,
     counts: BTreeMap<&'static str, usize>,
@@ -23,6 +24,9 @@ impl Seen {
 
     #[track_caller]
     fn must_have(&self, what: &[&'static str]) {
+        // Every state nearer than the depth was expanded: the exploration ended for want of new ones, or at its bound.
+        assert!(self.complete || self.depth == self.depth_max, "it ended at depth {} of {}", self.depth, self.depth_max);
+        assert!(self.states > 1_000, "only {} states", self.states);
         for what in what {
             assert!(self.counts.get(what).is_some_and(|n| *n > 0), "no {what} in {self:?}");
         }
@@ -31,7 +35,7 @@ impl Seen {
 
 /// Explores from a node up to a depth; `moves` says what can happen, `inside` whether crashes inside steps are tried.
 fn explore(start: Node, depth_max: usize, inside: bool, moves: impl Fn(&Node) -> Vec<Move>) -> Seen {
-    let mut seen = Seen::default();
+    let mut seen = Seen { depth_max, ..Seen::default() };
     let mut known = HashSet::from([start.key()]);
     let mut open: VecDeque<(Node, Vec<Move>)> = VecDeque::from([(start, vec![])]);
     seen.complete = true;
