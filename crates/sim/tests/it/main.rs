@@ -30,8 +30,9 @@ fn no_seed_breaks_an_invariant_and_no_run_is_empty() {
     println!("{total:#?}");
     assert!(failures.is_empty(), "{} of {count} seeds failed:\n{}", failures.len(), failures.join("\n"));
     if count >= SEEDS {
-        // Two answers are borne with near a disturbance; no run is made for them.
-        for (name, count) in total.fields_mut().into_iter().filter(|(name, _)| *name != "answered_twice") {
+        // What is borne with near a disturbance: no run is made for it, and it may not happen at all.
+        let borne = ["answered_twice", "answers_held_back_too_long"];
+        for (name, count) in total.fields_mut().into_iter().filter(|(name, _)| !borne.contains(name)) {
             assert!(*count > 0, "{name} never happened");
         }
     }
@@ -39,7 +40,7 @@ fn no_seed_breaks_an_invariant_and_no_run_is_empty() {
 
 #[test]
 fn the_same_seed_gives_the_same_log() {
-    for seed in [3, 4, 6] {
+    for seed in [3, 4, 5] {
         let (first, second) = (run(seed, STEPS), run(seed, STEPS));
         assert!(first.log == second.log, "seed {seed} has two logs");
         assert!(first.log.lines().count() > 100, "seed {seed} has a log of nothing");
