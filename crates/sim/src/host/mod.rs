@@ -1,6 +1,6 @@
 //! The host: the real core of a session, with its real picture and journal, around a fake clock and a fake keeper.
 //!
-//! [`files`] is what the core reaches here; [`serve`] is what it does for clients, in what order it hears them, and what they
+//! `files` is what the core reaches here; `serve` is what it does for clients, in what order it hears them, and what they
 //! wait for. It keeps nothing but its files: a crash drops it wherever it sends or saves, and the next one starts from them.
 //! What was written to the journal survives, as it does a process.
 
