@@ -59,7 +59,7 @@ pub enum Command {
     Info(SessionArg),
     /// Show a session's processes, their files and sockets, and who started each
     Graph(GraphArgs),
-    /// List the processes of a session, or of all sessions sessions sessions
+    /// List the processes of a session, or of all sessions
     Ps(MaybeSessionArg),
     /// List listening ports, their sessions, and who started each
     Ports(MaybeSessionArg),

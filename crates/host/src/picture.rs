@@ -492,7 +492,7 @@ mod tests {
         picture.step(&ring, &mut Vec::new());
         std::fs::create_dir_all(dir.path().join("keyframe/in-the-way")).unwrap();
         picture.save(false);
-        assert!(picture.note().unwrap().contains("cannot be saved"), "{:?}", picture.note());
+        assert!(picture.note().unwrap().contains("cannot save"), "{:?}", picture.note());
         std::fs::remove_dir_all(dir.path().join("keyframe")).unwrap();
         picture.save(true);
         assert_eq!(picture.note(), None);

@@ -62,6 +62,6 @@ fn the_log_is_text_and_quiet_about_acts_until_it_is_told_otherwise() {
         line.contains(" DEBUG act{who=human:tester") && line.contains(&format!("session={}", id.as_str().unwrap())),
         "{line}"
     );
-    assert!(home.ok(&["host", "start", "--log", "json"]).contains("restarted; 1 session went on"));
+    assert!(home.ok(&["host", "start", "--log", "json"]).contains("restarted; 1 session kept running"));
     assert!(log().lines().last().unwrap().starts_with('{'), "{}", log());
 }
