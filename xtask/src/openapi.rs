@@ -15,8 +15,9 @@ const EXAMPLES: &str = "15";
 const LEFT_OUT: [&str; 3] = ["host_stop", "actor_remove", "token_revoke"];
 
 /// Checks that would depend on chance: a session that is not there, or has just ended, refuses what fits the document; and what
-/// one request made another may have taken away again.
-const BY_CHANCE: &str = "positive_data_acceptance,ensure_resource_availability";
+/// one request made another may have taken away again. And a session that was deleted has ended: its output stays for a day, as
+/// the document says, which only some of the generated sequences come to ask for.
+const BY_CHANCE: &str = "positive_data_acceptance,ensure_resource_availability,use_after_free";
 
 /// No answer is a fault of the host's, and each is as the document says.
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {

@@ -25,7 +25,12 @@ impl Seen {
     #[track_caller]
     fn must_have(&self, what: &[&'static str]) {
         // Every state nearer than the depth was expanded: the exploration ended for want of new ones, or at its bound.
-        assert!(self.complete || self.depth == self.depth_max, "it ended at depth {} of {}", self.depth, self.depth_max);
+        assert!(
+            self.complete || self.depth == self.depth_max,
+            "it ended at depth {} of {}",
+            self.depth,
+            self.depth_max
+        );
         assert!(self.states > 1_000, "only {} states", self.states);
         for what in what {
             assert!(self.counts.get(what).is_some_and(|n| *n > 0), "no {what} in {self:?}");
