@@ -3,8 +3,8 @@
 //! | shape | files | what tells damage |
 //! |---|---|---|
 //! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `http.json` | the checksum |
-//! | [lines](lines): a line of JSON for each change | `runs`, `questions`, `shell.jsonl` | a checksum in each line |
-//! | [segments](segments): numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
+//! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl` | a checksum in each line |
+//! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
 //! | plain, [replaced whole](replace) | `env`, `shell/*`, `shells/*`, `bin/*`, `actors/*` | nothing here: shells, the kernel and clients in other languages read them |
 //!
