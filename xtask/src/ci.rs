@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::step::{cargo, exit_code, say, status};
+use crate::step::{cargo, exit_code, failed, failures, keep_failures, say, status};
 use crate::{fuzz, lint, test, tidy};
 
 /// One step: its name, and what runs it.
@@ -29,8 +29,9 @@ const STEPS: &[Step] = &[
     ("fuzz-smoke", |root| fuzz::run(root, None)),
 ];
 
-/// Runs all steps, also after a failed one: a round of CI should tell everything it can.
+/// Runs all steps, also after a failed one: a round of CI should tell everything it can, and at its end, where people look.
 pub fn run(root: &Path) -> Result<ExitCode> {
+    keep_failures();
     let mut outcomes = vec![];
     for (name, step) in STEPS {
         say(&format!("== {name}"));
@@ -39,10 +40,14 @@ pub fn run(root: &Path) -> Result<ExitCode> {
             Ok(code) => code == ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("xtask: {error:#}");
+                failed(format!("{name}: {error:#}"));
                 false
             }
         };
         outcomes.push((*name, passed, began.elapsed()));
+    }
+    for failure in failures() {
+        print!("\n== failed: {}\n", failure.trim_end());
     }
     print!("{}", summary(&outcomes));
     Ok(if outcomes.iter().all(|(_, passed, _)| *passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE })

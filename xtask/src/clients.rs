@@ -35,6 +35,7 @@ pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
         say(&format!("-- {name}"));
         if let Err(error) = test(root, &holdfast) {
             eprintln!("xtask: {name}: {error:#}");
+            crate::step::failed(format!("{name}: {error:#}"));
             failed.push(*name);
         }
     }

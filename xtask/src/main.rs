@@ -86,7 +86,8 @@ while the sources are others than the hash says. Where web/dist has a conflict, 
 usage: cargo xtask ci
 
 Runs, in this order and whatever the earlier ones said: cargo fmt --check, clippy and rustdoc with warnings as errors,
-tidy, lint, test, fuzz-smoke. Prints the time of each step and the total; fails if one of them failed.
+tidy, lint, test, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
+failed.
 ",
     ),
     (

@@ -1,7 +1,10 @@
 //! Commands as steps: said in one line, run without a standard input, judged by their exit code.
 
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
@@ -38,8 +41,60 @@ pub fn shown(command: &Command) -> String {
 
 /// Says the command, runs it, gives its status.
 pub fn status(command: &mut Command) -> Result<ExitStatus> {
-    say(&shown(command));
-    command.stdin(Stdio::null()).status().with_context(|| format!("cannot run `{}`", shown(command)))
+    let line = shown(command);
+    say(&line);
+    command.stdin(Stdio::null());
+    if FAILURES.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        return command.status().with_context(|| format!("cannot run `{line}`"));
+    }
+    let (status, tail) = with_tail(command).with_context(|| format!("cannot run `{line}`"))?;
+    if !status.success() {
+        failed(format!("{line}: {status}\n{tail}"));
+    }
+    Ok(status)
+}
+
+/// What failed since [`keep_failures`], each with the end of what it printed.
+static FAILURES: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Lines of a failed command that are shown again.
+const TAIL_LINES: usize = 120;
+
+/// From now on the end of what failed commands print is kept: a log of CI is long, and read from its end.
+pub fn keep_failures() {
+    *FAILURES.lock().unwrap_or_else(PoisonError::into_inner) = Some(vec![]);
+}
+
+/// Keeps one failure, where they are kept.
+pub fn failed(text: String) {
+    if let Some(kept) = FAILURES.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        kept.push(text);
+    }
+}
+
+/// What failed so far.
+pub fn failures() -> Vec<String> {
+    FAILURES.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+}
+
+/// Runs the command, shows what it prints while it does, and gives the last lines of it.
+fn with_tail(command: &mut Command) -> std::io::Result<(ExitStatus, String)> {
+    let (reader, writer) = std::io::pipe()?;
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // Ours would keep the pipe open.
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let mut tail = VecDeque::new();
+    let mut line = vec![];
+    let mut reader = BufReader::new(reader);
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        std::io::stdout().write_all(&line)?;
+        tail.push_back(String::from_utf8_lossy(&line).into_owned());
+        if tail.len() > TAIL_LINES {
+            tail.pop_front();
+        }
+        line.clear();
+    }
+    Ok((child.wait()?, tail.into_iter().collect()))
 }
 
 /// The same, for a command that must succeed.
@@ -99,5 +154,13 @@ mod tests {
         assert_eq!(code("kill -9 $$"), format!("{:?}", ExitCode::from(137)));
         assert!(!works(&mut Command::new("no-such-program-anywhere")));
         assert!(on_path("sh").is_some() && on_path("no-such-program-anywhere").is_none());
+    }
+
+    #[test]
+    fn the_tail_of_a_command_is_the_end_of_both_its_streams() {
+        let (status, tail) = with_tail(Command::new("sh").args(["-c", "seq 200; echo bad >&2; exit 3"])).unwrap();
+        assert_eq!(status.code(), Some(3));
+        assert_eq!(tail.lines().count(), TAIL_LINES);
+        assert!(tail.ends_with("200\nbad\n"));
     }
 }
