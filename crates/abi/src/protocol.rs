@@ -23,6 +23,7 @@
 //! | 0x0e | End | host | u32 grace ms |
 //! | 0x0f | Probe | host | |
 //! | 0x10 | Flush | host | u64 fence |
+//! | 0x11 | Spare | host | u8 flags, then up to 512 times: u32 pid, u64 start time |
 //! | 0x81 | Welcome | keeper | u8 version, u32 connection, u64 features, u64 head, u64 log head, u64 fence, u16 columns, u16 rows, u32 child pid |
 //! | 0x82 | Wake | keeper | u64 position |
 //! | 0x83 | Keys | keeper | bytes |
@@ -76,6 +77,11 @@
 //! **The end.** End: HUP and CONT to the whole tree, and KILL after the grace. When the child has ended and its output
 //! is drained (End: when the whole tree has) the ring's header gets the final status, everybody gets Exited, the
 //! socket closes and goes.
+//!
+//! **What is spared.** A host that was started inside the session is a descendant of its keeper, and so may be other sessions'
+//! keepers. Spare names them, by pid and the start time in `/proc/<pid>/stat`: neither they nor anything below them gets the
+//! signals of End and of Signal to the tree. It replaces the earlier list; with flag 1 ([`SPARE_MORE`]) it is added to it. A
+//! keeper that knows it says so by the bit [`FEATURE_SPARE`] in Welcome's features; earlier ones spared by name.
 
 use crate::take::Take;
 
@@ -106,6 +112,14 @@ pub const RIGHT_WRITE: u8 = 1;
 pub const WRITER_ANY: u32 = 0;
 /// [`ToKeeper::Writer`]: nobody but the host.
 pub const WRITER_HOST: u32 = u32::MAX;
+/// [`ToKeeper::Spare`]: adds to the list instead of replacing it.
+pub const SPARE_MORE: u8 = 1;
+/// Processes in one Spare frame.
+pub const SPARE_MAX: usize = 512;
+/// Bytes of one process in a Spare frame.
+pub const SPARE_BYTES: usize = 12;
+/// [`Welcome::features`]: the keeper knows Spare.
+pub const FEATURE_SPARE: u64 = 1;
 /// Byte patterns in one Tty frame.
 pub const PATTERNS_MAX: usize = 8;
 /// Bytes of one pattern.
@@ -158,6 +172,21 @@ pub enum ToKeeper<'a> {
     End { grace_ms: u32 },
     Probe,
     Flush { fence: u64 },
+    Spare { flags: u8, processes: &'a [u8] },
+}
+
+/// Processes as [`ToKeeper::Spare`] has them.
+#[must_use]
+pub fn spare_list(processes: &[(u32, u64)]) -> Vec<u8> {
+    processes.iter().flat_map(|(pid, start)| [&pid.to_le_bytes()[..], &start.to_le_bytes()].concat()).collect()
+}
+
+/// The processes of a [`ToKeeper::Spare`].
+pub fn spared(processes: &[u8]) -> impl Iterator<Item = (u32, u64)> {
+    processes.chunks_exact(SPARE_BYTES).filter_map(|process| {
+        let mut take = Take(process);
+        Some((take.u32()?, take.u64()?))
+    })
 }
 
 /// What a keeper says.
@@ -272,6 +301,7 @@ impl<'a> ToKeeper<'a> {
             ToKeeper::End { grace_ms } => frame(out, 0x0e).u32(grace_ms),
             ToKeeper::Probe => frame(out, 0x0f),
             ToKeeper::Flush { fence } => frame(out, 0x10).u64(fence),
+            ToKeeper::Spare { flags, processes } => frame(out, 0x11).u8(flags).bytes(processes),
         };
     }
 
@@ -279,7 +309,7 @@ impl<'a> ToKeeper<'a> {
     pub fn decode(datagram: &'a [u8]) -> Result<ToKeeper<'a>, FrameError> {
         let mut take = Take(datagram);
         let kind = take.u8().ok_or(FrameError::Malformed)?;
-        if !(0x01..=0x10).contains(&kind) {
+        if !(0x01..=0x11).contains(&kind) {
             return Err(FrameError::Unknown(kind));
         }
         ToKeeper::fields(kind, &mut take).ok_or(FrameError::Malformed)
@@ -316,7 +346,13 @@ impl<'a> ToKeeper<'a> {
             0x0d => ToKeeper::Drained { position: take.u64()? },
             0x0e => ToKeeper::End { grace_ms: take.u32()? },
             0x0f => ToKeeper::Probe,
-            _ => ToKeeper::Flush { fence: take.u64()? },
+            0x10 => ToKeeper::Flush { fence: take.u64()? },
+            _ => {
+                let flags = take.u8()?;
+                let is_whole =
+                    |list: &&[u8]| list.len().is_multiple_of(SPARE_BYTES) && list.len() <= SPARE_MAX * SPARE_BYTES;
+                ToKeeper::Spare { flags, processes: Some(take.0).filter(is_whole)? }
+            }
         })
     }
 }
@@ -441,6 +477,10 @@ mod tests {
             (ToKeeper::End { grace_ms: 5000 }, "0e88130000".into()),
             (ToKeeper::Probe, "0f".into()),
             (ToKeeper::Flush { fence: 10 }, "100a00000000000000".into()),
+            (
+                ToKeeper::Spare { flags: 1, processes: &spare_list(&[(7, 8), (9, 10)]) },
+                "1101070000000800000000000000090000000a00000000000000".into(),
+            ),
         ];
         let mut out = vec![];
         for (frame, bytes) in vectors {
@@ -507,6 +547,7 @@ mod tests {
         }
         assert_eq!(ToKeeper::decode(&[0x7f, 1, 2]), Err(FrameError::Unknown(0x7f)));
         assert_eq!(FromKeeper::decode(&[0x01]), Err(FrameError::Unknown(0x01)));
+        assert_eq!(ToKeeper::decode(&[0x11, 0, 1, 2]), Err(FrameError::Malformed));
         let oversized = vec![0x07; 25 + INPUT_BYTES_MAX + 1];
         assert_eq!(ToKeeper::decode(&oversized), Err(FrameError::Malformed));
     }

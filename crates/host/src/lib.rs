@@ -28,6 +28,7 @@ mod metrics;
 mod metrics_port;
 mod notes;
 mod notify;
+mod own;
 mod picture;
 mod presence;
 mod proofs;
@@ -142,7 +143,7 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     if let Err(error) = holdfast_observe::leave_sessions() {
         tracing::warn!("the cgroup of a session cannot be left: {error}");
     }
-    // A session's end spares processes of this name: a host started inside a session is no part of it.
+    // For people who look at processes. What is spared is known otherwise, see `own`.
     let _ = rustix::thread::set_name(c"holdfast-host");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     tokio::task::LocalSet::new().block_on(&runtime, serve(home, config))?;

@@ -22,6 +22,7 @@ pub struct Link {
     socket: AsyncFd<OwnedFd>,
     queued: RefCell<VecDeque<Vec<u8>>>,
     scratch: RefCell<Vec<u8>>,
+    keeper_pid: Option<u32>,
 }
 
 /// Why there is no connection.
@@ -39,19 +40,30 @@ pub enum LinkError {
 }
 
 impl Link {
-    /// Connects and proves to be the host.
-    pub async fn open(path: &Path, secret: Token) -> Result<(Link, Welcome), LinkError> {
+    /// Connects and proves to be the host. `listens` hears which process listens there, whatever it says then.
+    pub async fn open(path: &Path, secret: Token, listens: impl FnOnce(u32)) -> Result<(Link, Welcome), LinkError> {
         let socket = connect(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => LinkError::Gone,
             _ => LinkError::Io(error),
         })?;
+        // None where it is in a pid namespace that is hidden from us.
+        let peer = rustix::net::sockopt::socket_peercred(&socket).ok();
+        let keeper_pid = peer.map(|peer| peer.pid.as_raw_pid() as u32).filter(|pid| *pid != 0);
+        if let Some(pid) = keeper_pid {
+            listens(pid);
+        }
         // SAFETY: an owned descriptor: it stays open, and the same, for as long as it is registered.
         let socket = unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)?;
-        let link = Link { socket, queued: RefCell::default(), scratch: RefCell::new(Vec::new()) };
+        let link = Link { socket, queued: RefCell::default(), scratch: RefCell::new(Vec::new()), keeper_pid };
         link.send(ToKeeper::Hello { version: VERSION, role: 1, token: secret })?;
         let greeting = tokio::time::timeout(Duration::from_millis(WELCOME_MS), link.greeting());
         let welcome = greeting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         Ok((link, welcome))
+    }
+
+    /// The process that listened there, by the kernel's word.
+    pub fn keeper_pid(&self) -> Option<u32> {
+        self.keeper_pid
     }
 
     async fn greeting(&self) -> Result<Welcome, LinkError> {

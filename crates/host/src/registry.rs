@@ -52,6 +52,7 @@ impl Registry {
                 config: config.clone(),
                 actors: RefCell::new(Actors::load(home)),
                 metrics: Arc::new(Metrics::new()),
+                own: Arc::default(),
                 proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),

@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use tokio::sync::Notify;
 use tracing::Instrument;
 
@@ -57,17 +58,17 @@ impl Server {
     pub fn new(registry: Registry) -> Server {
         let tokens = RefCell::new(Tokens::load(&registry.shared.home.state));
         Server {
-            registry,
             tokens,
             fewer_tokens: Notify::new(),
             codes: RefCell::default(),
             http: RefCell::default(),
             started_ms: crate::now_ms(),
             stop: Notify::new(),
-            lookout: Rc::default(),
+            lookout: Rc::new(Lookout::new(Arc::clone(&registry.shared.own))),
             keys: Default::default(),
             presence: Presence::default(),
             next_peer: Cell::new(1),
+            registry,
         }
     }
 

@@ -74,7 +74,9 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        tree::descendants(self.keeper.id()).into_iter().for_each(|pid| sys::kill(pid, libc::SIGKILL));
+        tree::descendants(self.keeper.id(), &tree::Spared::new())
+            .into_iter()
+            .for_each(|pid| sys::kill(pid, libc::SIGKILL));
         let _ = self.keeper.wait();
         let _ = std::fs::remove_dir_all(&self.dir);
     }

@@ -1,7 +1,9 @@
 //! What is said to the keeper, and what it does about it.
 
 use holdfast_abi::log::Kind;
-use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, FrameError, FromKeeper, PATTERNS_MAX, ToKeeper, refused};
+use holdfast_abi::protocol::{
+    FOLLOW_HOLDS, FOLLOW_SCREEN, FrameError, FromKeeper, PATTERNS_MAX, SPARE_MORE, ToKeeper, refused, spared,
+};
 
 use crate::client_tty::ClientTty;
 use crate::connections::{BAD_FRAMES_MAX, Role};
@@ -10,6 +12,7 @@ use crate::keeper::Keeper;
 use crate::keys::Entry;
 use crate::setup::{COLS_MIN, ROWS_MIN};
 use crate::sys::{self, Received};
+use crate::tree::SPARED_MAX;
 
 /// Frames heard of one connection before the others have their turn.
 const FRAMES_MAX: usize = 64;
@@ -91,7 +94,8 @@ impl Keeper {
             | ToKeeper::Drained { .. }
             | ToKeeper::End { .. }
             | ToKeeper::Probe
-            | ToKeeper::Flush { .. } => match self.connections[at].role {
+            | ToKeeper::Flush { .. }
+            | ToKeeper::Spare { .. } => match self.connections[at].role {
                 Role::Host => self.obey(at, frame),
                 Role::Client { .. } | Role::Newcomer => self.refuse(at, refused::HOST, 0, 0),
             },
@@ -123,6 +127,13 @@ impl Keeper {
                     self.signal_tree(&[libc::SIGHUP, libc::SIGCONT]);
                     self.reap();
                 }
+            }
+            ToKeeper::Spare { flags, processes } => {
+                if flags & SPARE_MORE == 0 {
+                    self.spared.clear();
+                }
+                let room = SPARED_MAX.saturating_sub(self.spared.len());
+                self.spared.extend(spared(processes).take(room));
             }
             ToKeeper::Probe => {
                 let probe = self.parts.terminal.probe();

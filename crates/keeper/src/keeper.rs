@@ -63,6 +63,8 @@ pub struct Keeper {
     pub(crate) streams: Streams,
     pub(crate) queue: Queue,
     pub(crate) ending: Ending,
+    /// Holdfast's own processes below, as the host named them.
+    pub(crate) spared: tree::Spared,
     /// The screen of a host that broke off: held for a while, so that a host restarted at once finds everything.
     pub(crate) ghost: Option<Follower>,
     /// As with the head, the header has a copy: whatever happens to the file, the keeper counts on.
@@ -97,6 +99,7 @@ impl Keeper {
             streams: Streams::default(),
             queue: Queue::default(),
             ending: Ending::default(),
+            spared: tree::Spared::new(),
             ghost: None,
             log_armed: false,
             buffer: Vec::with_capacity(FRAME_BYTES_MAX),
@@ -247,7 +250,7 @@ impl Keeper {
                 Reaped::Child(..) => {}
                 Reaped::NoneEnded => {
                     // What is left may be a host that was started in here, which is no part of the session.
-                    if self.ending.is_asked() && tree::descendants(std::process::id()).is_empty() {
+                    if self.ending.is_asked() && tree::descendants(std::process::id(), &self.spared).is_empty() {
                         self.ending.tree_is_gone();
                     }
                     return;
@@ -259,7 +262,7 @@ impl Keeper {
 
     /// Sends signals to every descendant.
     pub(crate) fn signal_tree(&self, signals: &[i32]) {
-        for pid in tree::descendants(std::process::id()) {
+        for pid in tree::descendants(std::process::id(), &self.spared) {
             signals.iter().for_each(|signal| sys::kill(pid, *signal));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use holdfast_abi::protocol::{CONNECTIONS_MAX, FromKeeper, ToKeeper, Token, VERSION, Welcome, refused};
+use holdfast_abi::protocol::{CONNECTIONS_MAX, FEATURE_SPARE, FromKeeper, ToKeeper, Token, VERSION, Welcome, refused};
 
 use crate::connections::Role;
 use crate::keeper::Keeper;
@@ -96,7 +96,7 @@ impl Keeper {
         let welcome = Welcome {
             version: VERSION,
             connection: self.connections[at].number,
-            features: 0,
+            features: FEATURE_SPARE,
             head: self.head,
             log_head: self.log_head,
             fence: self.turn.fence(),

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use holdfast_observe::Spared;
 use holdfast_observe::graph::{Depth, ports, snapshot};
 use holdfast_observe::waiting::{Doing, TerminalFacts, state};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, major, minor, open};
@@ -65,8 +66,8 @@ fn trees(count: usize) -> Outcome<()> {
 
     let keeper = std::process::id();
     let rounds = if count > 100 { 11 } else { 31 };
-    let take = |depth| median(rounds, || snapshot(keeper, depth, None).map(black_box).map(drop));
-    let full = snapshot(keeper, Depth::Full, None)?;
+    let take = |depth| median(rounds, || snapshot(keeper, depth, None, &Spared::default()).map(black_box).map(drop));
+    let full = snapshot(keeper, Depth::Full, None, &Spared::default())?;
     let pids: Vec<String> = full.processes.iter().map(|process| process.pid.to_string()).collect();
     let fds: usize = full.processes.iter().map(|process| process.fds.len()).sum();
     let quiet = |command: &mut Command| command.stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop);

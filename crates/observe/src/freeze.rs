@@ -8,9 +8,9 @@
 //! with its limits, and is stopped by signals in addition. Without a cgroup all are stopped by signals, see
 //! [`signals`].
 //!
-//! The keeper is never stopped: it holds the terminal. Nor are hosts and keepers started inside the session, nor the
-//! caller, with all they started; those born into the session's cgroup stand still for the moment until they are moved
-//! out of it, unless they left it themselves ([`leave_sessions`]).
+//! The keeper is never stopped: it holds the terminal. Nor are the host and the keepers that the caller names
+//! ([`Spared`]), nor the caller, with all they started; those born into the session's cgroup stand still for the moment
+//! until they are moved out of it, unless they left it themselves ([`leave_sessions`]).
 //!
 //! Does not know whether the terminal is written to meanwhile (the line discipline would echo and queue), nor who may
 //! ask for this. The keeper's pid must be the keeper's: the caller makes sure that it lives.
@@ -20,7 +20,7 @@ use std::io;
 
 use crate::cgroup::{Cgroup, Place, leave_sessions};
 use crate::signals::{self, ROUNDS_MAX, Stopped};
-use crate::tree::{self, Process, descendants};
+use crate::tree::{self, Process, Spared, descendants};
 
 /// By what a session was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,15 +79,15 @@ impl Freezer {
     /// # Errors
     ///
     /// The keeper is gone, or its processes multiply faster than they can be stopped. Nothing is frozen then.
-    pub fn freeze(&self, keeper: u32) -> io::Result<Frozen> {
+    pub fn freeze(&self, keeper: u32, spared: &Spared) -> io::Result<Frozen> {
         // Without the right to make it, or without cgroup v2 in full, signals are left.
         if let Some(cgroup) = self.cgroup_of(keeper).filter(|cgroup| cgroup.make().is_ok()) {
-            match freeze_by_cgroup(&cgroup, keeper) {
+            match freeze_by_cgroup(&cgroup, keeper, spared) {
                 Ok(frozen) => return Ok(frozen),
-                Err(_) => drop(self.thaw(keeper)),
+                Err(_) => drop(self.thaw(keeper, spared)),
             }
         }
-        let stopped = signals::stop(keeper, |_| true).inspect_err(|_| drop(self.thaw(keeper)))?;
+        let stopped = signals::stop(keeper, spared, |_| true).inspect_err(|_| drop(self.thaw(keeper, spared)))?;
         Ok(Frozen { how: How::Signals, processes: stopped.processes, refused: stopped.refused })
     }
 
@@ -96,15 +96,15 @@ impl Freezer {
     /// # Errors
     ///
     /// The kernel refuses, or a process is still not running after a while. Asking again is safe.
-    pub fn thaw(&self, keeper: u32) -> io::Result<()> {
+    pub fn thaw(&self, keeper: u32, spared: &Spared) -> io::Result<()> {
         // It is with its keeper, which never moves; with us, perhaps, if the keeper is gone.
         let cgroup = self.cgroup_of(keeper).or_else(|| self.cgroup_of(std::process::id()));
         let Some(cgroup) = cgroup.filter(Cgroup::is_set_frozen) else {
-            return without_keeper_nobody(signals::go_on(keeper, HashSet::new(), |_| true));
+            return without_keeper_nobody(signals::go_on(keeper, spared, HashSet::new(), |_| true));
         };
         // First those stopped by signals: their parents must not run yet.
         let is_elsewhere = |process: &Process| cgroup.place(process.pid) == Place::Elsewhere;
-        let gone_on = signals::go_on(keeper, cgroup.members().unwrap_or_default(), is_elsewhere);
+        let gone_on = signals::go_on(keeper, spared, cgroup.members().unwrap_or_default(), is_elsewhere);
         cgroup.set_frozen(false)?;
         if !cgroup.settles(false)? {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the session's cgroup does not thaw"));
@@ -126,7 +126,7 @@ impl Freezer {
     }
 }
 
-fn freeze_by_cgroup(cgroup: &Cgroup, keeper: u32) -> io::Result<Frozen> {
+fn freeze_by_cgroup(cgroup: &Cgroup, keeper: u32, spared: &Spared) -> io::Result<Frozen> {
     // A host that was started in this session, after a first freeze, would freeze itself.
     leave_sessions()?;
     cgroup.set_frozen(true)?;
@@ -134,7 +134,7 @@ fn freeze_by_cgroup(cgroup: &Cgroup, keeper: u32) -> io::Result<Frozen> {
     let mut moved = HashSet::new();
     for _ in 0..ROUNDS_MAX {
         let is_settled = cgroup.settles(true)?;
-        let tree = descendants(keeper)?;
+        let tree = descendants(keeper, spared)?;
         let members = cgroup.members()?;
         let mut is_stable = true;
         let mut elsewhere = false;
@@ -152,13 +152,13 @@ fn freeze_by_cgroup(cgroup: &Cgroup, keeper: u32) -> io::Result<Frozen> {
             continue;
         }
         let listed: HashSet<u32> = tree.iter().map(|process| process.pid).collect();
-        for &pid in members.difference(&listed).filter(|pid| tree::is_below_spared(**pid, keeper)) {
+        for &pid in members.difference(&listed).filter(|pid| tree::is_below_spared(**pid, keeper, spared)) {
             cgroup.release(pid)?;
         }
         let mut stopped =
             Stopped { processes: tree.iter().filter(|process| !process.is_over()).count(), refused: vec![] };
         if elsewhere {
-            stopped = signals::stop(keeper, |process| cgroup.place(process.pid) == Place::Elsewhere)?;
+            stopped = signals::stop(keeper, spared, |process| cgroup.place(process.pid) == Place::Elsewhere)?;
         }
         if !is_settled {
             let runs = tree.iter().filter(|process| members.contains(&process.pid) && process.state == 'R');

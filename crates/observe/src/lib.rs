@@ -22,5 +22,5 @@ pub mod waiting;
 
 pub use cgroup::leave_sessions;
 pub use freeze::{Freezer, Frozen, How};
-pub use tree::{Process, descendants};
+pub use tree::{Process, Spared, descendants, process_id, spared_below};
 pub use turns::{Entered, Turns};

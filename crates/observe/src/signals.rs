@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::tree::{self, Process, descendants};
+use crate::tree::{self, Process, Spared, descendants};
 
 /// Walks until no new process is found: one for each generation that forked during the last walk; a stopped process does not fork.
 pub const ROUNDS_MAX: u32 = 100;
@@ -41,14 +41,14 @@ pub struct Stopped {
 /// # Errors
 ///
 /// The keeper is gone, or its descendants multiply without end; what was stopped then is still stopped.
-pub fn stop(keeper: u32, is_ours: impl Fn(&Process) -> bool) -> io::Result<Stopped> {
+pub fn stop(keeper: u32, spared: &Spared, is_ours: impl Fn(&Process) -> bool) -> io::Result<Stopped> {
     let mut refused = Vec::new();
     // Who will not show as stopped: refused, or asleep in the kernel with the signal waiting for it.
     let mut settled = HashSet::new();
     for _ in 0..ROUNDS_MAX {
         let mut is_stable = true;
         let mut processes = 0;
-        for process in descendants(keeper)? {
+        for process in descendants(keeper, spared)? {
             processes += usize::from(!process.is_over());
             let is_still = process.is_over() || matches!(process.state, 'T' | 't');
             if is_still || settled.contains(&(process.pid, process.start_time)) || !is_ours(&process) {
@@ -82,10 +82,15 @@ pub fn stop(keeper: u32, is_ours: impl Fn(&Process) -> bool) -> io::Result<Stopp
 /// # Errors
 ///
 /// The keeper is gone, or a process refuses to go on; the others do.
-pub fn go_on(keeper: u32, mut above: HashSet<u32>, is_ours: impl Fn(&Process) -> bool) -> io::Result<()> {
+pub fn go_on(
+    keeper: u32,
+    spared: &Spared,
+    mut above: HashSet<u32>,
+    is_ours: impl Fn(&Process) -> bool,
+) -> io::Result<()> {
     above.insert(keeper);
     let mut result = Ok(());
-    for process in stopped_by_us(descendants(keeper)?, above, is_ours).iter().rev() {
+    for process in stopped_by_us(descendants(keeper, spared)?, above, is_ours).iter().rev() {
         match send(process, Signal::CONT) {
             Err(error) if error != Errno::SRCH && process.state == 'T' => result = Err(error.into()),
             Ok(()) | Err(_) => {}

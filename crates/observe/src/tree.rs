@@ -1,9 +1,9 @@
 //! A session's processes: every descendant of the keeper, which is their subreaper.
 //!
 //! Less Holdfast's own: a host that a program in the session started is a descendant too, and so are the keepers of all
-//! sessions that host starts. They are known by their names, as the keeper's `end` knows them, and neither they nor
-//! anything below them is listed; a program that takes such a name is spared as well. So is the calling process, by whatever
-//! name: it must not stop itself.
+//! sessions that host starts. The host says which they are ([`Spared`]), by pid and start time; a name says nothing, since
+//! every program may choose its own. Neither they nor anything below them is listed. So is the calling process: it must not
+//! stop itself.
 //!
 //! A walk of processes that run is a guess: who forks or exits meanwhile may be missed. Once all of them are stopped it
 //! is exact, so a caller that needs it exact stops what was found and walks again.
@@ -12,14 +12,45 @@ use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io::{self, Read};
 
+use holdfast_graph::ProcessId;
+
 use crate::proc::Stat;
 
 /// Processes walked at most: a fork bomb grows while it is listed. As many as the keeper's `end` walks.
 const DESCENDANTS_MAX: usize = 1 << 16;
 
-/// Names of processes that are no part of a session. The kernel keeps 15 bytes of a name, which is all of the longer
-/// one.
-const SPARED: [&[u8]; 2] = [b"holdfast-keeper", b"holdfast-host"];
+/// Holdfast's own processes, which are no part of a session wherever they run: the host and the keepers that it knows.
+/// The calling process always is one.
+#[derive(Clone, Debug, Default)]
+pub struct Spared(HashSet<ProcessId>);
+
+impl Spared {
+    /// One more.
+    pub fn add(&mut self, process: ProcessId) {
+        self.0.insert(process);
+    }
+
+    /// One less.
+    pub fn remove(&mut self, process: ProcessId) {
+        self.0.remove(&process);
+    }
+
+    pub(crate) fn is(&self, pid: u32, start: u64) -> bool {
+        pid == std::process::id() || self.0.contains(&ProcessId { pid, start })
+    }
+}
+
+impl FromIterator<ProcessId> for Spared {
+    fn from_iter<T: IntoIterator<Item = ProcessId>>(own: T) -> Spared {
+        Spared(own.into_iter().collect())
+    }
+}
+
+/// The process that has this pid now.
+#[must_use]
+pub fn process_id(pid: u32) -> Option<ProcessId> {
+    read(pid).map(|process| process.id())
+}
 
 /// One process, as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +76,12 @@ impl Process {
         matches!(self.state, 'Z' | 'X') && self.threads < 2
     }
 
+    /// Who it is.
+    #[must_use]
+    pub fn id(&self) -> ProcessId {
+        ProcessId { pid: self.pid, start: self.start_time }
+    }
+
     /// The same process as one read earlier.
     pub(crate) fn is(&self, earlier: &Process) -> bool {
         (self.pid, self.start_time) == (earlier.pid, earlier.start_time)
@@ -57,16 +94,31 @@ impl Process {
 /// # Errors
 ///
 /// The process is gone, or `/proc` cannot be read. Descendants that go meanwhile are left out.
-pub fn descendants(root: u32) -> io::Result<Vec<Process>> {
+pub fn descendants(root: u32, spared: &Spared) -> io::Result<Vec<Process>> {
+    walk_apart(root, spared).map(|(found, _)| found)
+}
+
+/// Holdfast's own processes among the descendants of a process, without those below them.
+///
+/// # Errors
+///
+/// As [`descendants`].
+pub fn spared_below(root: u32, spared: &Spared) -> io::Result<Vec<ProcessId>> {
+    walk_apart(root, spared).map(|(_, own)| own)
+}
+
+fn walk_apart(root: u32, spared: &Spared) -> io::Result<(Vec<Process>, Vec<ProcessId>)> {
+    let mut own = Vec::new();
     let walked = walk(root, DESCENDANTS_MAX, |pid, below| {
-        let (name, process) = read(pid)?;
-        if is_spared(pid, &name) {
+        let process = read(pid)?;
+        if spared.is(pid, process.start_time) {
+            own.push(process.id());
             return None;
         }
         below.extend(children(pid).unwrap_or_default());
         Some(process)
     })?;
-    Ok(walked.found)
+    Ok((walked.found, own))
 }
 
 /// What a [`walk`] found.
@@ -102,20 +154,20 @@ pub(crate) fn walk<T>(
 
 /// This process as it is now, if it is still there.
 pub(crate) fn again(process: &Process) -> Option<Process> {
-    read(process.pid).map(|(_, now)| now).filter(|now| now.is(process))
+    read(process.pid).filter(|now| now.is(process))
 }
 
 /// A process's parent now.
 pub(crate) fn parent(pid: u32) -> Option<u32> {
-    read(pid).map(|(_, process)| process.parent)
+    read(pid).map(|process| process.parent)
 }
 
 /// Whether a process below `root` is one of Holdfast's own or below one.
-pub(crate) fn is_below_spared(pid: u32, root: u32) -> bool {
+pub(crate) fn is_below_spared(pid: u32, root: u32, spared: &Spared) -> bool {
     let mut next = pid;
     while next > 1 && next != root {
-        let Some((name, process)) = read(next) else { return false };
-        if is_spared(next, &name) {
+        let Some(process) = read(next) else { return false };
+        if spared.is(next, process.start_time) {
             return true;
         }
         next = process.parent;
@@ -127,12 +179,7 @@ pub(crate) fn is_below_spared(pid: u32, root: u32) -> bool {
 pub(crate) fn thread_states(pid: u32) -> Vec<char> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let stats = threads.flatten().filter_map(|thread| fs::read(thread.path().join("stat")).ok());
-    stats.filter_map(|stat| parse(&stat).map(|(_, thread)| thread.state)).collect()
-}
-
-/// Whether a process is one of Holdfast's own, by its name, or the caller.
-pub(crate) fn is_spared(pid: u32, name: &[u8]) -> bool {
-    SPARED.contains(&name) || pid == std::process::id()
+    stats.filter_map(|stat| parse(&stat).map(|thread| thread.state)).collect()
 }
 
 /// The children of all of a process's threads: the list is kept per thread.
@@ -149,24 +196,23 @@ fn children(pid: u32) -> io::Result<Vec<u32>> {
     Ok(found)
 }
 
-fn read(pid: u32) -> Option<(Vec<u8>, Process)> {
+fn read(pid: u32) -> Option<Process> {
     parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name and the rest of a `stat` line.
-fn parse(line: &[u8]) -> Option<(Vec<u8>, Process)> {
+/// What a `stat` line says.
+fn parse(line: &[u8]) -> Option<Process> {
     let stat = Stat::parse(line)?;
     // Who may not know a process's addresses reads 1 for where its code starts, and 0 for its exit code.
     let is_hidden = stat.text(26) == Some("1");
-    let process = Process {
+    Some(Process {
         pid: stat.pid,
         parent: stat.number(4)?,
         start_time: stat.number(22)?,
         state: stat.state()?,
         threads: stat.number(20)?,
         stop_signal: stat.number(52).filter(|_| !is_hidden),
-    };
-    Some((stat.name.to_vec(), process))
+    })
 }
 
 #[cfg(test)]
@@ -184,12 +230,13 @@ mod tests {
     fn a_name_with_brackets_and_blanks_is_read_whole() {
         let line = stat("a) S 1 (b", &[(3, "T"), (4, "7"), (20, "3"), (22, "555"), (26, "4096"), (52, "19")]);
         let process = Process { pid: 12, parent: 7, start_time: 555, state: 'T', threads: 3, stop_signal: Some(19) };
-        assert_eq!(parse(&line), Some((b"a) S 1 (b".to_vec(), process)));
+        assert_eq!(parse(&line), Some(process));
+        assert_eq!(Stat::parse(&line).unwrap().name, b"a) S 1 (b");
     }
 
     #[test]
     fn a_signal_that_is_hidden_from_us_is_not_taken_for_none() {
-        let (_, process) = parse(&stat("ssh-agent", &[(3, "T"), (26, "1")])).unwrap();
+        let process = parse(&stat("ssh-agent", &[(3, "T"), (26, "1")])).unwrap();
         assert_eq!(process.stop_signal, None);
     }
 
@@ -202,7 +249,7 @@ mod tests {
 
     #[test]
     fn we_are_read_as_ourselves() {
-        let (_, us) = read(std::process::id()).unwrap();
+        let us = read(std::process::id()).unwrap();
         assert_eq!(us.stop_signal, Some(0));
         assert!(!us.is_over() && again(&us).is_some_and(|now| now.is(&us)));
     }

@@ -224,10 +224,10 @@ terms! {
     "session.env": Holder one(Observe), Ignores, Answer, Other, Looks;
     "session.wait": Holder one(Observe), Ignores, Processes, Other, Looks;
     "session.resize": Holder one(Type), Respects, Fixed, Host, Journal;
-    "session.signal": Holder one(Signal), Respects, Fixed, Host, Journal;
+    "session.signal": Holder one(Signal), Respects, Processes, Other, Journal;
     "session.rename": Holder one(Configure), Ignores, Sessions, Host, Journal;
     "session.detach": Owner one(Configure), Ignores, Listed, Host, Journal;
-    "session.end": Holder one(End), Ignores, Fixed, Host, Journal;
+    "session.end": Holder one(End), Ignores, Processes, Other, Journal;
     "session.journal": Holder one(Observe), Ignores, Answer, Other, Looks;
     "graph.get": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.ports": Holder one(Observe), Ignores, Processes, Other, Looks;

@@ -10,6 +10,7 @@ pub(crate) mod ports;
 mod tracked;
 mod tracker;
 
+use crate::own::Own;
 use crate::session::Session;
 use feed::Feed;
 use holdfast_observe::network::Network;
@@ -19,6 +20,7 @@ use holdfast_wire::graphs::{WatchGraphAnswer, WatchGraphParams};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
@@ -54,8 +56,9 @@ impl Seat {
 }
 
 /// Watches for those who ask.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lookout {
+    own: Arc<Own>,
     seats: RefCell<BTreeMap<SessionId, Seat>>,
     is_running: Cell<bool>,
     /// Something happened in a session that is watched.
@@ -80,6 +83,17 @@ impl Drop for Waiting<'_> {
 }
 
 impl Lookout {
+    /// Watches nothing yet.
+    pub(crate) fn new(own: Arc<Own>) -> Lookout {
+        Lookout {
+            own,
+            seats: RefCell::default(),
+            is_running: Cell::new(false),
+            news: Notify::new(),
+            wanted: Notify::new(),
+        }
+    }
+
     /// What happened to a session's processes; waits for it if asked to.
     pub async fn watch(
         self: &Rc<Self>,
@@ -145,8 +159,9 @@ impl Lookout {
             if wanted.is_empty() {
                 break;
             }
+            let spared = self.own.spared();
             let stepped = tokio::task::spawn_blocking(move || {
-                let news = tracker.step(&wanted);
+                let news = tracker.step(&wanted, &spared);
                 (tracker, news)
             });
             let Ok((back, news)) = stepped.await else { return };

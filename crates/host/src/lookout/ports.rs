@@ -8,6 +8,7 @@ use crate::registry::Registry;
 use crate::serve::Server;
 use crate::session::Session;
 use holdfast_graph::{SocketId, ports};
+use holdfast_observe::Spared;
 use holdfast_observe::graph::{Depth, snapshot};
 use holdfast_observe::network::{Network, ports_mark};
 use std::collections::BTreeSet;
@@ -75,7 +76,7 @@ async fn watch(registry: &Registry) {
                 watched.retain(|session| !session.track.ports.is_known());
             }
             if !watched.is_empty() {
-                look(&watched).await;
+                look(registry, &watched).await;
             }
             sessions_at = Instant::now() + SESSIONS_PAUSE;
         }
@@ -90,8 +91,10 @@ async fn watch(registry: &Registry) {
 }
 
 /// Looks at the sockets of these sessions, off this thread, and tells what is new.
-async fn look(sessions: &[Rc<Session>]) {
+async fn look(registry: &Registry, sessions: &[Rc<Session>]) {
     let keepers: Vec<u32> = sessions.iter().map(|session| session.keeper_pid()).collect();
+    let spared = registry.shared.own.spared();
+    let open = move |keeper| open(keeper, &spared);
     let looked = tokio::task::spawn_blocking(move || keepers.into_iter().map(open).collect::<Vec<_>>());
     let Ok(looked) = looked.await else { return };
     for (session, open) in sessions.iter().zip(looked) {
@@ -102,7 +105,7 @@ async fn look(sessions: &[Rc<Session>]) {
     }
 }
 
-fn open(keeper: u32) -> Option<BTreeSet<SocketId>> {
-    let graph = snapshot(keeper, Depth::Sockets, None).ok()?;
+fn open(keeper: u32, spared: &Spared) -> Option<BTreeSet<SocketId>> {
+    let graph = snapshot(keeper, Depth::Sockets, None, spared).ok()?;
     Some(ports(&graph).into_iter().map(|port| port.socket).collect())
 }

@@ -2,6 +2,7 @@
 //! here may block, and runs off the host's thread.
 
 use super::tracked::Tracked;
+use holdfast_observe::Spared;
 use holdfast_observe::events::{Ended, Event, Watcher};
 use holdfast_observe::graph::{Depth, snapshot};
 use holdfast_types::SessionId;
@@ -96,13 +97,13 @@ impl Tracker {
     }
 
     /// Takes the kernel's events and does the looks that are due, for these sessions and no other.
-    pub(super) fn step(&mut self, wanted: &BTreeMap<SessionId, u32>) -> BTreeMap<SessionId, News> {
+    pub(super) fn step(&mut self, wanted: &BTreeMap<SessionId, u32>, spared: &Spared) -> BTreeMap<SessionId, News> {
         let mut news: BTreeMap<SessionId, News> = BTreeMap::new();
         // A keeper that is another one now is watched anew.
         self.sessions.retain(|id, watched| wanted.get(id) == Some(&watched.keeper));
         self.drain(&mut news);
         for (id, keeper) in wanted {
-            self.look(*id, *keeper, news.entry(*id).or_default());
+            self.look(*id, *keeper, spared, news.entry(*id).or_default());
         }
         news
     }
@@ -152,13 +153,13 @@ impl Tracker {
         }
     }
 
-    fn look(&mut self, id: SessionId, keeper: u32, news: &mut News) {
+    fn look(&mut self, id: SessionId, keeper: u32, spared: &Spared, news: &mut News) {
         let began = Instant::now();
         if self.sessions.get(&id).is_some_and(|watched| watched.next_look > began) {
             return;
         }
         let has_events = self.watcher.is_some();
-        let Ok(graph) = snapshot(keeper, Depth::Sockets, None) else {
+        let Ok(graph) = snapshot(keeper, Depth::Sockets, None, spared) else {
             news.is_ended = true;
             self.sessions.remove(&id);
             return;
@@ -210,7 +211,7 @@ mod tests {
     /// Steps until something is told; a look is due within a second.
     fn until(tracker: &mut Tracker, wanted: &BTreeMap<SessionId, u32>, told: impl Fn(&News) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
-        while !tracker.step(wanted).values().any(&told) {
+        while !tracker.step(wanted, &Spared::default()).values().any(&told) {
             assert!(Instant::now() < deadline, "waited in vain");
             let due = tracker.next_look().unwrap_or(deadline);
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
@@ -226,14 +227,14 @@ mod tests {
         let wanted = BTreeMap::from([(id, keeper.id())]);
         let mut tracker = Tracker { watcher: None, sessions: BTreeMap::new() };
         assert_eq!(tracker.how(), HowWatched::Polling);
-        assert!(tracker.step(&wanted)[&id].happened.is_empty(), "the first look tells nothing");
+        assert!(tracker.step(&wanted, &Spared::default())[&id].happened.is_empty(), "the first look tells nothing");
         keeper.stdin.as_mut().unwrap().write_all(b"sleep 0.3\n").unwrap();
         until(&mut tracker, &wanted, |news| matches!(news.happened[..], [GraphNews::Fork { .. }, ..]));
         until(&mut tracker, &wanted, |news| news.happened.iter().any(|what| matches!(what, GraphNews::Exit { .. })));
         drop(keeper.stdin.take());
         keeper.wait().unwrap();
         until(&mut tracker, &wanted, |news| news.is_ended);
-        assert!(tracker.step(&BTreeMap::new()).is_empty() && tracker.next_look().is_none());
+        assert!(tracker.step(&BTreeMap::new(), &Spared::default()).is_empty() && tracker.next_look().is_none());
     }
 
     #[test]
@@ -242,10 +243,10 @@ mod tests {
         let mut keeper = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let wanted = BTreeMap::from([(id, keeper.id())]);
         let mut tracker = Tracker { watcher: None, sessions: BTreeMap::new() };
-        tracker.step(&wanted);
+        tracker.step(&wanted, &Spared::default());
         for _ in 0..EAGER_LOOKS + 10 {
             tracker.sessions.values_mut().for_each(|watched| watched.next_look = Instant::now());
-            assert!(tracker.step(&wanted)[&id].happened.is_empty());
+            assert!(tracker.step(&wanted, &Spared::default())[&id].happened.is_empty());
         }
         assert_eq!(tracker.sessions[&id].pause, LOOK_MAX);
         // A socket somewhere, and it is looked at as soon as the last look's price allows.

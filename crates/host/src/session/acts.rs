@@ -1,7 +1,8 @@
 //! Acting on a session: typing, renaming, detaching, ending, waiting for its end.
 
 use super::Session;
-use holdfast_abi::protocol::{INPUT_BYTES_MAX, ToKeeper};
+use crate::link::Link;
+use holdfast_abi::protocol::{INPUT_BYTES_MAX, SPARE_MAX, SPARE_MORE, ToKeeper, spare_list};
 use holdfast_authority::{Ask, Caller, Input, OperatorId};
 use holdfast_session::{Decided, Send, Sent};
 use holdfast_types::{Actor, Fence, Proof};
@@ -16,6 +17,9 @@ use std::time::Duration;
 const DETACH_WAIT: Duration = Duration::from_millis(1000);
 /// What a keeper needs beyond the grace to see the whole tree dead.
 const END_WAIT: Duration = Duration::from_secs(10);
+/// A signal's target: the whole tree.
+const TARGET_TREE: u8 = 2;
+
 impl Session {
     /// Types bytes into the session, exactly once per stream and seq.
     pub async fn send(&self, params: &SendParams, bytes: &[u8], actor: &Actor) -> Result<SendAnswer, Fault> {
@@ -111,6 +115,9 @@ impl Session {
             return Err(Fault::new(Code::BadRequest, "invalid signal or target; signals are 1 to 64, targets 0 to 2"));
         }
         let SignalParams { number, target, proof, .. } = *params;
+        if target == TARGET_TREE {
+            self.spare(&link).await?;
+        }
         self.ask(actor, None, Ask::Signal { number, target }, proof)?;
         let fence = self.fence().0;
         link.send(ToKeeper::Signal { fence, target, number }).map_err(|e| self.keeper_failed(&e))
@@ -154,12 +161,38 @@ impl Session {
         // What stands still hears no HUP, and must not go on for it.
         let frozen = self.state.borrow().core.is_frozen();
         let grace_ms = if frozen { 0 } else { params.grace_ms };
+        self.spare(&link).await?;
         link.send(ToKeeper::End { grace_ms }).map_err(|e| self.keeper_failed(&e))?;
         let limit = Duration::from_millis(u64::from(grace_ms)) + END_WAIT;
         self.until(Some(limit), || (!self.is_live()).then_some(())).await.ok_or_else(|| {
             Fault::new(Code::Busy, format!("some processes of {} do not end", self.name()))
                 .hint("they may belong to another user, or be stuck in the kernel: check with `ps`")
         })
+    }
+
+    /// Tells the keeper which of the processes below it are Holdfast's own, and must not get the signals of its tree.
+    async fn spare(&self, link: &Link) -> Result<(), Fault> {
+        let (keeper, knows_spare) = {
+            let state = self.state.borrow();
+            (state.keeper_pid, state.knows_spare)
+        };
+        if !knows_spare {
+            return Ok(());
+        }
+        let spared = self.own.spared();
+        let own = crate::off_thread(move || holdfast_observe::spared_below(keeper, &spared)).await;
+        // Where they cannot be read, nothing is signalled: it might be us.
+        let own = own.map_err(|error| {
+            Fault::new(Code::Internal, format!("cannot read the processes of {}: {error}", self.name()))
+                .hint("try again; to see what this machine supports: holdfast doctor")
+        })?;
+        let own: Vec<(u32, u64)> = own.into_iter().map(|process| (process.pid, process.start)).collect();
+        let lists = own.chunks(SPARE_MAX).map(spare_list).chain(own.is_empty().then(Vec::new));
+        for (n, processes) in lists.enumerate() {
+            let flags = if n == 0 { 0 } else { SPARE_MORE };
+            link.send(ToKeeper::Spare { flags, processes: &processes }).map_err(|e| self.keeper_failed(&e))?;
+        }
+        Ok(())
     }
 
     /// Decides about something an actor asks for; its signature must fit it.

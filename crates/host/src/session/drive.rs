@@ -82,7 +82,8 @@ pub async fn connect(session: &Session) -> Result<(), Missed> {
         Err(_) => return Err(Missed::Gone),
     };
     let before = (ring.head(), ring.log_head());
-    let (link, welcome) = Link::open(&session.socket, secret).await.map_err(|error| match error {
+    let keeps = |pid| session.own.keeps(session.id, pid);
+    let (link, welcome) = Link::open(&session.socket, secret, keeps).await.map_err(|error| match error {
         LinkError::Gone => Missed::Gone,
         LinkError::Version => Missed::Unknown(error.to_string()),
         LinkError::Io(_) => Missed::Silent,

@@ -3,9 +3,9 @@
 use super::{Probed, Session};
 use crate::journal::writing_acts;
 use holdfast_graph::{Binding, Bound, Depth, Graph, Known, Port, Spot, bind, ports};
-use holdfast_observe::Turns;
 use holdfast_observe::graph::snapshot;
 use holdfast_observe::waiting::{self, TerminalFacts};
+use holdfast_observe::{Spared, Turns};
 use holdfast_types::{SessionId, SessionName};
 use holdfast_wire::graphs::{GraphAnswer, GraphParams, ModesView, PortView, TerminalView};
 use holdfast_wire::params::Life;
@@ -32,12 +32,13 @@ pub(crate) struct Tree {
     /// The journal, the oldest file first.
     journal: Vec<PathBuf>,
     turns: Arc<Turns>,
+    spared: Arc<Spared>,
 }
 
 impl Tree {
     /// Reads it all. Blocks.
     fn read(&self, depth: Depth, terminal: Option<&TerminalFacts>) -> io::Result<(Graph, Vec<Binding>)> {
-        let graph = snapshot(self.keeper, depth, terminal)?;
+        let graph = snapshot(self.keeper, depth, terminal, &self.spared)?;
         let born = graph.processes.iter().filter(|process| process.pid != self.root).map(|process| process.started_ms);
         let spots = self.turns.spots(self.keeper);
         let found = graph.processes.iter().filter_map(|process| spots.as_ref()?.of(process));
@@ -114,6 +115,7 @@ impl Session {
             root: state.pid,
             journal: state.journal.files(),
             turns: Arc::clone(&self.turns),
+            spared: self.own.spared(),
         })
     }
 

@@ -51,6 +51,8 @@ pub(crate) struct Held {
     pub journal: Journal,
     pub pid: u32,
     pub keeper_pid: u32,
+    /// Its keeper can be told what to spare.
+    pub knows_spare: bool,
     pub child: Option<Child>,
     pub timers: Timers,
     pub runs: Tracker,

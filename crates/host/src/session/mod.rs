@@ -35,12 +35,13 @@ use crate::journal::{Journal, Opened};
 use crate::link::Link;
 use crate::metrics::Metrics;
 use crate::notes::{About, Notes};
+use crate::own::Own;
 use crate::picture::Picture;
 use crate::proofs::Proofs;
 use crate::questions::Questions;
 use crate::runs::Tracker;
 use crate::store::Spec;
-use holdfast_abi::protocol::Welcome;
+use holdfast_abi::protocol::{FEATURE_SPARE, Welcome};
 use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
 use holdfast_abi::start::Started;
 use holdfast_authority::{Authority, Input, Policy};
@@ -92,6 +93,7 @@ pub struct Session {
     pub(crate) freezer: Arc<Freezer>,
     turns: Arc<Turns>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) own: Arc<Own>,
     proofs: Rc<RefCell<Proofs>>,
     /// What its shell wrote of itself and nobody has read yet.
     unread: env::Unread,
@@ -162,6 +164,7 @@ impl Session {
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
             turns: Arc::new(Turns::new(&spec.id.to_string())),
             metrics: Arc::clone(&shared.metrics),
+            own: Arc::clone(&shared.own),
             proofs: Rc::clone(&shared.proofs),
             unread: env::Unread::default(),
             track: track::Track::default(),
@@ -184,6 +187,7 @@ impl Session {
                     journal,
                     pid: 0,
                     keeper_pid: 0,
+                    knows_spare: false,
                     child: None,
                     timers: held::Timers::default(),
                     runs: Tracker::resume(kept),
@@ -218,6 +222,7 @@ impl Session {
         state.child = Some(child);
         state.pid = started.child_pid;
         state.keeper_pid = started.keeper_pid;
+        self.own.keeps(self.id, started.keeper_pid);
     }
 
     /// Takes over a keeper's connection: what was typed and resized since the last host looked is caught up with first.
@@ -230,7 +235,9 @@ impl Session {
                 state.picture.resized(welcome.head, Size::clamped(welcome.cols, welcome.rows));
             }
             state.pid = welcome.child_pid;
-            state.keeper_pid = ring.header().keeper_pid;
+            // The kernel's word: the ring is a file, and says what somebody wrote there.
+            state.keeper_pid = link.keeper_pid().unwrap_or(ring.header().keeper_pid);
+            state.knows_spare = welcome.features & FEATURE_SPARE != 0;
             state.ring = Some(ring);
             state.link = Some(Rc::new(link));
             state.link_error = None;
@@ -419,6 +426,7 @@ impl Session {
     /// The keeper is gone: what is left is the ring, and in its header how the command ended, if the keeper could say.
     pub fn ended(&self, now_ms: TimeMs) {
         self.unlinked();
+        self.own.ended(self.id);
         if self.state.borrow().spec.exit.is_some() {
             return;
         }
@@ -495,6 +503,8 @@ pub struct Shared {
     pub actors: RefCell<crate::actors::Actors>,
     /// What it counts.
     pub metrics: Arc<Metrics>,
+    /// Which processes are no part of a session, wherever they run.
+    pub(crate) own: Arc<Own>,
     /// The signatures that were used lately.
     pub proofs: Rc<RefCell<Proofs>>,
     /// Syncs of journals that may be under way at once.

@@ -96,8 +96,13 @@ impl Session {
             return Ok(None);
         }
         let (freezer, keeper) = (Arc::clone(&self.freezer), self.state.borrow().keeper_pid);
+        let spared = self.own.spared();
         let stilled = crate::off_thread(move || {
-            if freeze { freezer.freeze(keeper).map(Some) } else { freezer.thaw(keeper).map(|()| None) }
+            if freeze {
+                freezer.freeze(keeper, &spared).map(Some)
+            } else {
+                freezer.thaw(keeper, &spared).map(|()| None)
+            }
         });
         let stilled = stilled.await;
         let word = if freeze { "stopped" } else { "let go on" };

@@ -2,6 +2,7 @@
 
 use super::Session;
 use holdfast_graph::{SocketKind, ports};
+use holdfast_observe::Spared;
 use holdfast_observe::graph::{Depth, snapshot};
 use holdfast_observe::network::Network;
 use holdfast_wire::attention::{Listener, Now, Until};
@@ -74,9 +75,9 @@ impl Session {
             if self.view_life() != Life::Running {
                 return None;
             }
-            let keeper = self.state.borrow().keeper_pid;
+            let (keeper, spared) = (self.state.borrow().keeper_pid, self.own.spared());
             // Milliseconds for a large tree: off this thread.
-            let looked = crate::off_thread(move || Ok(listener(keeper, port)));
+            let looked = crate::off_thread(move || Ok(listener(keeper, port, &spared)));
             if let Some(found) = looked.await.ok().flatten() {
                 return Some(found);
             }
@@ -97,8 +98,8 @@ impl Session {
     }
 }
 
-fn listener(keeper: u32, port: u16) -> Option<Listener> {
-    let graph = snapshot(keeper, Depth::Sockets, None).ok()?;
+fn listener(keeper: u32, port: u16, spared: &Spared) -> Option<Listener> {
+    let graph = snapshot(keeper, Depth::Sockets, None, spared).ok()?;
     let open = ports(&graph).into_iter().find(|open| open.kind == SocketKind::Stream && open.local.port() == port)?;
     let holder = graph.processes.iter().find(|process| open.holders.contains(&process.id))?;
     Some(Listener { pid: holder.pid, address: open.local })

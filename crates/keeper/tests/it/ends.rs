@@ -1,4 +1,5 @@
-use holdfast_abi::protocol::ToKeeper;
+use holdfast_abi::protocol::{SPARE_MORE, ToKeeper, spare_list};
+use holdfast_keeper::tree::start_time;
 
 use crate::harness::*;
 
@@ -66,22 +67,46 @@ fn end_asks_politely_first() {
 
 /// A host that was started by a program in the session is its descendant, and so is every keeper that host starts.
 #[test]
-fn end_spares_a_host_that_was_started_inside() {
-    // The kernel takes a process's name from its file's: a copy of sleep named like a host.
-    let script = "cp /bin/sleep ./holdfast-host; (setsid ./holdfast-host 1003 & echo $! >h); echo ready; sleep 1004";
+fn end_spares_the_hosts_that_the_host_named() {
+    let script = "for n in 1 2; do setsid sleep 1003 & echo $! >h$n; done; echo ready; sleep 1004";
     let mut session = Session::shell(script);
     session.wait_for_text("ready");
-    let host: u32 = std::fs::read_to_string(session.dir.path("h")).unwrap().trim().parse().unwrap();
-    // It has its name only once the shell and setsid have become it.
-    eventually("the host's name", || {
-        let name = std::fs::read_to_string(format!("/proc/{host}/comm")).unwrap_or_default();
-        (name == "holdfast-host\n").then_some(())
-    });
-    session.host().send(ToKeeper::End { grace_ms: 20_000 });
+    let hosts = ["h1", "h2"].map(|name| pid_in(&session, name));
+    let named = hosts.map(|host| spare_list(&[(host, start_time(host).unwrap())]));
+    let mut host = session.host();
+    host.send(ToKeeper::Spare { flags: 0, processes: &named[0] });
+    host.send(ToKeeper::Spare { flags: SPARE_MORE, processes: &named[1] });
+    host.send(ToKeeper::End { grace_ms: 20_000 });
     assert_eq!(session.ended(), 1, "the grace was not waited for");
-    assert!(is_alive(host));
-    // SAFETY: no memory is involved.
-    unsafe { libc::kill(host as i32, libc::SIGKILL) };
+    assert!(hosts.iter().all(|host| is_alive(*host)));
+    hosts.iter().for_each(|host| holdfast_keeper::sys::kill(*host as i32, libc::SIGKILL));
+}
+
+/// The kernel takes a process's name from its file's: copies of sleep, named like ours. Their start is not the one that was named.
+#[test]
+fn end_spares_nobody_for_its_name_nor_for_a_pid_alone() {
+    let script = "for name in holdfast-host holdfast-keeper; do cp /bin/sleep ./$name; setsid ./$name 1005 & echo $! >$name.pid; \
+                  done; echo ready; sleep 1006";
+    let mut session = Session::shell(script);
+    session.wait_for_text("ready");
+    let named = ["holdfast-host", "holdfast-keeper"].map(|name| {
+        let pid = pid_in(&session, &format!("{name}.pid"));
+        eventually("the name", || {
+            let now = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            (now.trim_end() == name).then_some(())
+        });
+        pid
+    });
+    let mut host = session.host();
+    let earlier = named.map(|pid| (pid, start_time(pid).unwrap() - 1));
+    host.send(ToKeeper::Spare { flags: 0, processes: &spare_list(&earlier) });
+    host.send(ToKeeper::End { grace_ms: 20_000 });
+    assert_eq!(session.ended(), 1);
+    assert!(!named.iter().any(|pid| is_alive(*pid)), "{named:?}");
+}
+
+fn pid_in(session: &Session, name: &str) -> u32 {
+    std::fs::read_to_string(session.dir.path(name)).unwrap().trim().parse().unwrap()
 }
 
 #[test]

@@ -229,7 +229,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if self.is_running() {
-            for pid in tree::descendants(self.keeper) {
+            for pid in tree::descendants(self.keeper, &tree::Spared::new()) {
                 sys::kill(pid, libc::SIGKILL);
             }
             let _ = self.process.kill();

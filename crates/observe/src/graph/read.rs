@@ -13,7 +13,7 @@ use super::{
     ARGV_BYTES_MAX, Depth, End, FdKind, Graph, PROCESSES_MAX, PipeEnd, PipeId, PipeNode, ProcessId, ProcessNode, Target,
 };
 use crate::proc::{self, Proc, Stat};
-use crate::tree::{is_spared, walk};
+use crate::tree::{Spared, walk};
 use crate::waiting::TerminalFacts;
 
 /// What the keeper's descendants are and hold.
@@ -24,9 +24,9 @@ use crate::waiting::TerminalFacts;
 /// # Errors
 ///
 /// The keeper is gone, or `/proc` cannot be read.
-pub fn snapshot(keeper: u32, depth: Depth, terminal: Option<&TerminalFacts>) -> io::Result<Graph> {
+pub fn snapshot(keeper: u32, depth: Depth, terminal: Option<&TerminalFacts>, spared: &Spared) -> io::Result<Graph> {
     let mut reader = Reader::new(depth, terminal.map(|facts| facts.foreground))?;
-    let walked = walk(keeper, PROCESSES_MAX, |pid, below| reader.process(pid, below))?;
+    let walked = walk(keeper, PROCESSES_MAX, |pid, below| reader.process(pid, below, spared))?;
     let mut processes = walked.found;
     link_parents(&mut processes);
     let is_told = reader.sockets.resolve();
@@ -99,10 +99,10 @@ impl Reader {
         })
     }
 
-    fn process(&mut self, pid: u32, below: &mut VecDeque<u32>) -> Option<ProcessNode> {
+    fn process(&mut self, pid: u32, below: &mut VecDeque<u32>, spared: &Spared) -> Option<ProcessNode> {
         let dir = self.proc.process(pid).ok()?;
         let dir = dir.as_fd();
-        let mut node = node(self.proc.read(dir, "stat").ok()?, &self.clock, self.foreground)?;
+        let mut node = node(self.proc.read(dir, "stat").ok()?, &self.clock, self.foreground, spared)?;
         self.proc.children(dir, pid, node.threads, &mut self.numbers);
         below.extend(&self.numbers);
         node.uid = proc::owner(dir);
@@ -164,9 +164,12 @@ impl Reader {
 }
 
 /// What the `stat` line says; none for one of Holdfast's own.
-fn node(line: &[u8], clock: &Clock, foreground: Option<u32>) -> Option<ProcessNode> {
-    let stat = Stat::parse(line).filter(|stat| !is_spared(stat.pid, stat.name))?;
+fn node(line: &[u8], clock: &Clock, foreground: Option<u32>, spared: &Spared) -> Option<ProcessNode> {
+    let stat = Stat::parse(line)?;
     let id = ProcessId { pid: stat.pid, start: stat.number(22)? };
+    if spared.is(id.pid, id.start) {
+        return None;
+    }
     let group = stat.number(5)?;
     Some(ProcessNode {
         id,

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use holdfast_observe::{Freezer, How, descendants};
+use holdfast_observe::{Freezer, How, Spared, descendants};
 
 use crate::harness::{Session, cgroup_dir, eventually, leftover, stands_still, with_both};
 
@@ -48,7 +48,7 @@ fn whoever_froze_it_a_freezer_that_knows_only_the_label_thaws_it() {
         let session = Session::shell(how, WRITER);
         session.grows("written");
         session.freeze();
-        Freezer::new(&session.label).thaw(session.keeper.id()).unwrap();
+        Freezer::new(&session.label).thaw(session.keeper.id(), &session.spared).unwrap();
         session.grows("written");
     });
 }
@@ -128,12 +128,12 @@ fn a_keeper_that_is_gone_is_an_error_to_freeze_and_none_to_thaw() {
         let mut session = Session::shell(how, "exit 0");
         session.keeper.wait().unwrap();
         let keeper = session.keeper.id();
-        assert!(session.freezer().freeze(keeper).is_err());
-        session.freezer().thaw(keeper).unwrap();
+        assert!(session.freezer().freeze(keeper, &session.spared).is_err());
+        session.freezer().thaw(keeper, &session.spared).unwrap();
         assert!(!leftover(&session.label));
         // Something the guard can look below.
         session.keeper = Command::new("sleep").arg("9999").spawn().unwrap();
-        assert!(descendants(session.keeper.id()).unwrap().is_empty());
+        assert!(descendants(session.keeper.id(), &Spared::default()).unwrap().is_empty());
     });
 }
 
@@ -165,10 +165,10 @@ const KEEPER: &str = "HOLDFAST_TEST_KEEPER";
 fn without_the_right_to_a_cgroup_signals_are_left_and_who_refuses_is_named() {
     if let Ok(keeper) = env::var(KEEPER) {
         let freezer = Freezer::new("ses_test_nobody");
-        let frozen = freezer.freeze(keeper.parse().unwrap()).unwrap();
+        let frozen = freezer.freeze(keeper.parse().unwrap(), &Spared::default()).unwrap();
         println!("{} {} {:?}", frozen.how.word(), frozen.processes, frozen.refused);
         io::stdin().read_line(&mut String::new()).unwrap();
-        return freezer.thaw(keeper.parse().unwrap()).unwrap();
+        return freezer.thaw(keeper.parse().unwrap(), &Spared::default()).unwrap();
     }
     let nobody = 65534;
     let writer = "echo $$ > $0.pid; while :; do echo x; done > $0";

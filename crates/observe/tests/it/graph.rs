@@ -1,10 +1,10 @@
 //! Snapshots of real processes.
 
-use holdfast_observe::How;
 use holdfast_observe::graph::{
     Depth, End, Family, FdKind, FdNode, Graph, LockKind, ProcessNode, SocketKind, SocketNode, SocketState, Target,
     diff, ports, snapshot,
 };
+use holdfast_observe::{How, Spared};
 
 use crate::harness::{Session, eventually, kill};
 use crate::pty::Pty;
@@ -15,7 +15,8 @@ fn python(script: &str) -> (Session, Graph) {
         format!("import os, socket, sys, fcntl, signal\n{script}\nopen('ready', 'w').write('x')\nsignal.pause()\n");
     let session = Session::start(How::Signals, "sh", &["-c", "python3 -c \"$0\"; :", &script]);
     let graph = eventually("the script", || {
-        (session.size("ready") > 0).then(|| snapshot(session.keeper.id(), Depth::Full, None).unwrap())
+        (session.size("ready") > 0)
+            .then(|| snapshot(session.keeper.id(), Depth::Full, None, &Spared::default()).unwrap())
     });
     (session, graph)
 }
@@ -79,7 +80,7 @@ fn files_have_positions_modes_and_locks() {
 fn a_pipe_joins_who_writes_and_who_reads() {
     let session = Session::shell(How::Signals, "sleep 9998 | sleep 9999; :");
     let graph = eventually("both ends", || {
-        let graph = snapshot(session.keeper.id(), Depth::Full, None).unwrap();
+        let graph = snapshot(session.keeper.id(), Depth::Full, None, &Spared::default()).unwrap();
         let is_sleep = |process: &&ProcessNode| process.argv.first().is_some_and(|word| word == "sleep");
         (graph.processes.iter().filter(is_sleep).count() == 2).then_some(graph)
     });
@@ -140,7 +141,7 @@ fn sockets_of_another_network_are_said_to_be_elsewhere() {
                   open('ready', 'w').write('x')\nsignal.pause()\n";
     let session = Session::start(How::Signals, "sh", &["-c", "unshare --net python3 -c \"$0\"; :", script]);
     eventually("the script", || (session.size("ready") > 0).then_some(()));
-    let graph = snapshot(session.keeper.id(), Depth::Sockets, None).unwrap();
+    let graph = snapshot(session.keeper.id(), Depth::Sockets, None, &Spared::default()).unwrap();
     let [socket] = &graph.sockets[..] else { panic!("{graph:#?}") };
     assert!(socket.elsewhere && socket.unknown && socket.state.is_none() && socket.protocol.as_deref() == Some("TCP"));
     assert_eq!(ports(&graph), []);
@@ -149,9 +150,9 @@ fn sockets_of_another_network_are_said_to_be_elsewhere() {
 #[test]
 fn shallow_snapshots_read_less() {
     let (session, full) = python("a = socket.socket(); a.bind(('127.0.0.1', 0)); a.listen()");
-    let processes = snapshot(session.keeper.id(), Depth::Processes, None).unwrap();
+    let processes = snapshot(session.keeper.id(), Depth::Processes, None, &Spared::default()).unwrap();
     assert!(processes.processes.iter().all(|process| process.fds.is_empty()) && processes.sockets.is_empty());
-    let sockets = snapshot(session.keeper.id(), Depth::Sockets, None).unwrap();
+    let sockets = snapshot(session.keeper.id(), Depth::Sockets, None, &Spared::default()).unwrap();
     assert_eq!((ports(&sockets), sockets.pipes.len()), (ports(&full), 0));
     assert!(last(&sockets).fds.iter().all(|fd| fd.kind == FdKind::Socket));
 }
@@ -172,7 +173,7 @@ fn two_snapshots_tell_what_happened_between() {
     assert_eq!(diff(&before, &before).started, []);
     signal(rustix::process::Signal::USR1);
     eventually("the listener", || (session.size("ran") > 0).then_some(()));
-    let middle = snapshot(session.keeper.id(), Depth::Full, None).unwrap();
+    let middle = snapshot(session.keeper.id(), Depth::Full, None, &Spared::default()).unwrap();
     let first = diff(&before, &middle);
     assert_eq!(
         (first.started.len(), first.ended.len(), first.opened.len(), first.listening.len()),
@@ -182,7 +183,7 @@ fn two_snapshots_tell_what_happened_between() {
     kill(first.started[0].pid);
     signal(rustix::process::Signal::USR2);
     let after = eventually("the exec", || {
-        let graph = snapshot(session.keeper.id(), Depth::Full, None).unwrap();
+        let graph = snapshot(session.keeper.id(), Depth::Full, None, &Spared::default()).unwrap();
         let second = diff(&middle, &graph);
         // In the middle of an exec a process has no arguments.
         let told = second.changed.len() == 1 && !second.changed[0].after.is_empty();
@@ -217,7 +218,7 @@ fn the_foreground_is_marked() {
     let mut pty = Pty::bash();
     pty.types("sleep 9999\n");
     let graph = eventually("the job", || {
-        let graph = snapshot(std::process::id(), Depth::Processes, Some(&pty.facts())).unwrap();
+        let graph = snapshot(std::process::id(), Depth::Processes, Some(&pty.facts()), &Spared::default()).unwrap();
         graph
             .processes
             .iter()
@@ -245,7 +246,7 @@ fn as_nobody<T: Send>(look: impl FnOnce() -> T + Send) -> T {
 fn what_may_not_be_read_is_said_to_be_unknown_and_never_guessed() {
     let (session, seen) = python("a = socket.socket(); a.bind(('127.0.0.1', 0)); a.listen()");
     let keeper = session.keeper.id();
-    let graph = as_nobody(|| snapshot(keeper, Depth::Full, None)).unwrap();
+    let graph = as_nobody(|| snapshot(keeper, Depth::Full, None, &Spared::default())).unwrap();
     assert_eq!(
         graph.processes.iter().map(|process| process.id).collect::<Vec<_>>(),
         seen.processes.iter().map(|process| process.id).collect::<Vec<_>>()
@@ -265,7 +266,7 @@ fn who_vanishes_while_it_is_read_spoils_nothing() {
     let mut looks = 0;
     eventually("they come and go", || {
         looks += 1;
-        let graph = snapshot(session.keeper.id(), Depth::Full, None).unwrap();
+        let graph = snapshot(session.keeper.id(), Depth::Full, None, &Spared::default()).unwrap();
         comings.extend(graph.processes.iter().map(|process| process.id));
         for process in &graph.processes {
             assert!(process.started_ms <= graph.at_ms + 1000 && process.id.pid == process.pid, "{process:?}");

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use holdfast_observe::{Freezer, Frozen, How, Process, descendants};
+use holdfast_observe::{Freezer, Frozen, How, Process, Spared, descendants};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Long enough for a busy machine; nothing waits for it that works.
@@ -54,6 +54,8 @@ pub struct Session {
     pub dir: PathBuf,
     pub label: String,
     pub keeper: Child,
+    /// What is Holdfast's own in it.
+    pub spared: Spared,
     how: How,
 }
 
@@ -74,7 +76,7 @@ impl Session {
         let mut command = Command::new(program);
         command.args(args).current_dir(&dir).stdin(Stdio::piped()).stdout(file("output")).stderr(file("errors"));
         let keeper = command.spawn().unwrap();
-        Session { dir, label, keeper, how }
+        Session { dir, label, keeper, spared: Spared::default(), how }
     }
 
     /// A new one each time: none remembers anything.
@@ -87,7 +89,7 @@ impl Session {
 
     #[track_caller]
     pub fn freeze(&self) -> Frozen {
-        let frozen = self.freezer().freeze(self.keeper.id()).unwrap();
+        let frozen = self.freezer().freeze(self.keeper.id(), &self.spared).unwrap();
         assert_eq!(frozen.how, self.how, "cgroup v2 must be mounted and writable here: run the tests as root");
         assert_eq!(frozen.refused, [0; 0]);
         frozen
@@ -95,11 +97,11 @@ impl Session {
 
     #[track_caller]
     pub fn thaw(&self) {
-        self.freezer().thaw(self.keeper.id()).unwrap();
+        self.freezer().thaw(self.keeper.id(), &self.spared).unwrap();
     }
 
     pub fn tree(&self) -> Vec<Process> {
-        descendants(self.keeper.id()).unwrap()
+        descendants(self.keeper.id(), &self.spared).unwrap()
     }
 
     /// How long a file in the session's directory is.

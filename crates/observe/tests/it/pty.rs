@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::{fs, thread};
 
-use holdfast_observe::descendants;
 use holdfast_observe::waiting::{Doing, TerminalFacts, state};
+use holdfast_observe::{Spared, descendants};
 use rustix::fs::{Mode, OFlags, fstat, major, minor, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
@@ -103,7 +103,7 @@ impl Pty {
 
     /// Everyone below the shell, and the shell.
     fn everyone(&self) -> Vec<u32> {
-        let below = descendants(self.shell.id()).unwrap_or_default();
+        let below = descendants(self.shell.id(), &Spared::default()).unwrap_or_default();
         below
             .iter()
             .filter(|process| process.state != 'Z')

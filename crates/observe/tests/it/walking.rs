@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::Write;
 
-use holdfast_observe::{How, descendants};
+use holdfast_observe::{How, Spared, descendants};
 
 use crate::harness::{Session, eventually};
 
@@ -43,5 +43,5 @@ fn a_zombie_is_listed_as_one() {
     let mut session = Session::start(How::Signals, "sh", &["-c", "sh -c 'exit 0' & exec cat"]);
     eventually("a zombie", || session.tree().first().filter(|process| process.state == 'Z').map(drop));
     session.keeper.stdin.take().unwrap().flush().unwrap();
-    eventually("the end", || descendants(session.keeper.id()).ok().filter(Vec::is_empty).map(drop));
+    eventually("the end", || descendants(session.keeper.id(), &Spared::default()).ok().filter(Vec::is_empty).map(drop));
 }

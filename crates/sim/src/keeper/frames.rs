@@ -84,7 +84,7 @@ impl Keeper {
                 Role::Host => self.obey(ctx, at, frame),
                 Role::Client { .. } | Role::Newcomer => self.refuse(ctx, at, refused::HOST, 0, 0),
             },
-            ToKeeper::Hello { .. } | ToKeeper::Signal { .. } | ToKeeper::End { .. } => {
+            ToKeeper::Hello { .. } | ToKeeper::Signal { .. } | ToKeeper::End { .. } | ToKeeper::Spare { .. } => {
                 ctx.fail(format!("nobody in this world says {frame:?}"));
             }
         }
@@ -127,7 +127,8 @@ impl Keeper {
             | ToKeeper::Input { .. }
             | ToKeeper::Resize { .. }
             | ToKeeper::Signal { .. }
-            | ToKeeper::End { .. } => {}
+            | ToKeeper::End { .. }
+            | ToKeeper::Spare { .. } => {}
         }
     }
 

@@ -1,0 +1,52 @@
+//! Holdfast's own processes: this host, and the keepers it is or was connected to.
+//!
+//! A host that a program in a session started is a descendant of that session's keeper, and so are the keepers it starts. They
+//! are no part of the session: it is frozen, looked at and ended without them. Known are they by pid and start time, from the
+//! kernel's word on who listens at a keeper's socket; never by a name, which every program chooses for itself.
+
+use holdfast_graph::ProcessId;
+use holdfast_observe::{Spared, process_id};
+use holdfast_types::SessionId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Which processes are Holdfast's own now.
+#[derive(Debug, Default)]
+pub(crate) struct Own(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    keepers: HashMap<SessionId, ProcessId>,
+    spared: Arc<Spared>,
+}
+
+impl Own {
+    /// The keepers that are known; the caller itself always is.
+    pub fn spared(&self) -> Arc<Spared> {
+        Arc::clone(&self.known().spared)
+    }
+
+    /// The process that keeps a session now.
+    pub fn keeps(&self, session: SessionId, pid: u32) {
+        let Some(keeper) = process_id(pid) else { return };
+        let mut known = self.known();
+        let former = known.keepers.insert(session, keeper);
+        if former != Some(keeper) {
+            let spared = Arc::make_mut(&mut known.spared);
+            former.into_iter().for_each(|former| spared.remove(former));
+            spared.add(keeper);
+        }
+    }
+
+    /// A session's keeper is gone.
+    pub fn ended(&self, session: SessionId) {
+        let mut known = self.known();
+        if let Some(former) = known.keepers.remove(&session) {
+            Arc::make_mut(&mut known.spared).remove(former);
+        }
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
