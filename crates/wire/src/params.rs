@@ -170,6 +170,19 @@ pub struct ClientView {
     pub since_ms: TimeMs,
 }
 
+/// The variables that a session follows from client to client. The host takes over no others.
+pub const FOLLOWED: &[&str] = &[
+    "TERM",
+    "COLORTERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "SSH_CONNECTION",
+    "SSH_AUTH_SOCK",
+];
+
 /// A terminal that wants to be attached.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -187,7 +200,8 @@ pub struct AttachParams {
     /// The client's process.
     #[serde(default)]
     pub pid: u32,
-    /// Variables of the client that a session may want to follow (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each.
+    /// Variables of the client that a session follows (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. The host takes over those it
+    /// names itself, and only from a human who may type, at a terminal of this machine that writes.
     #[serde(default)]
     pub env: Vec<String>,
     /// What this client still has, after its host went away.

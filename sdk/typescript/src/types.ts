@@ -79,7 +79,10 @@ export interface AttachAnswer {
 
 /** A terminal that wants to be attached. */
 export interface AttachParams {
-  /** Variables of the client that a session may want to follow (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. */
+  /**
+   * Variables of the client that a session follows (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. The host takes over those it
+   * names itself, and only from a human who may type, at a terminal of this machine that writes.
+   */
   env?: string[];
   /** The client's process. */
   pid?: number;

@@ -10,6 +10,7 @@ mod crashing;
 mod grants;
 mod linear;
 mod nobody_owns;
+mod observers;
 mod operators_table;
 mod proofs;
 mod racing;

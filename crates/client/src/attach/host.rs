@@ -10,8 +10,8 @@ use holdfast_screen::Screen;
 use holdfast_types::Size;
 use holdfast_wire::operations::{Operation, op};
 use holdfast_wire::params::{
-    AttachAnswer, AttachParams, Form, Nothing, PaintParams, Painted, Resume, SendAnswer, SendParams, SessionParams,
-    UpdateAnswer, UpdateParams,
+    AttachAnswer, AttachParams, FOLLOWED, Form, Nothing, PaintParams, Painted, Resume, SendAnswer, SendParams,
+    SessionParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::questions::{QuestionAnswerParams, QuestionListParams};
 use holdfast_wire::turns::{GiveParams, LeaveParams, SeizeParams, TurnAnswer, TurnParams};
@@ -20,19 +20,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io;
 use std::time::{Duration, Instant};
-
-/// Variables a session may want to follow from client to client.
-const FOLLOWED: &[&str] = &[
-    "TERM",
-    "COLORTERM",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "SSH_AUTH_SOCK",
-    "SSH_CONNECTION",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-];
 
 /// How long a host may take to let us go: what a person does not notice.
 const LEAVE: Duration = Duration::from_millis(200);

@@ -2,7 +2,6 @@
 
 use super::{Session, State};
 use crate::disk::at_disk;
-use crate::notes::About;
 use holdfast_abi::ring::Copied;
 use holdfast_session::{Arrival, Resumption, Updated};
 use holdfast_store::history::Past;
@@ -12,7 +11,6 @@ use holdfast_wire::params::{
     ScreenParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::{Code, Fault, Message};
-use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
@@ -184,7 +182,7 @@ impl Session {
         });
         let (id, takes) = arrived.map_err(|undecided| self.undecided(&undecided))?;
         self.metrics.attached(id > 1);
-        self.follow_environment(&params.env);
+        self.follow_environment(params, actor);
         if let Some(size) = takes {
             self.until_sized(size).await;
         }
@@ -387,34 +385,6 @@ impl Session {
                 }
             }
         }
-    }
-
-    /// Offers the latest client's variables to the session: a file its shell can source, and a stable ssh-agent link.
-    fn follow_environment(&self, env: &[String]) {
-        let mut text = String::from("# Variables of the client that attached last. Source this file to use them.\n");
-        for (key, value) in env.iter().filter_map(|pair| pair.split_once('=')) {
-            let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            if !plain || key.is_empty() {
-                continue;
-            }
-            if key == "SSH_AUTH_SOCK" {
-                let link = &self.agent_link;
-                if Path::new(value) != link.as_path() {
-                    let beside = link.with_extension("agent.new");
-                    let _ = std::fs::remove_file(&beside);
-                    let moved =
-                        std::os::unix::fs::symlink(value, &beside).and_then(|()| std::fs::rename(&beside, link));
-                    if moved.is_err() {
-                        continue;
-                    }
-                }
-                text.push_str(&format!("export SSH_AUTH_SOCK='{}'\n", link.display()));
-                continue;
-            }
-            text.push_str(&format!("export {key}='{}'\n", value.replace('\'', "'\\''")));
-        }
-        let offered = crate::store::replace(&self.dir, "env", text.as_bytes());
-        self.state.borrow_mut().notes.wrote(About::Variables, "the client's variables could not be offered", &offered);
     }
 
     pub(crate) fn keeper_failed(&self, error: &std::io::Error) -> Fault {

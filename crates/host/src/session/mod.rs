@@ -8,6 +8,7 @@ mod decide;
 mod doing;
 mod drive;
 mod env;
+mod followed;
 mod graph;
 mod held;
 mod looks;

@@ -93,7 +93,7 @@ class AttachParams(Model):
     size: Size
     """The terminal's size."""
     env: list[str] = Field(default_factory=list)
-    """Variables of the client that a session may want to follow (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each."""
+    """Variables of the client that a session follows (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. The host takes over those it names itself, and only from a human who may type, at a terminal of this machine that writes."""
     pid: int = 0
     """The client's process."""
     read_only: bool = False
