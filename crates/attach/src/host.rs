@@ -29,8 +29,11 @@ impl Attached {
             self.repaint_rearranged();
         } else if self.resume_asked == Some(tag) {
             self.resume_asked = None;
+            let updates = std::mem::take(&mut self.updates);
             if let Ok(Answer::Resumed { client, writes, fence, turn }) = answer {
-                self.resumed(client, &turn, writes, fence);
+                self.client = client;
+                updates.into_iter().for_each(|(size, answers)| self.update(size, answers));
+                self.resumed(&turn, writes, fence);
             }
         } else {
             self.act_answered(tag, answer);
@@ -38,8 +41,7 @@ impl Attached {
     }
 
     /// A new host knows us again.
-    fn resumed(&mut self, client: u32, turn: &TurnView, writes: bool, fence: u64) {
-        self.client = client;
+    fn resumed(&mut self, turn: &TurnView, writes: bool, fence: u64) {
         self.repaint_rearranged();
         self.turns.known.saw(turn, &self.options.us);
         self.told_writes(writes, fence);
@@ -60,6 +62,7 @@ impl Attached {
     pub(crate) fn host_is_gone(&mut self) {
         self.host = false;
         (self.paint_asked, self.update_asked, self.resume_asked) = (None, None, None);
+        self.updates.clear();
         self.keys.host_gone();
         self.turns.host_gone();
         if !self.answers {
@@ -80,7 +83,7 @@ impl Attached {
     /// There is a host again: it is told who we are.
     pub(crate) fn host_is_back(&mut self) {
         self.host = true;
-        let resume = Resume { client: self.client, connection: self.options.connection, answers: self.answers };
+        let resume = Resume { client: self.client, token: self.options.token, answers: self.answers };
         let tag = self.ask_host(Request::Resume { size: self.size, resume });
         self.resume_asked = Some(tag);
     }
@@ -110,8 +113,14 @@ impl Attached {
         if !self.host {
             return;
         }
-        let (client, connection) = (self.client, self.options.connection);
-        let tag = self.ask_host(Request::Update { client, connection, size, answers });
+        if self.resume_asked.is_some() {
+            // It takes updates of those it knows only. Of window sizes the last one counts.
+            if answers.is_none() {
+                self.updates.retain(|(_, answers)| answers.is_some());
+            }
+            return self.updates.push((size, answers));
+        }
+        let tag = self.ask_host(Request::Update { client: self.client, size, answers });
         if size.is_some() {
             self.update_asked = Some(tag);
         }

@@ -117,8 +117,6 @@ pub enum Request {
     Update {
         /// This client.
         client: u32,
-        /// Its connection to the keeper.
-        connection: u32,
         /// Its window's size.
         size: Option<Size>,
         /// Whether it answers queries.

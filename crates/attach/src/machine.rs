@@ -9,7 +9,8 @@ use super::notice;
 use super::output::View;
 use super::turns::Turns;
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FromKeeper, ToKeeper, refused};
-use holdfast_types::{Exit, Handle, Size};
+use holdfast_types::{ClientToken, Exit, Handle, Size};
+use holdfast_wire::params::Answers;
 use holdfast_wire::turns::TurnView;
 use std::collections::VecDeque;
 
@@ -28,8 +29,8 @@ pub struct Options {
     pub holds: bool,
     /// Who attaches.
     pub us: Handle,
-    /// The connection's number at the keeper.
-    pub connection: u32,
+    /// What the host knows this client by, whichever host it is.
+    pub token: ClientToken,
 }
 
 /// What the host said when it attached the client, and what else there is to begin with.
@@ -91,6 +92,8 @@ pub struct Attached {
     pub(crate) paint_answers: bool,
     pub(crate) update_asked: Option<Tag>,
     pub(crate) resume_asked: Option<Tag>,
+    /// Updates for a host that does not know us yet.
+    pub(crate) updates: Vec<(Option<Size>, Option<Answers>)>,
     pub(crate) keys: Keys,
     pub(crate) turns: Turns,
     pub(crate) line: Line,
@@ -127,6 +130,7 @@ impl Attached {
             paint_answers: false,
             update_asked: None,
             resume_asked: None,
+            updates: Vec::new(),
             keys: Keys::new(chord, options.read_only, begin.writes, begin.fence, begin.random),
             turns: Turns::default(),
             line: Line::default(),

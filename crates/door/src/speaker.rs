@@ -85,7 +85,6 @@ impl Path {
             }
             Call::Update(mut params) if self.is_remote() => {
                 params.answers = None;
-                params.connection = None;
                 Call::Update(params)
             }
             call => call,
@@ -103,7 +102,7 @@ mod tests {
     }
 
     fn attach(path: &Path) -> (bool, bool, bool, usize) {
-        let resume = json!({ "client": 1, "connection": 2, "answers": true });
+        let resume = json!({ "client": 1, "token": "00".repeat(16), "answers": true });
         let params = json!({ "session": "s", "size": "80x24", "env": ["TERM=x"], "resume": resume });
         match path.narrow(Call::decode("session.attach", params).unwrap()) {
             Call::Attach(params) => (params.remote, params.read_only, params.resume.is_some(), params.env.len()),
@@ -124,7 +123,7 @@ mod tests {
     fn a_terminal_by_a_remote_path_answers_no_queries() {
         let paint = json!({ "session": "s", "size": "80x24", "answers": 3 });
         let answers = json!({ "on": true, "left": 0, "from": 0 });
-        let update = json!({ "session": "s", "client": 3, "connection": 4, "answers": answers });
+        let update = json!({ "session": "s", "client": 3, "answers": answers });
         for (path, answers) in
             [(Path::Local, true), (Path::Http(cap("observe,type")), false), (Path::Mcp(cap("observe,type")), false)]
         {
@@ -134,7 +133,7 @@ mod tests {
             assert_eq!((paint.answers.is_some(), paint.remote), (answers, path.is_remote()), "{path:?}");
             let update = path.narrow(Call::decode("session.update", update.clone()).unwrap());
             let Call::Update(update) = update else { panic!() };
-            assert_eq!((update.answers.is_some(), update.connection.is_some()), (answers, answers), "{path:?}");
+            assert_eq!(update.answers.is_some(), answers, "{path:?}");
         }
     }
 

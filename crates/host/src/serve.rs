@@ -126,7 +126,8 @@ impl Server {
         let Speaker { actor, path } = speaker;
         let _open = self.presence.opened();
         // A request by itself is no connection: it counts as number 0.
-        let _waits = self.note_wait(&call, peer.as_ref().map_or(0, |(number, _)| *number), &actor);
+        let number = peer.as_ref().map_or(0, |(number, _)| *number);
+        let _waits = self.note_wait(&call, number, &actor);
         let terms = call.row().terms;
         if terms.who == Who::Known {
             self.must_be_known(&actor)?;
@@ -149,12 +150,12 @@ impl Server {
                 with(Box::pin(find(&params.session)?.attach(&params, &actor, peer)).await?)
             }
             Call::Paint(params) => {
-                let paint = async |session: &Session| Ok(session.paint_for(&params, &actor).await);
+                let paint = async |session: &Session| Ok(session.paint_for(&params, &actor, number).await);
                 with(Box::pin(registry.look(&params.session, &actor, paint)).await?)
             }
-            Call::Update(params) => plain(Box::pin(find(&params.session)?.update(&params, &actor)).await?),
+            Call::Update(params) => plain(Box::pin(find(&params.session)?.update(&params, &actor, number)).await?),
             Call::Leave(params) => {
-                find(&params.session)?.leave(&params, &actor)?;
+                find(&params.session)?.leave(&params, &actor, number)?;
                 plain(Nothing {})
             }
             Call::Screen(params) => {
@@ -193,7 +194,7 @@ impl Server {
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
-                Box::pin(self.answer_act(act, &bytes, &actor)).await
+                Box::pin(self.answer_act(act, &bytes, &actor, number)).await
             }
         }
     }
@@ -228,8 +229,11 @@ impl Server {
     }
 
     /// What acts on a session: whether it may is the session's authority's to say.
-    async fn answer_act(&self, call: Call, bytes: &[u8], actor: &Actor) -> Answer {
+    async fn answer_act(&self, call: Call, bytes: &[u8], actor: &Actor, peer: u64) -> Answer {
         let find = |session: &str| self.registry.find_acting(session, actor);
+        if let Some((session, client)) = call.acts_through() {
+            find(session)?.own_client(client, actor, peer)?;
+        }
         match call {
             Call::Send(params) => plain(find(&params.session)?.send(&params, bytes, actor).await?),
             Call::Resize(params) => {

@@ -5,8 +5,8 @@ use crate::core::{Core, Now};
 use crate::decide::Undecided;
 use crate::outside::{Event, Outside};
 use holdfast_abi::protocol::{RIGHT_WRITE, ToKeeper, Token};
-use holdfast_authority::{Ask, Caller, Input, OperatorId};
-use holdfast_types::{Actor, Offset, Size};
+use holdfast_authority::{Ask, Caller, Input, OperatorId, Refusal};
+use holdfast_types::{Actor, ClientToken, Offset, Right, Size};
 use holdfast_wire::params::{Answers, Resume};
 
 /// A client that attaches.
@@ -52,10 +52,10 @@ pub struct Resumption {
 pub enum Updated {
     /// It is so; the session takes this size, where there is one.
     Done(Option<Size>),
-    /// No such client is attached.
-    Unknown,
-    /// That client is another actor's.
-    Anothers,
+    /// No client with that number is attached by that connection.
+    NotAttached,
+    /// An answer to a query is typed, and this client may not type.
+    MayNotType,
 }
 
 impl Core {
@@ -133,10 +133,28 @@ impl Core {
         writes
     }
 
-    /// A client that outlived the last host reports back; gives its number. None: the keeper does not know that connection.
+    /// The client with this token, once the keeper has said that it is there.
+    #[must_use]
+    pub fn joined_as(&self, token: ClientToken) -> Option<u32> {
+        self.clients.iter().find(|c| c.token == token.0 && c.connection.is_some()).map(|c| c.id)
+    }
+
+    /// Whether nothing says that a client, or the operator it says it was, is another actor's.
+    fn may_be(&self, client: u32, operator: u32, actor: &Actor) -> bool {
+        let known = self.clients.iter().filter(|c| c.id == client).filter_map(|c| c.actor.as_ref());
+        let operators = self.authority.state().operators();
+        let attached = operators.filter(|(id, _)| id.0 == operator).map(|(_, operator)| &operator.actor);
+        known.chain(attached).all(|other| other == actor)
+    }
+
+    /// A client that outlived the last host reports back; gives its number. It is known by its token and its actor. None: the
+    /// keeper has no such client.
     pub fn resume(&mut self, out: &mut impl Outside, now: Now, back: Resumption) -> Result<Option<u32>, Undecided> {
         let Resumption { was, actor, pid, tty, size, peer } = back;
-        let Some(known) = self.clients.by_connection(was.connection).map(|client| client.id) else { return Ok(None) };
+        let Some(known) = self.joined_as(was.token) else { return Ok(None) };
+        if !self.may_be(known, was.client, &actor) {
+            return Err(Refusal::NotAttached.into());
+        }
         // An operator that was away for too long is like a new one.
         let operator = OperatorId(was.client);
         let id = match self.decide(out, now, Input::Resumed { by: actor.clone(), operator }) {
@@ -150,7 +168,7 @@ impl Core {
         client.tty = tty;
         client.pid = pid;
         client.peer = Some(peer);
-        if was.answers {
+        if was.answers && self.writes_next() == Some(id) && self.may_answer(now, id) {
             self.clients.start_answering(id, 0);
         }
         let due = self.clients.release();
@@ -172,20 +190,30 @@ impl Core {
         out: &mut impl Outside,
         now: Now,
         actor: &Actor,
-        (client, connection): (u32, Option<u32>),
+        (id, peer): (u32, u64),
         size: Option<Size>,
         answers: Option<Answers>,
     ) -> Updated {
-        let Some(id) = self.clients.number(client, connection) else { return Updated::Unknown };
-        if !self.is_clients(id, actor) {
-            return Updated::Anothers;
+        if !self.is_clients(id, actor, peer) {
+            return Updated::NotAttached;
         }
+        let answers = match answers {
+            Some(said) if !self.may_answer(now, id) => {
+                self.retire_answerer(out, now);
+                if said.on {
+                    return Updated::MayNotType;
+                }
+                None
+            }
+            // The host chooses who answers: whoever writes. One that it chose may report after it lost the turn.
+            Some(said) if said.on && !self.clients.answers(id) && self.writer(out) != Some(id) => None,
+            answers => answers,
+        };
         if answers.is_some_and(|answers| !answers.on) {
             // What it answered must be behind the screen before the host answers again.
             self.look(out, now);
         }
-        let Some(known) = self.clients.get(id) else { return Updated::Unknown };
-        known.connection = connection.or(known.connection);
+        let Some(known) = self.clients.get(id) else { return Updated::NotAttached };
         let mut resize = None;
         if let Some(size) = size {
             known.size = Some(size);
@@ -200,10 +228,29 @@ impl Core {
         Updated::Done(taken)
     }
 
-    /// Whether a client is this actor's.
+    /// Whether a client's terminal may answer queries: an answer is typed, so whoever may not type gives none.
+    fn may_answer(&self, now: Now, client: u32) -> bool {
+        let Some(client) = self.clients.iter().find(|c| c.id == client) else { return false };
+        let types = |actor| self.authority.rights(actor, now.time_ms).has(Right::Type);
+        !client.read_only && !client.remote && client.actor.as_ref().is_some_and(types)
+    }
+
+    /// A terminal that may no longer type answers no longer. What it was to answer goes unanswered: it had the time, and the
+    /// host must not type it at a moment of its choosing.
+    pub(crate) fn retire_answerer(&mut self, out: &mut impl Outside, now: Now) {
+        let retired = |core: &Core| core.clients.answerer().is_some_and(|client| !core.may_answer(now, client.id));
+        if retired(self) {
+            // What it has seen is behind the screen before the host answers again.
+            self.look(out, now);
+            self.clients.stop_answering(Offset::MAX);
+            self.timers.rearm = Some(now.clock_ms);
+        }
+    }
+
+    /// Whether a client is this actor's, and attached by this connection to the host. Its number alone is no identity.
     #[must_use]
-    pub fn is_clients(&self, client: u32, actor: &Actor) -> bool {
-        self.clients.iter().any(|c| c.id == client && c.actor.as_ref() == Some(actor))
+    pub fn is_clients(&self, client: u32, actor: &Actor, peer: u64) -> bool {
+        self.clients.iter().any(|c| c.id == client && c.actor.as_ref() == Some(actor) && c.peer == Some(peer))
     }
 
     /// An operator lets go by itself: what it held is free.

@@ -45,6 +45,14 @@ pub struct Client {
     pub told_writes: Option<Fence>,
 }
 
+impl Client {
+    /// It outlived the last host and has not reported back: its terminal may answer queries.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        self.size.is_none() && !self.read_only
+    }
+}
+
 /// All clients of a session.
 #[derive(Debug, Default)]
 pub struct Clients {
@@ -132,14 +140,6 @@ impl Clients {
         self.all.iter_mut().find(|c| c.connection == Some(connection))
     }
 
-    /// The number of the client that gives this one and its connection. The connection counts for more: after a crash of
-    /// the host a client speaks before it knows its new number.
-    pub fn number(&self, id: u32, connection: Option<u32>) -> Option<u32> {
-        let by_connection = self.all.iter().find(|c| connection.is_some() && c.connection == connection);
-        let by_id = || self.all.iter().find(|c| c.id == id && (connection.is_none() || c.connection.is_none()));
-        by_connection.or_else(by_id).map(|c| c.id)
-    }
-
     /// One by its token.
     pub fn by_token(&mut self, token: &Token) -> Option<&mut Client> {
         self.all.iter_mut().find(|c| c.token == *token)
@@ -178,7 +178,7 @@ impl Clients {
 
     /// Removes a client; gives the answers that are now due, because it had not seen the queries yet.
     pub fn remove(&mut self, id: u32, acked: Option<Offset>) -> Vec<Reply> {
-        let doubtful = self.all.iter().any(|c| c.id == id && c.size.is_none());
+        let doubtful = self.all.iter().any(|c| c.id == id && c.is_doubtful());
         self.all.retain(|c| c.id != id);
         self.sized = self.sized.filter(|(sizer, _)| *sizer != id);
         let last_hope = doubtful && !self.someone_answers();
@@ -205,7 +205,7 @@ impl Clients {
     /// Whether some attached terminal answers queries, or may: a client that outlived the last host and has not
     /// reported back is given the benefit of the doubt.
     pub fn someone_answers(&self) -> bool {
-        self.unsettled || self.answerer.is_some() || self.all.iter().any(|c| c.size.is_none())
+        self.unsettled || self.answerer.is_some() || self.all.iter().any(Client::is_doubtful)
     }
 
     /// Whether this client answers.
@@ -213,14 +213,21 @@ impl Clients {
         self.answerer.is_some_and(|a| a.client == id)
     }
 
+    /// The client that answers.
+    pub fn answerer(&self) -> Option<&Client> {
+        let answerer = self.answerer?.client;
+        self.all.iter().find(|c| c.id == answerer)
+    }
+
     /// Queries up to here were answered before this host was there, by a terminal that may be gone as well.
     pub fn answered_until(&mut self, offset: Offset) {
         self.answered = offset;
     }
 
-    /// From `from` on this client answers, if it is still there.
+    /// From `from` on this client answers, if it is still there and its terminal may: one that only watches never does.
     pub fn start_answering(&mut self, client: u32, from: Offset) {
-        if self.answerer.is_none() && self.all.iter().any(|c| c.id == client) {
+        let may = |c: &Client| c.id == client && !c.read_only && !c.remote;
+        if self.answerer.is_none() && self.all.iter().any(may) {
             self.answerer = Some(Answerer { client, from });
         }
     }
@@ -322,16 +329,6 @@ mod tests {
         assert!(both.sizes(2) && !both.sizes(1));
         let watched = clients(&[("80x24", false), ("40x10", true)]);
         assert!(watched.sizes(1) && !watched.sizes(2));
-    }
-
-    #[test]
-    fn a_client_with_a_number_of_the_last_host_is_not_taken_for_another() {
-        let mut clients = clients(&[("80x24", false), ("40x10", false)]);
-        assert_eq!(clients.number(1, Some(2)), Some(2));
-        assert_eq!(clients.number(1, Some(9)), None, "not announced yet");
-        assert_eq!(clients.number(1, None), Some(1));
-        clients.unlinked();
-        assert_eq!(clients.number(1, Some(9)), Some(1));
     }
 
     #[test]

@@ -141,6 +141,7 @@ impl Core {
         if let Some((id, size)) = writer.zip(size) {
             self.size_follows(out, now, id, size);
         }
+        self.retire_answerer(out, now);
         self.appoint(out, now);
         out.stirred();
     }

@@ -108,7 +108,7 @@ impl Core {
     }
 
     fn left(&mut self, out: &mut impl Outside, now: Now, connection: u32, acked: Offset) {
-        let known = self.clients.by_connection(connection).map(|c| (c.id, c.size.is_none()));
+        let known = self.clients.by_connection(connection).map(|c| (c.id, c.is_doubtful()));
         let Some((id, doubtful)) = known else { return };
         let answered = doubtful || self.clients.answers(id);
         // A client that typed at an offset has seen everything before it, acknowledged or not.

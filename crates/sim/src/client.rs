@@ -10,7 +10,7 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_attach::{self as attach, Attached, Begin, Effect, Event, Input, Paint, Picture, Tag};
 use holdfast_authority::Ask;
 use holdfast_screen::Screen;
-use holdfast_types::{Fence, Size};
+use holdfast_types::{ClientToken, Fence, Size};
 use holdfast_wire::params::{Form, Painted};
 use holdfast_wire::turns::TurnView;
 use holdfast_wire::{Code, Fault};
@@ -255,7 +255,7 @@ impl Client {
             path: self.options.has_path.then(|| (self.terminal as u64).to_le_bytes().to_vec()),
             holds: self.options.holds,
             us: self.who.actor().handle,
-            connection: self.connection,
+            token: ClientToken(admission.token),
         };
         let Some(paint) = self.paint(ctx, &admission.painted, admission.bytes) else { return };
         let begin = Begin {
@@ -467,9 +467,7 @@ impl Client {
                 Request::Attach { who, size, read_only: self.options.read_only, resume: Some(resume) }
             }
             attach::Request::Paint { size, history, answers } => Request::Paint { who, size, history, answers },
-            attach::Request::Update { client, connection, size, answers } => {
-                Request::Update { who, client, connection, size, answers }
-            }
+            attach::Request::Update { client, size, answers } => Request::Update { who, client, size, answers },
             attach::Request::Send { client, stream, seq, bytes } => {
                 ctx.counts.sent_through_host += 1;
                 Request::Send { who, client: Some(client), stream, seq, bytes }

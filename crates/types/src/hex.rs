@@ -82,6 +82,8 @@ fixed! {
     Nonce[16];
     #[doc = "What a host asks a connection to sign."]
     Challenge[32];
+    #[doc = "What an attached client alone knows: the host made it up for this client, and the keeper repeats it to the next host."]
+    ClientToken[16];
 }
 
 /// An actor's signature over one act.

@@ -281,10 +281,61 @@ operations! {
     Stop = "host.stop" (Nothing) -> Nothing, Route::Post("/host/stop");
 }
 
+impl Call {
+    /// The session and the attached client that somebody acts through: a client's number counts on its own connection alone.
+    #[must_use]
+    pub fn acts_through(&self) -> Option<(&str, u32)> {
+        let (session, client) = match self {
+            Call::Update(params) => (&params.session, Some(params.client)),
+            Call::Leave(params) => (&params.session, Some(params.client)),
+            Call::Send(params) => (&params.session, params.client),
+            Call::Give(params) => (&params.session, params.client),
+            Call::Seize(params) => (&params.session, params.client),
+            Call::Take(params)
+            | Call::Request(params)
+            | Call::Withdraw(params)
+            | Call::Release(params)
+            | Call::Thaw(params) => (&params.session, params.client),
+            // A test sees to it that no other has a client.
+            _ => return None,
+        };
+        Some((session, client?))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use holdfast_types::Trace;
+
+    #[test]
+    fn every_operation_with_a_client_says_that_one_acts_through_it() {
+        let schema = crate::schema::document();
+        let mut through = Vec::new();
+        for row in OPERATIONS {
+            let named = schema["operations"][row.name]["params"]["$ref"].as_str().map(|path| path.replace('#', ""));
+            let params = named.and_then(|path| schema.pointer(&path)).map(|params| &params["properties"]);
+            if params.is_none_or(|params| params.get("client").is_none()) {
+                continue;
+            }
+            through.push(row.name);
+            let rest = serde_json::json!({"session": "s", "client": 7});
+            let more = [
+                serde_json::json!({}),
+                serde_json::json!({"stream": 1, "seq": 1}),
+                serde_json::json!({"reason": "r"}),
+                serde_json::json!({"to": {"id": "00".repeat(32), "handle": "human:ann"}}),
+            ];
+            let call = more.into_iter().find_map(|more| {
+                let mut params = rest.clone();
+                params.as_object_mut()?.extend(more.as_object()?.clone());
+                Call::decode(row.name, params).ok()
+            });
+            let call = call.unwrap_or_else(|| panic!("{} takes none of these", row.name));
+            assert_eq!(call.acts_through(), Some(("s", 7)), "{}", row.name);
+        }
+        assert!(through.contains(&"session.update") && through.contains(&"turn.seize"), "{through:?}");
+    }
 
     #[test]
     fn names_are_unique_and_every_row_has_a_doc_line() {

@@ -2,7 +2,7 @@
 
 use crate::attention::{Listener, StateView, Until};
 use crate::turns::TurnView;
-use holdfast_types::{Actor, Challenge, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
+use holdfast_types::{Actor, Challenge, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -215,11 +215,12 @@ pub struct AttachParams {
 
 /// What a client that goes on without its host still has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Resume {
     /// Its number in the session.
     pub client: u32,
-    /// Its connection to the keeper.
-    pub connection: u32,
+    /// The token it got when it attached: it alone has it.
+    pub token: ClientToken,
     /// It answers the session's queries.
     pub answers: bool,
 }
@@ -261,7 +262,7 @@ pub struct AttachAnswer {
     pub ring: String,
     /// The keeper's socket.
     pub keeper: String,
-    /// One-time token for it, hexadecimal.
+    /// The client's token, hexadecimal: it opens the keeper's door once, and a later host knows the client by it.
     pub token: String,
     /// The newest fence.
     pub fence: Fence,
@@ -298,11 +299,8 @@ pub struct PaintParams {
 pub struct UpdateParams {
     /// Name or id.
     pub session: String,
-    /// The client's number.
+    /// The client's number. It attached by this connection.
     pub client: u32,
-    /// The keeper's number for its connection.
-    #[serde(default)]
-    pub connection: Option<u32>,
     /// Its terminal's new size.
     #[serde(default)]
     pub size: Option<Size>,

@@ -71,7 +71,7 @@ export interface AttachAnswer {
   ring: string;
   /** The session. */
   session: SessionView;
-  /** One-time token for it, hexadecimal. */
+  /** The client's token, hexadecimal: it opens the keeper's door once, and a later host knows the client by it. */
   token: string;
   /** This client has the turn and writes under that fence, directly to the keeper. */
   writes: boolean;
@@ -173,6 +173,9 @@ export interface Changed {
   /** The run it was done by. */
   run?: RunId | null;
 }
+
+/** What an attached client alone knows: the host made it up for this client, and the keeper repeats it to the next host. */
+export type ClientToken = string;
 
 /** An attached client. */
 export interface ClientView {
@@ -1647,8 +1650,8 @@ export interface Resume {
   answers: boolean;
   /** Its number in the session. */
   client: number;
-  /** Its connection to the keeper. */
-  connection: number;
+  /** The token it got when it attached: it alone has it. */
+  token: ClientToken;
 }
 
 /** What fell. */
@@ -2280,10 +2283,8 @@ export interface UpdateAnswer {
 export interface UpdateParams {
   /** From this offset on it answers queries (true) or no longer does (false). */
   answers?: Answers | null;
-  /** The client's number. */
+  /** The client's number. It attached by this connection. */
   client: number;
-  /** The keeper's number for its connection. */
-  connection?: number | null;
   /** Name or id. */
   session: string;
   /** Its terminal's new size. */

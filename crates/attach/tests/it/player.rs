@@ -48,7 +48,7 @@ impl Player {
             path: start.path.then(|| b"/dev/pts/7".to_vec()),
             holds: true,
             us: "human:ann".parse().expect("a handle"),
-            connection: 3,
+            token: holdfast_types::ClientToken([3; 16]),
         };
         let begin = Begin {
             client: 1,

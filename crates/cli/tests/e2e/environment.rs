@@ -23,6 +23,7 @@ fn the_agent_link_and_the_variables_follow_the_latest_client() {
         command.env("SSH_AUTH_SOCK", agent).env("DISPLAY", display).env("LANG", lang).env("TERM", "xterm-kitty");
         let mut client = terminal.start(command);
         until("the link to follow", || (std::fs::read_link(&link).unwrap() == Path::new(agent)).then_some(()));
+        until("the file", || Path::new(&file).exists().then_some(()));
         let sourced = |name: &str| {
             let script = format!("set -u; . \"$0\"; printf %s \"${name}\"");
             let output = std::process::Command::new("bash").args(["-c", &script, &file]).env_clear().output().unwrap();

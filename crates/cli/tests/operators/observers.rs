@@ -1,9 +1,10 @@
 //! Who may look may not write: by no side way of attaching, whatever it says of its terminal.
 
-use holdfast_harness::{Operator, World};
+use holdfast_harness::{Operator, World, received, refused, until};
 use holdfast_types::{SessionId, Size};
+use holdfast_wire::Code;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::AttachParams;
+use holdfast_wire::params::{Answers, AttachParams, UpdateParams};
 use std::path::PathBuf;
 
 /// Attaches with these variables, as a terminal of the usual size.
@@ -64,4 +65,47 @@ fn only_a_local_human_who_may_type_refreshes_the_sessions_variables_and_only_tho
     let exported: Vec<&str> = file.lines().filter(|line| !line.starts_with('#')).collect();
     let link = format!("export SSH_AUTH_SOCK='{}'", world.home().agent_link(session).display());
     assert_eq!(exported, ["export DISPLAY=':1'", link.as_str()]);
+}
+
+#[test]
+fn an_answer_to_a_terminal_query_is_typed_for_no_client_that_may_not_type() {
+    let world = World::new();
+    let (go, file) = (world.path("go"), world.path("received"));
+    let script = format!(
+        "stty raw -echo; : > {1}; mkfifo {0}; echo ready; read x < {0}; printf '\\033[c'; echo asked; exec cat > {1}",
+        go.display(),
+        file.display()
+    );
+    let session = world.session("asker", &script);
+    world.shows(session, "ready");
+    let mut ann = world.operator("human:ann", session);
+    let watcher = AttachParams { read_only: true, ..attach_params(session, &[]) };
+    let mut watching = world.as_operator(&ann.who.clone(), session);
+    watching.client = Some(watching.link.call::<op::Attach>(&watcher).unwrap().client);
+    let mut eye = observer(&world, "service:eye", session);
+    eye.attach().unwrap();
+    let mut bot = world.operator("agent:bot", session);
+    bot.attach().unwrap();
+    let says = |by: &mut Operator, on, left, from| {
+        let client = by.client.unwrap();
+        let answers = Some(Answers { on, left, from });
+        let params = UpdateParams { session: session.to_string(), client, size: None, answers };
+        by.link.call::<op::Update>(&params)
+    };
+    assert_eq!(refused(says(&mut eye, true, 0, 0)), Code::Denied);
+    assert_eq!(refused(says(&mut watching, true, 0, 0)), Code::Denied);
+    // It may type, but has not the turn: nothing comes of it.
+    let _ = says(&mut bot, true, 0, 0);
+    std::fs::write(&go, "go\n").unwrap();
+    until("the host's own answer", || (!received(&file).is_empty()).then_some(()));
+    let answer = received(&file);
+    assert!(answer.starts_with(b"\x1b[?") && answer.ends_with(b"c"), "{answer:?}");
+    for by in [&mut eye, &mut watching, &mut bot] {
+        let _ = says(by, true, 0, u64::MAX);
+        let _ = says(by, false, 0, 0);
+    }
+    // Typed behind whatever came of that.
+    ann.send(b"end").unwrap();
+    until("what was typed last", || received(&file).ends_with(b"end").then_some(()));
+    assert_eq!(received(&file), [answer.as_slice(), b"end"].concat(), "one answer, and nothing later");
 }

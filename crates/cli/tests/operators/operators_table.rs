@@ -241,13 +241,7 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
             answers: None,
             remote: false,
         }),
-        Call::Update(UpdateParams {
-            session: session.to_owned(),
-            client,
-            connection: None,
-            size: Some(other()),
-            answers: None,
-        }),
+        Call::Update(UpdateParams { session: session.to_owned(), client, size: Some(other()), answers: None }),
         Call::Leave(LeaveParams { session: session.to_owned(), client }),
         Call::Screen(ScreenParams { session: session.to_owned(), ansi: false, history: 0 }),
         Call::Read(ReadParams { session: session.to_owned(), from: None, max: None, wait_ms: 0 }),
@@ -382,9 +376,9 @@ fn whoever_holds_one_right_is_refused_what_needs_another_and_nothing_else() {
 const RECORDED: [&str; 20] = [
     "question.answer",
     "session.attach",
-    "session.leave",
-    "session.update",
     "session.send",
+    "session.update",
+    "session.leave",
     "session.resize",
     "session.signal",
     "session.rename",
@@ -425,7 +419,9 @@ fn an_operation_is_in_the_journal_where_its_terms_say_so_and_nowhere_else() {
         let mut params = params(call);
         match call {
             Call::QuestionAsk(_) => params["question"] = json!(QuestionId::from_random_bits(1)),
-            Call::Leave(_) => params["client"] = client.clone(),
+            Call::Attach(_) => params["read_only"] = json!(false),
+            Call::Leave(_) | Call::Send(_) => params["client"] = client.clone(),
+            Call::Update(_) => (params["client"], params["size"]) = (client.clone(), json!("70x20")),
             Call::Signal(_) => params["number"] = json!(28),
             Call::Give(_) => params["to"] = json!(bot.actor()),
             Call::ActorRemove(_) => params["handle"] = json!("agent:bot"),

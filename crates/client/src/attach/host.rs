@@ -101,8 +101,8 @@ impl Driver<'_> {
                     Ok(Answer::Painted(Box::new(paint(&painted, bytes)?)))
                 })
             }
-            Request::Update { client, connection, size, answers } => {
-                let params = UpdateParams { session, client, connection: Some(connection), size, answers };
+            Request::Update { client, size, answers } => {
+                let params = UpdateParams { session, client, size, answers };
                 self.ask::<op::Update>(tag, &params, &[], |value, _| {
                     Ok(answer(value, |a: UpdateAnswer| Answer::Updated(a.size)))
                 })

@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX};
 use holdfast_abi::ring::{Copied, Ring, STATE_ENDED};
 use holdfast_attach::{Attached, Begin, Effect, Input, Options};
-use holdfast_types::{Exit, SessionId};
+use holdfast_types::{ClientToken, Exit, SessionId};
 use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{AttachAnswer, WaitParams};
@@ -95,7 +95,7 @@ impl<'a> Driver<'a> {
         let ring = Ring::open(&file).map_err(|e| failed("cannot use the session's ring")(io::Error::other(e)))?;
         let token = token(&answer)
             .ok_or_else(|| failed("the host sent an invalid token")(io::ErrorKind::InvalidData.into()))?;
-        let keeper = match Keeper::open(Path::new(&answer.keeper), token) {
+        let keeper = match Keeper::open(Path::new(&answer.keeper), token.0) {
             Ok(keeper) => keeper,
             Err(error) => return ended_meanwhile(&mut host, &answer, error),
         };
@@ -106,7 +106,7 @@ impl<'a> Driver<'a> {
             path: terminal.path.clone(),
             holds: true,
             us: options.who.actor().handle.clone(),
-            connection: keeper.welcome.connection,
+            token,
         };
         let begin = Begin {
             client: answer.client,
@@ -355,8 +355,8 @@ fn random() -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-fn token(answer: &AttachAnswer) -> Option<[u8; 16]> {
-    u128::from_str_radix(&answer.token, 16).ok().map(u128::to_be_bytes)
+fn token(answer: &AttachAnswer) -> Option<ClientToken> {
+    answer.token.parse().ok()
 }
 
 /// How long a process that was killed may take from letting go of its sockets to being gone.

@@ -146,8 +146,8 @@ impl Session {
     }
 
     /// An operator lets go by itself: what it held is free.
-    pub fn leave(&self, params: &LeaveParams, actor: &Actor) -> Result<(), Fault> {
-        self.own_client(params.client, actor)?;
+    pub fn leave(&self, params: &LeaveParams, actor: &Actor, peer: u64) -> Result<(), Fault> {
+        self.own_client(params.client, actor, peer)?;
         let left = self.with_core(|core, held, now| core.leave(held, now, params.client));
         left.map_err(|undecided| self.undecided(&undecided))?;
         self.metrics.detached();
@@ -216,13 +216,10 @@ impl Session {
         Caller { actor: actor.clone(), operator: client.map(OperatorId) }
     }
 
-    /// A client speaks for its own actor only.
-    pub(super) fn own_client(&self, client: u32, actor: &Actor) -> Result<(), Fault> {
-        if self.state.borrow().core.is_clients(client, actor) {
-            Ok(())
-        } else {
-            Err(Fault::new(Code::NotAttached, format!("no client {client} of yours is attached")))
-        }
+    /// A client is spoken for by its own actor, and by the connection it attached by.
+    pub fn own_client(&self, client: u32, actor: &Actor, peer: u64) -> Result<(), Fault> {
+        let is_its = self.state.borrow().core.is_clients(client, actor, peer);
+        if is_its { Ok(()) } else { Err(super::looks::not_attached(client)) }
     }
 
     /// A client's connection to the host is gone; it may still follow its keeper and come back.

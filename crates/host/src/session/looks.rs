@@ -23,6 +23,11 @@ const RESIZE_WAIT: Duration = Duration::from_millis(300);
 /// How long a client that outlived the last host may be ahead of its keeper's word that it is there.
 const JOINED_WAIT: Duration = Duration::from_secs(2);
 
+/// What is said to somebody who names a client that is not its own.
+pub(super) fn not_attached(client: u32) -> Fault {
+    Fault::new(Code::NotAttached, format!("no client {client} is attached by this connection")).hint("attach again")
+}
+
 /// A client's connection to this host: its number, and where events for it go.
 pub type Peer = (u64, UnboundedSender<Box<Message>>);
 
@@ -118,10 +123,10 @@ impl Session {
     }
 
     /// The screen for a terminal of this size.
-    pub async fn paint_for(&self, params: &PaintParams, actor: &Actor) -> (Painted, Vec<u8>) {
+    pub async fn paint_for(&self, params: &PaintParams, actor: &Actor, peer: u64) -> (Painted, Vec<u8>) {
         let past = self.past(if params.history { u32::MAX } else { 0 }).await;
         // One that has not reported back yet is painted all the same; it says from where it answers.
-        let answers = params.answers.filter(|client| self.own_client(*client, actor).is_ok());
+        let answers = params.answers.filter(|client| self.own_client(*client, actor, peer).is_ok());
         self.paint(&PaintParams { answers, ..params.clone() }, past.as_ref())
     }
 
@@ -161,7 +166,7 @@ impl Session {
         self.running().await?;
         self.warm().await;
         if let Some(resume) = params.resume {
-            let known = || self.state.borrow_mut().core.clients.by_connection(resume.connection).map(|_| ());
+            let known = || self.state.borrow().core.joined_as(resume.token);
             self.until(Some(JOINED_WAIT), known).await;
             return self.resume(params, resume, actor, peer).map(|answer| (answer, Vec::new()));
         }
@@ -239,7 +244,7 @@ impl Session {
             (core.resume(held, now, back), held.head())
         });
         let Some(id) = resumed.map_err(|undecided| self.undecided(&undecided))? else {
-            return Err(Fault::new(Code::NotFound, "the keeper does not know that connection").hint("attach anew"));
+            return Err(Fault::new(Code::NotFound, "no client with that token is attached").hint("attach anew"));
         };
         if id != resume.client {
             self.metrics.attached(true);
@@ -254,19 +259,23 @@ impl Session {
     }
 
     /// What changed at an attached terminal.
-    pub async fn update(&self, params: &UpdateParams, actor: &Actor) -> Result<UpdateAnswer, Fault> {
+    pub async fn update(&self, params: &UpdateParams, actor: &Actor, peer: u64) -> Result<UpdateAnswer, Fault> {
         self.running().await?;
-        let client = (params.client, params.connection);
+        let client = (params.client, peer);
         let updated =
             self.with_core(|core, held, now| core.update(held, now, actor, client, params.size, params.answers));
         self.nudge.notify_one();
         match updated {
             Updated::Done(Some(size)) => self.until_sized(size).await,
             Updated::Done(None) => {}
-            Updated::Unknown => {
-                return Err(Fault::new(Code::NotFound, format!("no client {} is attached", params.client)));
+            Updated::NotAttached => return Err(not_attached(params.client)),
+            Updated::MayNotType => {
+                return Err(Fault::new(
+                    Code::Denied,
+                    format!("client {} may not type, so its terminal answers no queries", params.client),
+                )
+                .hint("the host answers them"));
             }
-            Updated::Anothers => self.own_client(params.client, actor)?,
         }
         Ok(UpdateAnswer { size: self.state.borrow().core.size })
     }

@@ -211,7 +211,7 @@ impl Host {
     fn frame(&mut self, ctx: &mut Ctx, frame: FromKeeper<'_>) -> Result<(), Crashed> {
         let answered = match frame {
             FromKeeper::Left { connection, acked } => {
-                let known = self.core.clients.by_connection(connection).map(|c| (c.id, c.size.is_none()));
+                let known = self.core.clients.by_connection(connection).map(|c| (c.id, c.is_doubtful()));
                 known.filter(|(id, doubtful)| *doubtful || self.core.clients.answers(*id)).map(|_| acked)
             }
             _ => None,

@@ -22,7 +22,7 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 pub(crate) enum Request {
     Attach { who: Who, size: Size, read_only: bool, resume: Option<Resume> },
     Paint { who: Who, size: Size, history: bool, answers: Option<u32> },
-    Update { who: Who, client: u32, connection: u32, size: Option<Size>, answers: Option<Answers> },
+    Update { who: Who, client: u32, size: Option<Size>, answers: Option<Answers> },
     Leave { who: Who, client: u32 },
     Read { from: u64 },
     Send { who: Who, client: Option<u32>, stream: u64, seq: u64, bytes: Vec<u8> },
@@ -176,17 +176,24 @@ impl Host {
                     Err(undecided) => refused(&undecided),
                 }
             }
-            Request::Paint { who, answers: Some(client), .. } if !self.core.is_clients(client, &who.actor()) => {
+            Request::Paint { who, answers: Some(client), .. } if !self.is_its(line, who, client) => {
                 Answer::Refused { code: "not_attached" }
             }
             Request::Paint { size, history, answers, .. } => {
                 let (painted, bytes) = self.paint(ctx, size, history, answers)?;
                 Answer::Painted { painted, bytes }
             }
-            Request::Update { who, client, connection, size, answers } => {
-                return self.update(ctx, (line, id), who, (client, connection), size, answers);
+            Request::Update { who, client, size, answers } => {
+                return self.update(ctx, (line, id), who, client, size, answers);
             }
-            Request::Leave { who, client } => self.leave(ctx, who, client)?,
+            Request::Leave { who, client }
+            | Request::Send { who, client: Some(client), .. }
+            | Request::Act { who, client: Some(client), .. }
+                if !self.is_its(line, who, client) =>
+            {
+                Answer::Refused { code: "not_attached" }
+            }
+            Request::Leave { client, .. } => self.leave(ctx, client)?,
             Request::Read { from } => self.read(from),
             Request::Send { who, client, stream, seq, bytes } => {
                 let by = Caller { actor: who.actor(), operator: client.map(OperatorId) };
@@ -196,6 +203,11 @@ impl Host {
             Request::Act { who, client, ask } => self.act(ctx, who, client, ask)?,
         };
         self.reply(ctx, line, id, answer)
+    }
+
+    /// Whether a client is attached by this line.
+    fn is_its(&self, line: usize, who: Who, client: u32) -> bool {
+        self.core.is_clients(client, &who.actor(), line as u64)
     }
 
     /// An answer reaches a client, unless the host dies of it.
@@ -281,7 +293,7 @@ impl Host {
         let task = &self.tasks[at];
         let so = match &task.what {
             Waits::Size { size, .. } => *size == self.core.size,
-            Waits::Joined { resume, .. } => self.core.clients.by_connection(resume.connection).is_some(),
+            Waits::Joined { resume, .. } => self.core.joined_as(resume.token).is_some(),
         };
         so || task.until_ms <= ctx.now
     }
@@ -341,16 +353,15 @@ impl Host {
         ctx: &mut Ctx,
         (line, id): (usize, u64),
         who: Who,
-        (client, connection): (u32, u32),
+        client: u32,
         size: Option<Size>,
         answers: Option<Answers>,
     ) -> Result<(), Crashed> {
         ctx.note(format_args!("host: client {client} says size {size:?}, answers {answers:?}"));
-        let updated = self.core(ctx, |core, out, now| {
-            core.update(out, now, &who.actor(), (client, Some(connection)), size, answers)
-        })?;
+        let updated =
+            self.core(ctx, |core, out, now| core.update(out, now, &who.actor(), (client, line as u64), size, answers))?;
         let Updated::Done(takes) = updated else {
-            ctx.note(format_args!("host: client {client} of connection {connection} is not known"));
+            ctx.note(format_args!("host: client {client} of line {line} is not known"));
             return self.reply(ctx, line, id, Answer::Refused { code: "not_found" });
         };
         if let Some(answers) = answers {
@@ -362,10 +373,7 @@ impl Host {
         self.finish_tasks(ctx)
     }
 
-    fn leave(&mut self, ctx: &mut Ctx, who: Who, client: u32) -> Result<Answer, Crashed> {
-        if !self.core.is_clients(client, &who.actor()) {
-            return Ok(Answer::Refused { code: "not_attached" });
-        }
+    fn leave(&mut self, ctx: &mut Ctx, client: u32) -> Result<Answer, Crashed> {
         Ok(match self.core(ctx, |core, out, now| core.leave(out, now, client))? {
             Ok(()) => Answer::Acted,
             Err(undecided) => refused(&undecided),

@@ -314,9 +314,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.state", params, b"", StateView)
         return found
 
-    async def session_update(self, *, client: int, session: str, answers: Answers | None = None, connection: int | None = None, size: Size | None = None) -> UpdateAnswer:
+    async def session_update(self, *, client: int, session: str, answers: Answers | None = None, size: Size | None = None) -> UpdateAnswer:
         """Report changes of an attached terminal: its size, whether it answers queries."""
-        params = _given({"client": client, "session": session, "answers": answers, "connection": connection, "size": size})
+        params = _given({"client": client, "session": session, "answers": answers, "size": size})
         found: UpdateAnswer
         found, _ = await self._ask("session.update", params, b"", UpdateAnswer)
         return found
@@ -699,9 +699,9 @@ class Calls:
         found, _ = self._ask("session.state", params, b"", StateView)
         return found
 
-    def session_update(self, *, client: int, session: str, answers: Answers | None = None, connection: int | None = None, size: Size | None = None) -> UpdateAnswer:
+    def session_update(self, *, client: int, session: str, answers: Answers | None = None, size: Size | None = None) -> UpdateAnswer:
         """Report changes of an attached terminal: its size, whether it answers queries."""
-        params = _given({"client": client, "session": session, "answers": answers, "connection": connection, "size": size})
+        params = _given({"client": client, "session": session, "answers": answers, "size": size})
         found: UpdateAnswer
         found, _ = self._ask("session.update", params, b"", UpdateAnswer)
         return found

@@ -81,7 +81,7 @@ class AttachAnswer(Model):
     session: SessionView
     """The session."""
     token: str
-    """One-time token for it, hexadecimal."""
+    """The client's token, hexadecimal: it opens the keeper's door once, and a later host knows the client by it."""
     writes: bool
     """This client has the turn and writes under that fence, directly to the keeper."""
 
@@ -158,6 +158,10 @@ class Changed(Model):
     """That run's key."""
     run: RunId | None = None
     """The run it was done by."""
+
+
+ClientToken: TypeAlias = str
+"""What an attached client alone knows: the host made it up for this client, and the keeper repeats it to the next host."""
 
 
 class ClientView(Model):
@@ -1200,8 +1204,8 @@ class Resume(Model):
     """It answers the session's queries."""
     client: int
     """Its number in the session."""
-    connection: int
-    """Its connection to the keeper."""
+    token: ClientToken
+    """The token it got when it attached: it alone has it."""
 
 
 class RevokeAnswer(Model):
@@ -1748,13 +1752,11 @@ class UpdateAnswer(Model):
 class UpdateParams(Model):
     """What changed at an attached terminal."""
     client: int
-    """The client's number."""
+    """The client's number. It attached by this connection."""
     session: str
     """Name or id."""
     answers: Answers | None = None
     """From this offset on it answers queries (true) or no longer does (false)."""
-    connection: int | None = None
-    """The keeper's number for its connection."""
     size: Size | None = None
     """Its terminal's new size."""
 
