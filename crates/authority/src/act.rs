@@ -4,6 +4,7 @@
 //! but the changes of its records, one behind the other.
 
 use crate::authority::State;
+use crate::deed::{DeedId, Ending};
 use crate::grants::{Grant, GrantId};
 use crate::journal::Link;
 use crate::refusal::Refusal;
@@ -300,6 +301,15 @@ pub enum Act {
     Forgotten(ActorId),
     /// Something was asked for.
     Asked(Ask),
+    /// What was asked for is over.
+    Did {
+        /// The number of its deed, which the record of the act gave it.
+        deed: DeedId,
+        /// What it was, in a word.
+        what: String,
+        /// How it ended.
+        ending: Ending,
+    },
     /// Something passed by itself.
     Lapsed(Lapse),
 }
@@ -312,7 +322,7 @@ impl Act {
             Act::Typed(_) => true,
             Act::Asked(ask) => ask.writes(),
             Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked => false,
-            Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) | Act::Took => false,
+            Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) | Act::Took | Act::Did { .. } => false,
             Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => false,
         }
     }
@@ -352,6 +362,10 @@ pub enum Change {
     Dropped(GrantId),
     /// An actor's class default counts no longer.
     Barred(ActorId),
+    /// The deed of this act is to be done.
+    Opened(DeedId),
+    /// A deed is over.
+    Closed(DeedId),
     /// Another life.
     Incarnation(u32),
     /// This connection to the keeper is a host's: what it typed is in the journal already.

@@ -1,6 +1,7 @@
 //! What happened, what to do about it, and what to answer.
 
 use crate::act::{Ask, Burst, Record};
+use crate::deed::{Deed, DeedId, Ending};
 use crate::grants::GrantId;
 use crate::refusal::Refusal;
 use crate::turn::OperatorId;
@@ -106,6 +107,13 @@ pub enum Input {
         /// Its signature, which the host has verified.
         proof: Option<Proof>,
     },
+    /// A deed is over.
+    Did {
+        /// Which.
+        deed: DeedId,
+        /// How it ended.
+        ending: Ending,
+    },
     /// The session's command ended, or its keeper is gone.
     Ended {
         /// How.
@@ -146,19 +154,16 @@ pub enum Effect {
         /// Under this fence.
         fence: Fence,
     },
-    /// Stop the whole tree.
+    /// Stop the whole tree. The state says so, and each host sees to it.
     Freeze,
     /// Let the tree go on.
     Thaw,
-    /// Hand the typed bytes to the keeper.
-    Forward {
-        /// Under this fence.
-        fence: Fence,
-    },
-    /// Do what was asked.
+    /// Do what was asked, then say by [`Input::Did`] how it ended.
     Perform {
-        /// Under this fence.
-        fence: Fence,
+        /// Its number.
+        id: DeedId,
+        /// What.
+        deed: Deed,
     },
     /// Cut this operator off: it may no longer observe.
     Expel {

@@ -13,6 +13,7 @@
 mod act;
 mod authority;
 mod command;
+mod deed;
 mod effect;
 mod grants;
 pub mod identity;
@@ -22,8 +23,9 @@ mod refusal;
 mod turn;
 
 pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke};
-pub use authority::{Authority, GRANTS_MAX, OPERATORS_MAX, Operator, QUEUE_MAX, State};
+pub use authority::{Authority, GRANTS_MAX, OPEN_MAX, OPERATORS_MAX, Operator, QUEUE_MAX, State};
 pub use command::{RECORDED_BYTES_MAX, recorded};
+pub use deed::{AfterKill, Deed, DeedId, Ending, Open};
 pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply};
 pub use grants::{Grant, GrantId, Policy};
 pub use refusal::{Refusal, Rule};

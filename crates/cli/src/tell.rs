@@ -6,7 +6,7 @@
 use crate::show::{cut, span, visible};
 use crate::signals::SignalNumber;
 use holdfast_authority::{
-    Act, Ask, Burst, By, Change, GrantId, Lapse, OperatorId, Outcome, Record, Revoke, State, Turn,
+    Act, Ask, Burst, By, Change, DeedId, Ending, GrantId, Lapse, OperatorId, Outcome, Record, Revoke, State, Turn,
 };
 use holdfast_types::{Actor, ActorId, Handle, TimeMs};
 use jiff::tz::TimeZone;
@@ -68,6 +68,7 @@ impl Teller {
                 Change::Turn(Turn::Free) | Change::WaitsNoMore(_) | Change::Freeze(_) | Change::Away(_) => {}
                 Change::Gone(_) | Change::Dropped(_) | Change::Barred(_) | Change::Incarnation(_) => {}
                 Change::Link(_) | Change::Logged(_) | Change::Forwarded(_) => {}
+                Change::Opened(_) | Change::Closed(_) => {}
             }
         }
         self.state.apply(record);
@@ -100,7 +101,19 @@ impl Teller {
             Act::Took => self.took().into(),
             Act::Typed(burst) => typed(burst),
             Act::Asked(ask) => self.asked(record, ask),
+            Act::Did { deed, what, ending } => self.did(*deed, what, ending),
             Act::Lapsed(lapse) => self.lapsed(record, *lapse),
+        }
+    }
+
+    fn did(&self, deed: DeedId, what: &str, ending: &Ending) -> String {
+        let open = self.state.open().find(|(id, _)| *id == deed).map(|(_, open)| &open.by);
+        let whose = open.map_or(String::new(), |by| format!(" of {by}"));
+        let what = text(what);
+        match ending {
+            Ending::Done => format!("did {what}{whose}"),
+            Ending::Failed { why } => format!("could not do {what}{whose}: {}", text(why)),
+            Ending::Lost => format!("lost {what}{whose}: the host was killed in between; look whether it was done"),
         }
     }
 

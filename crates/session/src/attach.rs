@@ -105,7 +105,6 @@ impl Core {
         let allowed = self.decide(out, now, Input::Asked { by, ask: Ask::Resize { size }, proof: None }).is_ok();
         if allowed {
             self.clients.sized(id, size);
-            self.say_size(out, size);
         }
         allowed
     }
@@ -181,6 +180,7 @@ impl Core {
         // It may be the writer: now the keeper can be told by which connection.
         self.say_writer(out);
         self.after_decision(out, now);
+        self.detach_again(out, now, OperatorId(id));
         Ok(Some(id))
     }
 
@@ -260,8 +260,8 @@ impl Core {
         Ok(())
     }
 
-    /// Clients are told to let go; gives their connections to the keeper, to be cut where they do not.
-    pub fn detach(&mut self, out: &mut impl Outside, now: Now, clients: &[u32]) -> Vec<u32> {
+    /// Clients are told to let go; those that do not are cut off by the keeper.
+    pub(crate) fn detach(&mut self, out: &mut impl Outside, now: Now, clients: &[u32]) {
         let mut connections = Vec::new();
         for client in self.clients.iter().filter(|client| clients.contains(&client.id)) {
             connections.extend(client.connection);
@@ -269,18 +269,21 @@ impl Core {
                 out.tell(peer, client.id, Event::Detached);
             }
         }
-        self.forget_remote(now, clients);
-        connections
+        for id in self.forget_remote(now, clients) {
+            let _ = self.handle(out, now, Input::Left { operator: OperatorId(id) });
+        }
+        out.cut_off_soon(connections);
     }
 
-    /// Of those who have no connection to the keeper nobody else will say that they are gone.
-    fn forget_remote(&mut self, now: Now, clients: &[u32]) {
+    /// Of those who have no connection to the keeper nobody else will say that they are gone. Gives which they are.
+    fn forget_remote(&mut self, now: Now, clients: &[u32]) -> Vec<u32> {
         let gone: Vec<u32> =
             self.clients.iter().filter(|c| c.remote && clients.contains(&c.id)).map(|c| c.id).collect();
-        for id in gone {
-            self.clients.remove(id, None);
+        for id in &gone {
+            self.clients.remove(*id, None);
             self.timers.rearm = Some(now.clock_ms);
         }
+        gone
     }
 
     /// A client's connection to the host is gone; it may still follow its keeper and come back.

@@ -197,6 +197,7 @@ impl Core {
         if first == Some(Origin::Found) {
             // Queries before that were answered by the terminal that typed there, or by the last host.
             self.clients.answered_until(self.authority.state().wrote_at());
+            self.take_up_deeds(out, now);
         }
         self.after_decision(out, now);
         decided.ok().and_then(|decided| decided.still)

@@ -7,8 +7,10 @@ use crate::core::{Core, Now};
 use crate::outside::{Event, Outside, Unwritten};
 use crate::typing::{Typing, read_bursts};
 use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
-use holdfast_authority::{Act, Ask, Audience, Caller, Effect, Input, Moment, OperatorId, Record, Refusal, Reply};
-use holdfast_types::{Notice, Size};
+use holdfast_authority::{
+    Act, Ask, Audience, Caller, DeedId, Effect, Ending, Input, Moment, OperatorId, Record, Refusal, Reply,
+};
+use holdfast_types::{Fence, Notice, Size};
 
 /// How long what was typed may wait in the keeper's log, at first.
 const DRAIN_AFTER_MS: u64 = 200;
@@ -22,8 +24,21 @@ pub struct Decided {
     pub act: Option<u64>,
     /// The tree is to stand still (true), or to go on.
     pub still: Option<bool>,
+    /// What is to be done, and how it ended; none while it is on its way.
+    pub deed: Option<(DeedId, Option<Ending>)>,
     /// It could not be written, and waits for room: what was asked for must not be done unless it only takes away.
     unrecorded: Option<Unwritten>,
+}
+
+impl Decided {
+    /// The fence under which the asker has the turn, where this gave it the turn.
+    #[must_use]
+    pub fn fence(&self) -> Option<Fence> {
+        match self.reply {
+            Reply::Turn { fence } => Some(fence),
+            Reply::Done | Reply::Waiting { .. } | Reply::Granted(_) | Reply::Revoked(_) => None,
+        }
+    }
 }
 
 /// Why something does not happen.
@@ -58,6 +73,7 @@ fn may_wait_for_room(input: &Input) -> bool {
         | Input::Left { .. }
         | Input::CutOff { .. }
         | Input::Wrote { .. }
+        | Input::Did { .. }
         | Input::Ended { .. }
         | Input::Forgotten { .. }
         | Input::Tick => true,
@@ -89,6 +105,7 @@ impl Core {
             // Where that fails it is tried again with the next record.
             let _ = out.begin_segment(&header);
         }
+        let may_wait = may_wait_for_room(&input);
         let answer = self.authority.handle(input, moment);
         let mut records: Vec<Record> = Vec::new();
         let mut effects = Vec::new();
@@ -102,21 +119,34 @@ impl Core {
         let (first, recorded) = out.record(&records, self.fence() != before, &self.authority);
         let asked = |record: &Record| matches!(record.act, Act::Asked(_) | Act::Started);
         let act = records.iter().rposition(asked).map(|at| first + at as u64);
-        let mut still = None;
+        let (mut still, mut deed) = (None, None);
         for effect in effects {
-            self.perform(out, effect, &mut still);
+            match effect {
+                Effect::Freeze => still = Some(true),
+                Effect::Thaw => still = Some(false),
+                Effect::Perform { id, deed: what } => {
+                    let ending = match &recorded {
+                        Err(error) if !may_wait => Some(Ending::Failed { why: error.0.clone() }),
+                        Err(_) | Ok(()) => self.perform(out, now, id, &what),
+                    };
+                    if let Some(ending) = &ending {
+                        self.did(out, now, id, ending.clone());
+                    }
+                    deed = Some((id, ending));
+                }
+                other => self.take_effect(out, other),
+            }
         }
-        Ok(Decided { reply: answer.reply?, act, still, unrecorded: recorded.err() })
+        Ok(Decided { reply: answer.reply?, act, still, deed, unrecorded: recorded.err() })
     }
 
-    fn perform(&mut self, out: &mut impl Outside, effect: Effect, still: &mut Option<bool>) {
+    fn take_effect(&mut self, out: &mut impl Outside, effect: Effect) {
         match effect {
-            Effect::Record(_) => {}
+            Effect::Record(_) | Effect::Freeze | Effect::Thaw | Effect::Perform { .. } => {}
             Effect::Fence { .. } => self.say_writer(out),
-            Effect::FlushInput { fence } => out.say(ToKeeper::Flush { fence: fence.0 }),
-            Effect::Freeze => *still = Some(true),
-            Effect::Thaw => *still = Some(false),
-            Effect::Forward { .. } | Effect::Perform { .. } => {}
+            Effect::FlushInput { fence } => {
+                out.say(ToKeeper::Flush { fence: fence.0 });
+            }
             Effect::Expel { operator } => self.expel(out, operator),
             Effect::Tell { to, notice } => self.tell(out, to, &notice),
         }
@@ -133,6 +163,7 @@ impl Core {
     /// What follows from every decision: clients hear whether they write, the writer's terminal sets the size and answers
     /// queries, and deadlines are looked at again.
     pub fn after_decision(&mut self, out: &mut impl Outside, now: Now) {
+        self.mark_detached(out, now);
         self.tell_writers(out);
         let writer = self.writer(out);
         let size = writer.and_then(|id| self.clients.wants_size(id));
@@ -152,15 +183,7 @@ impl Core {
         let by = Caller { actor, operator: Some(OperatorId(id)) };
         let asked = Input::Asked { by, ask: Ask::Resize { size }, proof: None };
         if self.asked_size == size || self.handle(out, now, asked).is_ok() {
-            self.say_size(out, size);
             self.clients.sized(id, size);
-        }
-    }
-
-    /// Asks the keeper for a size, unless it was asked for it last.
-    pub fn say_size(&mut self, out: &mut impl Outside, size: Size) {
-        if std::mem::replace(&mut self.asked_size, size) != size {
-            out.say(ToKeeper::Resize { fence: self.fence().0, cols: size.cols(), rows: size.rows() });
         }
     }
 

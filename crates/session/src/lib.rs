@@ -18,6 +18,7 @@ mod attach;
 mod clients;
 mod core;
 mod decide;
+mod deeds;
 mod drive;
 mod outside;
 mod sends;

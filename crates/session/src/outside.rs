@@ -3,9 +3,9 @@
 use crate::sends::{Sent, Ticket};
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Authority, Record};
+use holdfast_authority::{Authority, DeedId, Record};
 use holdfast_screen::Reply;
-use holdfast_types::{ActorId, Fence, Notice, Offset};
+use holdfast_types::{ActorId, Fence, Notice, Offset, SessionName};
 
 /// The journal could not be written, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,8 +107,16 @@ pub trait Outside {
     /// Writes what could not be written before.
     fn retry_journal(&mut self) -> Result<(), Unwritten>;
 
-    /// Says something to the keeper. Where that fails the connection is about to be taken up anew, and everything said again.
-    fn say(&mut self, frame: ToKeeper<'_>);
+    /// Says something to the keeper; false where there is no connection. It is then about to be taken up anew, and what follows
+    /// from the state said again.
+    fn say(&mut self, frame: ToKeeper<'_>) -> bool;
+    /// Says something to the keeper that is for the whole tree, once the keeper knows which processes in it are Holdfast's own.
+    /// None: that is on its way, and [`Core::did`](crate::Core::did) will say how it ended.
+    fn reach_tree(&mut self, deed: DeedId, frame: ToKeeper<'static>) -> Option<bool>;
+    /// Clients at these connections to the keeper were told to let go: cuts off those that have not within a second.
+    fn cut_off_soon(&mut self, connections: Vec<u32>);
+    /// Keeps another name of the session.
+    fn rename(&mut self, name: &SessionName) -> Result<(), String>;
     /// Sends an event to a client.
     fn tell(&mut self, peer: u64, client: u32, event: Event);
     /// What became of bytes that were to be typed.

@@ -1,6 +1,7 @@
 //! What actors ask for: the turn, and everything discrete.
 
 use super::*;
+use crate::deed::{Deed, DeedId, Ending};
 use crate::turn::{Frozen, Waiting};
 use holdfast_types::{TurnNeed, Who, terms_of};
 
@@ -35,9 +36,24 @@ impl Authority {
         }
     }
 
+    /// Records what was asked for with its deed, and has it done.
     fn perform(&mut self, step: &mut Step, by: &Caller, need: TurnNeed, ask: &Ask) -> Result<Reply, Refusal> {
-        self.write(step, by, need, Act::Asked(ask.clone()))?;
-        step.effects.push(Effect::Perform { fence: self.state.fence });
+        let takes_away = matches!(ask, Ask::End { .. });
+        if self.state.open.len() >= OPEN_MAX && !takes_away {
+            return Err(Refusal::TooMany { what: "acts in progress".into(), max: OPEN_MAX as u32 });
+        }
+        let id = DeedId(self.state.last_deed + 1);
+        self.write(step, by, need, Act::Asked(ask.clone()), vec![Change::Opened(id)])?;
+        step.effects.extend(Deed::of(ask).map(|deed| Effect::Perform { id, deed }));
+        Ok(Reply::Done)
+    }
+
+    /// A deed is over. Twice is once: a host that comes back may close what its predecessor closed.
+    pub(super) fn did(&mut self, step: &mut Step, deed: DeedId, ending: Ending) -> Result<Reply, Refusal> {
+        if let Some(open) = self.state.open.get(&deed) {
+            let act = Act::Did { deed, what: open.deed.word().to_owned(), ending };
+            self.commit(step, By::Host, act, self.state.fence, vec![Change::Closed(deed)]);
+        }
         Ok(Reply::Done)
     }
 
@@ -168,9 +184,6 @@ impl Authority {
                 return Err(Refusal::Denied { right: Right::Configure, rule: Rule::HumansFirst });
             }
         }
-        let act = Act::Asked(Ask::Detach { operators: operators.to_vec() });
-        self.commit(step, By::Actor(by.actor.clone()), act, self.state.fence, vec![]);
-        step.effects.push(Effect::Perform { fence: self.state.fence });
-        Ok(Reply::Done)
+        self.perform(step, by, TurnNeed::Ignores, &Ask::Detach { operators: operators.to_vec() })
     }
 }

@@ -34,6 +34,7 @@ impl Authority {
         let mut changes = vec![Change::Incarnation(incarnation), Change::Freeze(None)];
         changes.extend(self.state.operators.keys().map(|id| Change::Gone(*id)));
         changes.extend(self.state.queue.iter().map(|waiting| Change::WaitsNoMore(waiting.by.id)));
+        changes.extend(self.state.open.keys().map(|id| Change::Closed(*id)));
         self.pass(step, By::Host, Act::Began, changes, Turn::Free);
         Ok(Reply::Done)
     }
@@ -77,6 +78,7 @@ impl Authority {
         changes.extend(self.state.operators.keys().map(|id| Change::Gone(*id)));
         changes.extend(self.state.queue.iter().map(|waiting| Change::WaitsNoMore(waiting.by.id)));
         changes.push(Change::Turn(Turn::Free));
+        changes.extend(self.state.open.keys().map(|id| Change::Closed(*id)));
         self.commit(step, By::Host, Act::Ended(exit), self.state.fence, changes);
         Ok(Reply::Done)
     }

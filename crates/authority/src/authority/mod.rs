@@ -30,6 +30,8 @@ pub const OPERATORS_MAX: usize = 256;
 pub const QUEUE_MAX: usize = 64;
 /// Most live grants: a hand-made list is far shorter, and each act looks through it.
 pub const GRANTS_MAX: usize = 1024;
+/// Most deeds that are not over: all but a few are over at once.
+pub const OPEN_MAX: usize = 64;
 
 /// One session's authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +107,7 @@ impl Authority {
                 }
                 answer
             }
+            Input::Did { deed, ending } => self.did(step, deed, ending),
             Input::Forgotten { actor } => self.forgotten(step, actor),
             Input::Ended { exit } => self.ended(step, exit),
             Input::Tick => Ok(Reply::Done),

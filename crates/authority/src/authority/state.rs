@@ -1,6 +1,7 @@
 //! The state, and the one way it changes.
 
 use crate::act::{Act, Ask, Change, Outcome, Record};
+use crate::deed::{Deed, DeedId, Open};
 use crate::grants::{Grant, Ledger};
 use crate::refusal::Refusal;
 use crate::turn::{Frozen, Hold, OperatorId, Turn, Waiting};
@@ -46,6 +47,11 @@ pub struct State {
     /// How many hosts came back to this session.
     #[serde(default)]
     pub(super) restarts: u32,
+    /// Deeds that are not over.
+    #[serde(default)]
+    pub(super) open: BTreeMap<DeedId, Open>,
+    #[serde(default)]
+    pub(super) last_deed: u64,
     /// When the last record was written.
     pub(super) time_ms: TimeMs,
     /// The last record, if it was a refusal: who asked, what, and the code.
@@ -119,6 +125,11 @@ impl State {
     #[must_use]
     pub fn restarts(&self) -> u32 {
         self.restarts
+    }
+
+    /// Deeds that were recorded and are not over, oldest first.
+    pub fn open(&self) -> impl Iterator<Item = (DeedId, &Open)> {
+        self.open.iter().map(|(id, open)| (*id, open))
     }
 
     /// Who held a fence, if that is not long ago.
@@ -218,6 +229,17 @@ impl State {
             }
             Change::Barred(actor) => {
                 self.ledger.barred.insert(*actor);
+            }
+            Change::Opened(id) => {
+                self.last_deed = self.last_deed.max(id.0);
+                if let (Some(by), Act::Asked(ask)) = (record.by.actor(), &record.act)
+                    && let Some(deed) = Deed::of(ask)
+                {
+                    self.open.insert(*id, Open { deed, by: by.clone(), since: record.time_ms });
+                }
+            }
+            Change::Closed(id) => {
+                self.open.remove(id);
             }
             Change::Incarnation(number) => {
                 self.incarnation = *number;

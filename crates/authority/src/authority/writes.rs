@@ -12,9 +12,8 @@ impl Authority {
     pub(super) fn types(&mut self, step: &mut Step, by: &Caller, fence: Option<Fence>) -> Result<Reply, Refusal> {
         self.must(step, &by.actor, SEND.rights)?;
         if let Some(hold) = self.may_write(step, by, SEND.turn, fence)? {
-            self.take_by_writing(step, by, hold, Act::Took);
+            self.take_by_writing(step, by, hold, Act::Took, vec![]);
         }
-        step.effects.push(Effect::Forward { fence: self.state.fence });
         Ok(Reply::Turn { fence: self.state.fence })
     }
 
@@ -34,16 +33,23 @@ impl Authority {
     }
 
     /// Whether an act may reach into the session now; where it may, it is recorded, and the turn taken if it takes it.
-    pub(super) fn write(&mut self, step: &mut Step, by: &Caller, need: TurnNeed, act: Act) -> Result<(), Refusal> {
+    pub(super) fn write(
+        &mut self,
+        step: &mut Step,
+        by: &Caller,
+        need: TurnNeed,
+        act: Act,
+        changes: Vec<Change>,
+    ) -> Result<(), Refusal> {
         match self.may_write(step, by, need, None)? {
-            Some(hold) => self.take_by_writing(step, by, hold, act),
-            None => self.commit(step, By::Actor(by.actor.clone()), act, self.state.fence, vec![]),
+            Some(hold) => self.take_by_writing(step, by, hold, act, changes),
+            None => self.commit(step, By::Actor(by.actor.clone()), act, self.state.fence, changes),
         }
         Ok(())
     }
 
-    fn take_by_writing(&mut self, step: &mut Step, by: &Caller, hold: Hold, act: Act) {
-        self.pass(step, By::Actor(by.actor.clone()), act, vec![], Turn::Held(hold));
+    fn take_by_writing(&mut self, step: &mut Step, by: &Caller, hold: Hold, act: Act, changes: Vec<Change>) {
+        self.pass(step, By::Actor(by.actor.clone()), act, changes, Turn::Held(hold));
         self.tell_turn(step);
     }
 

@@ -8,8 +8,8 @@ fn a_person_alone_never_notices_the_turn() {
         "0s ann attaches | 1s ann types ls | 90s ann types pwd | 91s ann leaves",
         r#"
             0s ann attaches: done
-            1s ann types ls: turn 1; fence 1 for 1; forward 1
-            90s ann types pwd: turn 1; forward 1
+            1s ann types ls: turn 1; fence 1 for 1
+            90s ann types pwd: turn 1
             91s ann leaves: done; fence 2 for nobody
         "#,
     );
@@ -22,10 +22,10 @@ fn keys_without_the_turn_are_refused_and_never_appear_later() {
         r#"
             0s ann attaches: done
             0s bot attaches: done
-            1s ann types ls: turn 1; fence 1 for 1; forward 1
+            1s ann types ls: turn 1; fence 1 for 1
             2s bot types rm: no, human:ann has the turn
             3s ann releases: done; fence 2 for nobody
-            4s bot types cat: turn 3; fence 3 for 2; forward 3
+            4s bot types cat: turn 3; fence 3 for 2
         "#,
     );
 }
@@ -39,7 +39,7 @@ fn a_late_keystroke_of_a_past_holder_is_dropped() {
             0s ann attaches: done
             0s bot attaches: done
             1s ann takes: turn 1; fence 1 for 1
-            5s ann types under 1 ls: turn 1; forward 1
+            5s ann types under 1 ls: turn 1
             9s ann gives bot: done; fence 2 for 2
             10s ann types under 1 rm: no, agent:bot has the turn
             11s bot releases: done; fence 3 for nobody
@@ -76,12 +76,12 @@ fn an_idle_holder_is_replaced_on_request_and_an_active_one_is_not() {
         r#"
             0s ann attaches: done
             0s bot attaches: done
-            1s ann types vi: turn 1; fence 1 for 1; forward 1
+            1s ann types vi: turn 1; fence 1 for 1
             30s bot requests: waits behind 0; tell 1: agent:bot asks
-            30s ann types x: turn 1; forward 1
+            30s ann types x: turn 1
             59s x passes: done
             60s x passes: done; lapse idle; fence 2 for 2
-            89s bot types y: turn 2; forward 2
+            89s bot types y: turn 2
             120s ann requests: turn 3; tell 2: human:ann asks; lapse idle; fence 3 for 1
         "#,
     );
@@ -101,11 +101,11 @@ fn a_cut_off_holder_keeps_the_turn_for_its_grace_and_comes_back_to_it() {
             3s bot requests: waits behind 0; tell 1: agent:bot asks
             31s bot types x: no, human:ann has the turn
             31s ann resumes: done
-            31s ann types under 1 y: turn 1; forward 1
+            31s ann types under 1 y: turn 1
             40s ann vanishes: done
             41s ann attaches: done; fence 2 for 3
             42s ann types under 1 late: no, the turn has changed since this was written
-            43s ann types ls: turn 2; forward 2
+            43s ann types ls: turn 2
         "#,
     );
     expect(
@@ -145,7 +145,7 @@ fn seizing_takes_effect_at_once_whoever_holds_and_whoever_waits() {
             0s bob attaches: done
             0s bot attaches: done
             0s kit attaches: done
-            1s bot types loop: turn 1; fence 1 for 3; forward 1
+            1s bot types loop: turn 1; fence 1 for 3
             2s kit requests: waits behind 0; tell 3: agent:kit asks
             3s ann seizes it loops: turn 2; fence 2 for 1; flush; tell all: human:ann seized from agent:bot (it loops)
             3s bot types under 1 loop: no, human:ann has the turn
@@ -189,7 +189,7 @@ fn an_agent_finds_no_way_round_to_what_a_human_holds() {
             3s bot revokes 1: no, only a human may do this to a human
             4s bot detaches ann: no, only a human may do this to a human
             5s bot seizes x: no, only a human may do this to a human
-            6s ann types ls: turn 1; forward 1
+            6s ann types ls: turn 1
         "#,
     );
 }
@@ -219,14 +219,14 @@ fn a_frozen_session_takes_no_input_until_it_is_thawed() {
         r#"
             0s ann attaches: done
             0s bot attaches: done
-            1s bot types loop: turn 1; fence 1 for 2; forward 1
+            1s bot types loop: turn 1; fence 1 for 2
             2s ann freezes stop: turn 2; fence 2 for 1; flush; freeze; tell all: human:ann seized from agent:bot (stop); tell all: human:ann froze
             3s ann types x: no, human:ann froze the session
             4s bot runs make: no, human:ann froze the session
             5s bot signals 9: no, this needs the right `signal`
             6s bot thaws: no, this needs the right `seize`
             7s bob thaws: done; thaw; tell all: human:bob thawed
-            8s ann types x: turn 2; forward 2
+            8s ann types x: turn 2
             9s bob thaws: no, the session is not frozen
         "#,
     );
@@ -241,7 +241,7 @@ fn what_was_seized_is_not_lost_to_an_agent_for_idleness() {
             0s ann attaches: done
             0s bob attaches: done
             0s bot attaches: done
-            1s bot types loop: turn 1; fence 1 for 3; forward 1
+            1s bot types loop: turn 1; fence 1 for 3
             2s ann seizes look: turn 2; fence 2 for 1; flush; tell all: human:ann seized from agent:bot (look)
             3s bot requests: waits behind 0; tell 1: agent:bot asks
             60s x passes: done
@@ -256,9 +256,9 @@ fn a_single_request_keeps_the_turn_for_a_breath_only() {
         "0s ann attaches | 1s bot types make | 2s ann types x | 4s ann types x",
         r#"
             0s ann attaches: done
-            1s bot types make: turn 1; fence 1 for nobody; forward 1
+            1s bot types make: turn 1; fence 1 for nobody
             2s ann types x: no, agent:bot has the turn
-            4s ann types x: turn 3; lapse grace; fence 2 for nobody; fence 3 for 1; forward 3
+            4s ann types x: turn 3; lapse grace; fence 2 for nobody; fence 3 for 1
         "#,
     );
     expect(
@@ -266,9 +266,9 @@ fn a_single_request_keeps_the_turn_for_a_breath_only() {
         r#"
             0s ann attaches: done
             1s bot takes: turn 1; fence 1 for nobody
-            20s bot types x: turn 1; forward 1
+            20s bot types x: turn 1
             45s ann types x: no, agent:bot has the turn
-            50s ann types x: turn 3; lapse grace; fence 2 for nobody; fence 3 for 1; forward 3
+            50s ann types x: turn 3; lapse grace; fence 2 for nobody; fence 3 for 1
         "#,
     );
 }
@@ -279,9 +279,9 @@ fn the_same_person_at_another_terminal_takes_the_turn_along_under_a_new_fence() 
         "0s ann attaches | 1s ann types x | 2s ann attaches | 3s ann types y | 4s ann types under 1 z",
         r#"
             0s ann attaches: done
-            1s ann types x: turn 1; fence 1 for 1; forward 1
+            1s ann types x: turn 1; fence 1 for 1
             2s ann attaches: done
-            3s ann types y: turn 2; fence 2 for 2; forward 2
+            3s ann types y: turn 2; fence 2 for 2
             4s ann types under 1 z: no, the turn has changed since this was written
         "#,
     );
@@ -295,16 +295,16 @@ fn acts_are_checked_against_their_right_and_the_turn() {
         r#"
             0s ann attaches: done
             0s bot attaches: done
-            1s bot runs make: done; fence 1 for 2; perform 1
+            1s bot runs make: done; fence 1 for 2; do 1 run
             2s ann resizes 80x24: no, agent:bot has the turn
-            3s bot resizes 80x24: done; perform 1
+            3s bot resizes 80x24: done; do 2 resize
             4s bot signals 2: no, this needs the right `signal`
             5s bot renames x: no, this needs the right `configure`
             6s bot ends: no, this needs the right `end`
-            7s ann renames x: done; perform 1
+            7s ann renames x: done; do 3 rename
             8s eve runs x: no, this needs the right `run`
             9s cron takes: no, this needs the right `type`
-            10s ann ends: done; perform 1
+            10s ann ends: done; do 4 end
         "#,
     );
 }
@@ -321,7 +321,7 @@ fn after_a_crash_of_the_host_everything_is_as_before() {
             2s bot requests: waits behind 0; tell 1: agent:bot asks
             3s x restarts: done; thaw
             4s ann resumes: done
-            5s ann types under 1 x: turn 1; forward 1
+            5s ann types under 1 x: turn 1
             6s bot types y: no, this client is not attached
             7s bot attaches: done
             8s ann releases: done; fence 2 for nobody; lapse next; fence 3 for 3

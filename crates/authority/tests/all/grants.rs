@@ -61,8 +61,8 @@ fn a_grant_ends_by_itself_and_takes_turn_and_sight_with_it() {
         r#"
             0s ann grants eve observe,type for 10s: grant 2
             1s eve attaches: done
-            2s eve types x: turn 1; fence 1 for 1; forward 1
-            9s eve types y: turn 1; forward 1
+            2s eve types x: turn 1; fence 1 for 1
+            9s eve types y: turn 1
             10s x passes: done; lapse grants; tell 1: may ; lapse rights; fence 2 for nobody; lapse observers; expel 1
             11s eve attaches: no, this needs the right `observe`
         "#,
@@ -75,7 +75,7 @@ fn a_revoked_holder_loses_the_turn_at_once() {
         "0s bot attaches | 1s bot types loop | 2s ann revokes bot | 3s bot types loop | 4s ann grants bot observe for 60s | 5s bot attaches | 6s bot types x",
         r#"
             0s bot attaches: done
-            1s bot types loop: turn 1; fence 1 for 1; forward 1
+            1s bot types loop: turn 1; fence 1 for 1
             2s ann revokes bot: revoked ; tell 1: may ; lapse rights; fence 2 for nobody; lapse observers; expel 1
             3s bot types loop: no, this needs the right `type`
             4s ann grants bot observe for 60s: grant 2

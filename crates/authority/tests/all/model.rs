@@ -156,6 +156,9 @@ impl Node {
         let now = Moment { time_ms: node.now, at: 0 };
         let mut answer = node.authority.handle(input, now);
         if let (true, Ok(Reply::Turn { fence })) = (types, &answer.reply) {
+            if node.keeper.frozen {
+                return Err("input while frozen".into());
+            }
             // The keeper has the bytes, and tells the host of them.
             let wrote = Input::Wrote { fence: *fence, burst: burst(0, "x"), log: 0, direct: false };
             answer.effects.extend(node.authority.handle(wrote, now).effects);

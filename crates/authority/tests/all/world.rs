@@ -65,20 +65,15 @@ impl Keeper {
                     }
                     (self.fence, self.writer) = (*fence, *writer);
                 }
-                Effect::FlushInput { fence } | Effect::Forward { fence } | Effect::Perform { fence } => {
-                    if *fence != self.fence {
-                        return Err(format!("{effect:?} under a fence that is not the newest, {:?}", self.fence));
-                    }
-                    if self.frozen && matches!(effect, Effect::Forward { .. }) {
-                        return Err("input while frozen".into());
-                    }
+                Effect::FlushInput { fence } if *fence != self.fence => {
+                    return Err(format!("{effect:?} under a fence that is not the newest, {:?}", self.fence));
                 }
+                Effect::FlushInput { .. } | Effect::Perform { .. } => {}
                 Effect::Freeze => self.frozen = true,
                 Effect::Thaw => self.frozen = false,
                 Effect::Expel { .. } | Effect::Tell { .. } => {}
             }
-            // Bytes under a turn that was recorded before are recorded by the keeper itself.
-            if !recorded && !matches!(effect, Effect::Forward { .. }) {
+            if !recorded {
                 return Err(format!("{effect:?} before any record"));
             }
         }
@@ -101,8 +96,12 @@ impl World {
     }
 
     pub fn handle(&mut self, input: Input) -> Answer {
+        let types = matches!(input, Input::Types { .. });
         let answer = self.authority.handle(input, Moment { time_ms: self.now, at: 0 });
         self.keeper.perform(&answer.effects).unwrap();
+        if let (true, Ok(Reply::Turn { fence })) = (types, &answer.reply) {
+            assert_eq!((*fence, false), (self.keeper.fence, self.keeper.frozen), "typing reaches the keeper as it is");
+        }
         self.records.extend(answer.effects.iter().filter_map(|effect| match effect {
             Effect::Record(record) => Some((**record).clone()),
             _ => None,
@@ -241,8 +240,7 @@ fn tell(answer: &Answer) -> String {
         Effect::FlushInput { .. } => Some("flush".into()),
         Effect::Freeze => Some("freeze".into()),
         Effect::Thaw => Some("thaw".into()),
-        Effect::Forward { fence } => Some(format!("forward {}", fence.0)),
-        Effect::Perform { fence } => Some(format!("perform {}", fence.0)),
+        Effect::Perform { id, deed } => Some(format!("do {} {}", id.0, deed.word())),
         Effect::Expel { operator } => Some(format!("expel {}", operator.0)),
         Effect::Tell { to: Audience::One(one), notice } => Some(format!("tell {}: {}", one.0, news(notice))),
         Effect::Tell { to: Audience::All, notice: Notice::Turn { .. } } => None,

@@ -7,7 +7,7 @@ use crate::here::{Here, Link};
 use crate::journal_args::ExportArgs;
 use crate::show::{command_line, now_ms, print, print_json};
 use crate::tell::{Teller, who};
-use holdfast_authority::{Act, Ask, Outcome, Record};
+use holdfast_authority::{Act, Ask, Ending, Outcome, Record};
 use holdfast_types::{Offset, Size};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Gap, Life, ReadParams, SessionView};
@@ -113,10 +113,10 @@ impl Acts {
 /// The journal's own affairs are no acts.
 fn is_shown(act: &Act) -> bool {
     match act {
-        Act::Header { .. } | Act::Linked => false,
+        Act::Header { .. } | Act::Linked | Act::Did { ending: Ending::Done, .. } => false,
         Act::Started | Act::Began | Act::Restarted | Act::Ended(_) => true,
         Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => true,
-        Act::Took | Act::Typed(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Forgotten(_) => true,
+        Act::Took | Act::Typed(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Forgotten(_) | Act::Did { .. } => true,
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod clients;
 mod crashing;
+mod deeds;
 mod grants;
 mod linear;
 mod nobody_owns;

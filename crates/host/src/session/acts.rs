@@ -3,23 +3,17 @@
 use super::Session;
 use crate::link::Link;
 use holdfast_abi::protocol::{INPUT_BYTES_MAX, SPARE_MAX, SPARE_MORE, ToKeeper, spare_list};
-use holdfast_authority::{Ask, Caller, Input, OperatorId};
+use holdfast_authority::{Ask, Caller, DeedId, Ending, Input, OperatorId, Refusal};
 use holdfast_session::{Decided, Send, Sent};
 use holdfast_types::{Actor, Fence, Proof};
 use holdfast_wire::attention::What;
 use holdfast_wire::params::{DetachParams, EndParams, RenameParams, ResizeParams, SendAnswer, SendParams};
 use holdfast_wire::turns::{LeaveParams, SignalParams};
 use holdfast_wire::{Code, Fault};
-use std::rc::Rc;
 use std::time::Duration;
 
-/// A client that was told to detach and did not is cut off after this long.
-const DETACH_WAIT: Duration = Duration::from_millis(1000);
 /// What a keeper needs beyond the grace to see the whole tree dead.
 const END_WAIT: Duration = Duration::from_secs(10);
-/// A signal's target: the whole tree.
-const TARGET_TREE: u8 = 2;
-
 impl Session {
     /// Types bytes into the session, exactly once per stream and seq.
     pub async fn send(&self, params: &SendParams, bytes: &[u8], actor: &Actor) -> Result<SendAnswer, Fault> {
@@ -89,14 +83,8 @@ impl Session {
 
     /// Gives it another name; the caller has checked that the name is free.
     pub fn rename(&self, params: &RenameParams, actor: &Actor) -> Result<(), Fault> {
-        self.ask(actor, None, Ask::Rename { name: params.name.clone() }, params.proof)?;
-        let mut state = self.state.borrow_mut();
-        let mut spec = state.spec.clone();
-        spec.name = params.name.clone();
-        spec.save(&self.dir)
-            .map_err(|error| Fault::new(Code::Internal, format!("cannot save the new name: {error}")))?;
-        let from = std::mem::replace(&mut state.spec, spec).name;
-        drop(state);
+        let from = self.state.borrow().spec.name.clone();
+        self.act(actor, Ask::Rename { name: params.name.clone() }, params.proof)?;
         self.tell_watchers(What::Renamed { by: actor.handle.clone(), from });
         Ok(())
     }
@@ -104,44 +92,31 @@ impl Session {
     /// Resizes the terminal.
     pub async fn resize_asked(&self, params: &ResizeParams, actor: &Actor) -> Result<(), Fault> {
         self.running().await?;
-        self.ask(actor, None, Ask::Resize { size: params.size }, params.proof)?;
-        self.resize(params.size).await
+        self.act(actor, Ask::Resize { size: params.size }, params.proof)?;
+        self.until_sized(params.size).await;
+        Ok(())
     }
 
     /// Sends a signal.
     pub async fn signal(&self, params: &SignalParams, actor: &Actor) -> Result<(), Fault> {
-        let link = self.running().await?;
+        self.running().await?;
         if !(1..=64).contains(&params.number) || params.target > 2 {
             return Err(Fault::new(Code::BadRequest, "invalid signal or target; signals are 1 to 64, targets 0 to 2"));
         }
         let SignalParams { number, target, proof, .. } = *params;
-        if target == TARGET_TREE {
-            self.spare(&link).await?;
-        }
-        self.ask(actor, None, Ask::Signal { number, target }, proof)?;
-        let fence = self.fence().0;
-        link.send(ToKeeper::Signal { fence, target, number }).map_err(|e| self.keeper_failed(&e))
+        self.act(actor, Ask::Signal { number, target }, proof)?;
+        self.reach_trees().await
     }
 
     /// Tells clients to let go of their terminals; gives their numbers.
-    pub fn detach(self: &Rc<Self>, params: &DetachParams, actor: &Actor) -> Result<Vec<u32>, Fault> {
+    pub fn detach(&self, params: &DetachParams, actor: &Actor) -> Result<Vec<u32>, Fault> {
         let known: Vec<u32> = self.state.borrow().core.clients.iter().map(|client| client.id).collect();
         if let Some(stranger) = params.clients.iter().find(|id| !known.contains(id)) {
             return Err(Fault::new(Code::NotFound, format!("no client {stranger} is attached to {}", self.name()))
                 .hint(format!("list clients: holdfast info {}", self.name())));
         }
         let operators = params.clients.iter().map(|id| OperatorId(*id)).collect();
-        self.ask(actor, None, Ask::Detach { operators }, params.proof)?;
-        let connections = self.with_core(|core, held, now| core.detach(held, now, &params.clients));
-        let session = Rc::clone(self);
-        tokio::task::spawn_local(async move {
-            tokio::time::sleep(DETACH_WAIT).await;
-            if let Some(link) = session.link() {
-                for connection in connections {
-                    let _ = link.send(ToKeeper::Expel { connection });
-                }
-            }
-        });
+        self.act(actor, Ask::Detach { operators }, params.proof)?;
         Ok(params.clients.clone())
     }
 
@@ -156,18 +131,41 @@ impl Session {
 
     /// Ends the whole tree and waits until it is gone.
     pub async fn end(&self, params: &EndParams, actor: &Actor) -> Result<(), Fault> {
-        let link = self.running().await?;
-        self.ask(actor, None, Ask::End { grace_ms: params.grace_ms }, params.proof)?;
-        // What stands still hears no HUP, and must not go on for it.
-        let frozen = self.state.borrow().core.is_frozen();
-        let grace_ms = if frozen { 0 } else { params.grace_ms };
-        self.spare(&link).await?;
-        link.send(ToKeeper::End { grace_ms }).map_err(|e| self.keeper_failed(&e))?;
-        let limit = Duration::from_millis(u64::from(grace_ms)) + END_WAIT;
+        self.running().await?;
+        self.act(actor, Ask::End { grace_ms: params.grace_ms }, params.proof)?;
+        self.reach_trees().await?;
+        let limit = Duration::from_millis(u64::from(params.grace_ms)) + END_WAIT;
         self.until(Some(limit), || (!self.is_live()).then_some(())).await.ok_or_else(|| {
             Fault::new(Code::Busy, format!("some processes of {} do not end", self.name()))
                 .hint("they may belong to another user, or be stuck in the kernel: check with `ps`")
         })
+    }
+
+    /// Does what was decided about the whole tree, and marks it. It goes on where its asker goes away.
+    pub(super) async fn reach_trees(&self) -> Result<(), Fault> {
+        let due = std::mem::take(&mut self.state.borrow_mut().to_tree);
+        let Some(this) = self.this.upgrade().filter(|_| !due.is_empty()) else { return Ok(()) };
+        let reached = tokio::task::spawn_local(async move {
+            let mut all = Ok(());
+            for (id, what) in due {
+                let done = this.reach_tree(what).await;
+                Begun { session: &this, deed: Some(id) }.over(&done.as_ref().copied().map_err(|fault| &fault.message));
+                all = all.and(done);
+            }
+            all
+        });
+        reached.await.unwrap_or(Ok(()))
+    }
+
+    async fn reach_tree(&self, what: ToKeeper<'static>) -> Result<(), Fault> {
+        let link = self.running().await?;
+        self.spare(&link).await?;
+        if let ToKeeper::Signal { fence, .. } = what
+            && fence != self.fence().0
+        {
+            return Err(super::decide::fault(&Refusal::FenceStale { newest: self.fence() }));
+        }
+        link.send(what).map_err(|error| self.keeper_failed(&error))
     }
 
     /// Tells the keeper which of the processes below it are Holdfast's own, and must not get the signals of its tree.
@@ -193,6 +191,26 @@ impl Session {
             link.send(ToKeeper::Spare { flags, processes: &processes }).map_err(|e| self.keeper_failed(&e))?;
         }
         Ok(())
+    }
+
+    fn keeper_failed(&self, error: &std::io::Error) -> Fault {
+        Fault::new(Code::Busy, format!("cannot reach the keeper of {}: {error}", self.name())).hint("try again")
+    }
+
+    /// Does what an actor asks for, where that is allowed and done at once.
+    fn act(&self, actor: &Actor, ask: Ask, proof: Option<Proof>) -> Result<(), Fault> {
+        let word = ask.word().to_owned();
+        match self.ask(actor, None, ask, proof)?.deed {
+            Some((_, Some(Ending::Failed { why }))) => {
+                Err(Fault::new(Code::Internal, format!("{word}: {why}")).hint("try again"))
+            }
+            Some((_, Some(Ending::Done | Ending::Lost) | None)) | None => Ok(()),
+        }
+    }
+
+    /// The deed of a decision that goes on after it.
+    pub(super) fn begun<'a>(&'a self, decided: &Decided) -> Begun<'a> {
+        Begun { session: self, deed: decided.deed.as_ref().map(|(id, _)| *id) }
     }
 
     /// Decides about something an actor asks for; its signature must fit it.
@@ -228,5 +246,30 @@ impl Session {
             held.peers.remove(&peer);
             core.peer_gone(held, now, peer);
         });
+    }
+}
+
+/// A deed that takes longer than its decision. It is marked when it is over, also where its asker goes away first.
+pub(super) struct Begun<'a> {
+    session: &'a Session,
+    deed: Option<DeedId>,
+}
+
+impl Begun<'_> {
+    /// It was done, or why not.
+    pub fn over<E: ToString>(&mut self, done: &Result<(), E>) {
+        let ending = match done {
+            Ok(()) => Ending::Done,
+            Err(why) => Ending::Failed { why: why.to_string() },
+        };
+        if let Some(id) = self.deed.take() {
+            self.session.with_core(|core, held, now| core.did(held, now, id, ending));
+        }
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.over(&Err("it was given up"));
     }
 }

@@ -6,7 +6,7 @@ use crate::disk::at_disk;
 use crate::notes::About;
 use holdfast_authority::{Audience, Input, Refusal};
 use holdfast_session::{Decided, Undecided};
-use holdfast_types::{Fence, Notice, Size};
+use holdfast_types::{Fence, Notice};
 use holdfast_wire::events::Event;
 use holdfast_wire::turns::{FrozenView, HolderView, TurnView};
 use holdfast_wire::{Body, Code, Fault, Message};
@@ -67,11 +67,6 @@ impl Session {
     /// Tells the keeper under which fence who writes.
     pub(super) fn say_writer(&self) {
         self.with_core(|core, held, _| core.say_writer(held));
-    }
-
-    /// Asks the keeper for a size, unless it was asked for it last.
-    pub(super) fn say_size(&self, size: Size) {
-        self.with_core(|core, held, _| core.say_size(held, size));
     }
 
     /// Tells clients something.

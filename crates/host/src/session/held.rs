@@ -16,21 +16,26 @@ use crate::store::Spec;
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::Ring;
 use holdfast_authority::journal::Link as Chained;
-use holdfast_authority::{Act, Authority, Change, How, Outcome, Record};
+use holdfast_authority::{Act, Authority, Change, DeedId, How, Outcome, Record};
 use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Undecided, Unwritten};
-use holdfast_types::{ActorId, Offset};
+use holdfast_types::{ActorId, Offset, SessionName};
 use holdfast_wire::Message;
 use holdfast_wire::params::{AnswerEvent, DetachedEvent, Life};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::path::PathBuf;
 use std::process::Child;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+
+/// A client that was told to detach and did not is cut off after this long.
+const DETACH_WAIT: Duration = Duration::from_millis(1000);
 
 thread_local! {
     /// Where slices of output are copied to, for all sessions in turn.
@@ -41,6 +46,8 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Held {
     pub spec: Spec,
+    /// Where the session's files are.
+    pub dir: PathBuf,
     pub life: Life,
     /// The offset at which this life began, until the ring tells.
     pub base: Offset,
@@ -59,6 +66,8 @@ pub(crate) struct Held {
     pub questions: Questions,
     pub place: Place,
     pub notes: Notes,
+    /// Deeds for the whole tree that are decided, and what to say to the keeper.
+    pub to_tree: Vec<(DeedId, ToKeeper<'static>)>,
     /// The keeper's connection, while there is one.
     pub link: Option<Rc<Link>>,
     /// Why the keeper's connection must be taken up anew.
@@ -251,12 +260,38 @@ impl Outside for Held {
         self.journal.retry().map_err(|error| unwritten(&error))
     }
 
-    fn say(&mut self, frame: ToKeeper<'_>) {
-        let Some(link) = &self.link else { return };
-        if let Err(error) = link.send(frame) {
+    fn say(&mut self, frame: ToKeeper<'_>) -> bool {
+        let Some(link) = &self.link else { return false };
+        let sent = link.send(frame);
+        if let Err(error) = sent {
             tracing::warn!(session = %self.spec.id, "keeper connection: {error}");
             self.link_error = Some(error);
+            return false;
         }
+        true
+    }
+
+    fn reach_tree(&mut self, deed: DeedId, frame: ToKeeper<'static>) -> Option<bool> {
+        self.to_tree.push((deed, frame));
+        None
+    }
+
+    fn cut_off_soon(&mut self, connections: Vec<u32>) {
+        let Some(link) = self.link.clone().filter(|_| !connections.is_empty()) else { return };
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(DETACH_WAIT).await;
+            for connection in connections {
+                let _ = link.send(ToKeeper::Expel { connection });
+            }
+        });
+    }
+
+    fn rename(&mut self, name: &SessionName) -> Result<(), String> {
+        let mut spec = self.spec.clone();
+        spec.name = name.clone();
+        spec.save(&self.dir).map_err(|error| format!("cannot save the new name: {error}"))?;
+        self.spec = spec;
+        Ok(())
     }
 
     fn tell(&mut self, peer: u64, client: u32, event: Event) {

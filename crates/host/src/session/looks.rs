@@ -280,15 +280,8 @@ impl Session {
         Ok(UpdateAnswer { size: self.state.borrow().core.size })
     }
 
-    /// Gives the terminal another size and waits until it has it.
-    pub async fn resize(&self, size: Size) -> Result<(), Fault> {
-        self.running().await?;
-        self.say_size(size);
-        self.until_sized(size).await;
-        Ok(())
-    }
-
-    async fn until_sized(&self, size: Size) {
+    /// Waits until the terminal has the size it was asked for.
+    pub(super) async fn until_sized(&self, size: Size) {
         let is_sized = || self.state.borrow().core.size == size || !self.is_live();
         self.until(Some(RESIZE_WAIT), || is_sized().then_some(())).await;
     }
@@ -394,9 +387,5 @@ impl Session {
                 }
             }
         }
-    }
-
-    pub(crate) fn keeper_failed(&self, error: &std::io::Error) -> Fault {
-        Fault::new(Code::Busy, format!("cannot reach the keeper of {}: {error}", self.name())).hint("try again")
     }
 }

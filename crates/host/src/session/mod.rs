@@ -182,6 +182,8 @@ impl Session {
                 held: Held {
                     picture: Picture::new(&dir, spec.size, shared.config.history_lines),
                     sizes: sizes::Sizes::new(spec.size),
+                    dir: dir.clone(),
+                    to_tree: Vec::new(),
                     life,
                     base: 0,
                     ring: None,
@@ -253,6 +255,9 @@ impl Session {
         }
         if let (Some(freeze), Some(this)) = (connected.still, self.this.upgrade()) {
             tokio::task::spawn_local(async move { this.still(freeze).await });
+        }
+        if let Some(this) = self.this.upgrade() {
+            tokio::task::spawn_local(async move { this.reach_trees().await });
         }
         self.take_up_runs();
         self.take_up_shell();

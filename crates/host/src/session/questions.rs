@@ -71,10 +71,13 @@ impl Session {
         let question = self.open_question(params.question)?;
         let (text, option) = chosen(&question.options, params.text.as_deref(), params.option)?;
         let ask = Ask::other(const { terms_of("question.answer") }, detail(question.id, &text, &question.text));
-        self.ask(actor, None, ask, params.proof)?;
+        let decided = self.ask(actor, None, ask, params.proof)?;
+        let mut deed = self.begun(&decided);
         let answer = QuestionAnswer { text, option, by: actor.clone(), at_ms: crate::now_ms() };
         let told = beginning(&answer.text);
-        self.keep_question(Question { state: QuestionState::Answered, answer: Some(answer), ..question })?;
+        let kept = self.keep_question(Question { state: QuestionState::Answered, answer: Some(answer), ..question });
+        deed.over(&kept);
+        kept?;
         self.tell_watchers(What::Answered { question: params.question, by: actor.handle.clone(), text: told, option });
         Ok(())
     }

@@ -2,6 +2,7 @@
 //!
 //! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
+use super::acts::Begun;
 use super::questions::beginning;
 use super::{Held, Session};
 use crate::hooks::Hook;
@@ -12,7 +13,7 @@ use crate::shells::{self, Kind};
 use crate::store::replace;
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::{Copied, Ring};
-use holdfast_authority::{Ask, Reply, recorded};
+use holdfast_authority::{Ask, recorded};
 use holdfast_screen::{Mark, Screen};
 use holdfast_session::Sent;
 use holdfast_types::{Actor, Exit, Fence, Offset, Right, terms_of};
@@ -206,10 +207,12 @@ impl Session {
         self.running().await?;
         let key = params.key.clone().unwrap_or_default();
         let ask = Ask::Run { key, command: recorded(&params.command).into_owned() };
-        let mut decided = None;
+        let (mut decided, mut deed) = (None, None);
         if self.is_refused(actor) {
             // For the record, and for who has the turn; what the terminal does is nobody's who may not run there.
-            decided = Some(self.ask(actor, None, ask.clone(), params.proof)?);
+            let allowed = self.ask(actor, None, ask.clone(), params.proof)?;
+            deed = Some(self.begun(&allowed));
+            decided = Some(allowed);
         }
         // One at a time: who comes second finds the first one running.
         let _alone = self.entering.lock().await;
@@ -237,10 +240,8 @@ impl Session {
             Some(decided) => decided,
             None => self.ask(actor, None, ask, params.proof)?,
         };
-        let fence = match decided.reply {
-            Reply::Turn { fence } => fence,
-            Reply::Done | Reply::Waiting { .. } | Reply::Granted(_) | Reply::Revoked(_) => self.fence(),
-        };
+        let mut deed = deed.unwrap_or_else(|| self.begun(&decided));
+        let fence = decided.fence().unwrap_or_else(|| self.fence());
         let run = Run { act: decided.act, ..self.new_run(params, actor, entry.run.is_some(), way) };
         if let Some(key) = run.key.clone() {
             let (session, run, command) = (self.id, run.id, recorded(&params.command).into_owned());
@@ -259,7 +260,7 @@ impl Session {
         };
         let key = run.key.clone();
         let typed = match recorded {
-            Ok(()) => self.type_run(run, &entry, fence, state_dir).await,
+            Ok(()) => self.type_run(run, &entry, (fence, &mut deed), state_dir).await,
             Err(fault) => {
                 key.iter().for_each(|key| index::give_back(state_dir, key));
                 Err(fault)
@@ -332,7 +333,7 @@ impl Session {
         &self,
         run: Run,
         entry: &shells::keys::Entry,
-        fence: Fence,
+        (fence, deed): (Fence, &mut Begun<'_>),
         state_dir: &Path,
     ) -> Result<(), Fault> {
         let (id, key, told) = (run.id, run.key.clone(), !run.token.is_empty());
@@ -342,6 +343,8 @@ impl Session {
         self.save_runs();
         let begins = started(&run);
         let recorded = self.record_run(run);
+        // From here on the run's own record tells what became of it.
+        deed.over(&recorded);
         self.tell_watchers(begins);
         let prepared = recorded.and_then(|()| {
             if let Some(text) = &entry.run {
@@ -406,10 +409,12 @@ impl Session {
         }
         self.running().await?;
         let ask = Ask::other(const { terms_of("run.cancel") }, run.id.to_string());
-        self.ask(actor, None, ask, params.proof)?;
+        let decided = self.ask(actor, None, ask, params.proof)?;
+        let mut deed = self.begun(&decided);
         self.state.borrow_mut().runs.cancel(run.id);
         self.save_runs();
         self.interrupt();
+        deed.over(&Ok::<(), String>(()));
         self.run_over(run.id, params.wait_ms).await;
         Ok(())
     }

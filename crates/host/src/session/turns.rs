@@ -80,10 +80,7 @@ impl Session {
             us: after.as_micros() as u64,
         });
         // Of the decision: somebody else may have it by now.
-        let fence = match decided.reply {
-            Reply::Turn { fence } => fence,
-            Reply::Done | Reply::Waiting { .. } | Reply::Granted(_) | Reply::Revoked(_) => self.fence(),
-        };
+        let fence = decided.fence().unwrap_or_else(|| self.fence());
         Ok(SeizeAnswer { fence, cut_us: cut.as_micros() as u64, froze, turn: self.turn() })
     }
 

@@ -3,11 +3,13 @@
 use holdfast_abi::log::{Kind, Record as Logged};
 use holdfast_abi::protocol::{FromKeeper, ToKeeper, VERSION, Welcome};
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Ask, Authority, Caller, Input, Policy, Record};
+use holdfast_authority::{Act, Ask, Authority, Caller, DeedId, Effect, Ending, Input, Moment, Policy, Record};
 use holdfast_session::{
-    Arrival, Core, Decided, Event, Fed, Now, Origin, Outside, Placing, Probed, Send, Sent, Ticket, Undecided, Unwritten,
+    Arrival, Core, Decided, Event, Fed, Now, Origin, Outside, Placing, Probed, Resumption, Send, Sent, Ticket,
+    Undecided, Unwritten,
 };
-use holdfast_types::{Actor, ActorId, Defaults, Offset, SessionId, Size};
+use holdfast_types::{Actor, ActorId, ClientToken, Defaults, Offset, SessionId, SessionName, Size};
+use holdfast_wire::params::Resume;
 
 /// The host's number at the keeper.
 pub const HOST: u32 = 1;
@@ -32,6 +34,7 @@ pub struct Outer {
     pub told: Vec<(u32, Event)>,
     pub sent: Vec<(u64, Sent)>,
     pub log: Vec<u8>,
+    pub names: Vec<SessionName>,
     /// The disk is full.
     pub full: bool,
     /// The shell must be moved before anybody else writes.
@@ -96,10 +99,23 @@ impl Outside for Outer {
     fn retry_journal(&mut self) -> Result<(), Unwritten> {
         if self.full { Err(Unwritten("no space".into())) } else { Ok(()) }
     }
-    fn say(&mut self, frame: ToKeeper<'_>) {
+    fn say(&mut self, frame: ToKeeper<'_>) -> bool {
         let mut bytes = Vec::new();
         frame.encode(&mut bytes);
         self.frames.push(bytes);
+        true
+    }
+    fn reach_tree(&mut self, _: DeedId, frame: ToKeeper<'static>) -> Option<bool> {
+        Some(self.say(frame))
+    }
+    fn cut_off_soon(&mut self, connections: Vec<u32>) {
+        for connection in connections {
+            self.say(ToKeeper::Expel { connection });
+        }
+    }
+    fn rename(&mut self, name: &SessionName) -> Result<(), String> {
+        self.names.push(name.clone());
+        Ok(())
     }
     fn tell(&mut self, _: u64, client: u32, event: Event) {
         self.told.push((client, event));
@@ -152,22 +168,80 @@ impl World {
         let core = Core::new(session, Authority::new(policy()), size, Origin::New, 5);
         let mut world = World { core, out: Outer::default(), now_ms: 1_000_000, last_ticket: 0 };
         world.decide(Input::Started { by: actor("human:ann") }).unwrap();
-        let welcome = Welcome {
-            version: VERSION,
-            connection: HOST,
-            features: 0,
-            head: 0,
-            log_head: 0,
-            fence: 0,
-            cols: 80,
-            rows: 24,
-            child_pid: 0,
-        };
-        let now = world.now();
-        world.core.connected(&mut world.out, now, &welcome);
+        world.connect(HOST, 0);
         world.frame(FromKeeper::Probed { foreground: 0, iflag: 0, oflag: 0, lflag: 0, unread: 0 });
         world.out.frames.clear();
         world
+    }
+
+    fn connect(&mut self, connection: u32, fence: u64) {
+        let (version, size) = (VERSION, self.core.size);
+        let (cols, rows) = (size.cols(), size.rows());
+        let welcome =
+            Welcome { version, connection, features: 0, head: 0, log_head: 0, fence, cols, rows, child_pid: 0 };
+        let now = self.now();
+        self.core.connected(&mut self.out, now, &welcome);
+    }
+
+    /// The host is killed right after it recorded what somebody asks for; the next one takes the session over. `at` are the
+    /// clients that are still there, with their connections to the keeper.
+    pub fn killed_at(&mut self, who: &str, ask: Ask, at: &[(u32, u32)]) {
+        let mut authority = self.core.authority().clone();
+        let by = Caller { actor: actor(who), operator: None };
+        let moment = Moment { time_ms: self.now_ms, at: 0 };
+        let answer = authority.handle(Input::Asked { by, ask, proof: None }, moment);
+        answer.reply.unwrap();
+        for effect in answer.effects {
+            if let Effect::Record(record) = effect {
+                self.out.records.push(*record);
+            }
+        }
+        let (session, fence) = (SessionId::from_random_bits(7), self.core.fence().0);
+        let authority = Authority::replay(policy(), &self.out.records);
+        self.core = Core::new(session, authority, self.core.size, Origin::Found, 5);
+        self.out.frames.clear();
+        self.out.told.clear();
+        self.connect(HOST + 1, fence);
+        for (client, connection) in at {
+            self.frame(FromKeeper::Joined {
+                connection: *connection,
+                pid: *client,
+                token: [*client as u8; 16],
+                rights: 1,
+            });
+        }
+        self.frame(FromKeeper::Probed { foreground: 0, iflag: 0, oflag: 0, lflag: 0, unread: 0 });
+    }
+
+    /// A client that outlived its host reports back.
+    pub fn resume(&mut self, who: &str, client: u32) -> Option<u32> {
+        let back = Resumption {
+            was: Resume { client, token: ClientToken([client as u8; 16]), answers: false },
+            actor: actor(who),
+            pid: 1,
+            tty: String::new(),
+            size: self.core.size,
+            peer: 1,
+        };
+        let now = self.now();
+        self.core.resume(&mut self.out, now, back).unwrap()
+    }
+
+    /// What was said to the keeper since the last look, but for who writes and how far the log was read.
+    pub fn said(&mut self) -> Vec<String> {
+        let shown = |bytes: &Vec<u8>| match ToKeeper::decode(bytes).unwrap() {
+            frame @ (ToKeeper::Resize { .. }
+            | ToKeeper::Signal { .. }
+            | ToKeeper::End { .. }
+            | ToKeeper::Expel { .. }) => Some(format!("{frame:?}")),
+            _ => None,
+        };
+        std::mem::take(&mut self.out.frames).iter().filter_map(shown).collect()
+    }
+
+    /// How deeds ended, by their words.
+    pub fn endings(&self) -> Vec<(&str, &Ending)> {
+        self.out.records.iter().filter_map(ending).collect()
     }
 
     pub fn now(&self) -> Now {
@@ -270,4 +344,9 @@ impl World {
         };
         record.encode(&mut self.out.log);
     }
+}
+
+fn ending(record: &Record) -> Option<(&str, &Ending)> {
+    let Act::Did { what, ending, .. } = &record.act else { return None };
+    Some((what, ending))
 }

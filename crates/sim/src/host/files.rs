@@ -6,10 +6,10 @@ use crate::ctx::Ctx;
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::Ring;
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Act, Ask, Authority, Change, Outcome, Record, State};
+use holdfast_authority::{Act, Ask, Authority, Change, DeedId, Outcome, Record, State};
 use holdfast_host::parts::{Journal, Picture};
 use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Unwritten, is_own_stream};
-use holdfast_types::{ActorId, Offset};
+use holdfast_types::{ActorId, Offset, SessionName};
 use holdfast_wire::params::{AnswerEvent, DetachedEvent};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};
 use serde_json::json;
@@ -165,13 +165,29 @@ impl Outside for Outer<'_> {
         Ok(())
     }
 
-    fn say(&mut self, frame: ToKeeper<'_>) {
-        if self.files.reach() {
+    fn say(&mut self, frame: ToKeeper<'_>) -> bool {
+        let reaches = self.files.reach();
+        if reaches {
             if let ToKeeper::Input { stream, .. } = frame {
                 self.ctx.counts.answered_by_host += u64::from(is_own_stream(stream));
             }
             self.ctx.net.say(self.files.wire, frame);
         }
+        reaches
+    }
+
+    fn reach_tree(&mut self, _: DeedId, frame: ToKeeper<'static>) -> Option<bool> {
+        Some(self.say(frame))
+    }
+
+    fn cut_off_soon(&mut self, connections: Vec<u32>) {
+        for connection in connections {
+            self.say(ToKeeper::Expel { connection });
+        }
+    }
+
+    fn rename(&mut self, _: &SessionName) -> Result<(), String> {
+        Ok(())
     }
 
     fn tell(&mut self, peer: u64, client: u32, told: Event) {

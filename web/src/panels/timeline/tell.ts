@@ -130,11 +130,20 @@ export class Teller {
         return this.typed(what as Burst, record);
       case "asked":
         return this.asked(record, ...parts(what));
+      case "did":
+        return this.did(what as Did);
       case "lapsed":
         return this.lapsed(record, String(what));
       default:
         return { kind: "session", words: name.replaceAll("_", " ") };
     }
+  }
+
+  /** What was done as asked needs no second line; what was not does. */
+  private did({ what, ending }: Did): Told | undefined {
+    if (ending === "done") return undefined;
+    const words = ending === "lost" ? `lost ${what}: the host was killed in between; look whether it was done` : `could not do ${what}`;
+    return { kind: "session", words, isGrave: true, ...(ending === "lost" ? {} : { more: ending.failed.why }) };
   }
 
   private typed(burst: Burst, record: JournalRecord): Told {
@@ -254,6 +263,11 @@ export class Teller {
   private name(id: string): string {
     return this.known.get(id) ?? `key ${id.slice(0, 8)}`;
   }
+}
+
+interface Did {
+  what: string;
+  ending: "done" | "lost" | { failed: { why: string } };
 }
 
 interface Burst {

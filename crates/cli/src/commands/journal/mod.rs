@@ -14,7 +14,7 @@ use crate::journal_args::JournalArgs;
 use crate::show::{fields, now_ms, print, print_json, say};
 use crate::tell::{Teller, who};
 use holdfast_authority::journal::{self, Broken, Checker, Entry};
-use holdfast_authority::{Act, By};
+use holdfast_authority::{Act, By, Ending};
 use holdfast_types::{Offset, TimeMs};
 use jiff::tz::TimeZone;
 use lines::Lines;
@@ -58,10 +58,15 @@ impl Records {
     }
 }
 
+/// Where the journal stands in the keeper's log is its own affair, and what was done as asked needs no second line.
+fn is_news(act: &Act) -> bool {
+    !matches!(act, Act::Linked | Act::Did { ending: Ending::Done, .. })
+}
+
 fn list(here: &Here, source: &mut Source<'_>, args: &JournalArgs) -> Result<u8, Failure> {
     let since = args.since.map_or(0, |since| since.moment(now_ms()));
-    // Where the journal stands in the keeper's log is its own affair; JSON has every line.
-    let is_told = |entry: &Entry| here.json || entry.record.act != Act::Linked;
+    // JSON has every line.
+    let is_told = |entry: &Entry| here.json || is_news(&entry.record.act);
     let is_meant = |entry: &Entry| {
         let whose = args.actor.as_ref().is_none_or(|whose| whose.is(&entry.record.by));
         entry.record.time_ms >= since && whose && is_told(entry)
