@@ -45,6 +45,7 @@ fn deed(right: Right) -> &'static str {
         Right::Observe => "observe this session",
         Right::Type => "type in this session",
         Right::Run => "run commands in this session",
+        Right::Start => "start sessions on this host",
         Right::Signal => "send signals in this session",
         Right::Seize => "seize the turn in this session",
         Right::Grant => "grant rights in this session",

@@ -128,8 +128,23 @@ impl Registry {
         self.sessions.borrow_mut().insert(id, session);
     }
 
+    /// Whether an actor may start sessions.
+    pub fn may_start(&self, actor: &Actor) -> Result<(), Fault> {
+        self.must_hold(actor, Right::Start, "start sessions")
+    }
+
+    /// An actor's class holds a right on this host. A grant in some session gives nothing outside of it.
+    pub fn must_hold(&self, actor: &Actor, right: Right, deed: &str) -> Result<(), Fault> {
+        if self.shared.policy().default_of(actor).has(right) {
+            return Ok(());
+        }
+        let denied = session::fault(&Refusal::Denied { right, rule: Rule::Envelope });
+        Err(Fault { message: format!("{actor} may not {deed}"), ..denied })
+    }
+
     /// Starts a session.
     pub async fn start(&self, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
+        self.may_start(actor)?;
         let birth = Birth::of(params, None, &self.shared.config)?;
         self.start_as(new_id(), None, birth, actor).await
     }

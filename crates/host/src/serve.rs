@@ -215,6 +215,10 @@ impl Server {
             }
             Call::Metrics(_) => plain(MetricsAnswer { text: self.metrics() }),
             Call::Stop(_) => {
+                // Whoever came by the socket could end the process as well.
+                if path.is_remote() {
+                    self.registry.must_hold(&actor, Right::Configure, "stop the host")?;
+                }
                 self.stop.notify_one();
                 plain(Nothing {})
             }

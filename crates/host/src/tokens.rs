@@ -5,7 +5,7 @@
 
 use holdfast_door::Cap;
 use holdfast_store::{Survives, TOKENS, get_json, put_json};
-use holdfast_types::{Actor, ActorId, Handle, Rights, TimeMs};
+use holdfast_types::{Actor, ActorId, Handle, RUN_NEW, Rights, TimeMs};
 use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Call, Code, Fault};
 use serde::{Deserialize, Serialize};
@@ -210,6 +210,7 @@ fn hash(text: &str) -> String {
 /// Whether a call lies within a token's rights; what its actor may do is another question.
 pub fn allows(can: Rights, call: &Call) -> Result<(), Fault> {
     let needed = call.row().terms.rights;
+    let needed = if needed.is_empty() || can.meets(needed) { needs_besides(call) } else { needed };
     let carries = needed.is_empty() || can.meets(needed);
     let missing = passed_on(call).without(can);
     if carries && !missing.is_empty() {
@@ -223,6 +224,14 @@ pub fn allows(can: Rights, call: &Call) -> Result<(), Fault> {
         .hint(format!("it carries {can}"));
     fault.details = Some(serde_json::json!({ "right": right, "can": can }));
     Err(fault)
+}
+
+/// What a call needs besides the rights of its terms.
+fn needs_besides(call: &Call) -> Rights {
+    match call {
+        Call::RunStart(params) if params.new.is_some() => RUN_NEW,
+        _ => Rights::NONE,
+    }
 }
 
 /// What a call gives to others, or to the same actor in another token.
@@ -303,8 +312,11 @@ mod tests {
             (
                 "actor.me",
                 serde_json::json!({}),
-                "observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure",
+                "observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure",
             ),
+            ("session.new", serde_json::json!({}), "start"),
+            ("run.start", serde_json::json!({ "session": "s", "command": "x" }), "run"),
+            ("run.start", serde_json::json!({ "new": {}, "command": "x" }), ""),
             ("turn.take", session.clone(), "type,run,seize"),
             ("turn.withdraw", session.clone(), "type,run,seize"),
             ("turn.release", session.clone(), "type,run,seize"),

@@ -21,7 +21,7 @@ pub use name::{NAME_BYTES_MAX, NameError, SessionName};
 pub use notice::Notice;
 pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError, WRITING};
 pub use size::{COLS_MAX, COLS_MIN, ROWS_MAX, ROWS_MIN, Size, SizeError};
-pub use terms::{Cost, TERMS, Terms, Thread, Trace, TurnNeed, Who, terms_of};
+pub use terms::{Cost, RUN_NEW, TERMS, Terms, Thread, Trace, TurnNeed, Who, terms_of};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

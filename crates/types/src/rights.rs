@@ -35,6 +35,7 @@ rights! {
     #[doc = "See the screen, the output, the journal."] Observe = "observe";
     #[doc = "Write bytes into the terminal."] Type = "type";
     #[doc = "Run commands."] Run = "run";
+    #[doc = "Start sessions. It is of the host, not of a session: an actor has it by its class, and no grant gives it."] Start = "start";
     #[doc = "Send signals."] Signal = "signal";
     #[doc = "Take the turn at once, freeze and thaw."] Seize = "seize";
     #[doc = "Grant rights that the actor has."] Grant = "grant";
@@ -54,13 +55,13 @@ impl fmt::Display for Right {
 /// A set of rights; its text form is `observe,run`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
-#[schemars(extend("pattern" = "^(((observe|type|run|signal|seize|grant|approve|checkpoint|fork|end|configure)(,(observe|type|run|signal|seize|grant|approve|checkpoint|fork|end|configure))*)|)$"))]
+#[schemars(extend("pattern" = "^(((observe|type|run|start|signal|seize|grant|approve|checkpoint|fork|end|configure)(,(observe|type|run|start|signal|seize|grant|approve|checkpoint|fork|end|configure))*)|)$"))]
 pub struct Rights(u16);
 
 /// A word that is no right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown right {0:?}; expected observe, type, run, signal, seize, grant, approve, checkpoint, fork, end or configure"
+    "unknown right {0:?}; expected observe, type, run, start, signal, seize, grant, approve, checkpoint, fork, end or configure"
 )]
 pub struct RightsError(pub String);
 
@@ -228,7 +229,7 @@ impl Default for Defaults {
         Defaults {
             spawner: Rights::ALL,
             human: Rights::ALL,
-            agent: Rights::of(&[Right::Observe, Right::Run, Right::Type]),
+            agent: Rights::of(&[Right::Observe, Right::Run, Right::Type, Right::Start]),
             service: Rights::NONE,
             device: Rights::NONE,
             unknown: Rights::NONE,

@@ -17,7 +17,8 @@ pub struct Terms {
     pub name: &'static str,
     /// Who may ask.
     pub who: Who,
-    /// One of these is needed in the session that is named, and a token must carry one of them; empty: none.
+    /// One of these is needed in the session that is named, and a token must carry one of them; empty: none. What names no
+    /// session needs them of the token alone, but for [`Right::Start`], which its actor's class holds.
     pub rights: Rights,
     /// What it needs of the turn.
     pub turn: TurnNeed,
@@ -203,7 +204,7 @@ const fn one(right: Right) -> Rights {
 terms! {
     "hello": Anybody NONE, Ignores, Fixed, Host, Looks;
     "identify": Anybody NONE, Ignores, Fixed, Host, Elsewhere;
-    "session.new": Known one(Run), Ignores, Fixed, Host, Journal;
+    "session.new": Known one(Start), Ignores, Fixed, Host, Journal;
     "session.list": Proven one(Observe), Ignores, Sessions, Host, Looks;
     "session.get": Holder one(Observe), Ignores, Screen, Host, Looks;
     "session.attach": Holder one(Observe), Ignores, Screen, Other, Journal;
@@ -264,6 +265,9 @@ terms! {
     "host.status": Anybody NONE, Ignores, Sessions, Host, Looks;
     "host.stop": Known one(Configure), Ignores, Sessions, Host, Elsewhere;
 }
+
+/// What `run.start` needs besides where the run has a session of its own: it starts one.
+pub const RUN_NEW: Rights = one(Start);
 
 /// An operation's terms. One that has none does not compile where this is a constant.
 #[must_use]

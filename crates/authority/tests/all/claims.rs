@@ -165,7 +165,7 @@ fn an_agent_never_seizes_from_a_human_whatever_it_was_granted() {
             0s bot attaches: done
             0s kit attaches: done
             1s bot seizes x: no, this needs the right `seize`
-            2s ann grants bot type,seize,grant: grant 2; tell 2: may observe,type,run,seize,grant
+            2s ann grants bot type,seize,grant: grant 2; tell 2: may observe,type,run,start,seize,grant
             3s ann takes: turn 1; fence 1 for 1
             4s bot seizes please: no, only a human may do this to a human
             5s ann gives kit: done; fence 2 for 3
@@ -178,10 +178,10 @@ fn an_agent_never_seizes_from_a_human_whatever_it_was_granted() {
 #[test]
 fn an_agent_finds_no_way_round_to_what_a_human_holds() {
     expect(
-        "0s ann grants bot observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure | 0s ann attaches | 0s bot attaches | 1s ann takes \
+        "0s ann grants bot observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure | 0s ann attaches | 0s bot attaches | 1s ann takes \
          | 2s bot revokes ann | 3s bot revokes 1 | 4s bot detaches ann | 5s bot seizes x | 6s ann types ls",
         r#"
-            0s ann grants bot observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure: grant 2
+            0s ann grants bot observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure: grant 2
             0s ann attaches: done
             0s bot attaches: done
             1s ann takes: turn 1; fence 1 for 1

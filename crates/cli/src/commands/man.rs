@@ -17,9 +17,9 @@ chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended
 shell, attach_history (true). Flags override environment variables (HOLDFAST_KEY), which
 override the file.
 .IP
-Rights of actors in a session before any grant: rights_human ("all"), rights_agent ("observe,type,run"),
+Rights of actors in a session before any grant: rights_human ("all"), rights_agent ("observe,type,run,start"),
 rights_service, rights_device, rights_unknown ("none"), and of the actor that started it: rights_spawner ("all").
-Rights are observe, type, run, signal, seize, grant, approve, checkpoint, fork, end, configure.
+Rights are observe, type, run, start, signal, seize, grant, approve, checkpoint, fork, end, configure.
 .IP
 metrics_listen, for example "127.0.0.1:9464": the host serves its metrics there over HTTP, on this machine only.
 .IP

@@ -39,6 +39,39 @@ fn a_token_opens_what_it_carries_and_no_longer_than_it_lasts() {
 }
 
 #[test]
+fn a_token_starts_sessions_only_where_it_carries_that_right_and_its_actor_has_it() {
+    let http = Http::new();
+    let human = http.home.ok(&["token", "new"]).trim().to_owned();
+    let pwned = http.home.join("pwned");
+    let command = json!(["/bin/sh", "-c", format!("touch {}", pwned.display())]);
+    let started = |token: &str| {
+        let new = http.ask_as(token, "POST", "/sessions", Some(json!({ "command": command, "cwd": "/" })));
+        let run = json!({ "command": "x", "new": { "command": command, "cwd": "/" } });
+        let run = http.ask_as(token, "POST", "/runs", Some(run));
+        (new.status, run.status)
+    };
+    for (actor, can) in [
+        ("device:phone", None),
+        ("device:phone", Some("observe,run,start")),
+        ("service:ci", None),
+        ("agent:bot", Some("observe,type,run")),
+        ("agent:bot", Some("start")),
+    ] {
+        let made = http.ask_as(&human, "POST", "/tokens", Some(json!({ "actor": actor, "can": can })));
+        let (new, run) = started(made.body["text"].as_str().unwrap());
+        let both = actor == "agent:bot" && can == Some("start");
+        assert_eq!((new, run), (if both { 201 } else { 403 }, 403), "{actor} {can:?}");
+        assert!(both || !pwned.exists(), "{actor} {can:?}");
+    }
+    let phone = http.ask_as(&human, "POST", "/tokens", Some(json!({ "actor": "device:phone" })));
+    let stop = |token: &str| http.ask_as(token, "POST", "/host/stop", None).status;
+    assert_eq!(stop(phone.body["text"].as_str().unwrap()), 403, "nor does it stop the host");
+    let made = json!({ "actor": "agent:bot", "can": "run,start" });
+    let made = http.ask_as(&human, "POST", "/tokens", Some(made));
+    assert_eq!(started(made.body["text"].as_str().unwrap()), (201, 201));
+}
+
+#[test]
 fn tokens_are_made_for_oneself_or_by_a_human() {
     let http = Http::new();
     let make = |actor: &str| http.post("/tokens", json!({ "actor": actor })).status;

@@ -17,6 +17,7 @@ mod operators_table;
 mod proofs;
 mod racing;
 mod seizing;
+mod starting;
 mod storm;
 mod turnmodel;
 mod writers;

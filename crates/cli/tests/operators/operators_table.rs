@@ -342,7 +342,8 @@ fn is_missing_right(result: &Result<Value, Fault>) -> bool {
 
 #[test]
 fn whoever_holds_one_right_is_refused_what_needs_another_and_nothing_else() {
-    for right in Right::EACH {
+    // To start sessions is no right in a session.
+    for right in Right::EACH.iter().filter(|right| **right != Right::Start) {
         let mut stage = Stage::new();
         let bob = stage.world.actor("human:bob");
         let ask = stage.calls.iter().find(|call| matches!(call, Call::QuestionAsk(_))).unwrap();

@@ -23,6 +23,11 @@ impl Server {
     pub(crate) async fn run_start(&self, params: &RunStartParams, actor: &Actor) -> Result<RunAnswer, Fault> {
         let named = called(params);
         let params = named.as_ref().unwrap_or(params);
+        if params.new.is_some() {
+            // Before its key or its hook leaves a trace.
+            self.must_be_known(actor)?;
+            self.registry.may_start(actor)?;
+        }
         let state_dir = &self.registry.shared.home.state;
         // Whoever comes second with a key under which a session is being made finds that one.
         let alone = match (&params.key, &params.new) {
@@ -93,7 +98,6 @@ impl Server {
         actor: &Actor,
         alone: Option<index::Taken<'_>>,
     ) -> Result<RunAnswer, Fault> {
-        self.must_be_known(actor)?;
         if params.command.is_empty() {
             return Err(Fault::new(Code::BadRequest, "the command is empty"));
         }

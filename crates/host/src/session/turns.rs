@@ -3,7 +3,7 @@
 use super::Session;
 use holdfast_authority::{Ask, GrantId, Input, Reply, Revoke};
 use holdfast_session::Decided;
-use holdfast_types::{Actor, ActorId, Rights};
+use holdfast_types::{Actor, ActorId, Right, Rights};
 use holdfast_wire::turns::{
     FrozeView, GiveParams, GrantParams, GrantView, GrantsAnswer, JournalAnswer, JournalParams, RevokeAnswer,
     RevokeParams, SeizeAnswer, SeizeParams, TEXT_BYTES_MAX, TurnAnswer, TurnParams,
@@ -126,6 +126,10 @@ impl Session {
 
     /// Passes rights on.
     pub fn grant(&self, params: &GrantParams, actor: &Actor) -> Result<GrantView, Fault> {
+        if params.rights.has(Right::Start) && params.rights != Rights::ALL {
+            return Err(Fault::new(Code::BadRequest, "`start` is not a right in a session: an actor's class has it")
+                .hint("a human sets it in config.toml: rights_agent, rights_service, rights_device"));
+        }
         let ask = Ask::Grant { to: params.to.clone(), rights: params.rights, until: params.until_ms };
         let Decided { reply, .. } = self.ask(actor, None, ask, params.proof)?;
         let made = match reply {

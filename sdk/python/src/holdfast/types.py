@@ -204,15 +204,15 @@ class CreditParams(Model):
 
 class Defaults(Model):
     """What actors hold in a session before anything is granted or revoked."""
-    agent: Rights = 'observe,type,run'
+    agent: Rights = 'observe,type,run,start'
     """Agents."""
     device: Rights = ''
     """Devices."""
-    human: Rights = 'observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure'
+    human: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure'
     """Humans the host vouches for."""
     service: Rights = ''
     """Services."""
-    spawner: Rights = 'observe,type,run,signal,seize,grant,approve,checkpoint,fork,end,configure'
+    spawner: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure'
     """The first grant, to the actor that starts a session."""
     unknown: Rights = ''
     """Actors that the host does not know, whatever their handle."""
