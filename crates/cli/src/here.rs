@@ -9,6 +9,7 @@ use holdfast_types::{Home, Proof};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SessionParams, SessionView};
 use holdfast_wire::{Code, Operation};
+use rustix::termios::isatty;
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -98,6 +99,16 @@ impl Here {
         self.config()?;
         self.make_state()?;
         Ok(connect_or_start(&self.home, &self.program, self.who()?)?)
+    }
+
+    /// What stands for somebody is not shown on a session's terminal: everyone who may look there could use it first.
+    pub fn must_not_be_watched(&self, what: &str, instead: &str) -> Result<(), Failure> {
+        if !who::is_inside() || !isatty(rustix::stdio::stdout()) {
+            return Ok(());
+        }
+        let message = format!("this terminal is inside a session: everyone who may watch it would see {what}");
+        Err(Failure::new("watched", message)
+            .hint(format!("run it in a terminal of your own, or write it to a file: {instead}")))
     }
 
     /// Sees to it that a variable has this value: a host that this run starts inherits it.

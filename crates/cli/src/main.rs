@@ -5,6 +5,7 @@
 
 mod args;
 mod asciicast;
+mod browser;
 mod commands;
 mod config;
 mod denied;

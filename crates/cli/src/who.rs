@@ -16,6 +16,8 @@ use std::str::FromStr;
 
 /// The variable that says who acts, where no flag does.
 pub const VARIABLE: &str = "HOLDFAST_ACTOR";
+/// The variable by which client libraries are given a token: it is for the program that has it, and for none that is started.
+pub const TOKEN: &str = "HOLDFAST_TOKEN";
 
 /// Who was said to act.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +72,11 @@ pub fn person(home: &Home) -> Option<Handle> {
     (at_terminal && Identity::load(home, &handle).is_ok()).then_some(handle)
 }
 
+/// Whether this process says that it is inside a session.
+pub fn is_inside() -> bool {
+    std::env::var_os("HOLDFAST_SESSION").is_some_and(|id| !id.is_empty())
+}
+
 fn decide(explicit: Option<Handle>) -> identity::Who {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.to_string_lossy().into_owned())))
@@ -78,7 +85,7 @@ fn decide(explicit: Option<Handle>) -> identity::Who {
         explicit,
         stdin_tty: isatty(rustix::stdio::stdin()),
         stdout_tty: isatty(rustix::stdio::stdout()),
-        inside_session: std::env::var_os("HOLDFAST_SESSION").is_some_and(|id| !id.is_empty()),
+        inside_session: is_inside(),
         agent_marker: identity::marker(variables.iter().map(|(key, value)| (key.as_str(), value.as_str()))),
         login: login(),
     })

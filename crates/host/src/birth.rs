@@ -17,11 +17,13 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 /// Variables of the session, terminal and login from which the host happened to be started: not those of a session it starts.
 /// `HOLDFAST_HOME` is none of them: it says where, not who.
-const OUTER: [&str; 25] = [
+const OUTER: [&str; 27] = [
     "HOLDFAST_SESSION",
     "HOLDFAST_SESSION_NAME",
     "HOLDFAST_ENV",
     "HOLDFAST_ACTOR",
+    "HOLDFAST_TOKEN",
+    "HOLDFAST_URL",
     "TERM",
     "COLORTERM",
     "TERM_PROGRAM",

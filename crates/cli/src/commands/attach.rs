@@ -87,7 +87,7 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &str, name: &str, read_only: 
 
 /// A program inside a session must not move the person's terminal by accident.
 pub fn refuse_nested(what: &str) -> Result<(), Failure> {
-    let Some(id) = std::env::var_os("HOLDFAST_SESSION").filter(|id| !id.is_empty()) else { return Ok(()) };
+    let Some(id) = std::env::var_os("HOLDFAST_SESSION").filter(|_| crate::who::is_inside()) else { return Ok(()) };
     let name = std::env::var_os("HOLDFAST_SESSION_NAME").filter(|name| !name.is_empty()).unwrap_or(id);
     let name = name.to_string_lossy();
     let message = format!("cannot {what}: this terminal is inside session {name}");

@@ -91,6 +91,8 @@ fn background(here: &Here, what: &str) -> Command {
         .env_remove("HOLDFAST_SESSION_NAME")
         .env_remove("HOLDFAST_ENV")
         .env_remove(who::VARIABLE)
+        .env_remove(who::TOKEN)
+        .env_remove("HOLDFAST_URL")
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -18,7 +18,8 @@ use rustix::termios::tcgetwinsize;
 use std::path::{Path, PathBuf};
 
 /// Variables that belong to the caller alone: the session it is in itself, and who it is. What runs inside is somebody else.
-const OUTER: [&str; 4] = ["HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", who::VARIABLE];
+const OUTER: [&str; 6] =
+    ["HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", who::VARIABLE, who::TOKEN, "HOLDFAST_URL"];
 /// What nearly every terminal that will be attached understands.
 const TERM_DEFAULT: &str = "xterm-256color";
 

@@ -20,6 +20,7 @@ pub fn token(here: &Here, command: &TokenCommand) -> Result<u8, Failure> {
 }
 
 fn new(here: &Here, args: &TokenNewArgs) -> Result<u8, Failure> {
+    here.must_not_be_watched("a token", "holdfast token new > FILE")?;
     // `--as` says whose it is, and an actor that is not there yet is made: its token may be all it ever shows.
     if let Some(Said::Handle(handle)) = who::said(here.said())? {
         actor::make_if_missing(here, &handle)?;

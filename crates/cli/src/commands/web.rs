@@ -13,10 +13,10 @@ use rustix::termios::isatty;
 use serde_json::json;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::process::{Command, Stdio};
 
 /// `holdfast web`.
 pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
+    here.must_not_be_watched("a link that logs in", "holdfast web --json > FILE")?;
     let (mut status, _) = host::listening(here, &ListenArgs::default())?;
     if status.http.is_none() && status.http_error.is_none() {
         let args = ListenArgs { http: Some(None), ..ListenArgs::default() };
@@ -45,11 +45,10 @@ pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
     }
     print(format!("{link}\n"))?;
     let at_a_desk = std::env::var_os("DISPLAY").is_some() || std::env::var_os("WAYLAND_DISPLAY").is_some();
-    if !args.no_open && !args.phone && at_a_desk && is_seen {
-        let mut open = Command::new("xdg-open");
-        let _ = open.arg(&link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    }
     eprintln!("this link logs in as {}, once, within five minutes", here.who()?.actor().handle);
+    if !args.no_open && !args.phone && at_a_desk && is_seen && !crate::browser::open(&link).unwrap_or(false) {
+        eprintln!("no browser came for it; open the link yourself");
+    }
     Ok(0)
 }
 

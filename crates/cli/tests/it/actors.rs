@@ -16,7 +16,7 @@ fn whoami(home: &Home, on_terminal: bool, variables: &[(&str, &str)]) -> String 
 }
 
 /// Runs a command to its end with a terminal for its input and output.
-fn run_on_terminal(mut command: Command) -> Ran {
+pub fn run_on_terminal(mut command: Command) -> Ran {
     let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     rustix::pty::unlockpt(&master).unwrap();
     let slave = rustix::pty::ptsname(&master, Vec::new()).unwrap().into_string().unwrap();

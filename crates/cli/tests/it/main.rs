@@ -20,6 +20,7 @@ mod http;
 mod http_tokens;
 mod journal;
 mod killed;
+mod links;
 mod logging;
 mod mcp;
 mod metrics;
