@@ -4,14 +4,19 @@
 //! Two times are taken, both from the human's request: until the keeper has answered behind the new fence and the flush, from
 //! where on no byte of the old holder reaches the terminal (`cut`, as the host measures it), and until the answer is back.
 //! With freeze: until the whole tree stands still, for one looping writer and for a tree of 500 processes, the first time (its
-//! processes are moved into a cgroup) and later.
+//! processes are moved into a cgroup) and later. Last, the same while agents that only observe ask for everything that is
+//! expensive, as fast as they are answered: of a tree of 500 processes, ten thousand lines of history, fifty sessions.
 
 use holdfast_authority::Ask;
 use holdfast_client::{Connection, Identity, connect};
+use holdfast_graph::Depth;
 use holdfast_types::{Home, SessionId};
+use holdfast_wire::graphs::{GraphParams, PortsParams};
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{EndParams, NewParams, SendParams, SessionParams};
-use holdfast_wire::turns::{SeizeAnswer, SeizeParams, TurnParams};
+use holdfast_wire::params::{
+    EndParams, ListParams, NewParams, Nothing, PaintParams, ScreenParams, SendParams, SessionParams,
+};
+use holdfast_wire::turns::{JournalParams, SeizeAnswer, SeizeParams, TurnParams};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -19,8 +24,10 @@ use std::time::{Duration, Instant};
 const CUTS: usize = 500;
 const FREEZES: usize = 100;
 const FIRSTS: usize = 20;
-/// Sends the writer keeps under way.
+/// Questions a client keeps under way.
 const PIPELINED: usize = 32;
+/// Agents that ask for everything at once.
+const OBSERVERS: usize = 8;
 
 struct World {
     dir: tempfile::TempDir,
@@ -52,6 +59,68 @@ fn main() {
     freezes(&world, &human, "looping writer", "while :; do echo x; done");
     let tree = "i=0; while [ $i -lt 499 ]; do sleep 100000 & i=$((i+1)); done; echo grown; wait";
     freezes(&world, &human, "500 processes", tree);
+    abused(&world, &human, tree);
+}
+
+/// While observers ask for everything that is expensive.
+fn abused(world: &World, human: &Identity, tree: &str) {
+    let mut link_of_human = link(world, human);
+    let session = start(&mut link_of_human, &format!("seq 1 12000; {tree}"));
+    grown(&mut link_of_human, session, true);
+    let others: Vec<SessionId> = (0..50).map(|_| start(&mut link_of_human, "exec cat")).collect();
+    let (stop, asked) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut answered = Vec::new();
+    std::thread::scope(|scope| {
+        for n in 0..OBSERVERS {
+            let home = Home::under(world.dir.path());
+            let handle = format!("agent:observer{n}").parse().expect("a handle");
+            let observer = Identity::make(&home, &handle, None).expect("a key");
+            let (stop, asked) = (&stop, &asked);
+            scope.spawn(move || look_on_and_on(link(world, &observer), session, stop, asked));
+        }
+        while asked.load(Ordering::Relaxed) < 100 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for _ in 0..CUTS {
+            answered.push(seize(&mut link_of_human, human, session, false).1);
+            turn::<op::Release>(&mut link_of_human, session);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    row(&format!("seize: answered, {OBSERVERS} observers abuse"), answered);
+    println!("({} of their questions were answered meanwhile)", asked.load(Ordering::Relaxed));
+    others.into_iter().chain([session]).for_each(|session| end(&mut link_of_human, session));
+}
+
+/// Asks for everything that only looks, so many at once.
+fn look_on_and_on(mut link: Connection, session: SessionId, stop: &AtomicBool, asked: &AtomicU64) {
+    let one = || session.to_string();
+    let mut under_way = 0;
+    let mut number = 0;
+    while !stop.load(Ordering::Relaxed) {
+        while under_way < PIPELINED {
+            number += 1;
+            let sent = match number % 9 {
+                0 => link.ask::<op::Graph>(&GraphParams { session: one(), depth: Depth::Full }, &[]),
+                1 => link.ask::<op::Ports>(&PortsParams { session: None }, &[]),
+                2 => link.ask::<op::Screen>(&ScreenParams { session: one(), ansi: true, history: 10_000 }, &[]),
+                3 => {
+                    link.ask::<op::Paint>(&PaintParams { session: one(), history: true, ..PaintParams::default() }, &[])
+                }
+                4 => link.ask::<op::List>(&ListParams { all: true }, &[]),
+                5 => link.ask::<op::Actors>(&Nothing {}, &[]),
+                6 => link.ask::<op::Metrics>(&Nothing {}, &[]),
+                7 => link.ask::<op::Journal>(&JournalParams { session: one(), after: 0, last: None, wait_ms: 0 }, &[]),
+                _ => link.ask::<op::State>(&SessionParams { session: one() }, &[]),
+            };
+            sent.expect("the host listens");
+            under_way += 1;
+        }
+        if let holdfast_client::Incoming::Answer { .. } = link.receive().expect("the host answers") {
+            under_way -= 1;
+            asked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 fn link(world: &World, who: &Identity) -> Connection {

@@ -1,5 +1,6 @@
 //! A home of its own for each test, and the program run in it.
 
+use crate::pauses::Pause;
 use crate::processes::{gone, kill, leaves_nothing, processes_of, program};
 use crate::wait::{PATIENCE, poll, until};
 use holdfast_client::{Connection, Identity};
@@ -124,9 +125,15 @@ impl Home {
             .env("SHELL", "/bin/sh")
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
+            .env(holdfast_pause::DIRECTORY, self.path.join("pause"))
             .current_dir(&self.path)
             .stdin(Stdio::null());
         command
+    }
+
+    /// From now on the host stops where it comes to this point; see [`holdfast_pause`] for what a point is.
+    pub fn pause(&self, point: &str) -> Pause {
+        Pause::at(&self.path.join("pause"), point)
     }
 
     /// Runs the program to its end; one that hangs fails the test.

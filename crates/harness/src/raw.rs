@@ -70,6 +70,17 @@ impl Raw {
         }
     }
 
+    /// Waits for so many answers, whichever come first.
+    pub fn answers(&mut self, count: usize) -> Vec<Result<Value, Fault>> {
+        let mut answers = Vec::new();
+        while answers.len() < count {
+            if let Body::Answer { result, .. } = self.receive() {
+                answers.push(result);
+            }
+        }
+        answers
+    }
+
     fn receive(&mut self) -> Body {
         loop {
             if let Some((frame, taken)) = Frame::decode(&self.received, FRAME_BYTES_MAX).unwrap() {

@@ -28,6 +28,10 @@ use tokio::sync::{Notify, Semaphore};
 const OPEN_REQUESTS_MAX: usize = 64;
 /// Read at once: a whole request in most cases.
 const RECEIVE_BYTES: usize = 4096;
+/// A frame of somebody who has not said who it is: a greeting and a proof.
+const STRANGERS_BYTES_MAX: usize = 64 * 1024;
+/// JSON that is read and written on the host's thread: a millisecond's work.
+const HERE_BYTES_MAX: usize = 64 * 1024;
 /// Answers that wait to be read: behind that no further question is taken. A repaint with all its history is less.
 const UNREAD_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Messages that wait to be read: who is told of events and reads none of so many is not there.
@@ -248,9 +252,16 @@ impl Server {
         let open = Arc::new(Semaphore::new(OPEN_REQUESTS_MAX));
         let mut received = Vec::with_capacity(RECEIVE_BYTES);
         loop {
-            let decoded = Frame::decode(&received, REQUEST_BYTES_MAX);
+            // Whoever has not said who it is has little to say.
+            let max = if connection.speaker.borrow().is_ok() { REQUEST_BYTES_MAX } else { STRANGERS_BYTES_MAX };
+            let decoded = Frame::decode(&received, max);
             let (message, taken) = match decoded {
-                Ok(Some((frame, taken))) => (Message::decode(frame), taken),
+                Ok(Some((frame, taken))) if frame.json.len() <= HERE_BYTES_MAX => (Message::decode(frame), taken),
+                Ok(Some((_, taken))) => {
+                    let rest = received.split_off(taken);
+                    let whole = std::mem::replace(&mut received, rest);
+                    (elsewhere(move || decode_alone(&whole)).await?, 0)
+                }
                 Ok(None) => {
                     received.reserve(RECEIVE_BYTES);
                     if reader.read_buf(&mut received).await? == 0 {
@@ -280,7 +291,11 @@ impl Server {
         let Body::Request { id, method, params } = message.body else { return Ok(()) };
         connection.unread.until_at_most(UNREAD_BYTES_MAX).await;
         let permit = Arc::clone(open).acquire_owned().await.map_err(io::Error::other)?;
-        let call = Call::decode(&method, params);
+        let call = if value_weight(&params) <= HERE_BYTES_MAX {
+            Call::decode(&method, params)
+        } else {
+            elsewhere(move || Call::decode(&method, params)).await?
+        };
         let mut place = call.as_ref().ok().and_then(|call| connection.lines.place(call));
         let (server, connection) = (Rc::clone(self), Rc::clone(connection));
         tokio::task::spawn_local(async move {
@@ -330,17 +345,38 @@ fn has_hung_up(reader: &OwnedReadHalf) -> bool {
     poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
+/// Reads or writes a large message where that holds nobody up; one at a time, since it is work and no waiting.
+async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    static ONE: Semaphore = Semaphore::const_new(1);
+    let one = ONE.acquire().await.map_err(io::Error::other)?;
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(one);
+        done
+    });
+    done.await.map_err(io::Error::other)
+}
+
+/// The message of one whole frame.
+fn decode_alone(frame: &[u8]) -> Result<Message, Fault> {
+    let decoded = Frame::decode(frame, REQUEST_BYTES_MAX).map_err(|e| Fault::new(Code::BadRequest, e.to_string()))?;
+    decoded.map_or_else(|| Err(Fault::new(Code::BadRequest, "the frame is cut")), |(frame, _)| Message::decode(frame))
+}
+
+/// About how many bytes a value takes.
+fn value_weight(value: &Value) -> usize {
+    let inside = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(value_weight).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + value_weight(value)).sum(),
+    };
+    inside + size_of::<Value>()
+}
+
 /// About how much an answer or a piece of output takes until it is read. Other events weigh nothing: they are counted.
 fn weight(message: &Message) -> usize {
-    fn of(value: &Value) -> usize {
-        let inside = match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-            Value::String(text) => text.len(),
-            Value::Array(values) => values.iter().map(of).sum(),
-            Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + of(value)).sum(),
-        };
-        inside + size_of::<Value>()
-    }
+    use value_weight as of;
     message.bytes.len()
         + match &message.body {
             Body::Answer { result: Ok(value), .. } => of(value),
@@ -370,9 +406,20 @@ async fn write_all(mut writer: OwnedWriteHalf, mut answers: UnboundedReceiver<Bo
     let mut out = Vec::new();
     while let Some(message) = answers.recv().await {
         out.clear();
-        message.encode(&mut out);
+        let bytes = weight(&message);
+        if bytes - message.bytes.len() <= HERE_BYTES_MAX {
+            message.encode(&mut out);
+        } else {
+            let encoded = elsewhere(move || {
+                let mut out = Vec::new();
+                message.encode(&mut out);
+                out
+            });
+            let Ok(encoded) = encoded.await else { return unread.nobody() };
+            out = encoded;
+        }
         let written = while_read(async { writer.write_all(&out).await.is_ok() }, || answers.len()).await;
-        unread.fewer(weight(&message));
+        unread.fewer(bytes);
         if !written {
             return unread.nobody();
         }

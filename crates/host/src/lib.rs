@@ -3,7 +3,8 @@
 //! Everything here may crash safely: what a host knows it rebuilds from the sessions' files and their keepers. One thread
 //! serves all sessions; nothing it does for one takes longer than a few milliseconds.
 
-/// Does what blocks where that holds nobody up. An operation in which this is done says so in its terms.
+/// Does what blocks and must not wait for a place, where that holds nobody up: what syncs, stops or ends something. Who only
+/// looks does it by [`shares::aside`]. An operation in which this is done says so in its terms.
 pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> std::io::Result<T> {
@@ -38,6 +39,7 @@ mod room;
 mod runs;
 mod serve;
 mod session;
+mod shares;
 mod shells;
 mod spawn;
 mod store;

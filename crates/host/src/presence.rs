@@ -3,13 +3,13 @@
 //! Only what is on now is known here, so nothing is kept: it ends with the connection, the request or the run.
 
 use crate::serve::Server;
-use holdfast_types::{Actor, Right, SessionId, SessionName, TimeMs};
+use holdfast_types::{Actor, ActorId, Right, SessionId, SessionName, TimeMs};
 use holdfast_wire::Call;
 use holdfast_wire::attention::Until;
 use holdfast_wire::runs::{RunParams, RunRef};
 use holdfast_wire::turns::{Connected, Doing};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Characters of a command, or of a program's name, that are shown.
 const TEXT_CHARS_MAX: usize = 100;
@@ -152,27 +152,30 @@ impl Server {
         (run.actor != *actor).then(|| (session, format!("waits for run: {}", line(&run.command))))
     }
 
-    /// What an actor is doing, as far as who asks may know: oldest first.
-    pub(crate) fn doing_of(&self, actor: &Actor, asks: &Actor) -> Vec<Doing> {
-        let mut doing = Vec::new();
-        let mut add = |session: SessionId, name: SessionName, text: String, since_ms: TimeMs| {
-            doing.push(Doing { session, name, text, since_ms });
-        };
+    /// What actors are doing, as far as who asks may know: oldest first. Sessions and waits are looked at once each.
+    pub(crate) fn doing(&self, asks: &Actor) -> HashMap<ActorId, Vec<Doing>> {
+        let mut names: HashMap<SessionId, SessionName> = HashMap::new();
+        let mut doing: HashMap<ActorId, Vec<Doing>> = HashMap::new();
         for session in self.registry.all() {
             if !session.rights(asks).has(Right::Observe) {
                 continue;
             }
-            let name = || session.state.borrow().spec.name.clone();
-            if let Some(run) = session.run_on().filter(|run| run.actor == *actor) {
-                add(session.id, name(), format!("run: {}", line(&run.command)), run.started_ms);
+            let name = session.state.borrow().spec.name.clone();
+            if let Some(run) = session.run_on() {
+                let text = format!("run: {}", line(&run.command));
+                let one = Doing { session: session.id, name: name.clone(), text, since_ms: run.started_ms };
+                doing.entry(run.actor.id).or_default().push(one);
             }
-            for wait in self.presence.waits.borrow().values() {
-                if wait.session == session.id && wait.actor == *actor {
-                    add(session.id, name(), wait.text.clone(), wait.since_ms);
-                }
+            names.insert(session.id, name);
+        }
+        for wait in self.presence.waits.borrow().values() {
+            if let Some(name) = names.get(&wait.session) {
+                let (name, text) = (name.clone(), wait.text.clone());
+                let one = Doing { session: wait.session, name, text, since_ms: wait.since_ms };
+                doing.entry(wait.actor.id).or_default().push(one);
             }
         }
-        doing.sort_by_key(|one| one.since_ms);
+        doing.values_mut().for_each(|one| one.sort_by_key(|one| one.since_ms));
         doing
     }
 }

@@ -6,10 +6,11 @@ use crate::metrics::Gauges;
 use crate::presence::Presence;
 use crate::registry::Registry;
 use crate::session::{Peer, Session, ports_of};
+use crate::shares::{self, here};
 use crate::tokens::{self, Codes, Tokens};
 use holdfast_authority::{Ask, proof};
 use holdfast_door::{Path, Speaker};
-use holdfast_types::{Actor, Challenge, Right, TimeMs, Who};
+use holdfast_types::{Actor, ActorId, Challenge, Right, TimeMs, Who};
 use holdfast_wire::graphs::{PortView, PortsParams};
 use holdfast_wire::message::VERSIONS;
 use holdfast_wire::params::{
@@ -21,6 +22,7 @@ use holdfast_wire::{Call, Code, Fault};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -115,7 +117,10 @@ impl Server {
     /// Answers somebody who is known, within a span of the log.
     async fn answer_known(&self, call: Call, bytes: Vec<u8>, peer: Option<Peer>, speaker: Speaker) -> Answer {
         let span = crate::log::span_of(&call, &speaker.actor);
-        let answer = self.answer_any(call, bytes, peer, speaker).instrument(span.clone()).await;
+        let is_human = self.registry.shared.policy_is_human(&speaker.actor);
+        let by = speaker.actor.clone();
+        let answer = self.answer_any(call, bytes, peer, speaker).instrument(span.clone());
+        let answer = shares::by(&by, is_human, answer).await;
         crate::log::answered(&span, &answer);
         answer
     }
@@ -140,9 +145,12 @@ impl Server {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
                 let shown = all.filter(|s| params.all || !matches!(s.view_life(), Life::Ended));
                 let shown = shown.filter(|s| !s.has_passed());
-                plain(shown.map(|s| s.view()).collect::<Vec<_>>())
+                here(|| plain(shown.map(|s| s.view()).collect::<Vec<_>>())).await
             }
-            Call::Get(params) => plain(find(&params.session)?.view_with_title()),
+            Call::Get(params) => {
+                let session = find(&params.session)?;
+                here(|| plain(session.view_with_title())).await
+            }
             Call::Attach(params) => {
                 let peer = peer.ok_or_else(|| {
                     Fault::new(Code::BadRequest, "attach needs a connection: use the WebSocket /v1/connect")
@@ -184,13 +192,13 @@ impl Server {
             }
             Call::RunGet(params) => plain(Box::pin(self.run_get(&params, &actor)).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor).await?),
-            Call::RunList(params) => plain(self.run_list(&params, &actor)?),
+            Call::RunList(params) => here(|| plain(self.run_list(&params, &actor)?)).await,
             Call::QuestionAsk(params) => plain(Box::pin(self.question_ask(&params, &actor)).await?),
             Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),
-            Call::QuestionList(params) => plain(self.question_list(&params, &actor)?),
+            Call::QuestionList(params) => here(|| plain(self.question_list(&params, &actor)?)).await,
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
-            call if terms.who.is_hosts() => self.answer_host(call, actor, &path),
+            call if terms.who.is_hosts() => here(|| self.answer_host(call, actor, &path)).await,
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
@@ -359,16 +367,18 @@ impl Server {
         if shared.actors.borrow_mut().refresh() {
             self.registry.actors_changed();
         }
-        let sessions = self.registry.all();
-        let attached = |actor: &Actor| {
-            let here = sessions.iter().filter(|s| s.is_live());
-            let is_its = |s: &&Rc<Session>| s.view().clients.iter().any(|c| c.actor.as_ref() == Some(actor));
-            here.filter(is_its).map(|s| s.name()).collect()
-        };
+        // Each session is looked at once, however many actors there are.
+        let mut attached: HashMap<ActorId, Vec<String>> = HashMap::new();
+        for session in self.registry.all().into_iter().filter(|s| s.is_live()) {
+            for actor in session.attached() {
+                attached.entry(actor).or_default().push(session.name());
+            }
+        }
+        let mut doing = self.doing(asks);
         let all = shared.actors.borrow().all();
         let view = |actor: Actor| ActorView {
-            sessions: attached(&actor),
-            doing: self.doing_of(&actor, asks),
+            sessions: attached.remove(&actor.id).unwrap_or_default(),
+            doing: doing.remove(&actor.id).unwrap_or_default(),
             connected: self.presence.connected(&actor),
             actor,
         };

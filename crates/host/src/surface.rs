@@ -7,6 +7,9 @@ use holdfast_http::Listen;
 use std::rc::Rc;
 use tokio::sync::mpsc;
 
+/// Threads for what HTTP clients make expensive. Few: the host and its sessions need the processors too.
+const HTTP_BLOCKING_THREADS: usize = 4;
+
 /// Listens, where that can be had. A port that cannot be had costs the port, not the host; `host.status` says so.
 pub async fn open(listen: &Listen, server: &Rc<Server>) {
     let bound = match holdfast_http::bind(listen).await {
@@ -21,7 +24,19 @@ pub async fn open(listen: &Listen, server: &Rc<Server>) {
     *server.http.borrow_mut() = Some(Ok(format!("{scheme}://{address}")));
     let (handle, asked) = Handle::new();
     tokio::task::spawn_local(follow(Rc::clone(server), asked));
-    tokio::spawn(holdfast_http::serve(bound, handle));
+    // On a thread of its own: what HTTP clients make expensive (handshakes, bodies, searches) delays nobody at the host's socket.
+    let serving = move || match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(HTTP_BLOCKING_THREADS)
+        .build()
+    {
+        Ok(runtime) => runtime.block_on(holdfast_http::serve(bound, handle)),
+        Err(error) => tracing::error!("http: {error}"),
+    };
+    if let Err(error) = std::thread::Builder::new().name("holdfast-http".into()).spawn(serving) {
+        tracing::error!("http {address}: {error}");
+        *server.http.borrow_mut() = Some(Err(format!("{address}: {error}")));
+    }
 }
 
 /// Answers until nobody can ask any more.

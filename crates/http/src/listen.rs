@@ -70,7 +70,7 @@ pub struct Tls {
 
 /// A listener that was bound.
 pub struct Bound {
-    listener: TcpListener,
+    listener: std::net::TcpListener,
     tls: Option<TlsAcceptor>,
     names: Names,
 }
@@ -99,7 +99,9 @@ pub async fn bind(listen: &Listen) -> io::Result<Bound> {
     let tls = listen.tls.as_ref().map(acceptor).transpose()?;
     let known = std::iter::once("localhost".to_owned()).chain(listen.names.iter().cloned()).collect();
     let names = Names { known, tls: tls.is_some() };
-    Ok(Bound { listener: TcpListener::bind(listen.address).await?, tls, names })
+    // Not tied to the runtime it was bound in: it is served on a thread of its own.
+    let listener = TcpListener::bind(listen.address).await?.into_std()?;
+    Ok(Bound { listener, tls, names })
 }
 
 fn acceptor(tls: &Tls) -> io::Result<TlsAcceptor> {
@@ -126,13 +128,14 @@ pub(crate) struct Http {
     pub openapi: String,
 }
 
-/// Serves until the host ends.
+/// Serves until the host ends, on whatever runtime this is.
 pub async fn serve(bound: Bound, handle: Handle) {
+    let Ok(listener) = TcpListener::from_std(bound.listener) else { return };
     let schema = holdfast_wire::schema::document();
     let endpoints = rest::endpoints(&schema);
     let openapi = openapi::document(&schema, &endpoints).to_string();
     let http = Arc::new(Http { handle, names: bound.names, paces: Paces::default(), openapi });
-    accept_all(bound.listener, bound.tls, rest::router(http, endpoints)).await;
+    accept_all(listener, bound.tls, rest::router(http, endpoints)).await;
 }
 
 /// Answers everybody who connects, so many at once.

@@ -24,6 +24,9 @@ use std::time::Duration;
 /// How long a body may take.
 const BODY_WAIT: Duration = Duration::from_secs(30);
 /// Raw bytes.
+/// What is read on the thread that serves everybody: a millisecond's work.
+pub(crate) const HERE_BYTES_MAX: usize = 64 * 1024;
+
 const OCTETS: &str = "application/octet-stream";
 const JSON: &str = "application/json";
 /// Has the answer's fields where its body is raw bytes.
@@ -163,7 +166,7 @@ async fn answer(
             name => put(&mut fields, name, endpoint.read(name, &value)?)?,
         }
     }
-    let asked = read_body(endpoint, &head.method, &head.headers, body, &mut fields).await?;
+    let (asked, length) = read_body(endpoint, &head.method, &head.headers, body, &mut fields).await?;
     if let Some(wait) = wait {
         put(&mut fields, "wait_ms", wait)?;
     }
@@ -175,7 +178,12 @@ async fn answer(
     if WATCHING.contains(&endpoint.row.name) && stream::is_wanted(&head.headers) {
         return stream::answer(http, speaker, endpoint.row.name, fields, stream::last_event(&head.headers)?).await;
     }
-    let call = Call::decode(endpoint.row.name, Value::Object(fields))?;
+    let name = endpoint.row.name;
+    let call = if length > HERE_BYTES_MAX {
+        aside(move || Call::decode(name, Value::Object(fields))).await??
+    } else {
+        Call::decode(name, Value::Object(fields))?
+    };
     let (answer, answered) = http.handle.call(&speaker, call, asked).await?;
     Ok(respond(endpoint, &head.headers, answer, answered))
 }
@@ -200,28 +208,30 @@ fn respond(endpoint: &Endpoint, headers: &HeaderMap, mut answer: Value, answered
     (if is_new { StatusCode::CREATED } else { StatusCode::OK }, axum::Json(answer)).into_response()
 }
 
-/// Reads a body: fields, or a question's bytes.
+/// Reads a body: fields, or a question's bytes; and how long it was.
 async fn read_body(
     endpoint: &Endpoint,
     method: &Method,
     headers: &HeaderMap,
     body: Body,
     fields: &mut Map<String, Value>,
-) -> Result<Vec<u8>, Fault> {
+) -> Result<(Vec<u8>, usize), Fault> {
     let body = whole(headers, body, REQUEST_BYTES_MAX).await?;
+    let length = body.len();
     let takes_bytes = endpoint.row.bytes == Bytes::Asked;
     match kind(headers).as_str() {
-        OCTETS if takes_bytes => return Ok(body.to_vec()),
+        OCTETS if takes_bytes => return Ok((body.to_vec(), 0)),
         _ if body.is_empty() => {}
         JSON if *method == Method::POST || *method == Method::PUT => {
-            for (field, value) in object(&body)? {
+            let read = if body.len() <= HERE_BYTES_MAX { object(&body) } else { aside(move || object(&body)).await? };
+            for (field, value) in read? {
                 put(fields, &field, value)?;
             }
         }
         JSON => return Err(bad("this request takes its fields in the query, not in a body")),
         _ => return Err(not_json()),
     }
-    if takes_bytes { bytes::take(fields) } else { Ok(Vec::new()) }
+    Ok((if takes_bytes { bytes::take(fields)? } else { Vec::new() }, length))
 }
 
 /// The fields of a body that is a JSON object of at most so many bytes.
@@ -234,6 +244,12 @@ pub async fn read_json(headers: &HeaderMap, body: Body, max: usize) -> Result<Ma
 fn kind(headers: &HeaderMap) -> String {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Reads something long where that holds nobody up.
+pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+    let read = tokio::task::spawn_blocking(work).await;
+    read.map_err(|_| Fault::new(Code::Internal, "the host ran into a fault of its own"))
 }
 
 fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {

@@ -2,6 +2,7 @@
 
 use crate::listen::Http;
 use crate::refusal::Refused;
+use crate::rest::{HERE_BYTES_MAX, aside};
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message as Packet, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::HeaderMap;
@@ -73,7 +74,7 @@ async fn talk(mut socket: WebSocket, http: Arc<Http>, speaker: Speaker) {
             packet = socket.next(), if ahead.has_room() => {
                 heard = tokio::time::Instant::now();
                 match packet {
-                    Some(Ok(Packet::Binary(content))) => match read(&content) {
+                    Some(Ok(Packet::Binary(content))) => match read_any(content.clone()).await {
                         Ok(message) => ahead.put(message, content.len()),
                         Err(why) => break Some((close_code::INVALID, why)),
                     },
@@ -137,6 +138,14 @@ impl Ahead {
 fn cut(mut reason: String) -> String {
     reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
     reason
+}
+
+/// What is long is read where that holds nobody up.
+async fn read_any(content: axum::body::Bytes) -> Result<Message, String> {
+    if content.len() <= HERE_BYTES_MAX {
+        return read(&content);
+    }
+    aside(move || read(&content)).await.unwrap_or_else(|fault| Err(fault.message))
 }
 
 fn read(content: &[u8]) -> Result<Message, String> {

@@ -13,7 +13,6 @@ use axum::{Router, body::Body};
 use holdfast_door::{Path, Speaker};
 use holdfast_mcp::Inside;
 use holdfast_mcp::rmcp::transport::StreamableHttpServerConfig;
-use holdfast_wire::frame::REQUEST_BYTES_MAX;
 use holdfast_wire::{Code, Fault};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +21,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 const SESSION: &str = "mcp-session-id";
 /// Sessions whose token is remembered; they are named at random, and one that is forgotten is simply opened anew.
 const SESSIONS_MAX: usize = 10_000;
+
+/// A request's bytes: a command of 1 MiB with its escapes. It is read on the thread that serves everybody.
+const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 struct Door {
     http: Arc<Http>,

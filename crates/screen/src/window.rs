@@ -3,8 +3,8 @@
 use crate::PlainText;
 use holdfast_types::Offset;
 
-/// Most text that is kept: a match lies within a few screens.
-const WINDOW_BYTES: usize = 256 * 1024;
+/// Most text that is kept: a match lies within a few screens, and all of it is searched again with each piece that comes.
+const WINDOW_BYTES: usize = 64 * 1024;
 
 /// The last text of an output.
 #[derive(Debug, Default)]

@@ -219,8 +219,8 @@ terms! {
     "session.credit": Proven one(Observe), Ignores, Fixed, Host, Elsewhere;
     "session.unfollow": Proven one(Observe), Ignores, Fixed, Host, Elsewhere;
     "session.send": Holder one(Type), Takes, Request, Host, Journal;
-    // On the host's thread: 50 µs, which another thread would cost too.
-    "session.state": Holder one(Observe), Ignores, Processes, Host, Looks;
+    // On the host's thread: 50 µs, which another thread would cost too, and a few milliseconds at most, whatever runs there.
+    "session.state": Holder one(Observe), Ignores, Fixed, Host, Looks;
     "session.watch": Holder one(Observe), Ignores, Sessions, Host, Looks;
     "session.env": Holder one(Observe), Ignores, Answer, Other, Looks;
     "session.wait": Holder one(Observe), Ignores, Processes, Other, Looks;

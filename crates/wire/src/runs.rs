@@ -268,7 +268,7 @@ pub struct RunOutputParams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunListParams {
-    /// Those of one session; none: of all sessions the caller may observe.
+    /// Those of one session; none: of all sessions the caller may observe. The newest 1,000.
     #[serde(default)]
     pub session: Option<String>,
 }

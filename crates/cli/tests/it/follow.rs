@@ -145,7 +145,7 @@ fn another_size_and_the_end_are_pushed_too() {
 
 /// A session that writes what it reads into a file.
 fn recorder(home: &Home, bytes: usize) {
-    home.session("one", &format!("stty raw -echo; echo ready; exec head -c {bytes} >got"));
+    home.session("one", &format!("stty raw -echo; echo ready; head -c {bytes} >got; exec cat >more"));
     home.until_screen_shows("one", "ready");
 }
 

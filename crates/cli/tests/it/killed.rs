@@ -79,7 +79,7 @@ fn keyed_runs_are_done_once_each_or_told_to_be_lost_however_often_the_host_is_ki
 }
 
 /// A message of the Model Context Protocol: the status, the session it is in, and the answer.
-fn tell(http: &Http, session: Option<&str>, message: &Value) -> Option<(u16, Option<String>, Value)> {
+pub fn tell(http: &Http, session: Option<&str>, message: &Value) -> Option<(u16, Option<String>, Value)> {
     let mut stream = TcpStream::connect(http.address()).ok()?;
     stream.set_read_timeout(Some(holdfast_harness::PATIENCE)).unwrap();
     let body = message.to_string();
@@ -99,7 +99,7 @@ fn tell(http: &Http, session: Option<&str>, message: &Value) -> Option<(u16, Opt
 }
 
 /// Opens a session of the protocol; none: nobody answers yet.
-fn initialize(http: &Http) -> Option<String> {
+pub fn initialize(http: &Http) -> Option<String> {
     let who = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who });
     let (status, session, answer) =

@@ -3,6 +3,7 @@
 //! One binary for all of them, so that linking is paid for once. Every module stands on [`holdfast_harness::Home`].
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
+mod abuse;
 mod actors;
 mod attaching;
 mod bad_requests;

@@ -6,6 +6,7 @@
 //! take another one from `HOLDFAST_SEED`.
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
+mod abused;
 mod clients;
 mod crashing;
 mod deeds;

@@ -18,6 +18,9 @@ use holdfast_wire::{Code, Fault};
 use std::path::Path;
 use std::rc::Rc;
 
+/// Runs in one answer: more than a person reads, and some milliseconds of work. The newest.
+const LISTED_MAX: usize = 1000;
+
 impl Server {
     /// Starts a run, or finds the one its key stands for.
     pub(crate) async fn run_start(&self, params: &RunStartParams, actor: &Actor) -> Result<RunAnswer, Fault> {
@@ -224,7 +227,7 @@ impl Server {
         }
     }
 
-    /// The runs of one session, or of all one may observe.
+    /// The runs of one session, or the newest of all sessions one may observe.
     pub(crate) fn run_list(&self, params: &RunListParams, actor: &Actor) -> Result<Vec<RunView>, Fault> {
         let sessions = match &params.session {
             Some(session) => vec![self.registry.find_for(session, actor, Right::Observe)?],
@@ -232,6 +235,7 @@ impl Server {
         };
         let mut views: Vec<RunView> = sessions.iter().flat_map(|session| session.run_views()).collect();
         views.sort_by_key(|view| view.started_ms);
+        views.drain(..views.len().saturating_sub(LISTED_MAX));
         Ok(views)
     }
 

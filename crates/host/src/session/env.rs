@@ -162,7 +162,7 @@ impl Session {
             (spec.name.clone(), spec.shell.is_some())
         };
         let (session, dir, all) = (self.id, self.dir.clone(), params.all);
-        let read = off_thread(move || {
+        let read = crate::shares::aside(move || {
             let ledger = kept::load(&dir)?;
             let answer = EnvAnswer {
                 session,

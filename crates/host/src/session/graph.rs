@@ -76,7 +76,7 @@ impl Tree {
 
 /// Who listens where in these sessions; one that ends meanwhile has no ports.
 pub(crate) async fn ports_of(trees: Vec<Tree>) -> Result<Vec<PortView>, Fault> {
-    let all = crate::off_thread(move || {
+    let all = crate::shares::aside(move || {
         Ok(trees.iter().flat_map(|tree| tree.ports().unwrap_or_default()).collect::<Vec<PortView>>())
     });
     all.await.map_err(|error| Fault::new(Code::Internal, format!("cannot read the ports: {error}")))
@@ -89,7 +89,7 @@ impl Session {
         let probed = self.probe().await?;
         let terminal = self.terminal(probed);
         let depth = params.depth;
-        let taken = crate::off_thread(move || {
+        let taken = crate::shares::aside(move || {
             let facts = probed.map(|probed| facts(probed, terminal, waiting::terminal_of(tree.root)));
             let (graph, bindings) = tree.read(depth, facts.as_ref())?;
             let doing = facts.filter(|facts| facts.device != NO_DEVICE);

@@ -60,6 +60,8 @@ pub(crate) struct Held {
     pub keeper_pid: u32,
     /// Its keeper can be told what to spare.
     pub knows_spare: bool,
+    /// Head and oldest byte of the ring of a session that no longer runs.
+    pub final_bounds: std::cell::OnceCell<(Offset, Offset)>,
     pub child: Option<Child>,
     pub timers: Timers,
     pub runs: Tracker,

@@ -1,7 +1,7 @@
 //! Looking at a session: its screen, its output, a terminal's first paint.
 
 use super::{Session, State};
-use crate::disk::at_disk;
+use crate::shares::{aside, here};
 use holdfast_abi::ring::Copied;
 use holdfast_session::{Arrival, Resumption, Updated};
 use holdfast_store::history::Past;
@@ -63,7 +63,7 @@ impl Session {
     pub(super) async fn warm(&self) {
         let cold = self.state.borrow().picture.cold();
         if let Some(cold) = cold
-            && let Ok(brought) = at_disk(move || Ok(cold.read())).await
+            && let Ok(brought) = aside(move || Ok(cold.read())).await
         {
             self.state.borrow_mut().picture.bring(brought);
         }
@@ -75,15 +75,15 @@ impl Session {
         if lines == 0 {
             return None;
         }
-        self.look();
+        here(|| self.look()).await;
         let wanted = self.state.borrow_mut().picture.past(lines)?;
-        at_disk(move || Ok(wanted.read())).await.ok()
+        aside(move || Ok(wanted.read())).await.ok()
     }
 
     /// Get the screen as text.
     pub async fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
         let past = self.past(params.history).await;
-        self.screen_behind(params, past.as_ref())
+        here(|| self.screen_behind(params, past.as_ref())).await
     }
 
     /// The screen as text, with what was read of its history.
@@ -127,7 +127,7 @@ impl Session {
         let past = self.past(if params.history { u32::MAX } else { 0 }).await;
         // One that has not reported back yet is painted all the same; it says from where it answers.
         let answers = params.answers.filter(|client| self.own_client(*client, actor, peer).is_ok());
-        self.paint(&PaintParams { answers, ..params.clone() }, past.as_ref())
+        here(|| self.paint(&PaintParams { answers, ..params.clone() }, past.as_ref())).await
     }
 
     fn paint(&self, params: &PaintParams, past: Option<&Past>) -> (Painted, Vec<u8>) {
@@ -191,10 +191,15 @@ impl Session {
         if let Some(size) = takes {
             self.until_sized(size).await;
         }
-        let (painted, bytes) =
-            self.paint(&PaintParams { size: params.size, remote: params.remote, ..PaintParams::default() }, None);
-        let whole = painted.form == Form::Repaint;
-        self.with_core(|core, held, _| core.first_painted(held, id, painted.offset, painted.size, whole));
+        let wanted = PaintParams { size: params.size, remote: params.remote, ..PaintParams::default() };
+        // In one step: what is asked of its terminal behind the paint it answers.
+        let (painted, bytes) = here(|| {
+            let (painted, bytes) = self.paint(&wanted, None);
+            let whole = painted.form == Form::Repaint;
+            self.with_core(|core, held, _| core.first_painted(held, id, painted.offset, painted.size, whole));
+            (painted, bytes)
+        })
+        .await;
         let mut answer = self.attach_answer(id, painted, token);
         if params.remote {
             // Of no use there: ring and keeper are this machine's.

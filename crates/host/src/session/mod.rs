@@ -191,6 +191,7 @@ impl Session {
                     pid: 0,
                     keeper_pid: 0,
                     knows_spare: false,
+                    final_bounds: std::cell::OnceCell::new(),
                     child: None,
                     timers: held::Timers::default(),
                     runs: Tracker::resume(kept),
@@ -379,8 +380,14 @@ impl Session {
         let state = self.state.borrow();
         // One that is being started has nothing to tell of yet.
         let ended = state.ring.is_none() && state.life != Life::Running;
-        let ended_ring = if ended { self.open_ring().ok() } else { None };
-        let ring = state.ring.as_ref().or(ended_ring.as_ref());
+        let bounds = || self.open_ring().map_or((0, 0), |ring| (ring.head(), ring.oldest()));
+        let (head, oldest) = match &state.ring {
+            Some(ring) => (ring.head(), ring.oldest()),
+            // Its ring is final: opened once, since all sessions that ended are listed together.
+            None if state.life == Life::Ended => *state.final_bounds.get_or_init(bounds),
+            None if ended => bounds(),
+            None => (0, 0),
+        };
         let note = state.notes.first().or(state.picture.note());
         SessionView {
             id: self.id,
@@ -394,8 +401,8 @@ impl Session {
             pid: state.pid,
             keeper_pid: state.keeper_pid,
             size: state.core.size,
-            head: ring.map_or(0, Ring::head),
-            oldest: ring.map_or(0, Ring::oldest),
+            head,
+            oldest,
             ring_bytes: state.spec.ring_bytes,
             title: String::new(),
             clients: state.core.clients.views(state.core.size),
@@ -422,6 +429,12 @@ impl Session {
     /// Whether it lives, as clients see it.
     pub fn view_life(&self) -> Life {
         self.state.borrow().life
+    }
+
+    /// Whose terminals are attached, each actor once.
+    pub fn attached(&self) -> std::collections::BTreeSet<holdfast_types::ActorId> {
+        let state = self.state.borrow();
+        state.core.clients.iter().filter_map(|client| client.actor.as_ref().map(|actor| actor.id)).collect()
     }
 
     /// How many clients are attached.
@@ -522,6 +535,12 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Whether an actor is a human for certain.
+    pub fn policy_is_human(&self, actor: &holdfast_types::Actor) -> bool {
+        let is_its = self.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle);
+        is_its && actor.handle.class() == holdfast_types::ActorClass::Human
+    }
+
     /// What the host says of actors now.
     pub fn policy(&self) -> Policy {
         Policy { defaults: self.config.defaults.clone(), vouched: self.actors.borrow().vouched().clone() }

@@ -196,7 +196,7 @@ impl Session {
         let after = params.last.map_or(params.after, |last| params.after.max(newest.saturating_sub(last)));
         let read = || {
             let reader = self.state.borrow().journal.reader();
-            crate::disk::at_disk(move || reader.read(after, JOURNAL_BYTES))
+            crate::shares::aside(move || reader.read(after, JOURNAL_BYTES))
         };
         let failed = |error: std::io::Error| Fault::new(Code::Damaged, format!("cannot read the journal: {error}"));
         let mut lines = read().await.map_err(failed)?;

@@ -77,7 +77,7 @@ impl Session {
             }
             let (keeper, spared) = (self.state.borrow().keeper_pid, self.own.spared());
             // Milliseconds for a large tree: off this thread.
-            let looked = crate::off_thread(move || Ok(listener(keeper, port, &spared)));
+            let looked = crate::shares::aside(move || Ok(listener(keeper, port, &spared)));
             if let Some(found) = looked.await.ok().flatten() {
                 return Some(found);
             }

@@ -10,8 +10,10 @@ use tokio::time::Instant;
 
 /// Of output, so much is looked at for the last line.
 const LAST_LINE_BYTES: u64 = 4096;
-/// Largest compiled expression: a person's prompt needs a few KiB.
-const REGEX_BYTES_MAX: usize = 1 << 20;
+/// Largest expression, and what it may be compiled to: a person's prompt needs a few KiB. The worst of this size takes a tenth of
+/// a second for a line.
+const PATTERN_BYTES_MAX: usize = 4096;
+const REGEX_BYTES_MAX: usize = 256 << 10;
 
 enum End {
     Quiet(Duration),
@@ -28,6 +30,10 @@ impl End {
         match detect {
             Detect::Quiet(ms) if *ms > 0 => Ok(End::Quiet(Duration::from_millis(*ms))),
             Detect::Quiet(_) => Err(Fault::new(Code::BadRequest, "`--detect quiet` needs a duration above 0")),
+            Detect::Prompt(text) if text.len() > PATTERN_BYTES_MAX => Err(Fault::new(
+                Code::BadRequest,
+                format!("the expression in `--detect prompt` may have at most {PATTERN_BYTES_MAX} bytes"),
+            )),
             Detect::Prompt(text) => {
                 regex::RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build().map(End::Prompt).map_err(|error| {
                     Fault::new(Code::BadRequest, format!("invalid regular expression in `--detect prompt`: {error}"))
@@ -55,7 +61,15 @@ impl Session {
                 let head = this.heads().0;
                 let over = match &end {
                     End::Quiet(quiet) => more.is_none() && began.elapsed() >= *quiet,
-                    End::Prompt(regex) => this.last_line(run.typed_at, head).is_some_and(|line| regex.is_match(&line)),
+                    End::Prompt(regex) => match this.last_line(run.typed_at, head) {
+                        Some(line) => {
+                            let regex = regex.clone();
+                            // One search at a time for each run, and never on this thread.
+                            let searched = tokio::task::spawn_blocking(move || regex.is_match(&line));
+                            searched.await.unwrap_or(false)
+                        }
+                        None => false,
+                    },
                 };
                 seen = head;
                 if over {

@@ -18,14 +18,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// How long is waited unless said otherwise: well within what clients allow a call.
 const TIMEOUT_MS: u64 = 30_000;
-/// Longest pattern, and largest program it may become: a search stays fast.
+/// Longest pattern, and largest program it may become. A search takes time with both program and text: the worst of this size
+/// takes two seconds for a window of text, a usual one a millisecond.
 const PATTERN_BYTES_MAX: usize = 4096;
-const PROGRAM_BYTES_MAX: usize = 1024 * 1024;
+const PROGRAM_BYTES_MAX: usize = 256 * 1024;
 /// Bytes searched at once.
-const READ_BYTES: u32 = 64 * 1024;
+const READ_BYTES: u32 = 32 * 1024;
+/// How long one search may take before it is refused. It cannot be stopped, but nobody waits for it any longer.
+const SEARCH_MAX: Duration = Duration::from_secs(1);
+/// Searches at once in this process, which may be the host.
+static SEARCHES: Semaphore = Semaphore::const_new(2);
 
 /// For what to wait.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -252,13 +258,10 @@ async fn for_text<H: Host>(
             window = Window::default();
         }
         window.feed(answer.from, &bytes);
-        let found = window.news().and_then(|text| pattern.find(text)).map(|found| {
-            let text: String = String::from_utf8_lossy(found.as_bytes()).chars().take(PATTERN_BYTES_MAX).collect();
-            (found.start(), text)
-        });
-        if let Some((start, text)) = found {
-            let found = FoundOut { text, offset: window.offset(start) };
-            return Ok(WaitOut { found: Some(found), ..came() });
+        let (back, found) = search(window, pattern, until).await?;
+        window = back;
+        if found.is_some() {
+            return Ok(WaitOut { found, ..came() });
         }
         window.forget();
         at = answer.to;
@@ -270,6 +273,38 @@ async fn for_text<H: Host>(
         }
         desk.tell(|| format!("searched up to offset {at}")).await;
     }
+}
+
+/// Searches what is new, on another thread: this one may be everybody's.
+async fn search(mut window: Window, pattern: &Regex, until: Instant) -> Result<(Window, Option<FoundOut>), Trouble> {
+    let place = match tokio::time::timeout_at(until.into(), SEARCHES.acquire()).await {
+        Ok(place) => place.map_err(|_| failed())?,
+        // Nothing was searched yet: the next wait does.
+        Err(_) => return Ok((window, None)),
+    };
+    let pattern = pattern.clone();
+    let searching = tokio::task::spawn_blocking(move || {
+        holdfast_pause::point("search");
+        let found = window.news().and_then(|text| pattern.find(text)).map(|found| {
+            let text: String = String::from_utf8_lossy(found.as_bytes()).chars().take(PATTERN_BYTES_MAX).collect();
+            (found.start(), text)
+        });
+        drop(place);
+        let found = found.map(|(start, text)| FoundOut { text, offset: window.offset(start) });
+        (window, found)
+    });
+    match tokio::time::timeout(SEARCH_MAX, searching).await {
+        Ok(Ok(searched)) => Ok(searched),
+        Ok(Err(_)) => Err(failed()),
+        Err(_) => Err(Trouble::bad(format!(
+            "this pattern takes longer than {} s to search: make it simpler, without large or nested repetitions",
+            SEARCH_MAX.as_secs()
+        ))),
+    }
+}
+
+fn failed() -> Trouble {
+    Trouble::new("internal", "the search failed")
 }
 
 async fn for_quiet<H: Host>(

@@ -12,8 +12,9 @@ use crate::tree::walk;
 /// Members looked at. A job of more is a build, and one of the first that runs says so.
 const MEMBERS_MAX: usize = 64;
 
-/// Processes looked at to find the members, if the leader is gone.
-const WALK_MAX: usize = 2000;
+/// Processes looked at to find the members: some milliseconds, since the host waits for it. A program that makes thousands of
+/// siblings of its job hides the job's later members, which is told.
+const LOOKS_MAX: usize = 256;
 
 /// One process of the group.
 pub(super) struct Member {
@@ -50,8 +51,10 @@ pub(super) fn find(proc: &mut Proc, keeper: u32, group: u32) -> Group {
         queue.reverse();
     }
     found.take(proc, leader, &mut queue);
+    let mut looks = 0;
     while let Some(pid) = queue.pop() {
-        if found.members.len() >= MEMBERS_MAX {
+        looks += 1;
+        if found.members.len() >= MEMBERS_MAX || looks > LOOKS_MAX {
             found.is_whole = false;
             break;
         }
@@ -75,7 +78,7 @@ impl Group {
 fn by_walk(proc: &mut Proc, keeper: u32, group: u32) -> Group {
     let mut children = Vec::new();
     let mut members = Vec::new();
-    let walked = walk(keeper, WALK_MAX, |pid, below| {
+    let walked = walk(keeper, LOOKS_MAX, |pid, below| {
         let process = read(proc, pid)?;
         proc.children(&process.dir, pid, process.threads, &mut children);
         below.extend(&children);

@@ -30,6 +30,7 @@
 mod group;
 mod syscall;
 
+use std::cell::Cell;
 use std::os::fd::AsFd;
 
 pub use holdfast_types::doing::{Blind, Doing, Kind, TerminalFacts};
@@ -46,6 +47,10 @@ const ECHO: u32 = 0o10;
 /// millisecond.
 const THREADS_MAX: usize = 64;
 
+/// Threads and descriptors looked at in all processes of the group: ten milliseconds at most, since the host waits for it. One
+/// process that polls a thousand descriptors fits.
+const LOOKS_MAX: u64 = 2048;
+
 /// What a session is doing now. Looks at the foreground group only; some 50 µs for a job of one process.
 ///
 /// One look is one moment: ask after the output has been quiet for a while.
@@ -53,8 +58,9 @@ pub fn state(keeper: u32, shell_pid: u32, facts: &TerminalFacts) -> Doing {
     let Ok(mut proc) = Proc::open() else { return Doing::Unknown { pid: None, why: Blind::Unreadable } };
     let group = group::find(&mut proc, keeper, facts.foreground);
     let mut evidence = Vec::new();
+    let left = Cell::new(LOOKS_MAX);
     for member in &group.members {
-        if let Some(sign) = sign(&mut proc, member, facts) {
+        if let Some(sign) = sign(&mut proc, member, facts, &left) {
             evidence.push((member.pid, sign));
         }
     }
@@ -76,7 +82,7 @@ enum Sign {
     TooMany,
 }
 
-fn sign(proc: &mut Proc, member: &Member, facts: &TerminalFacts) -> Option<Sign> {
+fn sign(proc: &mut Proc, member: &Member, facts: &TerminalFacts, left: &Cell<u64>) -> Option<Sign> {
     let runs = match member.state {
         'Z' | 'X' if member.threads < 2 => return None,
         'T' | 't' => return Some(Sign::Stopped),
@@ -88,14 +94,14 @@ fn sign(proc: &mut Proc, member: &Member, facts: &TerminalFacts) -> Option<Sign>
     }
     let is_own = member.tty == packed(facts.device);
     if member.threads == 1 {
-        let mut look = Look { proc, dir: member.dir.as_fd(), device: facts.device, is_own };
+        let mut look = Look { proc, dir: member.dir.as_fd(), device: facts.device, is_own, left };
         return Some(Sign::Waits(look.thread("syscall")));
     }
     let mut tids = Vec::new();
     if proc.numbers(&member.dir, "task", &mut tids).is_err() {
         return None;
     }
-    let mut look = Look { proc, dir: member.dir.as_fd(), device: facts.device, is_own };
+    let mut look = Look { proc, dir: member.dir.as_fd(), device: facts.device, is_own, left };
     let waits: Vec<Wait> =
         tids.iter().take(THREADS_MAX).map(|tid| look.thread(&format!("task/{tid}/syscall"))).collect();
     let by_weight = [Wait::Tty, Wait::Runs, Wait::Unreadable, Wait::Opaque];

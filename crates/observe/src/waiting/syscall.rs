@@ -3,6 +3,7 @@
 //! `/proc/<pid>/task/<tid>/syscall` has the call's number and arguments. What the arguments point to is read from the
 //! process's memory, which may change under us: the worst that comes of it is a wrong answer once.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, openat, statx};
@@ -12,6 +13,8 @@ use crate::proc::Proc;
 
 /// Descriptors looked at in one poll or select: a shell has three, an editor twenty. More are no interactive program.
 const FDS_MAX: u64 = 1024;
+/// Of an epoll set, so much of the kernel's list is read: more than [`FDS_MAX`] lines are.
+const EPOLL_BYTES_MAX: usize = 128 << 10;
 
 /// No program has memory below this: smaller numbers are something else.
 const LOWEST_ADDRESS: u64 = 4096;
@@ -117,11 +120,16 @@ pub(super) struct Look<'a> {
     pub(super) device: (u32, u32),
     /// The session's terminal is the process's own, so that `/dev/tty` is it.
     pub(super) is_own: bool,
+    /// What may still be looked at.
+    pub(super) left: &'a Cell<u64>,
 }
 
 impl Look<'_> {
-    /// What a thread waits for; `file` is its `syscall`.
+    /// What a thread waits for; `file` is its `syscall`. Opaque once too much was looked at.
     pub(super) fn thread(&mut self, file: &str) -> Wait {
+        if let Err(opaque) = self.spend(1) {
+            return opaque;
+        }
         let line = match self.proc.read(self.dir, file) {
             Ok(line) => parse(line),
             // It is gone, and waits for nothing.
@@ -173,6 +181,7 @@ impl Look<'_> {
     /// `struct pollfd`: the descriptor, what is asked, what happened.
     fn poll(&self, array: u64, count: u64) -> Result<bool, Wait> {
         let count = u64::from(count as u32);
+        self.spend(count)?;
         let bytes = self.memory(array, count.min(FDS_MAX + 1) * 8, count)?;
         Ok(bytes.chunks_exact(8).any(|entry| {
             let fd = i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
@@ -199,6 +208,7 @@ impl Look<'_> {
         if set == 0 || count == 0 {
             return Ok(false);
         }
+        self.spend(count)?;
         let bytes = self.memory(set, count.min(FDS_MAX + 1).div_ceil(64) * 8, count)?;
         let is_asked = |fd: u64| {
             let at = (fd / 64 * 8) as usize;
@@ -210,7 +220,11 @@ impl Look<'_> {
 
     /// The kernel lists what an epoll set watches: `tfd:        0 events:       19 data: …`.
     fn epoll(&mut self, fd: u64) -> Result<bool, Wait> {
-        let Ok(text) = self.proc.read(self.dir, &format!("fdinfo/{}", fd as u32)) else { return Err(Wait::Unreadable) };
+        let file = format!("fdinfo/{}", fd as u32);
+        let text = self.proc.read_at_most(self.dir, &file, EPOLL_BYTES_MAX).map_err(|_| Wait::Unreadable)?;
+        if text.len() == EPOLL_BYTES_MAX {
+            return Err(Wait::Opaque);
+        }
         let mut fds = Vec::new();
         for line in text.split(|&byte| byte == b'\n').filter_map(|line| line.strip_prefix(b"tfd:")) {
             let mut words = std::str::from_utf8(line).unwrap_or_default().split_ascii_whitespace();
@@ -225,7 +239,15 @@ impl Look<'_> {
         if fds.len() as u64 > FDS_MAX {
             return Err(Wait::Opaque);
         }
+        self.spend(fds.len() as u64)?;
         Ok(fds.into_iter().any(|fd| self.is_tty(fd)))
+    }
+
+    /// Descriptors that will be looked at. The host waits for all of it together.
+    fn spend(&self, count: u64) -> Result<(), Wait> {
+        let left = self.left.get().checked_sub(count).ok_or(Wait::Opaque)?;
+        self.left.set(left);
+        Ok(())
     }
 
     /// Some of the process's memory, for a list of so many descriptors.
