@@ -10,7 +10,8 @@
 //! 48 u64 ms since the epoch     56 the n bytes, unless flag 1 is set, then zeros up to the length
 //! ```
 //!
-//! kind 1: input of `n` bytes; flag 1: the terminal's echo was off, so the bytes are not kept.
+//! kind 1: input of `n` bytes; flag 1: the terminal's echo was off, so the bytes are not kept; flag 2: the terminal itself
+//! echoed them. With neither a program reads them as they come, and shows them or not.
 //! kind 2: a resize; stream holds the columns, seq the rows.
 //! kind 3: a signal; stream holds its number, seq the target.
 //! A reader skips kinds it does not know. The keeper never overwrites what the host has not drained.
@@ -21,6 +22,8 @@ use crate::take::Take;
 pub const RECORD_HEADER_BYTES: usize = 56;
 /// [`Record::flags`]: echo was off, the bytes are not kept.
 pub const FLAG_ECHO_OFF: u8 = 1;
+/// [`Record::flags`]: the terminal echoed the bytes. Keepers of ring version 1 do not say.
+pub const FLAG_ECHO_ON: u8 = 2;
 
 /// What a record tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl Kind {
 pub struct Record<'a> {
     /// What happened.
     pub kind: Kind,
-    /// [`FLAG_ECHO_OFF`].
+    /// [`FLAG_ECHO_OFF`], [`FLAG_ECHO_ON`].
     pub flags: u8,
     /// How many bytes were written; with echo off this is all that is known.
     pub count: u16,

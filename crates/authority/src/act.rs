@@ -77,7 +77,7 @@ pub struct Burst {
     pub to: Offset,
     /// How many bytes.
     pub len: u64,
-    /// The bytes; none: the terminal's echo was off, so they are not kept.
+    /// The bytes; none: the screen did not show them, so they are not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Keys>,
 }

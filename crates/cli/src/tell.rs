@@ -276,8 +276,8 @@ fn dropped(record: &Record) -> impl Iterator<Item = GrantId> {
 
 fn typed(burst: &Burst) -> String {
     match &burst.keys {
-        None if burst.len == 1 => "typed 1 hidden byte (echo off)".into(),
-        None => format!("typed {} hidden bytes (echo off)", burst.len),
+        None if burst.len == 1 => "typed 1 byte that the screen did not show".into(),
+        None => format!("typed {} bytes that the screen did not show", burst.len),
         Some(keys) => format!("typed {}", quoted(&keys.0)),
     }
 }

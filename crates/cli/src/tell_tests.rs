@@ -102,8 +102,8 @@ fn typing_is_shown_key_by_key_and_never_obeyed() {
         "human:ann typed \"ls -la⏎\"",
         "human:ann typed \"^C␛[A⇥⌫^J\\\"\\xff^@\\u{9b}2J\"",
         &format!("human:ann typed \"{}…\" (150 bytes)", "漢".repeat(29)),
-        "human:ann typed 12 hidden bytes (echo off)",
-        "human:ann typed 1 hidden byte (echo off)",
+        "human:ann typed 12 bytes that the screen did not show",
+        "human:ann typed 1 byte that the screen did not show",
     ];
     assert_eq!(world.told(), expected);
 }

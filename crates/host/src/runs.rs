@@ -193,7 +193,22 @@ pub struct Tracker {
     started_at: Option<Offset>,
     /// The state files that were written, the last time for each.
     written: Vec<Written>,
+    /// Where the shell read command lines lately.
+    lines: VecDeque<ReadLine>,
 }
+
+/// Output between which the shell's own line editor read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ReadLine {
+    from: Offset,
+    /// None: it still reads.
+    to: Option<Offset>,
+    /// Where a line was ended: what was typed behind it, and before the shell asked for more, is for whoever reads next.
+    ended: Option<Offset>,
+}
+
+/// Command lines remembered: what was typed is asked about within seconds.
+const LINES_MAX: usize = 32;
 
 impl Tracker {
     /// With the runs an earlier host left.
@@ -306,8 +321,35 @@ impl Tracker {
         });
     }
 
+    /// Whether keys were typed at the shell's prompt: from the first to the last while its line editor read.
+    pub fn is_command_line(&self, from: Offset, to: Offset) -> bool {
+        let read = |line: &&ReadLine| line.from <= from && line.to.is_none_or(|end| to < end);
+        self.lines.iter().rev().find(read).is_some_and(|line| line.ended.is_none_or(|ended| ended > from))
+    }
+
+    fn reads_line(&mut self, from: Offset) {
+        if self.lines.back().is_some_and(|last| last.from >= from) {
+            return;
+        }
+        self.lines.push_back(ReadLine { from, to: None, ended: None });
+        if self.lines.len() > LINES_MAX {
+            self.lines.pop_front();
+        }
+    }
+
+    fn line_is_read(&mut self, at: Offset) {
+        if let Some(last) = self.lines.back_mut().filter(|last| last.to.is_none() && last.from < at) {
+            last.to = Some(at);
+        }
+    }
+
     /// Something other than a run was typed where the output stood at `at`.
     pub fn typed(&mut self, at: Offset, last: LastKey) {
+        if last == LastKey::Enter
+            && let Some(line) = self.lines.iter_mut().rev().find(|line| line.from <= at)
+        {
+            line.ended = line.ended.max(Some(at));
+        }
         if self.typed.is_none_or(|typed| typed.at <= at) {
             self.typed = Some(Typed { at, last });
         }
@@ -388,16 +430,23 @@ impl Tracker {
                     self.written.push(Written { file, prompt_at: at, started_at, cwd: self.cwd.clone() });
                 }
                 self.prompt_at = self.prompt_at.max(Some(at));
+                self.line_is_read(at);
                 self.place = Place::Prompting;
                 self.unsettled = None;
             }
             ShellMark::PromptEnd => {
                 self.place = Place::Prompt { at };
+                self.reads_line(at);
                 self.unsettled = None;
             }
-            ShellMark::Continuation => self.place = Place::More,
+            ShellMark::Continuation => {
+                self.place = Place::More;
+                self.line_is_read(at);
+                self.reads_line(at);
+            }
             ShellMark::CommandStart { .. } => {
                 self.place = Place::Busy;
+                self.line_is_read(at);
                 self.command_at = self.command_at.max(Some(at));
                 // The first since the last prompt: what a program prints comes later.
                 self.started_at = Some(self.started_at.map_or(at, |first| first.min(at)));

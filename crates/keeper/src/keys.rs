@@ -29,10 +29,10 @@ impl Keeper {
         if (RECORD_HEADER_BYTES + entry.bytes.len()).next_multiple_of(8) > self.log_room() {
             return false;
         }
-        let hidden = entry.kind == Kind::Input && self.parts.terminal.hides_input();
+        let flags = if entry.kind == Kind::Input { self.parts.terminal.echo_flag() } else { 0 };
         let record = Record {
             kind: entry.kind,
-            flags: if hidden { FLAG_ECHO_OFF } else { 0 },
+            flags,
             count: entry.bytes.len() as u16,
             connection: entry.connection,
             fence: self.turn.fence(),
@@ -40,7 +40,7 @@ impl Keeper {
             stream: entry.stream,
             seq: entry.seq,
             time_ms: sys::epoch_ms(),
-            bytes: if hidden { &[] } else { entry.bytes },
+            bytes: if flags == FLAG_ECHO_OFF { &[] } else { entry.bytes },
         };
         self.scratch.clear();
         record.encode(&mut self.scratch);

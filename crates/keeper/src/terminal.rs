@@ -4,6 +4,7 @@
 //! opens it again finds it, and the session's end is the child's end and nothing else. It also answers what the child has
 //! not yet read. Where somebody hangs the terminal up (`login` does) it is opened anew.
 
+use holdfast_abi::log::{FLAG_ECHO_OFF, FLAG_ECHO_ON};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -124,12 +125,15 @@ impl Terminal {
         sys::check(unsafe { libc::ioctl(self.master.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) }).map(|_| ())
     }
 
-    /// Whether what is typed now is likely a secret: lines are edited but not echoed. Programs in raw mode echo by
-    /// themselves; what they are sent is not withheld.
+    /// What the terminal does with what is typed now, as a flag of the log. A line that is edited and not echoed is likely a
+    /// secret. A program that reads bytes as they come shows them by itself, or does not: that is not known here.
     #[must_use]
-    pub fn hides_input(&self) -> bool {
-        modes(self.master.as_fd())
-            .is_ok_and(|modes| modes.c_lflag & libc::ECHO == 0 && modes.c_lflag & libc::ICANON != 0)
+    pub fn echo_flag(&self) -> u8 {
+        match modes(self.master.as_fd()) {
+            Ok(modes) if modes.c_lflag & libc::ECHO != 0 => FLAG_ECHO_ON,
+            Ok(modes) if modes.c_lflag & libc::ICANON != 0 => FLAG_ECHO_OFF,
+            Ok(_) | Err(_) => 0,
+        }
     }
 
     /// The foreground process group.

@@ -5,15 +5,19 @@
 
 use crate::core::{Core, Now};
 use crate::outside::{Event, Outside, Unwritten};
+use crate::shown;
 use crate::typing::{Typing, read_bursts};
 use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
 use holdfast_authority::{
-    Act, Ask, Audience, Caller, DeedId, Effect, Ending, Input, Moment, OperatorId, Record, Refusal, Reply,
+    Act, Ask, Audience, Burst, Caller, DeedId, Effect, Ending, Input, Moment, OperatorId, Record, Refusal, Reply,
 };
-use holdfast_types::{Fence, Notice, Size};
+use holdfast_types::{ActorClass, Fence, Notice, Size};
 
 /// How long what was typed may wait in the keeper's log, at first.
 const DRAIN_AFTER_MS: u64 = 200;
+
+/// Output behind a burst in which it may be shown.
+const SHOWN_BYTES_MAX: usize = 32 * 1024;
 
 /// What the authority allowed, and what is left to do.
 #[derive(Debug)]
@@ -256,7 +260,11 @@ impl Core {
         if let Some(last) = bursts.last_mut() {
             last.log = log_head;
         }
-        for Typing { fence, burst, direct, log, .. } in bursts {
+        for mut typing in bursts {
+            let whole = typing.burst.clone();
+            self.withhold(out, now, &mut typing);
+            out.saw_typing(&whole);
+            let Typing { fence, burst, direct, log, .. } = typing;
             // What the keeper wrote is done: there is nobody to refuse it to.
             let _ = self.handle(out, now, Input::Wrote { fence, burst, log, direct });
         }
@@ -270,6 +278,25 @@ impl Core {
         if (typed || !all) && out.retry_journal().is_ok() {
             self.timers.drain = None;
             out.say(ToKeeper::Drained { position: self.logged() });
+        }
+    }
+
+    /// Of what a person typed the journal keeps what the screen showed, and command lines: everything else may be a password. What
+    /// agents and services type is theirs to hide.
+    fn withhold(&mut self, out: &mut impl Outside, now: Now, typing: &mut Typing) {
+        let class = self.authority.state().holder_of(typing.fence).map(|actor| actor.handle.class());
+        let is_program = matches!(class, Some(ActorClass::Agent | ActorClass::Service));
+        let Some(keys) = typing.burst.keys.as_ref().filter(|_| !typing.echoed && !is_program) else { return };
+        let text = shown::text(&keys.0);
+        if text.is_empty() {
+            return;
+        }
+        if out.seen() < typing.burst.to {
+            self.look(out, now);
+        }
+        let Burst { from, to, .. } = typing.burst;
+        if !out.is_command_line(from, to) && !shown::text(&out.output(from, SHOWN_BYTES_MAX)).starts_with(&text) {
+            typing.burst.keys = None;
         }
     }
 

@@ -22,6 +22,7 @@ mod deeds;
 mod drive;
 mod outside;
 mod sends;
+mod shown;
 mod typing;
 
 pub use attach::{Arrival, Resumption, Updated};

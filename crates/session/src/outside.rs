@@ -3,7 +3,7 @@
 use crate::sends::{Sent, Ticket};
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Authority, DeedId, Record};
+use holdfast_authority::{Authority, Burst, DeedId, Record};
 use holdfast_screen::Reply;
 use holdfast_types::{ActorId, Fence, Notice, Offset, SessionName};
 
@@ -80,6 +80,14 @@ pub trait Outside {
     fn log_bytes(&self) -> u64;
     /// The log's bytes between two positions it still has.
     fn log(&self, from: u64, to: u64) -> Vec<u8>;
+
+    /// Output from an offset on, at most this much; empty where it was overwritten.
+    fn output(&self, from: Offset, max: usize) -> Vec<u8>;
+    /// Whether what was typed while the output head stood here was typed at the prompt of a shell that tells of itself. The screen
+    /// has seen the output up to there.
+    fn is_command_line(&self, from: Offset, to: Offset) -> bool;
+    /// The keeper wrote these keys, of which the journal may keep less.
+    fn saw_typing(&mut self, burst: &Burst);
 
     /// Feeds up to this many slices of output to the screen.
     fn feed(&mut self, slices: u32) -> Fed;

@@ -380,13 +380,24 @@ impl Core {
                 self.place(out, now, at);
             }
             (Stage::Typing { .. }, Heard::Refused(refused::STALE)) => {
-                let stale = Refusal::FenceStale { newest: self.fence() };
-                self.finish(out, at, Sent::Refused(Undecided::Refused(stale)));
+                let refusal = self.why_stale(&self.sends.all[at].send.by.actor);
+                self.finish(out, at, Sent::Refused(Undecided::Refused(refusal)));
             }
             (Stage::Typing { .. }, Heard::Refused(code)) => self.finish(out, at, Sent::Full(code)),
             (_, Heard::Refused(_)) => self.check_secret(out, now, at),
         }
         self.go_on_sending(out, now);
+    }
+
+    /// Why bytes under an old fence were not written: what the authority would say of the next ones, if it has something to say.
+    fn why_stale(&self, actor: &Actor) -> Refusal {
+        let state = self.authority.state();
+        let holder = state.turn().hold().map(|hold| &hold.by).filter(|by| by.id != actor.id);
+        match (state.frozen(), holder) {
+            (Some(frozen), _) => Refusal::Frozen { by: frozen.by.clone() },
+            (None, Some(by)) => Refusal::TurnHeld { by: by.clone() },
+            (None, None) => Refusal::FenceStale { newest: self.fence() },
+        }
     }
 
     /// Whether the turn is this actor's, and was nobody else's since that fence.

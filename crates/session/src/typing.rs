@@ -3,7 +3,7 @@
 //! The log has both what the keeper read from terminals by itself and what the host handed to it for others. A burst is what
 //! one hand typed within a moment, up to the end of a line: a word is one act, not five.
 
-use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, Record as Logged};
+use holdfast_abi::log::{FLAG_ECHO_OFF, FLAG_ECHO_ON, Kind, Record as Logged};
 use holdfast_authority::{Burst, Keys};
 use holdfast_types::{Fence, TimeMs};
 
@@ -21,6 +21,8 @@ pub struct Typing {
     pub burst: Burst,
     /// The keeper read them from a terminal by itself; otherwise they came through a host.
     pub direct: bool,
+    /// The terminal echoed them.
+    pub echoed: bool,
     since_ms: TimeMs,
     /// The log up to and with it.
     pub log: u64,
@@ -96,6 +98,7 @@ pub fn read_bursts(bytes: &[u8], to: u64, is_host: impl Fn(u32) -> bool) -> Vec<
                 keys: (!hidden).then(|| Keys(record.bytes.to_vec())),
             },
             direct,
+            echoed: record.flags & FLAG_ECHO_ON != 0,
             since_ms: record.time_ms,
             log: to - rest.len() as u64,
         };
@@ -120,7 +123,7 @@ impl Typing {
         self.fence == next.fence
             && self.connection == next.connection
             && self.burst.keys.is_some() == next.burst.keys.is_some()
-            && (self.burst.keys.is_none() || !self.ends_line())
+            && (self.burst.keys.is_none() || (!self.ends_line() && self.echoed == next.echoed))
             && next.since_ms.saturating_sub(self.since_ms) < BURST_MS
             && self.burst.len + next.burst.len <= BURST_BYTES_MAX as u64
     }

@@ -1,6 +1,7 @@
 //! `send --secret`: to who does not show it, and into no file.
 
-use holdfast_harness::{Home, until};
+use holdfast_harness::{Home, Terminal, until};
+use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -112,5 +113,46 @@ fn a_secret_has_a_bound_and_no_text_beside_it() {
     assert!(long.err.contains("at most 4095 bytes"), "{long}");
     for wrong in [&["send", "work", "--secret", "text"][..], &["send", "work", "--force", "text"]] {
         assert_eq!(home.run(wrong).status, 2, "{wrong:?}");
+    }
+}
+
+#[test]
+fn what_a_person_types_into_a_program_that_does_not_show_it_is_a_length_in_the_journal() {
+    let getpass = "python3 -c 'import getpass; print(\"got\", len(getpass.getpass()))'";
+    let programs: [&[&str]; 3] = [
+        &["bash", "-c", "echo Password:; IFS= read -rs -n 21 x; echo got ${#x}; sleep 1000"],
+        &["bash", "-c", &format!("script -qec \"{}\" /dev/null; sleep 1000", getpass.replace('"', "\\\""))],
+        &["fish", "-c", "read -s -P Password: x; echo got (string length $x); sleep 1000"],
+    ];
+    let home = Home::new();
+    for (n, program) in programs.iter().enumerate() {
+        let name = format!("asks-{n}");
+        home.ok(&[&["new", "-d", "-n", &name, "--"][..], program].concat());
+        let (terminal, _client) = Terminal::attached(&home, &name, "80x24");
+        terminal.wait_text("Password:");
+        terminal.types(format!("{SECRET}\r"));
+        terminal.wait_text(&format!("got {}", SECRET.len()));
+        let journal = home.ok(&["--json", "journal", &name]);
+        assert!(!journal.contains(SECRET), "{program:?}: {journal}");
+        let typed = |line: &str| line.contains("\"typed\"").then(|| serde_json::from_str::<Value>(line).unwrap());
+        let lengths: u64 =
+            journal.lines().filter_map(typed).map(|line| line["act"]["typed"]["len"].as_u64().unwrap()).sum();
+        assert_eq!(lengths, SECRET.len() as u64 + 1, "{program:?}: {journal}");
+        home.ok(&["end", &name, "--grace", "0"]);
+    }
+}
+
+#[test]
+fn what_a_person_types_at_a_prompt_is_in_the_journal() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        home.ok(&["new", "-d", "-n", shell, "--", shell]);
+        let (terminal, _client) = Terminal::attached(&home, shell, "80x24");
+        home.ok(&["run", shell, "--", "echo", "ready"]);
+        terminal.types(format!("printf '%s-%d' {shell} 21\r"));
+        terminal.wait_text(&format!("{shell}-21"));
+        let journal = home.ok(&["journal", shell]);
+        assert!(journal.contains(&format!("printf '%s-%d' {shell} 21")), "{journal}");
+        home.ok(&["end", shell, "--grace", "0"]);
     }
 }

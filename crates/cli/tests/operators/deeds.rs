@@ -9,9 +9,7 @@ use holdfast_wire::turns::SignalParams;
 
 /// Asks for something, kills the host once that is recorded, and starts another.
 fn killed_in_between<O: Operation>(world: &World, operator: &mut Operator, params: &O::Params) -> Operator {
-    // What happened before is on record: the next record is the act's.
-    world.journal(operator.session);
-    let recorded = world.pause("act.recorded");
+    let recorded = world.pause("deed.recorded");
     operator.link.ask::<O>(params, &[]).unwrap();
     let held = recorded.reached();
     world.kill_host();

@@ -231,7 +231,7 @@ fn check_journal(run: &Run<'_>, noted: &[Noted], entries: &[Entry]) {
         if let (By::Actor(actor), Act::Typed(burst), Outcome::Done) =
             (&entry.record.by, &entry.record.act, &entry.record.outcome)
         {
-            typed.insert((actor.clone(), burst.keys.clone().expect("a raw terminal hides nothing").0));
+            typed.insert((actor.clone(), burst.keys.clone().expect("the terminal shows everything").0));
         }
     }
     let mut found = 0;
@@ -270,7 +270,7 @@ fn check_journal(run: &Run<'_>, noted: &[Noted], entries: &[Entry]) {
 
 fn storm(seed: u64) {
     let world = World::new();
-    let session = world.session("storm", "stty raw -echo; echo ready; exec cat > /dev/null");
+    let session = world.session("storm", "stty raw echo; echo ready; exec cat > /dev/null");
     world.shows(session, "ready");
     let actors: Vec<Identity> = HANDLES.iter().map(|handle| world.actor(handle)).collect();
     let run = Run {

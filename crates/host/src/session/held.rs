@@ -14,9 +14,9 @@ use crate::questions::Questions;
 use crate::runs::Tracker;
 use crate::store::Spec;
 use holdfast_abi::protocol::ToKeeper;
-use holdfast_abi::ring::Ring;
+use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::journal::Link as Chained;
-use holdfast_authority::{Act, Authority, Change, DeedId, How, Outcome, Record};
+use holdfast_authority::{Act, Authority, Burst, Change, DeedId, How, Outcome, Record};
 use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Undecided, Unwritten};
 use holdfast_types::{ActorId, Offset, SessionName};
 use holdfast_wire::Message;
@@ -212,6 +212,27 @@ impl Outside for Held {
         self.picture.save(let_go);
     }
 
+    fn output(&self, from: Offset, max: usize) -> Vec<u8> {
+        let Some(ring) = &self.ring else { return Vec::new() };
+        let mut bytes = vec![0; (ring.head().saturating_sub(from)).min(max as u64) as usize];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match ring.copy(from + filled as u64, &mut bytes[filled..]) {
+                Copied::Bytes(count) if count > 0 => filled += count,
+                Copied::Bytes(_) | Copied::Lapped { .. } | Copied::Ahead { .. } => return Vec::new(),
+            }
+        }
+        bytes
+    }
+
+    fn is_command_line(&self, from: Offset, to: Offset) -> bool {
+        self.runs.is_command_line(from, to)
+    }
+
+    fn saw_typing(&mut self, burst: &Burst) {
+        self.runs_saw_typing(burst);
+    }
+
     fn follows_marks(&self) -> bool {
         self.runs.is_followed()
     }
@@ -234,7 +255,6 @@ impl Outside for Held {
 
     fn record(&mut self, records: &[Record], is_new_turn: bool, authority: &Authority) -> (u64, Result<(), Unwritten>) {
         self.count(records);
-        self.runs_saw_typing(records);
         let appended = self.journal.append(records);
         let first = self.journal.last().map_or(0, |last| last.seq + 1).saturating_sub(records.len() as u64);
         if let Some(newest) = first.checked_add(records.len() as u64).filter(|_| !records.is_empty()) {
@@ -254,6 +274,9 @@ impl Outside for Held {
         });
         if !records.is_empty() {
             holdfast_pause::point("act.recorded");
+        }
+        if records.iter().flat_map(|record| &record.changes).any(|change| matches!(change, Change::Opened(_))) {
+            holdfast_pause::point("deed.recorded");
         }
         (first, recorded)
     }

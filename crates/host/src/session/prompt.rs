@@ -6,7 +6,7 @@
 use super::{Held, Session};
 use crate::runs::{LastKey, Line, Place};
 use crate::shells::Kind;
-use holdfast_authority::{Act, Burst, Outcome, Record};
+use holdfast_authority::Burst;
 use holdfast_wire::attention::Now;
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
@@ -30,14 +30,10 @@ const ICANON: u32 = 0o2;
 
 impl Held {
     /// Somebody typed.
-    pub(super) fn runs_saw_typing(&mut self, records: &[Record]) {
-        for record in records.iter().filter(|record| record.outcome == Outcome::Done) {
-            if let Act::Typed(Burst { to, keys, .. }) = &record.act {
-                let keys = keys.as_ref().map(|keys| keys.0.as_slice());
-                if !keys.is_some_and(is_answer) {
-                    self.runs.typed(*to, keys.map_or(LastKey::Other, LastKey::of));
-                }
-            }
+    pub(super) fn runs_saw_typing(&mut self, burst: &Burst) {
+        let keys = burst.keys.as_ref().map(|keys| keys.0.as_slice());
+        if !keys.is_some_and(is_answer) {
+            self.runs.typed(burst.to, keys.map_or(LastKey::Other, LastKey::of));
         }
     }
 }

@@ -150,7 +150,7 @@ fn the_log_tells_everything_but_secrets() {
         log,
         [
             "Input fence 2 stream 9 seq 1 count 8 flags 1 \"\"",
-            "Input fence 2 stream 9 seq 2 count 4 flags 0 \"open\"",
+            "Input fence 2 stream 9 seq 2 count 4 flags 2 \"open\"",
             "Resize fence 2 stream 100 seq 30 count 0 flags 0 \"\"",
             &format!("{:?} fence 2 stream {} seq 0 count 0 flags 0 \"\"", Kind::Signal, libc::SIGWINCH),
         ]

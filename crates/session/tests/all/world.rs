@@ -1,9 +1,9 @@
 //! An outside that remembers what it was asked to do, and a keeper's log that tests write.
 
-use holdfast_abi::log::{Kind, Record as Logged};
+use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, Record as Logged};
 use holdfast_abi::protocol::{FromKeeper, ToKeeper, VERSION, Welcome};
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Act, Ask, Authority, Caller, DeedId, Effect, Ending, Input, Moment, Policy, Record};
+use holdfast_authority::{Act, Ask, Authority, Burst, Caller, DeedId, Effect, Ending, Input, Moment, Policy, Record};
 use holdfast_session::{
     Arrival, Core, Decided, Event, Fed, Now, Origin, Outside, Placing, Probed, Resumption, Send, Sent, Ticket,
     Undecided, Unwritten,
@@ -35,6 +35,9 @@ pub struct Outer {
     pub sent: Vec<(u64, Sent)>,
     pub log: Vec<u8>,
     pub names: Vec<SessionName>,
+    pub output: Vec<u8>,
+    /// A shell that tells of itself reads a command.
+    pub at_prompt: bool,
     /// The disk is full.
     pub full: bool,
     /// The shell must be moved before anybody else writes.
@@ -63,6 +66,14 @@ impl Outside for Outer {
     fn log(&self, from: u64, to: u64) -> Vec<u8> {
         self.log[from as usize..to as usize].to_vec()
     }
+    fn output(&self, from: Offset, max: usize) -> Vec<u8> {
+        let from = (from as usize).min(self.output.len());
+        self.output[from..].iter().take(max).copied().collect()
+    }
+    fn is_command_line(&self, _: Offset, _: Offset) -> bool {
+        self.at_prompt
+    }
+    fn saw_typing(&mut self, _: &Burst) {}
     fn feed(&mut self, _: u32) -> Fed {
         Fed::default()
     }
@@ -329,7 +340,7 @@ impl World {
 
     /// The keeper writes bytes, which it has in its log first.
     pub fn writes(&mut self, connection: u32, fence: u64, stream: u64, bytes: &[u8], flags: u8) {
-        let kept = if flags == 0 { bytes } else { &[] };
+        let kept = if flags & FLAG_ECHO_OFF == 0 { bytes } else { &[] };
         let record = Logged {
             kind: Kind::Input,
             flags,

@@ -6,7 +6,7 @@ use crate::ctx::Ctx;
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::Ring;
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Act, Ask, Authority, Change, DeedId, Outcome, Record, State};
+use holdfast_authority::{Act, Ask, Authority, Burst, Change, DeedId, Outcome, Record, State};
 use holdfast_host::parts::{Journal, Picture};
 use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Unwritten, is_own_stream};
 use holdfast_types::{ActorId, Offset, SessionName};
@@ -81,6 +81,16 @@ impl Outside for Outer<'_> {
         self.files.ring.copy_log(from, &mut bytes);
         bytes
     }
+
+    fn output(&self, _: Offset, _: usize) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn is_command_line(&self, _: Offset, _: Offset) -> bool {
+        false
+    }
+
+    fn saw_typing(&mut self, _: &Burst) {}
 
     fn feed(&mut self, slices: u32) -> Fed {
         let Files { picture, ring, .. } = &mut *self.files;

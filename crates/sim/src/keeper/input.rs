@@ -3,7 +3,7 @@
 use super::Keeper;
 use crate::ctx::Ctx;
 use crate::oracle::Accepted;
-use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, RECORD_HEADER_BYTES, Record};
+use holdfast_abi::log::{FLAG_ECHO_OFF, FLAG_ECHO_ON, Kind, RECORD_HEADER_BYTES, Record};
 use holdfast_abi::protocol::{FromKeeper, INPUT_BYTES_MAX, PATTERN_BYTES_MAX, refused};
 use holdfast_keeper::streams::Verdict;
 
@@ -32,7 +32,7 @@ impl Keeper {
         let hidden = kind == Kind::Input && ctx.pty.echo_off;
         let record = Record {
             kind,
-            flags: if hidden { FLAG_ECHO_OFF } else { 0 },
+            flags: if hidden { FLAG_ECHO_OFF } else { FLAG_ECHO_ON },
             count: bytes.len() as u16,
             connection,
             fence: self.turn.fence(),

@@ -149,7 +149,7 @@ export class Teller {
   private typed(burst: Burst, record: JournalRecord): Told {
     const more = this.tookByWriting(record);
     const place = { kind: "command", writes: true, at: burst.from, ...(more ? { more } : {}) } as const;
-    if (burst.keys === undefined) return { ...place, words: `typed ${burst.len} ${burst.len === 1 ? "byte" : "bytes"}, hidden (echo off)` };
+    if (burst.keys === undefined) return { ...place, words: `typed ${burst.len} ${burst.len === 1 ? "byte" : "bytes"} that the screen did not show` };
     const text = typeof burst.keys === "string" ? burst.keys : `0x${burst.keys.hex}`;
     return { ...place, words: "typed", quoted: keysShown(text), isCode: true, isOpen: !/[\r\n\x03\x04]$/.test(text) };
   }
