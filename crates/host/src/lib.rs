@@ -63,6 +63,7 @@ use holdfast_abi::address::Address;
 use holdfast_abi::ring::Base;
 use holdfast_types::Home;
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -141,6 +142,10 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
         Err(error) => return Err(error.into()),
     }
     raise_file_limit();
+    // No program of the same user reads our memory or takes our descriptors.
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!("other programs of this user can look into the host: {error}");
+    }
     // One started inside a session would otherwise be stopped with it, and all keepers it starts.
     if let Err(error) = holdfast_observe::leave_sessions() {
         tracing::warn!("the cgroup of a session cannot be left: {error}");

@@ -116,6 +116,8 @@ fn detach() -> io::Result<std::os::fd::OwnedFd> {
         libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
         libc::setsid();
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        // No program of the same user reads our memory, or takes the terminal's master out of our descriptors.
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         // Nothing but 0600 is ever made by this process, sockets included.
         libc::umask(0o177);
         libc::chdir(c"/".as_ptr());

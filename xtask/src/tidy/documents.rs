@@ -1,4 +1,4 @@
-//! Decisions are numbered and listed, and the map stays short enough to be read.
+//! Decisions are numbered and listed, the map stays short enough to be read, and what is promised has its tests.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,14 @@ use super::tree::Tree;
 
 const DECISIONS: &str = "docs/decisions/";
 const INDEX: &str = "docs/decisions/README.md";
+const PROMISES: &str = "docs/security.md";
 const MAP: &str = "ARCHITECTURE.md";
 /// A map longer than this is not read to its end.
 const MAP_LINES_MAX: usize = 300;
 
 /// Checks the documents that have a form.
 pub fn check(tree: &Tree) -> Vec<Problem> {
-    let mut problems = vec![];
+    let mut problems = untested(tree);
     match tree.get(MAP).map(|text| text.lines().count()) {
         None => problems.push(Problem::new(MAP, "missing")),
         Some(lines) if lines > MAP_LINES_MAX => {
@@ -48,6 +49,20 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
+/// Tests that the promises name and nobody wrote.
+fn untested(tree: &Tree) -> Vec<Problem> {
+    let text = tree.get(PROMISES).unwrap_or_default();
+    let is_test = |name: &&str| {
+        name.matches('_').count() > 2 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    let is_written = |name: &str| {
+        let function = format!("fn {name}(");
+        tree.files().any(|(path, text)| path.ends_with(".rs") && text.contains(&function))
+    };
+    let missing = text.split('`').skip(1).step_by(2).filter(is_test).filter(|name| !is_written(name));
+    missing.map(|name| Problem::new(PROMISES, format!("names the test {name}, which is not there"))).collect()
+}
+
 fn number(name: &str) -> Option<&str> {
     let (number, rest) = name.split_once('-')?;
     let title = rest.strip_suffix(".md")?;
@@ -79,6 +94,15 @@ mod tests {
         assert!(second("docs/decisions/2-c.md")[0].contains("NNNN"));
         assert!(second("docs/decisions/0001-c.md").iter().any(|what| what.contains("has the number of")));
         assert!(whats(&[map])[0].contains("missing"));
+    }
+
+    #[test]
+    fn a_promise_names_tests_that_are_there() {
+        let promised = |source| {
+            whats(&[(MAP, "x"), (INDEX, ""), (PROMISES, "`doctor` `a_wall_that_holds_them`"), ("a.rs", source)])
+        };
+        assert_eq!(promised("fn a_wall_that_holds_them() {}"), [""; 0]);
+        assert!(promised("fn a_wall() {}")[0].contains("a_wall_that_holds_them, which is not there"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod own;
 mod programs;
 mod queries;
 mod ringing;
+mod same_user;
 mod scrollback;
 mod secrets;
 mod storm;

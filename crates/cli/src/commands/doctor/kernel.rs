@@ -59,7 +59,24 @@ pub(super) fn terminals() -> Vec<Finding> {
         ),
         term => Finding::ok("TERM", term),
     };
-    vec![ptmx, term]
+    vec![ptmx, term, pushed_input(read("/proc/sys/dev/tty/legacy_tiocsti").as_deref())]
+}
+
+/// Whether a program can push keys into its own terminal (TIOCSTI): the next program to read takes them for typed.
+fn pushed_input(legacy: Option<&str>) -> Finding {
+    match legacy {
+        Some("0") => Finding::ok("typed input", "programs cannot push keys into their terminal (TIOCSTI is off)"),
+        Some(_) => Finding::limited(
+            "typed input",
+            "programs can push keys into their terminal, which the journal does not see (TIOCSTI is on)",
+            "sysctl dev.tty.legacy_tiocsti=0",
+        ),
+        None => Finding::limited(
+            "typed input",
+            "programs can push keys into their terminal, which the journal does not see (TIOCSTI)",
+            "Linux 6.2 or later can turn it off: sysctl dev.tty.legacy_tiocsti=0",
+        ),
+    }
 }
 
 pub(super) fn open_files() -> Finding {
@@ -120,6 +137,15 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
 mod tests {
     use super::super::Grade;
     use super::*;
+
+    #[test]
+    fn keys_that_programs_push_are_warned_of_where_the_kernel_lets_them() {
+        assert_eq!(pushed_input(Some("0")).grade, Grade::Ok);
+        for on in [Some("1"), None] {
+            let finding = pushed_input(on);
+            assert!(finding.grade == Grade::Limited && finding.remedy.contains("legacy_tiocsti"));
+        }
+    }
 
     #[test]
     fn a_kernel_will_do_from_the_version_on_that_keepers_need() {
