@@ -97,6 +97,7 @@ fn the_doctor_has_a_line_for_each_thing() {
         "user",
         "terminals",
         "TERM",
+        "typed input",
         "open files",
         "state",
         "sockets",
