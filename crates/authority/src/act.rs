@@ -274,6 +274,15 @@ pub enum Act {
         previous: Option<Link>,
         /// The state at its end, so that older segments can go.
         state: Option<Box<State>>,
+        /// The oldest record that is kept: what is missing from there on was not dropped by the host.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        oldest: Option<u64>,
+    },
+    /// The host found that records are missing or were altered. Whatever they said is not known: from here on only humans act,
+    /// and whom they grant something anew.
+    Damaged {
+        /// What is missing, for people.
+        what: String,
     },
     /// The session was started.
     Started,
@@ -321,7 +330,9 @@ impl Act {
         match self {
             Act::Typed(_) => true,
             Act::Asked(ask) => ask.writes(),
-            Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked => false,
+            Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked | Act::Damaged { .. } => {
+                false
+            }
             Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) | Act::Took | Act::Did { .. } => false,
             Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => false,
         }
@@ -362,6 +373,8 @@ pub enum Change {
     Dropped(GrantId),
     /// An actor's class default counts no longer.
     Barred(ActorId),
+    /// No class default counts any longer but that of humans.
+    HumansOnly,
     /// The deed of this act is to be done.
     Opened(DeedId),
     /// A deed is over.

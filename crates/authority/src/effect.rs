@@ -47,6 +47,11 @@ pub enum Input {
         /// The host's number at the keeper.
         connection: u32,
     },
+    /// Records of this session are missing, or were altered.
+    Damaged {
+        /// What, for people.
+        what: String,
+    },
     /// The host has a connection to the keeper, and everything of its log up to here is in the journal: there was nothing in
     /// it but the host's own.
     Linked {

@@ -84,6 +84,9 @@ pub(crate) struct Ledger {
     pub(crate) grants: BTreeMap<GrantId, Grant>,
     /// These actors' class defaults count no longer.
     pub(crate) barred: BTreeSet<ActorId>,
+    /// And no class default but that of humans: the journal was damaged, and who was barred before is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) humans_only: bool,
     pub(crate) last: u32,
 }
 
@@ -94,16 +97,20 @@ impl Ledger {
 
     fn envelope_by<'a>(&self, policy: &Policy, actor: &Actor, grants: impl Iterator<Item = &'a Grant>) -> Envelope {
         let mut envelope = Envelope::NONE;
-        if !self.barred.contains(&actor.id) {
-            envelope.add(policy.default_of(actor), FOREVER);
-        }
+        envelope.add(self.default_of(policy, actor), FOREVER);
         grants.filter(|grant| grant.to.id == actor.id).for_each(|grant| envelope.add(grant.rights, grant.ends()));
         envelope
     }
 
+    /// What is left of an actor's class default.
+    fn default_of(&self, policy: &Policy, actor: &Actor) -> Rights {
+        let counts = !self.barred.contains(&actor.id) && (!self.humans_only || policy.is_human(actor));
+        if counts { policy.default_of(actor) } else { Rights::NONE }
+    }
+
     /// The giver's live grant of `grant` that lasts longest, where its default does not have it.
     pub(crate) fn parent(&self, policy: &Policy, giver: &Actor, now: TimeMs) -> Option<GrantId> {
-        if !self.barred.contains(&giver.id) && policy.default_of(giver).has(Right::Grant) {
+        if self.default_of(policy, giver).has(Right::Grant) {
             return None;
         }
         let passes = |grant: &&Grant| grant.to.id == giver.id && grant.rights.has(Right::Grant) && grant.ends() > now;

@@ -66,7 +66,8 @@ impl Teller {
                 Change::Waits(waiting) => self.meet(&waiting.by),
                 Change::Turn(Turn::Held(hold)) => self.meet(&hold.by),
                 Change::Turn(Turn::Free) | Change::WaitsNoMore(_) | Change::Freeze(_) | Change::Away(_) => {}
-                Change::Gone(_) | Change::Dropped(_) | Change::Barred(_) | Change::Incarnation(_) => {}
+                Change::Gone(_) | Change::Dropped(_) | Change::Barred(_) | Change::HumansOnly => {}
+                Change::Incarnation(_) => {}
                 Change::Link(_) | Change::Logged(_) | Change::Forwarded(_) => {}
                 Change::Opened(_) | Change::Closed(_) => {}
             }
@@ -91,6 +92,9 @@ impl Teller {
             Act::Started => "started the session".into(),
             Act::Began => format!("the session started again{}", life(record)),
             Act::Restarted => "a host took over".into(),
+            Act::Damaged { what } => {
+                format!("found the journal damaged: {}; only humans act until one grants anew", text(what))
+            }
             Act::Linked => "the host has a new connection to the keeper".into(),
             Act::Ended(exit) => format!("the session ended ({exit})"),
             Act::Forgotten(actor) => format!("forgot {}", self.name(*actor)),

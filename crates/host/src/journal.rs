@@ -10,8 +10,9 @@ mod acts;
 pub use acts::{Wrote, writing_acts, wrote_before};
 pub use holdfast_store::segments::Reader;
 
-use holdfast_authority::journal::{Broken, Chain, End, Link, Reading, What, read};
+use holdfast_authority::journal::{Broken, Chain, End, Entry, Link, Reading, What, entry, read};
 use holdfast_authority::{Act, Authority, Policy, Record};
+use holdfast_store::pin::{self, Pinned};
 use holdfast_store::segments::{Loaded, Segments, is_torn_start};
 use holdfast_types::SessionId;
 use std::io;
@@ -19,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// The files' name.
 const NAME: &str = "journal";
+/// The file beside them that says which record was the last: `<number> <hash>`.
+const LAST: &str = "last";
 
 /// One session's journal.
 #[derive(Debug)]
@@ -27,6 +30,10 @@ pub struct Journal {
     /// Its end, with what is pending.
     chain: Chain,
     files: Segments,
+    /// The oldest record that is kept.
+    oldest: u64,
+    /// The record that the file beside it says was the last.
+    pinned: Option<Link>,
 }
 
 /// A journal that was read back.
@@ -38,13 +45,19 @@ pub struct Opened {
     pub authority: Authority,
     /// What was wrong with it, for people; one sentence.
     pub note: Option<String>,
+    /// Records are missing: what is to be recorded of it, first of all ([`holdfast_authority::Input::Damaged`]).
+    pub damage: Option<String>,
 }
 
 impl Journal {
     /// A new session's journal; nothing is on disk until its first header.
     #[must_use]
     pub fn new(dir: &Path, session: SessionId) -> Journal {
-        Journal { session, chain: Chain::default(), files: Segments::new(dir, NAME) }
+        Journal::of(session, Segments::new(dir, NAME))
+    }
+
+    fn of(session: SessionId, files: Segments) -> Journal {
+        Journal { session, chain: Chain::default(), files, oldest: 1, pinned: None }
     }
 
     /// Reads back what is there, and makes it fit to be gone on with: a torn last record is cut, damage is set aside. Never
@@ -52,9 +65,10 @@ impl Journal {
     /// takes no records.
     #[must_use]
     pub fn open(dir: &Path, session: SessionId, policy: Policy) -> Opened {
-        let mut journal = Journal { session, chain: Chain::default(), files: Segments::find(dir, NAME) };
+        let mut journal = Journal::of(session, Segments::find(dir, NAME));
         let mut damage: Vec<(Broken, String)> = Vec::new();
         let mut authority = Authority::new(policy);
+        let mut newest = Vec::new();
         while let Some(number) = journal.files.newest() {
             let (bytes, reading) = match journal.files.load(number) {
                 Loaded::Bytes(bytes) => {
@@ -64,7 +78,7 @@ impl Journal {
                 Loaded::Unreadable => (Vec::new(), unreadable(What::NotARecord)),
                 Loaded::Newer => {
                     let note = journal.files.retry().err().map(|error| error.to_string());
-                    return Opened { journal, authority, note };
+                    return Opened { journal, authority, note, damage: None };
                 }
             };
             let sound = reading.sound_bytes;
@@ -77,6 +91,7 @@ impl Journal {
                 let left = if is_broken { &bytes[..sound] } else { &bytes[..] };
                 journal.files.keep(left, sound, damage.is_empty());
                 authority.replay_more(reading.entries.iter().map(|entry| &entry.record));
+                newest = reading.entries;
                 break;
             }
             // A crash while the segment began: the one before it has the same state.
@@ -86,7 +101,74 @@ impl Journal {
         if note.is_some() {
             journal.files.forget_broken();
         }
-        Opened { journal, authority, note }
+        let missing = journal.missing(&newest);
+        let damage = note.or_else(|| missing.map(|what| format!("the journal was damaged: {what}")));
+        if damage.is_some() {
+            // What is before is vouched for no more: a segment of its own begins behind it.
+            journal.files.end_newest();
+            journal.oldest = journal.last().map_or(1, |last| last.seq + 1);
+        }
+        Opened { journal, authority, note: damage.clone(), damage }
+    }
+
+    /// What should be there and is not, beside what is broken: the end, as the file beside the segments says it; what stands between
+    /// two segments; the oldest ones.
+    fn missing(&mut self, newest: &[Entry]) -> Option<String> {
+        let header = newest.first().map(|entry| &entry.record.act);
+        let Some(Act::Header { oldest: told, .. }) = header else {
+            let is_empty = self.last().is_none() && pin::read(&self.files.beside(LAST)) == Pinned::None;
+            return (!is_empty).then(|| "none of its records is there".to_owned());
+        };
+        let Some(oldest) = *told else {
+            // One of a version that had no such file, and did not say what it keeps.
+            let first = self.files.edges().flatten().find_map(|(first, _)| entry(&first).ok());
+            self.oldest = first.map_or(1, |first| first.seq);
+            return None;
+        };
+        self.oldest = oldest;
+        let mut before: Option<Link> = None;
+        for edge in self.files.edges() {
+            let edge = edge.and_then(|(first, last)| Some((entry(&first).ok()?, entry(&last).ok()?)));
+            let Some((first, last)) = edge else {
+                return Some("the first or the last record of a segment was altered".to_owned());
+            };
+            // About to be dropped, or from before an earlier damage.
+            if before.is_none() && first.seq < oldest {
+                continue;
+            }
+            let follows = match (&first.record.act, before) {
+                (Act::Header { .. }, None) => first.seq == oldest,
+                (Act::Header { previous, .. }, Some(before)) => *previous == Some(before),
+                _ => false,
+            };
+            if !follows {
+                let from = before.map_or(oldest, |before| before.seq + 1);
+                return Some(format!("records {from} to {} are missing", first.seq.saturating_sub(1)));
+            }
+            before = Some(last.link());
+        }
+        let pinned = match pin::read(&self.files.beside(LAST)) {
+            Pinned::Text(text) => link_of(&text),
+            Pinned::None | Pinned::Damaged => None,
+        };
+        let Some(pinned) = pinned else { return Some(format!("{NAME}-{LAST} is missing or was altered")) };
+        self.pinned = Some(pinned);
+        let last = self.last().map_or(0, |last| last.seq);
+        if last < pinned.seq {
+            return Some(format!("records {} to {} are missing", last + 1, pinned.seq));
+        }
+        let there = newest.iter().find(|entry| entry.seq == pinned.seq);
+        there.filter(|entry| entry.link() != pinned).map(|entry| format!("record {} was replaced", entry.seq))
+    }
+
+    /// Says beside the segments which record is the last, once it is there.
+    fn pin(&mut self) {
+        let last = self.last().filter(|last| self.pinned != Some(*last) && self.files.waiting_bytes() == 0);
+        if let Some(last) = last {
+            // Where that fails, the next host finds it behind, which says nothing, or gone.
+            let written = pin::write(&self.files.beside(LAST), &format!("{} {}", last.seq, last.hash));
+            self.pinned = written.is_ok().then_some(last);
+        }
     }
 
     /// Writes records, which must happen before their effects; one write for all of them. What does not fit on the disk waits
@@ -104,6 +186,7 @@ impl Journal {
             self.chain = chain;
         }
         self.files.retry()?;
+        self.pin();
         if is_taken {
             Ok(())
         } else {
@@ -113,7 +196,9 @@ impl Journal {
 
     /// Tries again what waits: an error while anything does.
     pub fn retry(&mut self) -> io::Result<()> {
-        self.files.retry()
+        self.files.retry()?;
+        self.pin();
+        Ok(())
     }
 
     /// The next record must be a header: there is no segment yet, it is full, or it is damaged. To be asked when everything
@@ -134,8 +219,13 @@ impl Journal {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the header does not carry on this journal"));
         }
         self.files.make_room()?;
-        self.files.begin(self.chain.append(header));
-        self.files.retry()
+        self.oldest = self.files.oldest_behind_next().unwrap_or(self.oldest);
+        let mut header = header.clone();
+        if let Act::Header { oldest, .. } = &mut header.act {
+            *oldest = Some(self.oldest);
+        }
+        self.files.begin(self.chain.append(&header));
+        self.retry()
     }
 
     /// The last record, written or waiting.
@@ -159,6 +249,12 @@ impl Journal {
     /// A file to be synced, off this thread; to be called until there is none. What is written later makes it unsynced again.
     pub fn unsynced(&mut self) -> Option<PathBuf> {
         self.files.unsynced()
+    }
+
+    /// The last record on disk; none where there is none, or more waits for the disk.
+    #[must_use]
+    pub fn last_on_disk(&self) -> Option<Link> {
+        self.last().filter(|_| self.files.waiting_bytes() == 0)
     }
 
     /// Its files, the oldest first.
@@ -188,6 +284,12 @@ impl Journal {
 /// A file of which nothing counts.
 fn unreadable(what: What) -> Reading {
     Reading { entries: Vec::new(), sound_bytes: 0, end: End::Broken(Broken { seq: 1, what }) }
+}
+
+/// What the file beside the segments says.
+fn link_of(text: &str) -> Option<Link> {
+    let (seq, hash) = text.split_once(' ')?;
+    Some(Link { seq: seq.parse().ok()?, hash: hash.parse().ok()? })
 }
 
 fn note(damage: &[(Broken, String)], last: Option<Link>) -> Option<String> {

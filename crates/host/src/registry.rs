@@ -75,6 +75,7 @@ impl Registry {
             match Spec::load(&dir) {
                 Ok(spec) if spec.id == id => {
                     let session = Session::new(spec, &self.shared, Origin::Found);
+                    session.record_damage();
                     self.sessions.borrow_mut().insert(id, Rc::clone(&session));
                     takings_up.push((Rc::clone(&session), tokio::task::spawn_local(take_up(session))));
                 }

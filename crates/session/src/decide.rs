@@ -71,6 +71,7 @@ fn may_wait_for_room(input: &Input) -> bool {
         Input::Started { .. }
         | Input::Began { .. }
         | Input::Restarted { .. }
+        | Input::Damaged { .. }
         | Input::Linked { .. }
         | Input::Attached { .. }
         | Input::Resumed { .. }

@@ -29,6 +29,7 @@ pub mod envelope;
 pub mod history;
 pub mod keyframe;
 pub mod lines;
+pub mod pin;
 pub mod segments;
 mod sum;
 mod whole;

@@ -132,6 +132,29 @@ impl Segments {
         self.segments.back().map(|segment| segment.number)
     }
 
+    /// Another segment must be begun before lines are taken.
+    pub fn end_newest(&mut self) {
+        self.is_begun = false;
+    }
+
+    /// Number of the first line of the oldest segment that is left once another is begun; none: nothing goes, or it cannot be read.
+    #[must_use]
+    pub fn oldest_behind_next(&self) -> Option<u64> {
+        let goes = (self.segments.len() + 1).checked_sub(SEGMENTS_MAX).filter(|goes| *goes > 0)?;
+        first(&self.path(self.segments.get(goes)?.number))
+    }
+
+    /// The first and the last whole line of each segment, the oldest first; none where a file has none.
+    pub fn edges(&self) -> impl Iterator<Item = Option<(Vec<u8>, Vec<u8>)>> {
+        self.segments.iter().map(|segment| edges(&self.path(segment.number)).ok().flatten())
+    }
+
+    /// The place of a file beside the segments: `<name>-<word>`, which nobody takes for a segment.
+    #[must_use]
+    pub fn beside(&self, word: &str) -> PathBuf {
+        self.dir.join(format!("{}-{word}", self.name))
+    }
+
     /// A segment's file. Where it is a later version's, nothing is written from now on.
     pub fn load(&mut self, number: u64) -> Loaded {
         let Some(bytes) = read_file(&self.path(number)) else { return Loaded::Unreadable };
@@ -471,6 +494,45 @@ fn whole_lines(path: &Path, length: u64) -> io::Result<Vec<u8>> {
     File::open(path)?.take(length).read_to_end(&mut bytes)?;
     bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1));
     Ok(bytes)
+}
+
+/// The first and the last whole line of a file.
+fn edges(path: &Path) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut end = Vec::new();
+    // From the end in growing steps, until two line feeds are there: a last line is short, and a header may be long.
+    let last = loop {
+        let step = (4 * end.len() as u64).max(4096).min(length);
+        let at = length - step;
+        end.resize(step as usize, 0);
+        file.read_exact_at(&mut end, at)?;
+        let Some(behind) = memchr::memrchr(b'\n', &end) else {
+            if at == 0 {
+                return Ok(None);
+            }
+            continue;
+        };
+        match memchr::memrchr(b'\n', &end[..behind]) {
+            Some(before) => break end[before + 1..behind].to_vec(),
+            None if at == 0 => break end[..behind].to_vec(),
+            None => {}
+        }
+    };
+    let mut start = Vec::new();
+    loop {
+        let had = start.len() as u64;
+        let wanted = (4 * had).max(4096).min(length);
+        start.resize(wanted as usize, 0);
+        file.read_exact_at(&mut start, 0)?;
+        if let Some(end) = memchr::memchr(b'\n', &start) {
+            start.truncate(end);
+            return Ok(Some((start, last)));
+        }
+        if wanted == length {
+            return Ok(None);
+        }
+    }
 }
 
 fn cut(path: &Path, length: u64) -> io::Result<()> {

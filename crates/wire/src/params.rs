@@ -148,6 +148,9 @@ pub struct SessionView {
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<String>,
 }
 
 /// An attached client.

@@ -4,7 +4,7 @@
 //! the journal. A client that has the actor's key signs; one that speaks for an actor by other means cannot.
 
 pub use holdfast_types::Notice;
-use holdfast_types::{Actor, ActorId, Fence, Handle, Proof, Rights, SessionId, SessionName, Signature, TimeMs};
+use holdfast_types::{Actor, ActorId, Fence, Handle, Hash, Proof, Rights, SessionId, SessionName, Signature, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -295,6 +295,12 @@ pub struct JournalAnswer {
     pub more: bool,
     /// The session has ended and everything was given.
     pub end: bool,
+    /// Number of the last record, as the host wrote it; none while more waits for the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<u64>,
+    /// Its hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest_hash: Option<Hash>,
 }
 
 /// What an actor is doing in a session.

@@ -998,6 +998,9 @@ export interface GraphParams {
 /** A class and a name: `human:ann`, `agent:claude`. */
 export type Handle = string;
 
+/** The BLAKE3 hash of a journal record. */
+export type Hash = string;
+
 /** The version both will speak. */
 export interface HelloAnswer {
   /** What an actor signs to prove on this connection that it is itself (`identify`). */
@@ -1087,6 +1090,10 @@ export interface JournalAnswer {
   from: number;
   /** There is more now. */
   more: boolean;
+  /** Number of the last record, as the host wrote it; none while more waits for the disk. */
+  newest?: number | null;
+  /** Its hash. */
+  newest_hash?: Hash | null;
   /** Ask behind this one next. */
   to: number;
 }
@@ -1757,7 +1764,7 @@ export type RunId = string;
 
 /** Which runs. */
 export interface RunListParams {
-  /** Those of one session; none: of all sessions the caller may observe. */
+  /** Those of one session; none: of all sessions the caller may observe. The newest 1,000. */
   session?: string | null;
 }
 
@@ -1994,6 +2001,8 @@ export interface SessionView {
   created_ms: number;
   /** Where it started. */
   cwd: string;
+  /** Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since. */
+  damaged?: string | null;
   /** When it ended. */
   ended_ms?: number | null;
   /** How it ended. */

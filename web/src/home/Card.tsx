@@ -53,7 +53,7 @@ function Tail({ lines }: { lines: string[] }) {
 }
 
 function People({ live }: { live: LiveSession }) {
-  const { clients, turn, life, note } = live.view.value;
+  const { clients, turn, life, note, damaged } = live.view.value;
   const me = myActor()?.handle;
   const handles = [...new Set(clients.flatMap(({ actor }) => (actor ? [actor.handle] : [])))];
   const holder = turn.holder?.actor.handle;
@@ -74,7 +74,8 @@ function People({ live }: { live: LiveSession }) {
           <span class="visually-hidden">listens on port </span>:{port.port}
         </span>
       ))}
-      {note && <Line class="muted" text={note} />}
+      {damaged && <Line class="banner" text={`JOURNAL DAMAGED: ${damaged}`} />}
+      {note && note !== damaged && <Line class="muted" text={note} />}
       {!holder && handles.length === 0 && live.ports.value.length === 0 && <span class="muted">no clients</span>}
     </span>
   );

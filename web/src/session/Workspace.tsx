@@ -9,6 +9,7 @@ import { look, myActor } from "../lib/login.js";
 import { client, refresh, type LiveSession } from "../lib/store.js";
 import { attempt, tell } from "../ui/told.js";
 import { PanelFrame } from "../panels/PanelFrame.js";
+import { shownLine } from "../lib/text.js";
 import { textOf } from "./content.js";
 import { AsText, Confirm, Paste, Seize } from "./dialogs.js";
 import { Find } from "./Find.js";
@@ -73,7 +74,10 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
 
   return (
     <div class={`session ${panel ? "with-panel" : ""}`}>
-      <Header live={live} now={now.value} rights={rights.value} acts={acts} screen={screen.value} fits={fits} panel={panel} asking={asking} finding={finding} />
+      <div>
+        <Header live={live} now={now.value} rights={rights.value} acts={acts} screen={screen.value} fits={fits} panel={panel} asking={asking} finding={finding} />
+        <Damaged what={live.view.value.damaged} />
+      </div>
       <main class="session-main">
         <h1 class="visually-hidden">Terminal of {live.name}</h1>
         <div class={`pane-box ${mine ? "mine" : ""}`}>
@@ -96,6 +100,16 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
       )}
       <Dialogs live={live} asking={asking} screen={screen} />
     </div>
+  );
+}
+
+/** Records of the journal are missing: nobody should overlook that. */
+function Damaged({ what }: { what: string | null | undefined }) {
+  if (!what) return null;
+  return (
+    <p class="banner" role="alert">
+      {shownLine(what)}. Only humans may act here, and whom they grant something from now on.
+    </p>
   );
 }
 

@@ -67,6 +67,15 @@ impl Authority {
         Ok(Reply::Done)
     }
 
+    /// Records are lost, and with them perhaps a revocation: nothing that was granted counts any longer, nor what a class holds
+    /// by itself, but for humans. They grant anew.
+    pub(super) fn damaged(&mut self, step: &mut Step, what: String) -> Result<Reply, Refusal> {
+        let mut changes: Vec<Change> = self.state.ledger.grants.keys().map(|id| Change::Dropped(*id)).collect();
+        changes.push(Change::HumansOnly);
+        self.pass(step, By::Host, Act::Damaged { what }, changes, Turn::Free);
+        Ok(Reply::Done)
+    }
+
     pub(super) fn linked(&mut self, step: &mut Step, connection: u32, log: u64) -> Result<Reply, Refusal> {
         self.commit(step, By::Host, Act::Linked, self.state.fence, vec![Change::Link(connection), Change::Logged(log)]);
         Ok(Reply::Done)

@@ -78,7 +78,10 @@ impl Authority {
         let now = Moment { time_ms: now.time_ms.max(self.state.time_ms), ..now };
         let mut step = Step { now, proof: None, effects: Vec::new() };
         // What a keeper did while nobody listened comes before what passed meanwhile: a holder that typed was not idle.
-        let is_news = matches!(input, Input::Restarted { .. } | Input::Linked { .. } | Input::Wrote { .. });
+        let is_news = matches!(
+            input,
+            Input::Damaged { .. } | Input::Restarted { .. } | Input::Linked { .. } | Input::Wrote { .. }
+        );
         if !is_news {
             self.lapse(&mut step);
         }
@@ -92,6 +95,7 @@ impl Authority {
             Input::Started { by } => self.started(step, by),
             Input::Began { incarnation } => self.began(step, incarnation),
             Input::Restarted { keeper_fence, connection } => self.restarted(step, keeper_fence, connection),
+            Input::Damaged { what } => self.damaged(step, what),
             Input::Linked { connection, log } => self.linked(step, connection, log),
             Input::Attached { by, operator } => self.attached(step, by, operator),
             Input::Resumed { by, operator } => self.resumed(step, by, operator),
@@ -117,7 +121,8 @@ impl Authority {
     /// A segment of the journal begins: the record to write first in it.
     pub fn rotate(&mut self, session: SessionId, previous: Option<Link>, now: Moment) -> Record {
         let state = previous.is_some().then(|| Box::new(self.state.clone()));
-        let act = Act::Header { session, previous, state };
+        // What is kept is for who writes the files to say.
+        let act = Act::Header { session, previous, state, oldest: None };
         let record =
             self.record(&Step { now, proof: None, effects: Vec::new() }, By::Host, act, self.state.fence, vec![]);
         self.state.apply(&record);

@@ -52,6 +52,9 @@ pub struct State {
     pub(super) open: BTreeMap<DeedId, Open>,
     #[serde(default)]
     pub(super) last_deed: u64,
+    /// What is missing of the journal, as the host found it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) damaged: Option<String>,
     /// When the last record was written.
     pub(super) time_ms: TimeMs,
     /// The last record, if it was a refusal: who asked, what, and the code.
@@ -125,6 +128,12 @@ impl State {
     #[must_use]
     pub fn restarts(&self) -> u32 {
         self.restarts
+    }
+
+    /// What is missing of the journal, if it was ever damaged.
+    #[must_use]
+    pub fn damaged(&self) -> Option<&str> {
+        self.damaged.as_deref()
     }
 
     /// Deeds that were recorded and are not over, oldest first.
@@ -229,6 +238,12 @@ impl State {
             }
             Change::Barred(actor) => {
                 self.ledger.barred.insert(*actor);
+            }
+            Change::HumansOnly => {
+                self.ledger.humans_only = true;
+                if let Act::Damaged { what } = &record.act {
+                    self.damaged = Some(what.clone());
+                }
             }
             Change::Opened(id) => {
                 self.last_deed = self.last_deed.max(id.0);

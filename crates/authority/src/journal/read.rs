@@ -113,7 +113,9 @@ pub fn at(entries: &[Entry], offset: Offset) -> Option<&Entry> {
 fn start(record: &Record) -> Offset {
     match &record.act {
         Act::Typed(burst) => burst.from,
-        Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked => record.at,
+        Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked | Act::Damaged { .. } => {
+            record.at
+        }
         Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => record.at,
         Act::Ended(_) | Act::Forgotten(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Took => record.at,
         Act::Did { .. } => record.at,

@@ -24,6 +24,18 @@ pub struct Summary {
     pub last: Link,
     /// Bytes of a torn last record, to be cut.
     pub torn_bytes: usize,
+    /// The oldest record that the host keeps, as the last header says. Records between this and the first are missing.
+    pub oldest: Option<u64>,
+    /// Where the host found records missing or altered, and what it said.
+    pub damaged: Vec<(u64, String)>,
+}
+
+impl Summary {
+    /// Records that should be kept and are not there: the first and the last of them.
+    #[must_use]
+    pub fn missing(&self) -> Option<(u64, u64)> {
+        self.oldest.filter(|oldest| *oldest < self.first).map(|oldest| (oldest, self.first - 1))
+    }
 }
 
 /// Checks a journal line by line. What was taken so far is sound; after a fault it goes no further.
@@ -89,7 +101,14 @@ impl Checker {
             unsigned: 0,
             last: entry.link(),
             torn_bytes: 0,
+            oldest: None,
+            damaged: Vec::new(),
         });
+        match &entry.record.act {
+            Act::Header { oldest, .. } => summary.oldest = *oldest,
+            Act::Damaged { what } => summary.damaged.push((entry.seq, what.clone())),
+            _ => {}
+        }
         summary.records += 1;
         summary.last = entry.link();
         match is_signed {

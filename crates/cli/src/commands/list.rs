@@ -36,7 +36,7 @@ fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: b
     let row = |session: &SessionView| {
         vec![
             visible(session.name.as_str()),
-            if session.asks > 0 { format!("{}, asks", state(session)) } else { state(session) },
+            status(session),
             session.size.to_string(),
             session.clients.len().to_string(),
             holder(session),
@@ -52,6 +52,18 @@ fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: b
             Life::Ended if styled => text.push_str(&format!("\x1b[2m{line}\x1b[0m\n")),
             Life::Ended | Life::Running | Life::Unknown | Life::Damaged => text.push_str(&format!("{line}\n")),
         }
+    }
+    text
+}
+
+/// Its state, and what a person should not miss.
+fn status(session: &SessionView) -> String {
+    let mut text = state(session);
+    if session.damaged.is_some() {
+        text.push_str(", JOURNAL DAMAGED");
+    }
+    if session.asks > 0 {
+        text.push_str(", asks");
     }
     text
 }
@@ -101,6 +113,10 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
         ("size", session.size.to_string()),
         ("started", moment(session.created_ms, now)),
     ];
+    if let Some(damaged) = &session.damaged {
+        let then = "only humans act, and whom they grant something since (`holdfast grant`)";
+        rows.push(("JOURNAL", format!("DAMAGED: {}; {then}", visible(damaged))));
+    }
     if let Some(ended) = session.ended_ms {
         rows.push(("ended", moment(ended, now)));
     }
@@ -176,6 +192,7 @@ mod tests {
             turn: TurnView::default(),
             asks: 0,
             note: None,
+            damaged: None,
         }
     }
 

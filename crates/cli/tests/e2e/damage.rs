@@ -224,3 +224,89 @@ fn strange_things_in_the_sessions_directory_are_left_alone() {
     assert_eq!(scene.home.json(&["info", "hurt"])["life"], "running");
     assert!(sessions.join("a-file").exists() && sessions.join("a-directory").exists());
 }
+
+/// A session in which an agent typed and was then revoked; its host is down.
+fn revoked() -> (Home, std::path::PathBuf) {
+    let home = Home::new();
+    home.session("s", "stty -echo; echo ready; while read -r line; do echo got $line; done");
+    home.until_screen_shows("s", "ready");
+    home.ok(&["actor", "new", "agent:bot"]);
+    assert_eq!(home.run_as("agent:bot", &["send", "s", "--enter", "one"]).status, 0);
+    home.until_screen_shows("s", "got one");
+    home.ok(&["seize", "s", "--reason", "enough"]);
+    home.ok(&["revoke", "s", "--to", "agent:bot"]);
+    home.ok(&["release", "s"]);
+    assert_ne!(home.run_as("agent:bot", &["send", "s", "--enter", "two"]).status, 0);
+    let dir = home.session_dir("s");
+    home.kill_host();
+    (home, dir)
+}
+
+/// Whatever happened to a journal, who was revoked stays so; it is said wherever one looks, and a human grants anew.
+#[track_caller]
+fn fails_closed(home: &Home, what: &str) {
+    assert_ne!(home.run_as("agent:bot", &["send", "s", "--enter", "three"]).status, 0, "{what}");
+    assert!(home.ok(&["ls"]).contains("JOURNAL DAMAGED"), "{what}");
+    let view = home.json(&["info", "s"]);
+    assert!(view["damaged"].is_string(), "{what}: {view}");
+    assert!(home.ok(&["info", "s"]).contains("DAMAGED: "), "{what}");
+    let verified = home.run(&["journal", "s", "--verify"]);
+    assert_ne!(verified.status, 0, "{what}: {verified}");
+    assert!(!verified.out.contains("sound"), "{what}: {verified}");
+    // Also for the next host, and a human still acts.
+    home.kill_host();
+    assert_ne!(home.run_as("agent:bot", &["send", "s", "--enter", "four"]).status, 0, "{what}");
+    home.ok(&["send", "s", "--enter", "human"]);
+    home.until_screen_shows("s", "got human");
+    home.ok(&["release", "s"]);
+    home.ok(&["grant", "s", "--to", "agent:bot", "--can", "observe,type"]);
+    assert_eq!(home.run_as("agent:bot", &["send", "s", "--enter", "granted"]).status, 0, "{what}");
+    home.until_screen_shows("s", "got granted");
+    home.kill_host();
+    assert_eq!(home.run_as("agent:bot", &["send", "s", "--enter", "still"]).status, 0, "{what}: told once");
+    assert!(!home.ok(&["screen", "s"]).contains("three"), "{what}");
+}
+
+#[test]
+fn a_flipped_bit_in_a_journal_gives_nobody_back_what_was_revoked() {
+    let (home, dir) = revoked();
+    let path = dir.join("journal.1");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = String::from_utf8_lossy(&bytes).find("\"revoke\"").expect("the revocation");
+    bytes[at + 2] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    fails_closed(&home, "a flipped bit");
+}
+
+#[test]
+fn a_journal_whose_end_was_cut_off_gives_nobody_back_what_was_revoked() {
+    let (home, dir) = revoked();
+    let path = dir.join("journal.1");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let at = text.find("\"revoke\"").expect("the revocation");
+    let line = text[..at].rfind('\n').unwrap() + 1;
+    std::fs::write(&path, &text[..line]).unwrap();
+    fails_closed(&home, "the revocation and what is behind it are gone");
+}
+
+#[test]
+fn a_journal_that_is_gone_gives_nobody_back_what_was_revoked() {
+    let (home, dir) = revoked();
+    std::fs::remove_file(dir.join("journal.1")).unwrap();
+    fails_closed(&home, "no journal");
+}
+
+#[test]
+fn records_that_vanish_under_a_running_host_are_missed_by_verify() {
+    let home = Home::new();
+    home.session("s", "exec cat");
+    home.ok(&["take", "s"]);
+    home.ok(&["release", "s"]);
+    assert_eq!(home.run(&["journal", "s", "--verify"]).status, 0);
+    let path = home.session_dir("s").join("journal.1");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let line = text.trim_end().rfind('\n').unwrap() + 1;
+    std::fs::write(&path, &text[..line]).unwrap();
+    let told = home.run(&["journal", "s", "--verify"]);
+    assert!(told.status != 0 && told.err.contains("cut off"), "{told}");
+}

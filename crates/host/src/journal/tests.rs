@@ -125,13 +125,27 @@ fn copy(from: &Path) -> TempDir {
     to
 }
 
+/// What the file beside the segments said when the first of two was written.
+fn pin_behind(dir: &Path, host: &Host) {
+    let bytes = std::fs::read(dir.join("journal.1")).unwrap();
+    let last = verify(&bytes, None).unwrap().last;
+    assert!(host.journal.last().unwrap().seq > last.seq);
+    pin::write(&dir.join("journal-last"), &format!("{} {}", last.seq, last.hash)).unwrap();
+}
+
 /// Opens what was done to a journal: a sound prefix of what was recorded, which goes on.
 #[track_caller]
 fn goes_on(dir: &Path, before: &Host) -> (Option<String>, u64) {
     let opened = Journal::open(dir, session(), policy());
     assert_eq!(opened.authority, before.at(opened.journal.last()));
     let (note, sound) = (opened.note.clone(), opened.journal.last().map_or(0, |last| last.seq));
+    let damage = opened.damage.clone();
+    assert_eq!(damage, note, "nothing is noted but damage");
     let mut host = Host { now: before.now, ..Host::with(opened) };
+    if let Some(what) = damage {
+        host.handle(Input::Damaged { what }).unwrap();
+        assert!(host.authority.state().damaged().is_some());
+    }
     host.seizes().unwrap();
     assert_eq!(Some(verified(dir)), host.journal.last().map(|last| last.seq));
     let again = Journal::open(dir, session(), policy());
@@ -165,6 +179,8 @@ fn a_crash_at_any_byte_leaves_a_prefix_that_goes_on() {
     for cut in 0..=length {
         let crashed = copy(dir.path());
         let path = crashed.path().join("journal.2");
+        // A host that is killed has not said yet that the record is there.
+        pin_behind(crashed.path(), &host);
         OpenOptions::new().write(true).open(&path).unwrap().set_len(cut).unwrap();
         let (note, sound) = goes_on(crashed.path(), &host);
         assert_eq!(note, None, "cut at {cut}");
@@ -350,7 +366,9 @@ fn a_file_that_somebody_removed_or_cut_is_followed_by_a_segment_with_the_state()
         assert!(host.journal.wants_segment());
         host.types("kept").unwrap();
         let opened = Journal::open(dir.path(), session(), policy());
-        assert_eq!((opened.authority, opened.note), (host.authority, None));
+        assert_eq!(opened.authority, host.authority);
+        let note = opened.note.expect("what is missing is told");
+        assert!(note.contains("missing") || note.contains("altered"), "{note}");
     }
 }
 
@@ -420,4 +438,65 @@ fn a_later_versions_journal_stays_as_it_is_and_takes_no_records() {
     assert_eq!(std::fs::read(dir.path().join("journal.3")).unwrap(), line);
     assert_eq!(list(dir.path(), "journal."), [1, 2, 3]);
     assert!(list(dir.path(), "journal.broken-").is_empty());
+}
+
+/// What is missing of a journal to which something was done, as the next host finds it; the host behind it finds nothing more.
+#[track_caller]
+fn missing(dir: &Path, before: &Host) -> String {
+    let opened = Journal::open(dir, session(), policy());
+    let what = opened.damage.clone().expect("it is noticed");
+    let mut host = Host { now: before.now, ..Host::with(opened) };
+    host.handle(Input::Damaged { what: what.clone() }).unwrap();
+    host.seizes().unwrap();
+    let again = Journal::open(dir, session(), policy());
+    assert_eq!((again.damage, again.authority), (None, host.authority.clone()), "it is told once");
+    what
+}
+
+#[test]
+fn an_end_that_is_cut_off_between_two_records_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = two_segments(dir.path());
+    let whole = std::fs::read(dir.path().join("journal.2")).unwrap();
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', &whole).map(|at| at + 1).collect();
+    for end in &ends[..ends.len() - 1] {
+        let cut = copy(dir.path());
+        std::fs::write(cut.path().join("journal.2"), &whole[..*end]).unwrap();
+        let what = missing(cut.path(), &host);
+        assert!(what.ends_with("to 7 are missing"), "{what}");
+    }
+    let gone = copy(dir.path());
+    std::fs::remove_file(gone.path().join("journal.2")).unwrap();
+    assert_eq!(missing(gone.path(), &host), "the journal was damaged: records 5 to 7 are missing");
+    let all = copy(dir.path());
+    for file in ["journal.1", "journal.2"] {
+        std::fs::remove_file(all.path().join(file)).unwrap();
+    }
+    assert_eq!(missing(all.path(), &host), "the journal was damaged: none of its records is there");
+}
+
+#[test]
+fn segments_that_were_deleted_at_the_beginning_or_in_between_are_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut host = two_segments(dir.path());
+    host.begin().unwrap();
+    host.types("three").unwrap();
+    for (file, told) in [("journal.1", "records 1 to 4 are missing"), ("journal.2", "records 5 to 7 are missing")] {
+        let gone = copy(dir.path());
+        std::fs::remove_file(gone.path().join(file)).unwrap();
+        assert_eq!(missing(gone.path(), &host), format!("the journal was damaged: {told}"));
+    }
+}
+
+#[test]
+fn the_file_that_says_which_record_is_the_last_is_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = two_segments(dir.path());
+    let gone = copy(dir.path());
+    std::fs::remove_file(gone.path().join("journal-last")).unwrap();
+    assert!(missing(gone.path(), &host).contains("journal-last"));
+    let other = copy(dir.path());
+    let last = host.journal.last().unwrap();
+    pin::write(&other.path().join("journal-last"), &format!("{} {}", last.seq, "7".repeat(64))).unwrap();
+    assert_eq!(missing(other.path(), &host), "the journal was damaged: record 7 was replaced");
 }

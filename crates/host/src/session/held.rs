@@ -68,6 +68,8 @@ pub(crate) struct Held {
     pub questions: Questions,
     pub place: Place,
     pub notes: Notes,
+    /// The journal was damaged, and has no record of that yet.
+    pub damage: Option<String>,
     /// Deeds for the whole tree that are decided, and what to say to the keeper.
     pub to_tree: Vec<(DeedId, ToKeeper<'static>)>,
     /// The keeper's connection, while there is one.

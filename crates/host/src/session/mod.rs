@@ -149,9 +149,10 @@ impl Session {
             Origin::New => (Vec::new(), Questions::default()),
             Origin::Found => (crate::runs::kept::load(&dir), crate::questions::kept::load(&dir)),
         };
-        let Opened { journal, authority, note } = match origin {
+        let Opened { journal, authority, note, damage } = match origin {
             Origin::New => {
-                Opened { journal: Journal::new(&dir, spec.id), authority: Authority::new(policy), note: None }
+                let journal = Journal::new(&dir, spec.id);
+                Opened { journal, authority: Authority::new(policy), note: None, damage: None }
             }
             Origin::Found => Journal::open(&dir, spec.id, policy),
         };
@@ -198,6 +199,7 @@ impl Session {
                     questions,
                     place: place::Place::default(),
                     notes: Notes::of_past(note),
+                    damage,
                     link: None,
                     link_error: None,
                     peers: HashMap::new(),
@@ -213,6 +215,16 @@ impl Session {
             }),
             dir,
         })
+    }
+
+    /// Records that its journal was found damaged: from now on only humans act in it. Before anything else is decided.
+    pub fn record_damage(&self) {
+        let Some(what) = self.state.borrow_mut().damage.take() else { return };
+        tracing::error!(session = %self.id, "{what}");
+        self.with_core(|core, held, now| {
+            // Where it cannot be recorded it counts all the same, and the next host finds it again.
+            let _ = core.handle(held, now, Input::Damaged { what });
+        });
     }
 
     /// Opens the ring file.
@@ -409,6 +421,7 @@ impl Session {
             turn: state.turn_view(),
             asks: state.questions.open() as u32,
             note: note.map(str::to_owned),
+            damaged: state.core.authority().state().damaged().map(str::to_owned),
         }
     }
 

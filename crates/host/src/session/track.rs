@@ -209,6 +209,7 @@ impl Session {
             }
             Change::Freeze(_) => self.stirred(),
             Change::WaitsNoMore(_) | Change::Granted(_) | Change::Dropped(_) | Change::Barred(_) => {}
+            Change::HumansOnly => {}
             Change::Incarnation(_) | Change::Link(_) | Change::Logged(_) | Change::Forwarded(_) => {}
             Change::Opened(_) | Change::Closed(_) => {}
         }

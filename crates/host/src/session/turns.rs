@@ -210,7 +210,15 @@ impl Session {
             lines = read().await.map_err(failed)?;
         }
         let end = !self.is_live() && !lines.more;
-        let answer = JournalAnswer { from: lines.from, to: lines.to, more: lines.more, end };
+        let last = self.state.borrow().journal.last_on_disk();
+        let answer = JournalAnswer {
+            from: lines.from,
+            to: lines.to,
+            more: lines.more,
+            end,
+            newest: last.map(|last| last.seq),
+            newest_hash: last.map(|last| last.hash),
+        };
         Ok((answer, lines.bytes))
     }
 

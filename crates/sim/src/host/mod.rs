@@ -78,9 +78,10 @@ impl Host {
     pub fn start(ctx: &mut Ctx, dir: &Path, size: Size, secret: Token, origin: Origin) -> Host {
         let file = std::fs::File::open(dir.join("ring")).expect("the ring was made at the beginning");
         let ring = Ring::open_lean(file).expect("the ring is sound");
-        let Opened { journal, authority, note } = match origin {
+        let Opened { journal, authority, note, .. } = match origin {
             Origin::New => {
-                Opened { journal: Journal::new(dir, session()), authority: Authority::new(cast::policy()), note: None }
+                let journal = Journal::new(dir, session());
+                Opened { journal, authority: Authority::new(cast::policy()), note: None, damage: None }
             }
             Origin::Found => Journal::open(dir, session(), cast::policy()),
         };

@@ -630,6 +630,10 @@ Handle: TypeAlias = str
 """A class and a name: `human:ann`, `agent:claude`."""
 
 
+Hash: TypeAlias = str
+"""The BLAKE3 hash of a journal record."""
+
+
 class HelloAnswer(Model):
     """The version both will speak."""
     challenge: Challenge
@@ -718,6 +722,10 @@ class JournalAnswer(Model):
     """There is more now."""
     to: int
     """Ask behind this one next."""
+    newest: int | None = None
+    """Number of the last record, as the host wrote it; none while more waits for the disk."""
+    newest_hash: Hash | None = None
+    """Its hash."""
 
 
 class JournalParams(Model):
@@ -1303,7 +1311,7 @@ RunId: TypeAlias = str
 class RunListParams(Model):
     """Which runs."""
     session: str | None = None
-    """Those of one session; none: of all sessions the caller may observe."""
+    """Those of one session; none: of all sessions the caller may observe. The newest 1,000."""
 
 
 class RunOutputAnswer(Model):
@@ -1544,6 +1552,8 @@ class SessionView(Model):
     """Who may write."""
     asks: int = 0
     """How many questions wait for an answer."""
+    damaged: str | None = None
+    """Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since."""
     ended_ms: int | None = None
     """When it ended."""
     exit: Exit | None = None

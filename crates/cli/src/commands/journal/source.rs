@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::journal_args::JournalArgs;
 use holdfast_authority::journal;
+use holdfast_store::pin::{self, Pinned};
 use holdfast_types::Offset;
 use holdfast_wire::operations::op;
 use holdfast_wire::turns::JournalParams;
@@ -28,6 +29,8 @@ pub struct Source<'a> {
     /// Behind the last record given there is more.
     more: bool,
     torn_bytes: usize,
+    /// The last record by the host's own word.
+    newest: Option<journal::Link>,
 }
 
 #[derive(Debug)]
@@ -50,7 +53,7 @@ impl<'a> Source<'a> {
         let view = link.get(session)?;
         // The id: a name may go to another session while we follow.
         let from = From::Host { link, session: view.id.to_string(), head: view.head, after: 0, end: false };
-        Ok(Source { from, more: true, torn_bytes: 0 })
+        Ok(Source { from, more: true, torn_bytes: 0, newest: None })
     }
 
     fn of_files(paths: &[PathBuf]) -> Result<Source<'a>, Failure> {
@@ -60,7 +63,8 @@ impl<'a> Source<'a> {
         };
         let files = paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let (lines, torn_bytes) = join(files);
-        Ok(Source { from: From::Files(lines), more: true, torn_bytes })
+        let newest = paths.first().and_then(|path| last_beside(path));
+        Ok(Source { from: From::Files(lines), more: true, torn_bytes, newest })
     }
 
     /// The next lines. None: that was all, or, where it waits, the session has ended too.
@@ -82,6 +86,7 @@ impl<'a> Source<'a> {
                     return Err(Failure::new("nonsense", "the host reported more journal records but sent none"));
                 }
                 self.more = answer.more;
+                self.newest = answer.newest.zip(answer.newest_hash).map(|(seq, hash)| journal::Link { seq, hash });
                 (*after, *end) = (answer.to.max(*after), answer.end);
                 let lines = bytes.split_inclusive(|byte| *byte == b'\n');
                 let line = |line: &[u8]| Line { bytes: line.strip_suffix(b"\n").unwrap_or(line).to_vec(), place: None };
@@ -93,6 +98,11 @@ impl<'a> Source<'a> {
     /// There is more now.
     pub fn is_more(&self) -> bool {
         self.more
+    }
+
+    /// The last record, as the host that wrote it says.
+    pub fn newest(&self) -> Option<journal::Link> {
+        self.newest
     }
 
     /// Bytes of a torn last record.
@@ -107,6 +117,13 @@ impl<'a> Source<'a> {
             From::Files(_) => None,
         }
     }
+}
+
+/// The last record, as the host that wrote these files says beside them; none where that was not copied.
+fn last_beside(path: &Path) -> Option<journal::Link> {
+    let Pinned::Text(text) = pin::read(&path.with_file_name("journal-last")) else { return None };
+    let (seq, hash) = text.split_once(' ')?;
+    Some(journal::Link { seq: seq.parse().ok()?, hash: hash.parse().ok()? })
 }
 
 /// All lines of some files, the oldest file first, and how many bytes the last one's torn record has.

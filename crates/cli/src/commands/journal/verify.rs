@@ -22,6 +22,9 @@ pub fn verify(here: &Here, source: &mut Source<'_>, kept: Option<Link>) -> Resul
     let known = known_actors(&here.home.actors());
     let mut checked = check(&lines, kept, &known).map_err(Failure::from)?;
     checked.summary.torn_bytes = source.torn_bytes();
+    if let Some(newest) = source.newest() {
+        ends_with(&checked.summary, newest).map_err(|fault| Failure::from(Damage { place: None, fault }))?;
+    }
     if here.json {
         print_json(&checked.json())?;
     } else {
@@ -50,6 +53,10 @@ pub enum Fault {
     CutOff { kept: u64, last: u64 },
     /// Nothing can be said about a record that is no longer kept.
     TooOld { kept: u64, first: u64 },
+    /// Segments that should be kept are gone.
+    Missing { from: u64, to: u64 },
+    /// The host found it damaged, and says so in a record.
+    Found { seq: u64, what: String },
     /// A key under a handle that is another key's here, or the other way round.
     OtherKey { seq: u64, actor: Box<Actor>, known: Box<Actor> },
 }
@@ -66,6 +73,8 @@ impl fmt::Display for Fault {
             Fault::TooOld { kept, first } => {
                 write!(f, "cannot check record {kept}: the first record still kept is {first}")
             }
+            Fault::Missing { from, to } => write!(f, "records {from} to {to} are missing: they should still be kept"),
+            Fault::Found { seq, what } => write!(f, "record {seq}: {what}"),
             Fault::OtherKey { seq, actor, known } => write!(
                 f,
                 "record {seq}: forged: it names {actor} with key {}, but {known} has key {}",
@@ -85,6 +94,10 @@ impl From<Damage> for Failure {
                 "the records are consistent, but they are not the original ones"
             }
             Fault::OtherKey { .. } => "unless the actor was removed and created again: see `holdfast actor ls`",
+            Fault::Missing { .. } => "somebody removed files of the journal; the records that are there are unchanged",
+            Fault::Found { .. } => {
+                "all records that are there are unchanged; only humans act in the session since, and whom they grant something"
+            }
             Fault::Empty | Fault::TooOld { .. } => "",
         };
         Failure::new("journal_damaged", format!("{place}{}", damage.fault)).hint(hint)
@@ -109,7 +122,7 @@ struct Acts {
 
 impl Checked {
     fn text(&self) -> String {
-        let Summary { session, records, first, signed, unsigned, last, torn_bytes } = &self.summary;
+        let Summary { session, records, first, signed, unsigned, last, torn_bytes, .. } = &self.summary;
         let mut rows = vec![
             ("session", session.to_string()),
             ("records", format!("{records}, from {first} to {}", last.seq)),
@@ -130,7 +143,7 @@ impl Checked {
     }
 
     fn json(&self) -> serde_json::Value {
-        let Summary { session, records, first, signed, unsigned, last, torn_bytes } = &self.summary;
+        let Summary { session, records, first, signed, unsigned, last, torn_bytes, .. } = &self.summary;
         let actor = |(actor, acts): (&Actor, &Acts)| {
             let Acts { records, signed, known } = acts;
             json!({"actor": actor, "records": records, "signed": signed, "known": known})
@@ -165,7 +178,22 @@ pub fn check(lines: &[Line], kept: Option<Link>, known: &[Actor]) -> Result<Chec
     let nowhere = |fault| Damage { place: None, fault };
     let summary = checker.summary().cloned().ok_or(nowhere(Fault::Empty))?;
     keeper.iter().try_for_each(|kept| kept.finish(&summary)).map_err(nowhere)?;
+    if let Some((from, to)) = summary.missing() {
+        return Err(nowhere(Fault::Missing { from, to }));
+    }
+    if let Some((seq, what)) = summary.damaged.first().cloned() {
+        return Err(nowhere(Fault::Found { seq, what }));
+    }
     Ok(Checked { summary, actors })
+}
+
+/// Whether the last record is the one that the host wrote last.
+fn ends_with(summary: &Summary, newest: Link) -> Result<(), Fault> {
+    match summary.last {
+        last if last.seq < newest.seq => Err(Fault::CutOff { kept: newest.seq, last: last.seq }),
+        last if last.seq == newest.seq && last.hash != newest.hash => Err(Fault::Replaced { seq: last.seq }),
+        _ => Ok(()),
+    }
 }
 
 /// A link that was kept elsewhere, looked for.

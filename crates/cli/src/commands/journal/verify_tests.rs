@@ -38,7 +38,7 @@ fn files() -> [Vec<Vec<u8>>; 2] {
     let mut chain = Chain::default();
     let records = records();
     let first: Vec<Vec<u8>> = records[..4].iter().map(|record| chain.append(record)).collect();
-    let act = Act::Header { session: session(), previous: chain.last(), state: None };
+    let act = Act::Header { session: session(), previous: chain.last(), state: None, oldest: None };
     let header = Record { act, fence: records[3].fence, ..records[0].clone() };
     let second = [&header].into_iter().chain(&records[4..]).map(|record| chain.append(record)).collect();
     [first, second]
@@ -73,6 +73,29 @@ fn a_sound_journal_is_told_with_the_link_to_keep_in_whatever_order_its_files_com
     let alone = checked(&files[1..], None, &[]).unwrap();
     assert_eq!((alone.summary.first, alone.summary.records), (5, 4), "older segments may go");
     assert_eq!(checked(&[], None, &[]).unwrap_err().fault, Fault::Empty);
+}
+
+#[test]
+fn segments_that_should_be_kept_and_what_the_host_found_damaged_are_faults() {
+    let mut chain = Chain::default();
+    let records = records();
+    let first: Vec<Vec<u8>> = records[..4].iter().map(|record| chain.append(record)).collect();
+    let header = |oldest, previous| {
+        let act = Act::Header { session: session(), previous, state: None, oldest };
+        Record { act, fence: records[3].fence, ..records[0].clone() }
+    };
+    let (end, keeps) = (chain, |mut chain: Chain, oldest| vec![chain.append(&header(oldest, chain.last()))]);
+    for (oldest, missing) in [(Some(1), Some((1, 4))), (Some(4), Some((4, 4))), (Some(5), None), (None, None)] {
+        let second = keeps(end, oldest);
+        let fault = checked(std::slice::from_ref(&second), None, &[]).err().map(|damage| damage.fault);
+        assert_eq!(fault, missing.map(|(from, to)| Fault::Missing { from, to }), "{oldest:?}");
+        assert!(checked(&[first.clone(), second], None, &[]).is_ok());
+    }
+    let mut chain = end;
+    let damaged = Record { act: Act::Damaged { what: "records 5 to 9 are missing".into() }, ..header(None, None) };
+    let second = vec![chain.append(&header(Some(5), end.last())), chain.append(&damaged)];
+    let fault = checked(&[first, second], None, &[]).unwrap_err().fault;
+    assert_eq!(fault, Fault::Found { seq: 6, what: "records 5 to 9 are missing".into() });
 }
 
 #[test]
