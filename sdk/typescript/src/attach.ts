@@ -6,6 +6,7 @@
 //
 // The host answers the session's queries in its place: the terminal never sees them.
 
+import type { CallOptions } from "./client.js";
 import type { Answered, Connection } from "./connection.js";
 import { HoldfastError, disconnected, isBroken } from "./errors.js";
 import { Emitter } from "./emitter.js";
@@ -128,6 +129,13 @@ export class Attachment extends Emitter<AttachEvents> {
     // A listener gets every event if it registers before the end of this turn of the event loop.
     this.over = Promise.resolve().then(() => this.live(ready, failed));
     if (options.signal?.aborted) void this.close();
+  }
+
+  /** Asks for an operation as this attached client, over the connection that alone may speak for it. */
+  async raw(operation: string, params: object, options: CallOptions = {}): Promise<unknown> {
+    const { connection, params: own } = await this.way();
+    const asked = connection.request(operation, { ...params, ...own }, NO_BYTES);
+    return (await orAbort(asked, options.signal ?? this.closing.signal)).result;
   }
 
   /** Types text or bytes behind what was typed before. Says whether they were typed; a refusal is also an event. */

@@ -1,12 +1,13 @@
 // The turn: the exclusive right to write into a session now.
 
-import type { CallOptions, Client } from "./client.js";
+import type { Attachment } from "./attach.js";
+import type { Answer, CallOptions, Client, OperationName } from "./client.js";
 import { HoldfastError } from "./errors.js";
 import type { Actor, SeizeAnswer, TurnAnswer, TurnView } from "./types.js";
 
-/** Through which attached client it is done; none: by single requests. */
+/** Through which attached terminal it is done: the turn is then that terminal's. None: by single requests. */
 export interface TurnOptions extends CallOptions {
-  client?: number;
+  through?: Attachment;
 }
 
 export class Turn {
@@ -25,45 +26,47 @@ export class Turn {
 
   /** Takes the turn if it is free. */
   take(options: TurnOptions = {}): Promise<TurnAnswer> {
-    return this.client.call("turn.take", ...this.params(options));
+    return this.act("turn.take", {}, options);
   }
 
   /** Requests the turn: you get it when its holder releases it or is idle. */
   request(options: TurnOptions = {}): Promise<TurnAnswer> {
-    return this.client.call("turn.request", ...this.params(options));
+    return this.act("turn.request", {}, options);
   }
 
   /** Withdraws the request for the turn. */
   withdraw(options: TurnOptions = {}): Promise<TurnAnswer> {
-    return this.client.call("turn.withdraw", ...this.params(options));
+    return this.act("turn.withdraw", {}, options);
   }
 
   /** Releases the turn. */
   release(options: TurnOptions = {}): Promise<TurnAnswer> {
-    return this.client.call("turn.release", ...this.params(options));
+    return this.act("turn.release", {}, options);
   }
 
   /** Gives the turn to an actor, or to the actor with a handle. */
   async give(to: Actor | string, options: TurnOptions = {}): Promise<TurnAnswer> {
-    const [params, call] = this.params(options);
-    return this.client.call("turn.give", { ...params, to: typeof to === "string" ? await this.actor(to, call) : to }, call);
+    const { signal } = options;
+    return this.act("turn.give", { to: typeof to === "string" ? await this.actor(to, signal ? { signal } : {}) : to }, options);
   }
 
   /** Seizes the turn, whatever its holder does; `freeze` also stops the process tree. */
   seize(reason: string, options: TurnOptions & { freeze?: boolean } = {}): Promise<SeizeAnswer> {
     const { freeze = false, ...rest } = options;
-    const [params, call] = this.params(rest);
-    return this.client.call("turn.seize", { ...params, reason, freeze }, call);
+    return this.act("turn.seize", { reason, freeze }, rest);
   }
 
   /** Resumes a frozen process tree. */
   thaw(options: TurnOptions = {}): Promise<TurnAnswer> {
-    return this.client.call("turn.thaw", ...this.params(options));
+    return this.act("turn.thaw", {}, options);
   }
 
-  private params(options: TurnOptions): [{ session: string; client?: number }, CallOptions] {
-    const { signal, client } = options;
-    return [{ session: this.session, ...(client === undefined ? {} : { client }) }, signal ? { signal } : {}];
+  /** Only the connection over which a terminal is attached may speak for it. */
+  private async act<O extends OperationName>(operation: O, more: object, options: TurnOptions): Promise<Answer<O>> {
+    const { signal, through } = options;
+    const params = { session: this.session, ...more };
+    const call = signal ? { signal } : {};
+    return (await (through ?? this.client).raw(operation, params, call)) as Answer<O>;
   }
 
   private async actor(handle: string, options: CallOptions): Promise<Actor> {

@@ -114,7 +114,7 @@ it("an attached terminal hears of the turn, and what it types while somebody els
   await terminal.shows("mine");
   expect(await terminal.attachment.type("not now")).toBe(false);
   expect(terminal.told("refused").map(({ code }) => code)).toEqual(["turn_held"]);
-  await session.turn.request({ client: terminal.attachment.client as number });
+  await session.turn.request({ through: terminal.attachment });
   await bot.turn.release();
   await until("the turn", () => terminal.attachment.writes);
   expect(terminal.told("notice")).toContainEqual({ kind: "turn", holder: "agent:bot" });

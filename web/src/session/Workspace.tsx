@@ -216,8 +216,8 @@ function listen(attachment: Attachment, live: LiveSession, line: Signal<Line>, r
 function turnActs(live: LiveSession, screen: Signal<Screen | undefined>, asking: Signal<Asking | undefined>): TurnActs {
   const { turn } = live.session;
   const through = () => {
-    const number = screen.value?.attachment.client;
-    return number === undefined ? {} : { client: number };
+    const attachment = screen.value?.attachment;
+    return attachment ? { through: attachment } : {};
   };
   const act = async (done: () => Promise<unknown>) => {
     await attempt(done);
@@ -244,8 +244,8 @@ function Dialogs({ live, asking, screen }: { live: LiveSession; asking: Signal<A
   }, [ask]);
   const seize = (reason: string, freeze: boolean) => {
     onClose();
-    const number = screen.value?.attachment.client;
-    const through = number === undefined ? {} : { client: number };
+    const attachment = screen.value?.attachment;
+    const through = attachment ? { through: attachment } : {};
     void attempt(() => live.session.turn.seize(reason, { freeze, ...through })).then(() => refresh(live));
   };
   switch (ask?.what) {
