@@ -42,8 +42,9 @@ test("a host that is killed under output is found again, with nothing lost or do
   await take(opened);
   await opened.keyboard.type("stty -echo; for i in $(seq 1 1500); do echo line $i; [ $((i%10)) = 0 ] && sleep 0.01; done; stty echo\n");
   await shows(opened, /line \d+/);
+  const said = opened.getByText("Reconnecting").first().waitFor();
   await home.killHost();
-  await opened.getByText("Reconnecting").first().waitFor();
+  await said;
   // Typed while nobody listens: it comes once, when somebody does.
   await opened.keyboard.type("echo typed-$((40+2))\n");
   await home.hf("ls");
@@ -58,8 +59,10 @@ test("Home finds a killed host again, and tells what happened since", async () =
   await home.shell("before");
   const opened = await enter(browser, home);
   await opened.getByRole("link", { name: /^before/ }).waitFor();
+  // Looked for from before the kill on: the next host is there within a moment.
+  const said = opened.getByText("Reconnecting").waitFor();
   await home.killHost();
-  await opened.getByText("Reconnecting").waitFor();
+  await said;
   await home.shell("after");
   await opened.getByText("Reconnecting").waitFor({ state: "detached" });
   await opened.getByRole("link", { name: /^after/ }).waitFor();
