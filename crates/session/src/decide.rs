@@ -292,11 +292,15 @@ impl Core {
         if text.is_empty() {
             return;
         }
-        if out.seen() < typing.burst.to {
+        let Burst { from, to, .. } = typing.burst;
+        if shown::text(&out.output(from, SHOWN_BYTES_MAX)).starts_with(&text) {
+            return;
+        }
+        // Only here is the output parsed for it: most of what people type is shown at once.
+        if out.seen() < to {
             self.look(out, now);
         }
-        let Burst { from, to, .. } = typing.burst;
-        if !out.is_command_line(from, to) && !shown::text(&out.output(from, SHOWN_BYTES_MAX)).starts_with(&text) {
+        if !out.is_command_line(from, to) {
             typing.burst.keys = None;
         }
     }

@@ -62,12 +62,7 @@ impl Core {
 
     /// An operator that was to let go reports back: the host that was to tell it did not, or it did not hear.
     pub(crate) fn detach_again(&mut self, out: &mut impl Outside, now: Now, operator: OperatorId) {
-        let is_due = self.authority.state().open().any(|(_, open)| match &open.deed {
-            Deed::Detach { operators } => operators.contains(&operator),
-            Deed::Resize { .. } | Deed::Signal { .. } | Deed::Rename { .. } => false,
-            Deed::End { .. } | Deed::Run { .. } | Deed::Operation { .. } => false,
-        });
-        if is_due {
+        if self.authority.state().is_letting_go(operator) {
             self.detach(out, now, &[operator.0]);
         }
     }

@@ -38,8 +38,10 @@ impl Authority {
 
     /// Records what was asked for with its deed, and has it done.
     fn perform(&mut self, step: &mut Step, by: &Caller, need: TurnNeed, ask: &Ask) -> Result<Reply, Refusal> {
-        let takes_away = matches!(ask, Ask::End { .. });
-        if self.state.open.len() >= OPEN_MAX && !takes_away {
+        // An end is never refused for that, and of what detaches there is one for each operator at most.
+        let counts = |deed: &Deed| !matches!(deed, Deed::End { .. } | Deed::Detach { .. });
+        let is_full = || self.state.open.values().filter(|open| counts(&open.deed)).count() >= OPEN_MAX;
+        if Deed::of(ask).is_some_and(|deed| counts(&deed)) && is_full() {
             return Err(Refusal::TooMany { what: "acts in progress".into(), max: OPEN_MAX as u32 });
         }
         let id = DeedId(self.state.last_deed + 1);
@@ -184,6 +186,12 @@ impl Authority {
                 return Err(Refusal::Denied { right: Right::Configure, rule: Rule::HumansFirst });
             }
         }
-        self.perform(step, by, TurnNeed::Ignores, &Ask::Detach { operators: operators.to_vec() })
+        // Those that were told to let go are: asked again, by whomever, it is the same.
+        let operators: Vec<OperatorId> =
+            operators.iter().filter(|operator| !self.state.is_letting_go(**operator)).copied().collect();
+        if operators.is_empty() {
+            return Ok(Reply::Done);
+        }
+        self.perform(step, by, TurnNeed::Ignores, &Ask::Detach { operators })
     }
 }

@@ -154,6 +154,13 @@ impl State {
         is_forgotten || self.past.iter().any(|(fence, by)| *fence > since && by.id != actor)
     }
 
+    /// Whether an operator was told to let go, and has not.
+    #[must_use]
+    pub fn is_letting_go(&self, operator: OperatorId) -> bool {
+        let tells = |deed: &Deed| matches!(deed, Deed::Detach { operators } if operators.contains(&operator));
+        self.open.values().any(|open| tells(&open.deed))
+    }
+
     pub(super) fn waits(&self, actor: ActorId) -> bool {
         self.queue.iter().any(|waiting| waiting.by.id == actor)
     }

@@ -116,6 +116,22 @@ fn a_detach_is_over_when_the_client_is_gone() {
 }
 
 #[test]
+fn who_detaches_its_own_client_again_and_again_opens_one_deed_and_refuses_nobody() {
+    let mut world = World::new();
+    let client = world.attach("agent:bot");
+    let detach = || Ask::Detach { operators: vec![OperatorId(client)] };
+    let before = world.out.records.len();
+    for _ in 0..2 * OPEN_MAX {
+        world.ask("agent:bot", detach()).unwrap();
+        world.ask("agent:bot", Ask::Detach { operators: vec![] }).unwrap();
+    }
+    assert_eq!(world.out.records.len(), before + 1, "once on record");
+    assert_eq!(world.core.authority().state().open().count(), 1);
+    world.ask(ANN, resize()).unwrap();
+    assert_eq!(world.endings(), [("resize", &Ending::Done)]);
+}
+
+#[test]
 fn a_client_that_was_to_let_go_does_so_when_it_reports_to_the_next_host() {
     let mut world = World::new();
     let (bot, other) = (world.attach("agent:bot"), world.attach(ANN));
