@@ -1,6 +1,6 @@
 //! Why a command failed, for people and for programs.
 
-use crate::show::visible;
+use crate::show::{harmless, visible};
 use holdfast_client::{AttachError, CallError, ConnectError, KeyError};
 use holdfast_types::{NoHome, SessionName};
 use holdfast_wire::Fault;
@@ -73,7 +73,7 @@ impl Failure {
             if let Some(details) = &self.details {
                 error["details"] = details.clone();
             }
-            format!("{}\n", json!({ "error": error }))
+            harmless(&json!({ "error": error }).to_string()) + "\n"
         } else {
             self.text()
         };

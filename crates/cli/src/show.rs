@@ -40,9 +40,34 @@ pub fn end_with_reader() {
 
 /// One JSON document.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(value).map_err(|e| Failure::from_error("json", &e))?;
-    text.push('\n');
-    print(text)
+    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::from_error("json", &e))?;
+    print(harmless(&text) + "\n")
+}
+
+/// One JSON document in one line.
+pub fn json_line(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(value).map_err(|e| Failure::from_error("json", &e))?;
+    Ok(harmless(&text))
+}
+
+/// The same JSON without what a terminal would obey: in JSON these characters stand in strings alone, where an escape is the
+/// same character.
+pub fn harmless(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && is_obeyed(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a character could move a cursor, change a colour or turn the direction of writing.
+fn is_obeyed(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
 }
 
 /// A line for the person, beside the data.
@@ -55,12 +80,11 @@ pub fn say(text: &str) {
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         match c {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if c.is_control() || turns => out.extend(c.escape_unicode()),
+            c if is_obeyed(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
     }

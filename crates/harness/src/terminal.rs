@@ -28,6 +28,9 @@ pub const TAKE: &[u8] = b"\x1ct";
 /// The background this terminal says it has, unlike the host's.
 pub const BACKGROUND: [u8; 3] = [0x12, 0x34, 0x56];
 
+/// Bytes that a terminal remembers as they came: several screens.
+const RAW_BYTES_MAX: usize = 64 * 1024;
+
 /// A terminal and what it shows.
 pub struct Terminal {
     master: Arc<OwnedFd>,
@@ -51,6 +54,8 @@ pub struct Seen {
     pub history: Vec<u8>,
     /// How many bytes came.
     pub bytes: u64,
+    /// The last of them, as they came.
+    pub raw: Vec<u8>,
     /// Bells and notifications.
     pub marks: Vec<MarkKind>,
 }
@@ -155,7 +160,7 @@ impl Terminal {
         let mut screen = Screen::new(size, 0);
         screen.set_colors(TerminalColors { background: Some(BACKGROUND), ..TerminalColors::default() });
         let shared = Arc::new(Shared {
-            seen: Mutex::new(Seen { screen, history: Vec::new(), bytes: 0, marks: Vec::new() }),
+            seen: Mutex::new(Seen { screen, history: Vec::new(), bytes: 0, raw: Vec::new(), marks: Vec::new() }),
             changed: Condvar::new(),
             paused: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -355,11 +360,13 @@ fn read_all(master: &OwnedFd, shared: &Shared) {
         }
         let Ok(count) = rustix::io::read(master, &mut buffer[..]) else { continue };
         let mut seen = shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Seen { screen, history, bytes, marks } = &mut *seen;
+        let Seen { screen, history, bytes, raw, marks } = &mut *seen;
         screen.feed(&buffer[..count]);
         screen.drain_history(history);
         marks.extend(screen.take_marks().into_iter().map(|mark| mark.kind));
         *bytes += count as u64;
+        raw.extend_from_slice(&buffer[..count]);
+        raw.drain(..raw.len().saturating_sub(RAW_BYTES_MAX));
         let replies = screen.take_replies();
         drop(seen);
         shared.changed.notify_all();

@@ -62,14 +62,15 @@ pub use notify::{Deliver, On, Rule};
 use holdfast_abi::address::Address;
 use holdfast_abi::ring::Base;
 use holdfast_types::Home;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, fchmod, flock};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 
 /// What a host can be told by configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +117,9 @@ impl Default for HostConfig {
 
 /// How often sessions that ended long ago are looked for, at the least.
 const CLEAR_EVERY_MS: u64 = 60 * 60 * 1000;
+
+/// Clients that wait to be accepted: a thousand that come back at once after a restart.
+const BACKLOG: i32 = 1024;
 
 /// How long a host that was asked to stop waits for what it does on other threads: longer than a sync takes.
 const LEAVE_TIME: Duration = Duration::from_secs(2);
@@ -191,6 +195,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
+                Ok((stream, _)) if !is_ours(&stream) => {}
                 Ok((stream, _)) => {
                     tokio::task::spawn_local(Rc::clone(&server).serve(stream));
                 }
@@ -219,7 +224,19 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    UnixListener::bind(Address::of(path)?.path())
+    let kind = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, kind, None)?;
+    // The file that is bound has the socket's mode: at no moment can another user connect, whatever the umask.
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(Address::of(path)?.path())?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    UnixListener::from_std(socket.into())
+}
+
+/// Whether whoever connected is this user, or root. The directory's mode says the same; this holds where it was changed.
+fn is_ours(stream: &UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0)
 }
 
 /// Two descriptors per session: as many as the system lets us have. Sessions get their starter's limit, not ours.

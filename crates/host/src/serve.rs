@@ -367,9 +367,10 @@ impl Server {
         if shared.actors.borrow_mut().refresh() {
             self.registry.actors_changed();
         }
-        // Each session is looked at once, however many actors there are.
+        // Each session is looked at once, however many actors there are; one that the asker may not observe is not named.
         let mut attached: HashMap<ActorId, Vec<String>> = HashMap::new();
-        for session in self.registry.all().into_iter().filter(|s| s.is_live()) {
+        let may_look = |s: &Rc<Session>| s.is_live() && s.rights(asks).has(Right::Observe);
+        for session in self.registry.all().into_iter().filter(may_look) {
             for actor in session.attached() {
                 attached.entry(actor).or_default().push(session.name());
             }

@@ -130,7 +130,7 @@ pub fn router(http: Arc<Http>, endpoints: Vec<Endpoint>) -> Router {
 }
 
 /// What every request passes first, and what every answer says.
-async fn before(State(names): State<Names>, request: Request, next: Next) -> Response {
+pub(crate) async fn before(State(names): State<Names>, request: Request, next: Next) -> Response {
     let mut response = match names.check(request.headers(), request.uri()) {
         Ok(()) => next.run(request).await,
         Err(fault) => Refused(fault).into_response(),

@@ -1,10 +1,12 @@
-//! Output without the questions in it.
+//! Output without the questions in it, and without what only the terminal of who writes may be asked for.
 
 use crate::parse::{Boundary, Csi, ESC, State};
 
-/// Passes output on byte for byte, but for the sequences a terminal would answer.
+/// Passes output on byte for byte, but for the sequences a terminal would answer, those that set its clipboard, and the one-byte
+/// forms of escapes (as two bytes of UTF-8), which the screen does not know either.
 ///
-/// For terminals that must not answer because another one does. An unfinished sequence is held back until it can be judged; a
+/// For terminals that must not answer because another one does: their person watches, and whoever writes must not reach
+/// their clipboard. An unfinished sequence is held back until it can be judged; a
 /// string longer than any query is passed on as it comes, so memory is bounded.
 #[derive(Debug, Default)]
 pub struct QueryFilter {
@@ -14,6 +16,8 @@ pub struct QueryFilter {
     through: Option<(State, Fate)>,
     /// A dropped string ended at an escape: if that is its terminator, it goes too.
     terminator: bool,
+    /// The last byte may be the first of a C1 control, and is not passed on yet.
+    lead: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,8 @@ enum Fate {
 /// What a query fits into by far; what is longer is judged by its beginning.
 const HELD_BYTES_MAX: usize = 4096;
 const ENQ: u8 = 0x05;
+/// The first byte of U+0080 to U+00BF.
+const C1_LEAD: u8 = 0xc2;
 
 impl QueryFilter {
     /// At the beginning of a stream.
@@ -35,6 +41,15 @@ impl QueryFilter {
 
     /// Appends what is left of `bytes` to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let from = out.len();
+        if self.lead {
+            out.push(C1_LEAD);
+        }
+        self.feed_rest(bytes, out);
+        self.lead = drop_c1(out, from);
+    }
+
+    fn feed_rest(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let mut rest = bytes;
         while !rest.is_empty() {
             rest = if let Some((state, fate)) = self.through {
@@ -54,7 +69,8 @@ impl QueryFilter {
             return None;
         }
         self.boundary = None;
-        Some(std::mem::take(&mut self.held))
+        let lead = if std::mem::take(&mut self.lead) { vec![C1_LEAD] } else { Vec::new() };
+        Some([lead, std::mem::take(&mut self.held)].concat())
     }
 
     fn go_through<'a>(&mut self, state: State, fate: Fate, rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
@@ -122,6 +138,23 @@ impl QueryFilter {
     }
 }
 
+/// Takes U+0080 to U+009F out of what follows `from`; whether the last byte may begin one, which is taken out too.
+fn drop_c1(out: &mut Vec<u8>, from: usize) -> bool {
+    let mut at = from;
+    while let Some(found) = memchr::memchr(C1_LEAD, &out[at..]) {
+        at += found;
+        match out.get(at + 1) {
+            Some(0x80..=0x9f) => drop(out.drain(at..at + 2)),
+            Some(_) => at += 1,
+            None => {
+                out.pop();
+                return true;
+            }
+        }
+    }
+    false
+}
+
 /// Decides over a sequence; `complete` is false when only its beginning is known.
 fn judge(state: State, sequence: &[u8], complete: bool) -> Fate {
     let body = sequence.iter().skip(1).position(|b| *b >= 0x20).map_or(&[][..], |at| &sequence[at + 2..]);
@@ -129,7 +162,12 @@ fn judge(state: State, sequence: &[u8], complete: bool) -> Fate {
         State::Escape => sequence.ends_with(b"Z"),
         State::Intermediate => false,
         State::Csi => complete && Csi::parse(body).is_some_and(|csi| csi_asks(&csi)),
-        State::Osc => osc_asks(body.strip_suffix(b"\x07").unwrap_or(body)),
+        State::Osc => {
+            // Terminals pass over controls in it.
+            let text: Vec<u8> = body.iter().copied().filter(|b| *b >= 0x20 && *b != 0x7f).collect();
+            // A number without end is nobody's title.
+            osc_asks(&text) || (!complete && !text.contains(&b';'))
+        }
         State::Text => match sequence.iter().skip(1).find(|b| **b >= 0x20) {
             Some(b'P') => dcs_asks(body),
             Some(b'_') => graphics_asks(body),
@@ -153,18 +191,24 @@ fn csi_asks(csi: &Csi) -> bool {
     }
 }
 
+/// Whether it is answered, or sets the clipboard.
 fn osc_asks(text: &[u8]) -> bool {
     let mut parts = text.split(|b| *b == b';');
     let number = parts.next().unwrap_or(b"");
-    match number {
-        b"4" | b"5" | b"10" | b"11" | b"12" | b"13" | b"14" | b"15" | b"16" | b"17" | b"18" | b"19" | b"50" | b"52"
+    let zeros = number.iter().take_while(|b| **b == b'0').count();
+    match &number[zeros..] {
+        b"4" | b"5" | b"10" | b"11" | b"12" | b"13" | b"14" | b"15" | b"16" | b"17" | b"18" | b"19" | b"50"
         | b"104" | b"105" => parts.any(|part| part == b"?"),
+        // The clipboard, read or set.
+        b"52" | b"5522" => true,
         b"21" => parts.any(|part| part.ends_with(b"?")),
         b"22" => parts.any(|part| part.starts_with(b"?")),
         b"60" | b"61" => true,
         b"99" => parts.any(|part| part.split(|b| *b == b':').any(|key| key == b"p=?")),
-        b"1337" => parts.any(|part| part.starts_with(b"Report") || part.starts_with(b"Request")),
-        b"5522" => true,
+        b"1337" => {
+            let asked = [&b"Report"[..], b"Request", b"Copy", b"EndCopy"];
+            parts.any(|part| asked.iter().any(|word| part.starts_with(word)))
+        }
         _ => false,
     }
 }

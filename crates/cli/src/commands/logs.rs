@@ -3,7 +3,7 @@
 use crate::args::LogsArgs;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::show::{print, print_json, say};
+use crate::show::{json_line, print, print_json, say};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use holdfast_screen::PlainText;
@@ -207,7 +207,7 @@ fn cut_character(bytes: &[u8]) -> usize {
 }
 
 fn print_line(value: &Value) -> Result<(), Failure> {
-    print(format!("{value}\n"))
+    print(json_line(value)? + "\n")
 }
 
 #[cfg(test)]

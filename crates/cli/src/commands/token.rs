@@ -4,7 +4,7 @@ use crate::args::{TokenCommand, TokenNewArgs};
 use crate::commands::actor;
 use crate::failure::Failure;
 use crate::here::Here;
-use crate::show::{columns, deadline, now_ms, print, print_json, table};
+use crate::show::{columns, deadline, now_ms, print, print_json, table, visible};
 use crate::who::{self, Said};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
@@ -66,7 +66,7 @@ fn list(here: &Here) -> Result<u8, Failure> {
             view.can.map_or_else(|| "all".into(), |can| can.to_string()),
             deadline(view.until_ms, now_ms()),
             view.by.to_string(),
-            view.note.clone(),
+            visible(&view.note),
         ]
     };
     let rows: Vec<_> = std::iter::once(head).chain(tokens.iter().map(row)).collect();

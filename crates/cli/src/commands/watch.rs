@@ -5,7 +5,7 @@ use super::state;
 use crate::args::WatchArgs;
 use crate::failure::Failure;
 use crate::here::Here;
-use crate::show::{command_line, end_with_reader, print, say, visible};
+use crate::show::{command_line, end_with_reader, json_line, print, say, visible};
 use crate::tell::Teller;
 use holdfast_wire::attention::{Event, OpenPort, WatchParams, What};
 use holdfast_wire::operations::op;
@@ -34,8 +34,7 @@ pub fn watch(here: &Here, args: &WatchArgs) -> Result<u8, Failure> {
         }
         for event in &answer.events {
             if here.json {
-                let line = serde_json::to_string(event).map_err(|e| Failure::from_error("json", &e))?;
-                print(format!("{line}\n"))?;
+                print(json_line(event)? + "\n")?;
             } else {
                 print(format!("{}  {}  {}\n", clock.local(event.at_ms).strftime("%H:%M:%S"), event.name, text(event)))?;
             }

@@ -218,3 +218,29 @@ os.read(0, 1)
     std::fs::write(go, "").unwrap();
     home.until_screen_shows("q", "answered");
 }
+
+#[test]
+fn a_program_sets_the_clipboard_of_the_terminal_that_writes_and_of_no_other() {
+    let home = Home::new();
+    let script =
+        r"stty -echo; while read word; do printf '\033]52;c;aGVsbG8=\007\033]0;%s\007said %s\n' $word $word; done";
+    home.session("q", script);
+    let (writer, _client) = Terminal::attached(&home, "q", "80x24");
+    let (other, _other) = Terminal::attached(&home, "q", "80x24");
+    let watcher = Terminal::new("80x24");
+    let _watching = watcher.run(&home, &["attach", "-r", "q"]);
+    until("three clients", || (home.clients("q") == 3).then_some(()));
+    let has = |terminal: &Terminal| terminal.peek(|seen| seen.raw.windows(5).any(|part| part == b"\x1b]52;"));
+    writer.types("one\r");
+    // It answers, and so is passed everything, from some moment on.
+    until("the writer's clipboard", || {
+        writer.types("two\r");
+        has(&writer).then_some(())
+    });
+    writer.types("last\r");
+    for terminal in [&other, &watcher] {
+        terminal.wait_text("said last");
+        assert!(!has(terminal));
+        assert_eq!(terminal.look().title, "last", "what is no question passes");
+    }
+}

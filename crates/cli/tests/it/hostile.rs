@@ -117,3 +117,25 @@ fn control_characters_in_a_name_reach_no_terminal() {
         watch.wait().unwrap();
     }
 }
+
+/// Turns the writing direction, begins an 8-bit escape sequence, and hides what follows.
+const TURNED: &str = "for \u{202e}toor\u{2066}\u{9b}31m\u{200f}";
+
+#[test]
+fn a_note_of_a_token_turns_no_text_around_and_neither_does_json() {
+    let home = Home::new();
+    home.ok(&["--as", "agent:bot", "token", "new", "--note", "for \u{202e}toor\u{2066}\u{200f}"]);
+    home.ok(&["new", "-d", "-n", "work", "--", "/bin/sh", "-c", "exec cat", TURNED]);
+    let bad = |c: char| (c.is_control() && c != '\n') || "\u{200e}\u{200f}\u{202e}\u{2066}".contains(c);
+    let asked = home.run(&["--as", "agent:bot", "ask", "-t", "work", "--timeout", "0", TURNED]);
+    assert!(!asked.err.contains(bad), "{asked:?}");
+    for args in [&["token", "ls"][..], &["ls"], &["info", "work"], &["questions"], &["actor", "ls"]] {
+        let told = home.ok(args);
+        assert!(!told.contains(bad), "{args:?}: {told:?}");
+        let json = home.ok(&[&["--json"], args].concat());
+        assert!(!json.contains(bad), "{args:?} --json: {json:?}");
+    }
+    assert!(home.ok(&["token", "ls"]).contains("for \\u{202e}toor"));
+    // A reader of JSON has the text as it is.
+    assert_eq!(home.json(&["info", "work"])["command"][3], TURNED);
+}

@@ -25,6 +25,7 @@ mod links;
 mod logging;
 mod mcp;
 mod metrics;
+mod modes;
 mod notify;
 mod on_exit;
 mod outcomes;

@@ -24,4 +24,10 @@ fn prometheus_fetches_the_counters_from_a_port_of_its_own() {
     assert!(text.ends_with("# EOF\n"), "{text}");
     assert_eq!(agent.post(&url).send_empty().unwrap().status(), 405);
     assert_eq!(agent.get(url.replace("/metrics", "/v1/sessions")).call().unwrap().status(), 404);
+    // A page of a stranger whose name points here reads nothing.
+    let asked = |host: &str| agent.get(&url).header("host", host).call().unwrap().status();
+    assert_eq!(asked("rebound.example"), 403);
+    assert_eq!(asked("localhost"), 200);
+    let foreign = agent.get(&url).header("origin", "http://rebound.example").call().unwrap();
+    assert_eq!(foreign.status(), 403);
 }

@@ -10,6 +10,7 @@ mod abused;
 mod clients;
 mod crashing;
 mod deeds;
+mod edges;
 mod grants;
 mod linear;
 mod nobody_owns;

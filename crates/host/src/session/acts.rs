@@ -12,6 +12,20 @@ use holdfast_wire::turns::{LeaveParams, SignalParams};
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
 
+/// Whether a message may have this number, and each of its pieces the one behind: numbers begin with 1 and do not wrap.
+fn must_be_numbers(seq: u64, bytes: usize) -> Result<(), Fault> {
+    let pieces = bytes.div_ceil(INPUT_BYTES_MAX) as u64;
+    let bad = |what: &str| Fault::new(Code::BadRequest, what);
+    match seq.checked_add(pieces.saturating_sub(1)) {
+        _ if seq == 0 => Err(bad("invalid `seq` 0: numbers of a stream begin with 1")),
+        None => Err(bad(&format!(
+            "invalid `seq` {seq}: this message takes {pieces} numbers, and there are fewer behind it"
+        ))
+        .hint("begin a new stream: another random number, with `seq` 1")),
+        Some(_) => Ok(()),
+    }
+}
+
 /// What a keeper needs beyond the grace to see the whole tree dead.
 const END_WAIT: Duration = Duration::from_secs(10);
 impl Session {
@@ -21,12 +35,13 @@ impl Session {
         if params.secret && bytes.len() > INPUT_BYTES_MAX {
             return Err(Fault::new(Code::BadRequest, format!("a secret may have at most {INPUT_BYTES_MAX} bytes")));
         }
+        must_be_numbers(params.seq, bytes.len())?;
         let by = self.caller(actor, params.client);
         let mut answer = SendAnswer { at: 0, written: true, fence: self.fence() };
         let mut fence = params.fence;
         for (n, chunk) in bytes.chunks(INPUT_BYTES_MAX).enumerate() {
             let SendParams { stream, secret, force, .. } = *params;
-            let seq = params.seq.saturating_add(n as u64);
+            let seq = params.seq + n as u64;
             let send = Send { by: by.clone(), fence, stream, seq, bytes: chunk.to_vec(), secret, force };
             answer = self.send_piece(send).await?;
             // All of it in one turn: what somebody wrote in between must not stand in the middle.

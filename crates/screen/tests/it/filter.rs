@@ -1,4 +1,4 @@
-//! Queries are taken out of a stream and nothing else is; plain text is what is left of output.
+//! Queries and what sets the clipboard are taken out of a stream and nothing else is; plain text is what is left of output.
 
 use crate::streams::{Flavour, Random, corpus, random_bytes};
 use holdfast_screen::{PlainText, QueryFilter};
@@ -62,7 +62,7 @@ const QUERIES: [&[u8]; 44] = [
     b"\x1b[&u",
 ];
 
-const OTHERS: [&[u8]; 24] = [
+const OTHERS: [&[u8]; 23] = [
     b"text",
     b"\r\n\t\x07\x08",
     b"\x1b[31m",
@@ -81,7 +81,6 @@ const OTHERS: [&[u8]; 24] = [
     b"\x1b]0;what? a title\x07",
     b"\x1b]4;1;#ff0000\x07",
     b"\x1b]11;#000\x1b\\",
-    b"\x1b]52;c;aGVsbG8=\x07",
     b"\x1b]8;;http://a?b\x1b\\",
     b"\x1bP1;1q#0~~\x1b\\",
     b"\x1b_Ga=T,f=100;AAAA\x1b\\",
@@ -89,9 +88,41 @@ const OTHERS: [&[u8]; 24] = [
     "漢é".as_bytes(),
 ];
 
+/// A terminal whose person does not write must not do these: a program, or who types there, would set its clipboard.
+const CLIPBOARD: [&[u8]; 11] = [
+    b"\x1b]52;c;aGVsbG8=\x07",
+    b"\x1b]52;c;aGVsbG8=\x1b\\",
+    b"\x1b]52;;!\x07",
+    b"\x1b]052;c;aGVsbG8=\x07",
+    b"\x1b]5\x002;c;aGVsbG8=\x07",
+    b"\x1b\x00]52;c;aGVsbG8=\x07",
+    b"\x1b]1337;Copy=:aGVsbG8=\x07",
+    b"\x1b]1337;CopyToClipboard=general\x07",
+    b"\x1b]1337;EndCopy\x07",
+    b"\x1b]5522;type=write\x1b\\",
+    b"\xc2\x9d",
+];
+
+#[test]
+fn no_form_of_setting_the_clipboard_passes_however_long_or_wrapped() {
+    for padding in [&b"A"[..], b"\0"] {
+        let before = if padding == b"A" { &b"\x1b]52;c;"[..] } else { b"\x1b]" };
+        let stream = [b"before", before, &padding.repeat(9000), b"52;c;aGVsbG8=\x07after"].concat();
+        assert_eq!(filtered(&stream.chunks(777).collect::<Vec<_>>()), b"beforeafter");
+    }
+    // Passed on by tmux and screen to the terminal around them.
+    for wrapped in [&b"\x1bPtmux;\x1b\x1b]52;c;aGVsbG8=\x07\x1b\\"[..], b"\x1bP\x1b]52;c;aGVsbG8=\x07\x1b\\"] {
+        assert!(!filtered(&[wrapped]).windows(3).any(|part| part == b"52;"));
+    }
+    // The end of a string as one character: what follows would be a sequence of its own.
+    let hidden = filtered(&[b"\x1b]0;title\xc2\x9c\xc2\x9d52;c;aGVsbG8=\x07"]);
+    assert_eq!(hidden, b"\x1b]0;title52;c;aGVsbG8=\x07");
+    assert_eq!(filtered(&[b"a\xc2", b"\xa9b \xc2\x9b6n"]), "a\u{a9}b 6n".as_bytes());
+}
+
 #[test]
 fn each_query_goes_and_each_other_sequence_stays_wherever_the_stream_is_cut() {
-    for (sequences, stay) in [(&QUERIES[..], false), (&OTHERS[..], true)] {
+    for (sequences, stay) in [(&QUERIES[..], false), (&CLIPBOARD[..], false), (&OTHERS[..], true)] {
         for sequence in sequences {
             let mut stream = b"before".to_vec();
             stream.extend_from_slice(sequence);

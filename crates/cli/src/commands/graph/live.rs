@@ -3,7 +3,7 @@
 use super::{COLUMNS_DEFAULT, get, text};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::show::{columns, command_line, end_with_reader, on_terminal, print, say, styled};
+use crate::show::{columns, command_line, end_with_reader, json_line, on_terminal, print, say, styled};
 use crate::tell::Teller;
 use holdfast_client::{CallError, Incoming};
 use holdfast_graph::Depth;
@@ -50,7 +50,7 @@ fn list(here: &Here, link: &mut Link<'_>, session: &str) -> Result<u8, Failure> 
         }
         for event in &answer.events {
             let shown = if here.json {
-                serde_json::to_string(event).map_err(|e| Failure::from_error("json", &e))?
+                json_line(event)?
             } else {
                 format!("{}  {}", clock.local(event.at_ms).strftime("%H:%M:%S"), line(&event.what))
             };
