@@ -32,6 +32,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -438,6 +439,18 @@ impl Ring {
         unsafe { libc::madvise(self.data(0).cast(), (self.capacity + self.log_bytes) as usize, libc::MADV_DONTNEED) };
     }
 
+    /// The pages of the file that were never written to, in a ring that is final: nobody reads them, and their space can go back
+    /// to the file system. Of one that is still written to: none.
+    #[must_use]
+    pub fn unwritten(&self) -> Vec<Range<u64>> {
+        if self.header().state.load(Ordering::Acquire) != STATE_ENDED {
+            return Vec::new();
+        }
+        let data = unwritten_of(HEADER_BYTES, self.capacity, self.base.output, self.head());
+        let log = unwritten_of(HEADER_BYTES + self.capacity, self.log_bytes, self.base.log, self.log_head());
+        data.into_iter().chain(log).filter(|pages| !pages.is_empty()).collect()
+    }
+
     fn data(&self, at: u64) -> *mut u8 {
         // SAFETY: `at < capacity`, so the result lies inside the mapping.
         unsafe { self.page.add((HEADER_BYTES + at) as usize) }
@@ -446,6 +459,20 @@ impl Ring {
     fn log(&self, at: u64) -> *mut u8 {
         // SAFETY: `at < log_bytes`, so the result lies inside the mapping.
         unsafe { self.page.add((HEADER_BYTES + self.capacity + at) as usize) }
+    }
+}
+
+/// Whole pages of a part of the file, at `start` and `size` bytes long, that hold nothing of what was written from `base` to `head`.
+fn unwritten_of(start: u64, size: u64, base: u64, head: u64) -> [Range<u64>; 2] {
+    let pages =
+        |from: u64, to: u64| start + from.next_multiple_of(HEADER_BYTES)..start + to / HEADER_BYTES * HEADER_BYTES;
+    let (first, last) = (base & (size - 1), head & (size - 1));
+    match head - base {
+        written if written >= size => [0..0, 0..0],
+        0 => [pages(0, size), 0..0],
+        // It wraps: what is free lies between its end and its beginning.
+        _ if last <= first => [pages(last, first), 0..0],
+        _ => [pages(0, first), pages(last, size)],
     }
 }
 

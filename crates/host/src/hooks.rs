@@ -6,7 +6,8 @@
 
 use crate::notify::{Posted, post_signed};
 use crate::registry::Registry;
-use crate::runs::{Run, gone_view, index};
+use crate::runs::index::{self, Whose};
+use crate::runs::{Run, gone_view};
 use crate::serve::Server;
 use holdfast_store::{HOOK, Survives, Unreadable, get_json, make_dir, put_json, sweep};
 use holdfast_types::{SessionId, TimeMs};
@@ -164,6 +165,11 @@ impl Hooks {
         let _ = std::fs::remove_file(file_of(&self.dir, run));
     }
 
+    /// Whether somebody is still to be told of this run's end.
+    pub fn names(&self, run: RunId) -> bool {
+        self.pending.borrow().contains_key(&run)
+    }
+
     /// Whether only this session knows what is to be told of one of its runs.
     pub fn needs(&self, session: SessionId) -> bool {
         self.pending.borrow().values().any(|one| one.hook.session == session && !one.kept)
@@ -205,9 +211,10 @@ impl Hooks {
         let known = self.pending.borrow().get(&id).map(|one| (one.hook.session, one.hook.run.clone()));
         let Some((session, run)) = known else { return };
         let state_dir = &registry.shared.home.state;
+        let whose = Whose::of(&run.actor, run.shared);
         // One that cannot be read may be.
         let is_its =
-            |key: &String| index::find(state_dir, key).map_or(true, |found| found.is_some_and(|f| f.run == id));
+            |key: &String| index::find(state_dir, whose, key).map_or(true, |found| found.is_some_and(|f| f.run == id));
         if run.key.as_ref().is_none_or(is_its) {
             self.over(id, serde_json::json!(gone_view(state_dir, session, &run)), now);
         } else {

@@ -102,7 +102,7 @@ impl Registry {
         let home = &self.shared.home;
         // There may be files of others here.
         sweep(&home.state, &["tokens.json", "http.json"]);
-        sweep(&home.state.join("runs"), &[]);
+        crate::runs::index::sweep(&home.state);
         sweep(&home.actors(), &[]);
     }
 
@@ -438,7 +438,11 @@ impl Registry {
             }
             self.sessions.borrow_mut().remove(&session.id);
         }
-        crate::runs::index::clear_old(&self.shared.home.state, self.shared.config.runs_keep_ms, now_ms);
+        let is_named = |entry: &crate::runs::index::Entry| {
+            let session = self.sessions.borrow().get(&entry.session).cloned();
+            session.is_some_and(|session| session.may_have(entry.run)) || self.shared.hooks.names(entry.run)
+        };
+        crate::runs::index::clear_old(&self.shared.home.state, runs_keep_ms, now_ms, is_named);
     }
 
     /// Writes every screen that is only in memory.
@@ -459,6 +463,7 @@ pub fn new_id() -> SessionId {
 async fn take_up(session: Rc<Session>) {
     if !session.is_live() {
         session.end_runs();
+        session.shrink_ring();
         return;
     }
     match session::connect(&session).await {

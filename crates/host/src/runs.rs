@@ -64,6 +64,9 @@ pub struct Run {
     /// Somebody interrupted it.
     #[serde(default)]
     pub cancelled: bool,
+    /// Its key is everybody's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
 }
 
 impl Run {
@@ -288,8 +291,8 @@ impl Tracker {
     /// A run begins; it has not been typed yet.
     pub fn begin(&mut self, run: Run) {
         if self.runs.len() >= RUNS_MAX {
-            // Those with a key last: somebody may still ask how it ended.
-            let oldest = self.runs.iter().position(|run| run.key.is_none()).unwrap_or(0);
+            // Those with a key last: somebody may still ask how it ended. Never one that is on: its key would be free.
+            let oldest = forgotten_first(self.runs.iter());
             self.runs.remove(oldest);
         }
         self.unsettled = None;
@@ -313,10 +316,11 @@ impl Tracker {
         self.finish(id, |run| run.over(RunEnd::Inferred, None, to, now));
     }
 
-    /// Nobody will know what became of it.
-    pub fn lose(&mut self, id: RunId, to: Offset, now: TimeMs) {
+    /// Nobody will know what became of it; whether its command can have started is said.
+    pub fn lose(&mut self, id: RunId, can_have_started: bool, to: Offset, now: TimeMs) {
+        let end = if can_have_started { RunEnd::Unknown } else { RunEnd::NotStarted };
         self.finish(id, |run| {
-            run.over(RunEnd::Unknown, None, to, now);
+            run.over(end, None, to, now);
             run.state = RunState::Lost;
         });
     }
@@ -493,7 +497,7 @@ impl Tracker {
     pub fn session_ended(&mut self, exit: Exit, head: Offset, now: TimeMs) {
         let Some((id, state, own)) = self.current().map(|run| (run.id, run.state, run.own)) else { return };
         match (exit, state) {
-            (Exit::Lost, _) => self.lose(id, head, now),
+            (Exit::Lost, _) => self.lose(id, true, head, now),
             (Exit::Code(_) | Exit::Signal(_), RunState::Starting) if !own => {
                 self.finish(id, |run| run.over(RunEnd::Unknown, None, head, now));
             }
@@ -524,6 +528,13 @@ impl Tracker {
             self.unsaved.push(id);
         }
     }
+}
+
+/// Which of so many runs is forgotten before the others.
+fn forgotten_first<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> usize {
+    let over = || runs.clone().enumerate().filter(|(_, run)| run.state.is_over());
+    let unkeyed = over().find(|(_, run)| run.key.is_none());
+    unkeyed.or_else(|| over().next()).map_or(0, |(at, _)| at)
 }
 
 /// What the sequence begins with that tells a command's end.

@@ -129,7 +129,7 @@ pub enum RunState {
     Ended,
     /// It was interrupted, and ended.
     Cancelled,
-    /// Its session is gone and its outcome is unknown. It is not run again.
+    /// Its outcome is unknown, and it is not run again. `end` says whether the command can have started: `not_started` or `unknown`.
     Lost,
 }
 
@@ -164,7 +164,7 @@ pub enum RunEnd {
     Exact,
     /// Taken from what the terminal showed: there is no status.
     Inferred,
-    /// The shell did not accept it as a command: a syntax error.
+    /// It did not start: the shell did not accept it as a command (a syntax error), or its host was gone before it was typed.
     NotStarted,
     /// It has ended, and its status is unknown.
     Unknown,
@@ -212,14 +212,17 @@ pub struct RunStartParams {
     /// With `new`: the session stays listed when it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
-    /// The same key runs once.
+    /// The same key runs once. Keys are each actor's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The key is everybody's: whoever uses it with the same command finds the same run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// The id it shall have, drawn at random: asked again with the same one after an answer was lost, in the same session, it
     /// is not run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// What the shell is to execute; with a command in `new` what it is called, and may be left out.
+    /// What the shell is to execute; with a command in `new` it is left out.
     #[serde(default)]
     pub command: String,
     /// Answer when it has ended, at the latest after this long.

@@ -55,6 +55,16 @@ async def test_the_same_key_runs_once(client: aio.Client, home: TestHome) -> Non
     assert conflict.value.code == "key_conflict"
 
 
+async def test_a_key_is_its_actors_own_unless_it_is_shared(client: aio.Client) -> None:
+    async with aio.connect(actor="agent:other") as other:
+        command = ["sh", "-c", "exit 3"]
+        own = [await one.run(command, key="k", timeout=PATIENCE_S) for one in (client, other)]
+        assert own[0].id != own[1].id
+        assert [run.command for run in own] == ["sh -c 'exit 3'"] * 2
+        shared = [await one.run(command, key="k", shared=True, timeout=PATIENCE_S) for one in (client, other)]
+        assert shared[0].id == shared[1].id
+
+
 async def test_open_gives_the_live_session_of_that_name(client: aio.Client) -> None:
     first = await client.open("same", "sleep 1000")
     second = await client.open("same", "sleep 1000")

@@ -36,8 +36,10 @@ export interface OpenOptions extends CallOptions, Partial<Omit<NewParams, "comma
 
 /** How a command is run. */
 export interface RunOptions extends CallOptions {
-  /** The same key runs once, even across crashes. */
+  /** The same key runs once, even across crashes. Keys are each actor's own. */
   key?: string;
+  /** The key is everybody's: whoever uses it with the same command finds the same run. */
+  shared?: boolean;
   /** How to detect its end in a shell without integration. */
   detect?: Detect;
 }

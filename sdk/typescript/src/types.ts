@@ -1754,7 +1754,7 @@ export type RunEnd =
   | "exact"
   /** Taken from what the terminal showed: there is no status. */
   | "inferred"
-  /** The shell did not accept it as a command: a syntax error. */
+  /** It did not start: the shell did not accept it as a command (a syntax error), or its host was gone before it was typed. */
   | "not_started"
   /** It has ended, and its status is unknown. */
   | "unknown";
@@ -1805,13 +1805,13 @@ export type RunRef = string;
 
 /** What to run. */
 export interface RunStartParams {
-  /** What the shell is to execute; with a command in `new` what it is called, and may be left out. */
+  /** What the shell is to execute; with a command in `new` it is left out. */
   command?: string;
   /** How to detect its end if the shell does not report it. */
   detect?: Detect | null;
   /** With `new`: the session stays listed when it has ended. */
   keep?: boolean;
-  /** The same key runs once. */
+  /** The same key runs once. Keys are each actor's own. */
   key?: string | null;
   /**
    * In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the
@@ -1829,6 +1829,8 @@ export interface RunStartParams {
   run?: RunId | null;
   /** Name or id of the session whose shell runs it. */
   session?: string | null;
+  /** The key is everybody's: whoever uses it with the same command finds the same run. */
+  shared?: boolean;
   /** Answer when it has ended, at the latest after this long. */
   wait_ms?: number;
 }
@@ -1843,7 +1845,7 @@ export type RunState =
   | "ended"
   /** It was interrupted, and ended. */
   | "cancelled"
-  /** Its session is gone and its outcome is unknown. It is not run again. */
+  /** Its outcome is unknown, and it is not run again. `end` says whether the command can have started: `not_started` or `unknown`. */
   | "lost";
 
 /** A run as clients see it. */

@@ -71,6 +71,18 @@ it("a session runs commands, each once per key", async () => {
   expect((await failure(session.run("true", { key: "k" }))).code).toBe("key_conflict");
 });
 
+it("a key is its actor's own unless it is shared", async () => {
+  const home = Home.make();
+  const [one, other] = await Promise.all([home.client(), home.client({ actor: "agent:bot" })]);
+  const session = await one.open({ name: "work" });
+  const its = await other.session("work");
+  await session.run("true", { key: "own" });
+  expect((await failure(other.run("own"))).code).toBe("no_such_run");
+  const first = await session.run("false", { key: "k", shared: true });
+  const second = await its.run("false", { key: "k", shared: true });
+  expect([second.id, second.existing, (await other.run("k")).id]).toEqual([first.id, true, first.id]);
+});
+
 it("a session has runs that are waited for, read and cancelled", async () => {
   const client = await Home.make().client();
   const session = await client.open();

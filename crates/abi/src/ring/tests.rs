@@ -293,3 +293,53 @@ fn numbers_scribbled_into_the_header_of_an_open_ring_harm_no_reader() {
     }
     assert!(answers.iter().all(|count| *count > 100), "seed {seed:#x}: {answers:?}");
 }
+
+#[test]
+fn what_was_never_written_is_known_once_a_ring_is_final_and_holds_nothing_that_can_be_read() {
+    let page = HEADER_BYTES;
+    for (base, written) in [
+        (0, 0),
+        (0, 1),
+        (0, page),
+        (0, CAPACITY - 1),
+        (0, CAPACITY),
+        (0, 3 * CAPACITY + 5),
+        (CAPACITY - 3, 2),
+        (CAPACITY - 3, 9),
+        (5 * CAPACITY + page + 1, CAPACITY - page),
+        (5 * CAPACITY + page + 1, 2 * page),
+    ] {
+        let (file, ring) = create(Base { output: base, log: base & !7 });
+        write(&ring, written);
+        // SAFETY: made by `create`.
+        unsafe { ring.append_log(base & !7, &[7; 24]) };
+        assert_eq!(ring.unwritten(), [], "it may still be written to");
+        let (mut whole, mut log) = (vec![0; written.min(CAPACITY) as usize], vec![0; 24]);
+        let read = |ring: &Ring, whole: &mut [u8]| {
+            let mut at = ring.oldest();
+            let mut done = 0;
+            while at < ring.head() {
+                let Copied::Bytes(count) = ring.copy(at, &mut whole[done..]) else { panic!("it is all there") };
+                at += count as u64;
+                done += count;
+            }
+            done
+        };
+        let before = read(&ring, &mut whole);
+        ring.header().state.store(STATE_ENDED, Ordering::Release);
+        let unwritten = ring.unwritten();
+        let free: u64 = unwritten.iter().map(|pages| pages.end - pages.start).sum();
+        let least = (CAPACITY - written.min(CAPACITY) + LOG_BYTES - 24).saturating_sub(6 * page);
+        assert!(free >= least, "{base} {written}: {unwritten:?}");
+        for pages in unwritten {
+            assert!(pages.start >= HEADER_BYTES && pages.start.is_multiple_of(page) && pages.end.is_multiple_of(page));
+            file.write_all_at(&vec![0xff; (pages.end - pages.start) as usize], pages.start).unwrap();
+        }
+        let reopened = Ring::open(&file).unwrap();
+        let mut again = vec![0; whole.len()];
+        assert_eq!(read(&reopened, &mut again), before);
+        assert_eq!(again, whole, "{base} {written}");
+        reopened.copy_log(base & !7, &mut log);
+        assert_eq!(log, [7; 24], "{base} {written}");
+    }
+}

@@ -33,9 +33,12 @@ pub struct RunStartArgs {
     /// Keep the new session listed after it ends
     #[arg(long, requires = "new")]
     pub keep: bool,
-    /// Run once: the same key and command return the same run
+    /// Run once: the same key and command return the same run. Every actor has keys of its own
     #[arg(long, value_name = "K")]
     pub key: Option<String>,
+    /// Share the key: every actor that uses it with --shared gets the same run
+    #[arg(long, requires = "key")]
+    pub shared: bool,
     /// Wait S seconds, then report `running` with status 124; the command keeps running
     #[arg(long, value_name = "S")]
     pub timeout: Option<Seconds>,
@@ -64,6 +67,7 @@ impl RunStartArgs {
             || self.name.is_some()
             || self.keep
             || self.key.is_some()
+            || self.shared
             || self.timeout.is_some()
             || self.detect.is_some()
             || self.on_exit.is_some()

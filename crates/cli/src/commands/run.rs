@@ -5,7 +5,7 @@ use crate::args::{NewArgs, RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 use crate::expect::{Expect, Expected, Outcome};
 use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
 use crate::here::{Here, Link};
-use crate::show::{command_line, cut, print, print_json, say, span, visible};
+use crate::show::{cut, print, print_json, say, span, visible};
 use crate::values::Seconds;
 use holdfast_authority::{Ask, recorded};
 use holdfast_screen::PlainText;
@@ -88,6 +88,7 @@ fn start_in(
         new: None,
         keep: false,
         key: args.key.clone(),
+        shared: args.shared,
         run: Some(run),
         command: command.clone(),
         wait_ms: wait_ms(until),
@@ -121,10 +122,12 @@ fn start_new(
     let new = new::params(here, &wanted)?;
     let params = RunStartParams {
         session: None,
-        command: command_line(&new.command),
+        // The words are the command: the host calls the run by them.
+        command: String::new(),
         new: Some(Box::new(new)),
         keep: args.keep,
         key: args.key.clone(),
+        shared: args.shared,
         run: None,
         wait_ms: wait_ms(until),
         detect: None,
@@ -218,7 +221,15 @@ fn end_as(
                 status => status,
             }
         }
-        (RunState::Lost, _) => fail("lost", format!("{} is lost: its exit status is unknown", run.id), 1),
+        (RunState::Lost, _) if run.end == Some(RunEnd::NotStarted) => {
+            let failed = fail("lost", format!("{} is lost: the host stopped before the command was typed", run.id), 1);
+            failed.map_err(|failure| failure.hint("nothing was run; run it again, with another key if it had one"))
+        }
+        (RunState::Lost, _) => {
+            let failed =
+                fail("lost", format!("{} is lost: the command may have run; its status is unknown", run.id), 1);
+            failed.map_err(|failure| failure.hint("check what it did before you run it again"))
+        }
         (RunState::Ended | RunState::Cancelled, code) if run.end == Some(RunEnd::NotStarted) => {
             let status = code.map(status_of).filter(|status| *status != 0).unwrap_or(STATUS_USAGE);
             fail("not_started", format!("the shell of {} did not accept it as a command", run.name), status)
@@ -296,6 +307,7 @@ fn status(here: &Here, run: &RunRef) -> Result<u8, Failure> {
 /// Where it stands, and its status.
 fn outcome(run: &RunView) -> String {
     let how = match run.end {
+        Some(RunEnd::Unknown) if run.state == RunState::Lost => " (may have run)",
         Some(RunEnd::Inferred) => " (inferred from the terminal)",
         Some(RunEnd::NotStarted) => " (not started)",
         Some(RunEnd::Unknown) => " (status unknown)",

@@ -35,7 +35,7 @@ fn whoever_waits_for_what_it_started_and_goes_away_has_it_done_all_the_same() {
     let http = Http::new();
     let command = "until [ -e go ]; do sleep 0.02; done; echo x >> count";
     let cwd = http.home.path().to_str().unwrap();
-    let body = json!({ "new": { "command": ["sh", "-c", command], "cwd": cwd }, "command": command }).to_string();
+    let body = json!({ "new": { "command": ["sh", "-c", command], "cwd": cwd } }).to_string();
     let head = "PUT /v1/runs/k?wait=9999 HTTP/1.1\r\nContent-Type: application/json";
     let mut stream = http.begin(&format!("{head}\r\nContent-Length: {}", body.len()));
     stream.write_all(body.as_bytes()).unwrap();
@@ -151,8 +151,7 @@ fn nonsense_in_paths_queries_and_headers_is_refused_by_name() {
 fn offsets_behind_the_end_are_refused_and_what_is_gone_is_told() {
     let http = Http::new();
     http.home.session("one", "read x");
-    let run =
-        json!({ "command": "printf 'a\\377b'", "new": { "command": ["sh", "-c", "printf 'a\\377b'"], "cwd": "/" } });
+    let run = json!({ "new": { "command": ["sh", "-c", "printf 'a\\377b'"], "cwd": "/" } });
     let run = http.post("/runs?wait=20", run).body;
     assert_eq!((&run["output"], &run["exit_code"]), (&json!("a\u{fffd}b"), &json!(0)), "{run}");
     let id = run["id"].as_str().unwrap();
@@ -180,7 +179,7 @@ fn a_run_that_prints_far_more_than_is_kept_is_answered_within_bounds_and_its_gap
         os.write(1, b''.join(b'%015d\\n' % i for i in range(at, min(at + 65536, n))))";
     let count = OUTPUT_BYTES.to_string();
     let command = ["sh", "-c", "stty -opost; exec \"$@\"", "sh", "python3", "-c", script, count.as_str()];
-    let body = json!({ "new": { "command": command, "cwd": "/" }, "command": "print", "keep": true });
+    let body = json!({ "new": { "command": command, "cwd": "/" }, "keep": true });
     let run = http.post("/runs?wait=100", body).body;
     assert_eq!((&run["exit_code"], &run["truncated"]), (&json!(0), &json!(true)), "{run}");
     assert_eq!(run["to"].as_u64().unwrap() - run["from"].as_u64().unwrap(), OUTPUT_BYTES);

@@ -148,7 +148,7 @@ fn raw_bytes_come_as_they_are_where_that_is_asked_for() {
 #[test]
 fn a_key_runs_once_and_its_run_is_found_by_it() {
     let http = Http::new();
-    let run = |command: &str| json!({ "new": { "command": ["sh", "-c", command], "cwd": "/" }, "command": command });
+    let run = |command: &str| json!({ "new": { "command": ["sh", "-c", command], "cwd": "/" } });
     let put = |command: &str| http.ask_as(&http.token, "PUT", "/runs/deploy%2F7?wait=20", Some(run(command)));
     let count = http.home.join("count");
     let command = format!("echo x >> {}; exit 3", count.display());

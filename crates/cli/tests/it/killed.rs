@@ -48,7 +48,7 @@ fn keyed_runs_are_done_once_each_or_told_to_be_lost_however_often_the_host_is_ki
             let mut lost = Vec::new();
             for n in 0..RUNS {
                 let command = format!("echo {n} >> effects");
-                let body = json!({ "new": { "command": ["sh", "-c", command], "cwd": cwd }, "command": command });
+                let body = json!({ "new": { "command": ["sh", "-c", command], "cwd": cwd } });
                 let mut last = None;
                 let came = holds_within(PATIENCE, || {
                     let said = ask(&address, &token, &format!("PUT /v1/runs/k{n}?wait=20"), &body.to_string());

@@ -33,6 +33,7 @@ mod output;
 mod questions;
 mod remote;
 mod run_events;
+mod run_keys;
 mod runs;
 mod schema;
 mod secrets;

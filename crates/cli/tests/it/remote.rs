@@ -121,22 +121,24 @@ fn a_key_stands_for_its_run_also_after_the_host_died_and_the_session_went() {
     home.run(&["actor", "new", "agent:bot"]);
     let call = ["run", "work", "--key", "deploy 1", "--", "echo out; sh -c 'exit 3'"];
     assert_eq!(home.run(&call).status, 3);
-    let status = |who: &str| -> Value {
-        let ran = home.run_as(who, &["--json", "run", "status", "deploy 1"]);
+    let status = |who: &str, run: &str| -> Value {
+        let ran = home.run_as(who, &["--json", "run", "status", run]);
         serde_json::from_str(if ran.status == 0 { &ran.out } else { &ran.err }).unwrap()
     };
+    let id = status(TESTER, "deploy 1")["id"].as_str().unwrap().to_owned();
     for round in 0..2 {
         assert_eq!(home.ok(&["run", "output", "deploy 1"]), "out\r\n", "{round}");
         assert_eq!(home.run(&["run", "wait", "deploy 1"]).status, 3, "{round}");
         assert_eq!(home.run(&["run", "cancel", "deploy 1"]).status, 0, "{round}: it is over");
-        assert_eq!(status("agent:bot")["exit_code"], 3, "{round}: who may observe the session");
+        assert_eq!(status("agent:bot", &id)["exit_code"], 3, "{round}: who may observe the session");
+        assert_eq!(status("agent:bot", "deploy 1")["error"]["code"], "no_such_run", "{round}: the key is another's");
         kill(home.host_pid());
     }
     home.ok(&["end", "work", "--grace", "0"]);
     until("the session to be cleared", || home.json(&["ls", "--all"]).as_array().is_some_and(Vec::is_empty));
     for round in 0..2 {
-        assert_eq!(status(TESTER)["exit_code"], 3, "{round}");
-        assert_eq!(status("agent:bot")["error"]["code"], "no_such_run", "{round}");
+        assert_eq!(status(TESTER, "deploy 1")["exit_code"], 3, "{round}");
+        assert_eq!(status("agent:bot", &id)["error"]["code"], "no_such_run", "{round}");
         let again = home.run(&["run", "cancel", "deploy 1"]);
         assert_eq!(again.status, 0, "{round}: {again}");
         kill(home.host_pid());

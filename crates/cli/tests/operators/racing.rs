@@ -9,7 +9,7 @@ use holdfast_types::{Fence, SessionId};
 use holdfast_wire::Code;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{AttachAnswer, NewParams};
-use holdfast_wire::runs::{RunStartParams, RunState};
+use holdfast_wire::runs::{RunEnd, RunStartParams, RunState};
 use holdfast_wire::turns::TurnParams;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -201,7 +201,7 @@ fn shell(world: &World) -> Operator {
 }
 
 /// Asks for a run with a key, which appends a line to a file; kills the host at a point of it; asks again.
-fn killed_at(point: &str) -> (RunState, usize) {
+fn killed_at(point: &str) -> (RunState, Option<RunEnd>, usize) {
     let world = World::new();
     let mut root = shell(&world);
     let file = world.path("effects");
@@ -226,15 +226,15 @@ fn killed_at(point: &str) -> (RunState, usize) {
         answer.run.state.is_over().then_some(answer)
     });
     let lines = String::from_utf8(received(&file)).unwrap().lines().count();
-    (answer.run.state, lines)
+    (answer.run.state, answer.run.end, lines)
 }
 
 #[test]
 fn a_key_that_was_taken_by_a_host_that_died_before_its_run_was_recorded_is_free_again() {
-    assert_eq!(killed_at("run.key_taken"), (RunState::Ended, 1));
+    assert_eq!(killed_at("run.key_taken"), (RunState::Ended, Some(RunEnd::Exact), 1));
 }
 
 #[test]
-fn a_run_that_was_recorded_by_a_host_that_died_before_it_was_typed_is_lost_and_not_done() {
-    assert_eq!(killed_at("run.recorded"), (RunState::Lost, 0));
+fn a_run_that_was_recorded_by_a_host_that_died_before_it_was_typed_is_lost_and_said_not_to_have_started() {
+    assert_eq!(killed_at("run.recorded"), (RunState::Lost, Some(RunEnd::NotStarted), 0));
 }

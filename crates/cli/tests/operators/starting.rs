@@ -17,7 +17,7 @@ fn humans_and_agents_start_sessions_services_and_devices_do_not() {
         let params = NewParams { command: command.clone(), cwd: Some("/".into()), ..NewParams::default() };
         let started = link.call::<op::New>(&params);
         let new = json!({"command": command, "cwd": "/"});
-        let run = json!({"command": "x", "new": new, "wait_ms": 0});
+        let run = json!({"new": new, "wait_ms": 0});
         let ran =
             Raw::of(&world, &who).call("run.start", &run, &[]).map(drop).map_err(|fault| (fault.code, fault.details));
         if may {

@@ -1,6 +1,7 @@
 //! What clients ask about runs: which session is meant, whether a key was used, and the answer.
 
-use super::{OwnRun, Run, index};
+use super::index::{self, Whose};
+use super::{OwnRun, Run};
 use crate::birth::Birth;
 use crate::connection::while_asked;
 use crate::hooks::{self, Hook};
@@ -24,25 +25,30 @@ const LISTED_MAX: usize = 1000;
 impl Server {
     /// Starts a run, or finds the one its key stands for.
     pub(crate) async fn run_start(&self, params: &RunStartParams, actor: &Actor) -> Result<RunAnswer, Fault> {
-        let named = called(params);
-        let params = named.as_ref().unwrap_or(params);
         if params.new.is_some() {
             // Before its key or its hook leaves a trace.
             self.must_be_known(actor)?;
             self.registry.may_start(actor)?;
         }
+        let named = called(params)?;
+        let params = named.as_ref().unwrap_or(params);
+        let whose = Whose::of(actor, params.shared);
         let state_dir = &self.registry.shared.home.state;
         // Whoever comes second with a key under which a session is being made finds that one.
         let alone = match (&params.key, &params.new) {
-            (Some(key), Some(_)) => Some(self.keys.take(key).await),
+            (Some(key), Some(_)) => Some(self.keys.take(&whose.name(key)).await),
             (Some(_) | None, _) => None,
         };
         if let Some(on_exit) = &params.on_exit {
             hooks::check(on_exit)?;
         }
+        if params.shared && params.key.is_none() {
+            return Err(Fault::new(Code::BadRequest, "`shared` says whose the key is, and there is none")
+                .hint("give a `key`, or leave `shared` out"));
+        }
         if let Some(key) = &params.key {
             check_key(key)?;
-            if let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
+            if let Some(entry) = index::find(state_dir, whose, key).map_err(|e| unkept(&e))?
                 && !self.was_never_typed(&entry, params)
             {
                 drop(alone);
@@ -129,8 +135,9 @@ impl Server {
         if let Some(key) = params.key.clone() {
             let command = recorded(&params.command).into_owned();
             let (created_ms, by) = (crate::now_ms(), Some(actor.clone()));
+            let (run, shared) = (number, params.shared);
             let entry =
-                index::Entry { key, session: id, run: number, command, own: true, created_ms, actor: by, ended: None };
+                index::Entry { key, session: id, run, command, own: true, created_ms, actor: by, ended: None, shared };
             let taken = take_key(state_dir, entry).await;
             if !matches!(taken, Ok(None)) {
                 hooks.forget(number);
@@ -144,7 +151,7 @@ impl Server {
             // Nothing was started.
             hooks.forget(number);
             if let Some(key) = &params.key {
-                index::give_back(state_dir, key);
+                index::give_back(state_dir, Whose::of(actor, params.shared), key);
             }
             return Err(fault);
         }
@@ -255,7 +262,7 @@ impl Server {
     fn find_run(&self, wanted: &RunRef, actor: &Actor, right: Option<Right>) -> Result<Found, Fault> {
         let entry = match wanted {
             RunRef::Key(key) if check_key(key).is_ok() => {
-                index::find(&self.registry.shared.home.state, key).map_err(|e| unkept(&e))?
+                index::find_any(&self.registry.shared.home.state, actor, key).map_err(|e| unkept(&e))?
             }
             RunRef::Key(_) | RunRef::Id(_) => None,
         };
@@ -322,20 +329,28 @@ fn check_key(key: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A run of words that is not called anything is called by them.
-fn called(params: &RunStartParams) -> Option<RunStartParams> {
-    let words = &params.new.as_ref().filter(|_| params.command.is_empty())?.command;
+/// A run of words is called by them: what is run and what it is called are one command.
+fn called(params: &RunStartParams) -> Result<Option<RunStartParams>, Fault> {
+    let Some(words) = params.new.as_ref().map(|new| &new.command).filter(|words| !words.is_empty()) else {
+        return Ok(None);
+    };
     let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%".contains(c);
     let quoted = words.iter().map(|word| match word {
         word if !word.is_empty() && word.chars().all(plain) => word.clone(),
         word => format!("'{}'", word.replace('\'', r"'\''")),
     });
-    Some(RunStartParams { command: quoted.collect::<Vec<_>>().join(" "), ..params.clone() })
+    let command = quoted.collect::<Vec<_>>().join(" ");
+    if !params.command.is_empty() && params.command != command {
+        return Err(Fault::new(Code::BadRequest, "`command` and `new.command` are two different commands")
+            .hint("leave one of them out"));
+    }
+    Ok(Some(RunStartParams { command, ..params.clone() }))
 }
 
 /// A run whose session is gone: what its key knows still.
 pub(crate) fn gone_view(state_dir: &Path, session: SessionId, run: &Run) -> RunView {
-    let known = run.key.as_deref().and_then(|key| index::find(state_dir, key).ok().flatten());
+    let whose = Whose::of(&run.actor, run.shared);
+    let known = run.key.as_deref().and_then(|key| index::find(state_dir, whose, key).ok().flatten());
     let entry = index::Entry {
         key: run.key.clone().unwrap_or_default(),
         session,
@@ -345,14 +360,17 @@ pub(crate) fn gone_view(state_dir: &Path, session: SessionId, run: &Run) -> RunV
         created_ms: run.started_ms,
         actor: Some(run.actor.clone()),
         ended: known.filter(|entry| entry.run == run.id).and_then(|entry| entry.ended),
+        shared: run.shared,
     };
     let view = of_gone(&entry, &run.actor).run;
     RunView { key: run.key.clone(), act: view.act.or(run.act), ..view }
 }
 
-/// A key whose session is gone: how its run ended, for who ran it, or nothing at all. It is not run again.
+/// A key whose session is gone: how its run ended, for who ran it or knows key and command of a shared one, or nothing at all. It is
+/// not run again.
 fn of_gone(entry: &index::Entry, actor: &Actor) -> RunAnswer {
-    let ended = entry.ended.as_ref().filter(|run| run.actor.id == actor.id && run.state.is_over());
+    let is_told = |run: &&Run| (run.actor.id == actor.id || entry.shared) && run.state.is_over();
+    let ended = entry.ended.as_ref().filter(is_told);
     let started_ms = ended.map_or(entry.created_ms, |run| run.started_ms);
     let (from, to) = ended.map_or((0, 0), |run| (run.from, run.to.unwrap_or(run.from)));
     let run = RunView {
@@ -361,7 +379,7 @@ fn of_gone(entry: &index::Entry, actor: &Actor) -> RunAnswer {
         name: "cleared".parse().expect("letters"),
         key: Some(entry.key.clone()),
         command: entry.command.clone(),
-        actor: actor.clone(),
+        actor: entry.actor.as_ref().unwrap_or(actor).clone(),
         act: ended.and_then(|run| run.act),
         state: ended.map_or(RunState::Lost, |run| run.state),
         exit_code: ended.and_then(|run| run.exit_code),

@@ -29,8 +29,7 @@ pub fn load(dir: &Path) -> Vec<Run> {
     }
     while runs.len() > RUNS_MAX {
         // As it is forgotten in memory.
-        let oldest = runs.iter().position(|run| run.key.is_none()).unwrap_or(0);
-        runs.remove(oldest);
+        runs.remove(super::forgotten_first(runs.iter()));
     }
     runs
 }

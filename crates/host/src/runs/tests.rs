@@ -26,6 +26,7 @@ fn run(number: u128, typed_at: Offset) -> Run {
         by_file: false,
         own: false,
         cancelled: false,
+        shared: false,
     }
 }
 
@@ -211,7 +212,7 @@ fn the_end_of_a_run_is_given_once_also_when_its_directory_is_told_later() {
     let over = tracker.take_over();
     assert_eq!(over.iter().map(|run| (run.id, run.state, run.act)).collect::<Vec<_>>(), [(id, Ended, Some(3))]);
     play(&mut tracker, "/other A0 B");
-    tracker.lose(id, 300, 9);
+    tracker.lose(id, true, 300, 9);
     tracker.session_ended(Exit::Lost, 300, 9);
     assert_eq!(tracker.take_over(), []);
 }

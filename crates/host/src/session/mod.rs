@@ -18,6 +18,7 @@ mod prompt;
 mod questions;
 mod ran;
 mod runs;
+mod shrink;
 mod sizes;
 mod track;
 mod turns;
@@ -503,6 +504,7 @@ impl Session {
         let _ = std::fs::remove_file(&self.socket);
         let _ = std::fs::remove_file(&self.agent_link);
         self.freezer.forget();
+        self.shrink_ring();
         self.tell_watchers(holdfast_wire::attention::What::Exit { exit });
         self.changed.notify_waiters();
     }

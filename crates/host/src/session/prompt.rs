@@ -6,6 +6,7 @@
 use super::{Held, Session};
 use crate::runs::{LastKey, Line, Place};
 use crate::shells::Kind;
+use holdfast_abi::ring::Ring;
 use holdfast_authority::Burst;
 use holdfast_wire::attention::Now;
 use holdfast_wire::{Code, Fault};
@@ -94,6 +95,18 @@ impl Session {
             return Err(self.shell_busy("there is input at the prompt").await);
         }
         Ok(kind)
+    }
+
+    /// Whether the shell still waits at the prompt of before, with nothing typed there and nothing on its way to it.
+    pub(super) async fn has_nothing_typed(&self) -> bool {
+        if self.state.borrow().runs.place() == Place::Unknown {
+            let oldest = self.state.borrow().ring.as_ref().map_or(0, Ring::oldest);
+            self.scan_marks(oldest);
+        }
+        let place = || self.state.borrow().runs.place();
+        let Place::Prompt { at } = place() else { return false };
+        let is_quiet = self.reads_keys().await.is_ok() && self.stays_quiet().await.unwrap_or(false);
+        is_quiet && place() == (Place::Prompt { at }) && self.text_between(at, self.heads().0).trim().is_empty()
     }
 
     /// Sees to it that an interrupt that was typed is over with. bash may notice one only at the next key, which it drops then.

@@ -7,7 +7,8 @@ use super::questions::beginning;
 use super::{Held, Session};
 use crate::hooks::Hook;
 use crate::notes::About;
-use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, index, kept};
+use crate::runs::index::{self, Whose};
+use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, kept};
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
 use crate::store::replace;
@@ -120,7 +121,7 @@ impl Session {
         let Some(run) = run.filter(|run| !run.own) else { return };
         if run.token.is_empty() {
             // Who watched its output is gone.
-            self.state.borrow_mut().runs.lose(run.id, run.from, crate::now_ms());
+            self.state.borrow_mut().runs.lose(run.id, true, run.from, crate::now_ms());
             return self.save_runs();
         }
         self.scan_marks(run.typed_at);
@@ -128,9 +129,10 @@ impl Session {
         tokio::task::spawn_local(async move {
             let is_starting = || this.run(run.id).is_some_and(|run| run.state == RunState::Starting);
             this.until(Some(TYPED_WAIT), || (!is_starting()).then_some(())).await;
+            let not_typed = is_starting() && this.has_nothing_typed().await;
             if is_starting() {
                 let head = this.heads().0;
-                this.state.borrow_mut().runs.lose(run.id, head, crate::now_ms());
+                this.state.borrow_mut().runs.lose(run.id, !not_typed, head, crate::now_ms());
                 this.save_runs();
             }
         });
@@ -197,6 +199,11 @@ impl Session {
         self.state.borrow().runs.get(id).cloned()
     }
 
+    /// Whether a run is listed here, or would be if this session's files could be read.
+    pub(crate) fn may_have(&self, id: RunId) -> bool {
+        self.run(id).is_some() || matches!(self.view_life(), Life::Unknown | Life::Damaged)
+    }
+
     /// Enters a command into the shell.
     pub(crate) async fn enter(
         &self,
@@ -219,13 +226,14 @@ impl Session {
         if let Some(there) = params.run.filter(|id| self.run(*id).is_some()) {
             return Ok(Entered::There(there));
         }
+        let whose = Whose::of(actor, params.shared);
         if let Some(key) = &params.key
-            && let Some(entry) = index::find(state_dir, key).map_err(|e| unkept(&e))?
+            && let Some(entry) = index::find(state_dir, whose, key).map_err(|e| unkept(&e))?
         {
             if !self.never_typed(&entry) || entry.command != recorded(&params.command) {
                 return Ok(Entered::Taken(Box::new(entry)));
             }
-            index::give_back(state_dir, key);
+            index::give_back(state_dir, whose, key);
         }
         let way = match &params.detect {
             None => Way::Told(self.idle_prompt().await?),
@@ -245,8 +253,8 @@ impl Session {
         let run = Run { act: decided.act, ..self.new_run(params, actor, entry.run.is_some(), way) };
         if let Some(key) = run.key.clone() {
             let (session, run, command) = (self.id, run.id, recorded(&params.command).into_owned());
-            let (created_ms, actor) = (crate::now_ms(), Some(actor.clone()));
-            let entry = index::Entry { key, session, run, command, own: false, created_ms, actor, ended: None };
+            let (created_ms, actor, shared) = (crate::now_ms(), Some(actor.clone()), params.shared);
+            let entry = index::Entry { key, session, run, command, own: false, created_ms, actor, ended: None, shared };
             if let Some(first) = take_key(state_dir, entry).await? {
                 return Ok(Entered::Taken(Box::new(first)));
             }
@@ -262,7 +270,7 @@ impl Session {
         let typed = match recorded {
             Ok(()) => self.type_run(run, &entry, (fence, &mut deed), state_dir).await,
             Err(fault) => {
-                key.iter().for_each(|key| index::give_back(state_dir, key));
+                key.iter().for_each(|key| index::give_back(state_dir, whose, key));
                 Err(fault)
             }
         };
@@ -337,6 +345,7 @@ impl Session {
         state_dir: &Path,
     ) -> Result<(), Fault> {
         let (id, key, told) = (run.id, run.key.clone(), !run.token.is_empty());
+        let whose = Whose::of(&run.actor, run.shared);
         let actor = run.actor.clone();
         let token = run.token.clone();
         // What became of those before.
@@ -377,7 +386,7 @@ impl Session {
         self.state.borrow_mut().runs.refuse(id, crate::now_ms());
         self.save_runs();
         if let Some(key) = key {
-            index::give_back(state_dir, &key);
+            index::give_back(state_dir, whose, &key);
         }
         Err(refusal)
     }
@@ -499,6 +508,7 @@ pub(crate) fn begun(params: &RunStartParams, actor: &Actor, at: Offset) -> Run {
         by_file: false,
         own: false,
         cancelled: false,
+        shared: params.shared,
     }
 }
 

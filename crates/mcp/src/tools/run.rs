@@ -37,7 +37,7 @@ pub struct RunIn {
     /// How long to wait for its end, in milliseconds (default 10000). After that the answer is `running` with the handle `run`, and the command keeps running.
     #[serde(default)]
     yield_ms: Option<u64>,
-    /// Run once per key: the same key and command return the existing run, even after a crash. Use it for what must not happen twice.
+    /// Run once per key of yours: the same key and command return the existing run, even after a crash. Use it for what must not happen twice.
     #[serde(default)]
     key: Option<String>,
     /// Maximum bytes of output in the answer (default 16384, at most 65536). Longer output is cut to its beginning and end, with the offsets of the rest.
@@ -57,7 +57,7 @@ pub struct RunOut {
     /// Its status, where it is over and known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// How the end is known: `exact`, `inferred`, `not_started` (the shell did not accept it as a command), `unknown`.
+    /// How the end is known: `exact`, `inferred`, `not_started` (the shell did not accept it as a command; of a `lost` one: it was not typed), `unknown` (a `lost` one may have run).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<RunEnd>,
     /// How long it took so far.
@@ -94,7 +94,8 @@ impl Shown for RunOut {
             ("starting" | "running", _) => {
                 format!("still running after {} ms: `wait` {{run: \"{}\"}} keeps waiting", self.duration_ms, self.run)
             }
-            ("lost", _) => "lost: its exit code is unknown; it was not run again".into(),
+            ("lost", _) if self.end == Some(RunEnd::NotStarted) => "lost: the host stopped before it was typed".into(),
+            ("lost", _) => "lost: it may have run; its exit code is unknown; it was not run again".into(),
             (state, Some(code)) => format!("{state} with exit code {code} after {} ms", self.duration_ms),
             (state, None) => format!("{state} after {} ms, exit code unknown", self.duration_ms),
         };
@@ -102,7 +103,9 @@ impl Shown for RunOut {
         if let Some(doing) = self.doing.as_ref().filter(|doing| doing.state != "running") {
             text.push_str(&format!("\n[the session is {}]", doing.line()));
         }
-        if self.end == Some(RunEnd::NotStarted) {
+        if self.end == Some(RunEnd::NotStarted) && self.state == "lost" {
+            text.push_str("\n[nothing was run]");
+        } else if self.end == Some(RunEnd::NotStarted) {
             text.push_str("\n[the shell did not accept it as a command: nothing was run]");
         }
         text

@@ -153,19 +153,21 @@ class Client:
         *,
         name: str | None = None,
         key: str | None = None,
+        shared: bool = False,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         keep: bool = False,
     ) -> Run:
         """Starts a command in a session made for it: a text by the shell of the host's user, a list as it is.
 
-        The same `key` runs once.
+        The same `key` runs once. Keys are each actor's own, unless they are `shared`.
         """
         new = self._new(name, None if isinstance(command, str) else command, cwd, env, None)
         if isinstance(command, str):
             new.pop("command")
-        called = command if isinstance(command, str) else shlex.join(command)
-        params = {"new": new, "command": called, "key": key, "run": draw_id("run"), "wait_ms": 0, "keep": keep or None}
+        params: dict[str, Any] = {"new": new, "key": key, "shared": shared or None, "run": draw_id("run"), "wait_ms": 0}
+        # A list is the command of the session, and the host calls the run by it.
+        params |= {"command": command if isinstance(command, str) else None, "keep": keep or None}
         answer, _ = await self._ask("run.start", params, b"", RunAnswer)
         return Run(self, answer)
 
@@ -175,13 +177,14 @@ class Client:
         *,
         name: str | None = None,
         key: str | None = None,
+        shared: bool = False,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         keep: bool = False,
         timeout: float | None = None,
     ) -> RunAnswer:
         """Runs a command in a session made for it, and waits for its end."""
-        return await (await self.start(command, name=name, key=key, cwd=cwd, env=env, keep=keep)).wait(timeout)
+        return await (await self.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, keep=keep)).wait(timeout)
 
     # What happens.
 

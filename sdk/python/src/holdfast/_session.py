@@ -171,14 +171,17 @@ class Session:
         command: str,
         *,
         key: str | None = None,
+        shared: bool = False,
         detect: DetectQuiet | DetectPrompt | None = None,
         ready: float = READY_S,
     ) -> Run:
         """Enters a command into the session's shell and does not wait for its end. The same `key` runs once.
 
+        Keys are each actor's own, unless they are `shared`.
         A shell that has just started is waited for, up to `ready` seconds; one that is busy with a run is not.
         """
-        params = {"session": self.id, "command": command, "key": key, "run": draw_id("run"), "wait_ms": 0, "detect": detect}
+        params = {"session": self.id, "command": command, "run": draw_id("run"), "wait_ms": 0, "detect": detect}
+        params |= {"key": key, "shared": shared or None}
         ask = {"run": {"key": key or "", "command": recorded(command)}}
         deadline = Deadline(ready)
         while True:
@@ -198,11 +201,12 @@ class Session:
         command: str,
         *,
         key: str | None = None,
+        shared: bool = False,
         timeout: float | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
     ) -> RunAnswer:
         """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues."""
-        run = await self.start(command, key=key, detect=detect)
+        run = await self.start(command, key=key, shared=shared, detect=detect)
         return await run.wait(timeout)
 
     async def runs(self) -> list[Run]:

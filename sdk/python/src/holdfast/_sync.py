@@ -165,12 +165,13 @@ class Client:
         *,
         name: str | None = None,
         key: str | None = None,
+        shared: bool = False,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         keep: bool = False,
     ) -> Run:
         """Starts a command in a session made for it. The same `key` runs once."""
-        inner = self._inner.start(command, name=name, key=key, cwd=cwd, env=env, keep=keep)
+        inner = self._inner.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, keep=keep)
         return Run(self._portal, self._portal.run(inner))
 
     def run(
@@ -179,13 +180,14 @@ class Client:
         *,
         name: str | None = None,
         key: str | None = None,
+        shared: bool = False,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         keep: bool = False,
         timeout: float | None = None,
     ) -> RunAnswer:
         """Runs a command in a session made for it, and waits for its end."""
-        inner = self._inner.run(command, name=name, key=key, cwd=cwd, env=env, keep=keep, timeout=timeout)
+        inner = self._inner.run(command, name=name, key=key, shared=shared, cwd=cwd, env=env, keep=keep, timeout=timeout)
         return self._portal.run(inner)
 
     def events(self, session: str | None = None, after: int | None = None) -> Iterator[Event | Lost]:
@@ -238,11 +240,12 @@ class Session:
         command: str,
         *,
         key: str | None = None,
+        shared: bool = False,
         detect: DetectQuiet | DetectPrompt | None = None,
         ready: float = READY_S,
     ) -> Run:
         """Enters a command into the session's shell and does not wait for its end. The same `key` runs once."""
-        inner = self._inner.start(command, key=key, detect=detect, ready=ready)
+        inner = self._inner.start(command, key=key, shared=shared, detect=detect, ready=ready)
         return Run(self._portal, self._portal.run(inner))
 
     def run(
@@ -250,11 +253,12 @@ class Session:
         command: str,
         *,
         key: str | None = None,
+        shared: bool = False,
         timeout: float | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
     ) -> RunAnswer:
         """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues."""
-        return self._portal.run(self._inner.run(command, key=key, timeout=timeout, detect=detect))
+        return self._portal.run(self._inner.run(command, key=key, shared=shared, timeout=timeout, detect=detect))
 
     def runs(self) -> list[Run]:
         """Its runs."""

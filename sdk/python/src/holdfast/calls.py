@@ -188,9 +188,9 @@ class AsyncCalls:
         found, more = await self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    async def run_start(self, *, command: str | None = None, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, wait_ms: int | None = None) -> RunAnswer:
+    async def run_start(self, *, command: str | None = None, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "wait_ms": wait_ms})
+        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
@@ -573,9 +573,9 @@ class Calls:
         found, more = self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    def run_start(self, *, command: str | None = None, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, wait_ms: int | None = None) -> RunAnswer:
+    def run_start(self, *, command: str | None = None, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "wait_ms": wait_ms})
+        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found

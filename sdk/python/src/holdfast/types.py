@@ -1301,7 +1301,7 @@ class RunCancelParams(Model):
 
 
 RunEnd: TypeAlias = Literal["exact", "inferred", "not_started", "unknown"]
-"""How the end is known. `exact`: The shell said so under the run's token, or the session's command was the run and ended; `inferred`: Taken from what the terminal showed: there is no status; `not_started`: The shell did not accept it as a command: a syntax error; `unknown`: It has ended, and its status is unknown."""
+"""How the end is known. `exact`: The shell said so under the run's token, or the session's command was the run and ended; `inferred`: Taken from what the terminal showed: there is no status; `not_started`: It did not start: the shell did not accept it as a command (a syntax error), or its host was gone before it was typed; `unknown`: It has ended, and its status is unknown."""
 
 
 RunId: TypeAlias = str
@@ -1353,13 +1353,13 @@ RunRef: TypeAlias = str
 class RunStartParams(Model):
     """What to run."""
     command: str = ''
-    """What the shell is to execute; with a command in `new` what it is called, and may be left out."""
+    """What the shell is to execute; with a command in `new` it is left out."""
     detect: Detect | None = None
     """How to detect its end if the shell does not report it."""
     keep: bool = False
     """With `new`: the session stays listed when it has ended."""
     key: str | None = None
-    """The same key runs once."""
+    """The same key runs once. Keys are each actor's own."""
     new: NewParams | None = None
     """In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the host's user executes the text in `command`."""
     on_exit: OnExit | None = None
@@ -1370,12 +1370,14 @@ class RunStartParams(Model):
     """The id it shall have, drawn at random: asked again with the same one after an answer was lost, in the same session, it is not run again."""
     session: str | None = None
     """Name or id of the session whose shell runs it."""
+    shared: bool = False
+    """The key is everybody's: whoever uses it with the same command finds the same run."""
     wait_ms: int = 0
     """Answer when it has ended, at the latest after this long."""
 
 
 RunState: TypeAlias = Literal["starting", "running", "ended", "cancelled", "lost"]
-"""Where a run stands. `starting`: Typed; the shell has not said yet that it runs; `running`: It runs; `ended`: It ended; `cancelled`: It was interrupted, and ended; `lost`: Its session is gone and its outcome is unknown. It is not run again."""
+"""Where a run stands. `starting`: Typed; the shell has not said yet that it runs; `running`: It runs; `ended`: It ended; `cancelled`: It was interrupted, and ended; `lost`: Its outcome is unknown, and it is not run again. `end` says whether the command can have started: `not_started` or `unknown`."""
 
 
 class RunView(Model):
