@@ -2,15 +2,17 @@
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::show::say;
 use crate::who::{self, Me, Said};
 use holdfast_authority::Ask;
-use holdfast_client::{CallError, ConnectError, Connection, Identity, connect, connect_or_start};
-use holdfast_types::{Home, Proof};
+use holdfast_client::{CallError, ConnectError, Connection, Greeted, Identity, greet, greet_or_start};
+use holdfast_types::{ActorClass, Home, Proof};
+use holdfast_wire::hello::Inside;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SessionParams, SessionView};
 use holdfast_wire::{Code, Operation};
 use rustix::termios::isatty;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -38,6 +40,10 @@ pub struct Here {
     said: Option<Said>,
     /// Who acts, once somebody had to know.
     me: OnceCell<Me>,
+    /// Where the host found this process, once it was asked.
+    inside: OnceCell<Option<Inside>>,
+    /// A connection on which nobody has said yet who speaks.
+    greeted: RefCell<Option<Greeted>>,
 }
 
 impl Here {
@@ -46,7 +52,15 @@ impl Here {
         let program = own_path()?;
         settle_home(home, &program)?;
         let home = Home::from_env(|key| std::env::var_os(key))?;
-        Ok(Here { home, program, json, said, me: OnceCell::new() })
+        Ok(Here {
+            home,
+            program,
+            json,
+            said,
+            me: OnceCell::new(),
+            inside: OnceCell::new(),
+            greeted: RefCell::default(),
+        })
     }
 
     /// Who acts, and why; its key is made where that is the rule.
@@ -55,7 +69,7 @@ impl Here {
             return Ok(me);
         }
         self.make_state()?;
-        let me = who::find(&self.home, self.said.as_ref())?;
+        let me = who::find(&self.home, self.said.as_ref(), || self.inside())?;
         Ok(self.me.get_or_init(|| me))
     }
 
@@ -84,26 +98,73 @@ impl Here {
         Ok(Link { here: self, connection: self.connect()?, breaks: 0 })
     }
 
+    /// Where the host found this process: inside a session, or below an agent. None: in neither, or no host runs.
+    pub fn inside(&self) -> Option<Inside> {
+        if let Some(inside) = self.inside.get() {
+            return inside.clone();
+        }
+        let greeted = greet(&self.home).ok()?;
+        let inside = self.inside.get_or_init(|| greeted.inside().cloned()).clone();
+        *self.greeted.borrow_mut() = Some(greeted);
+        inside
+    }
+
     /// A connection to the host, which is started where it does not run.
     pub fn connect(&self) -> Result<Connection, Failure> {
-        match connect(&self.home, self.who()?) {
-            Err(ConnectError::NoHost(_)) => {}
-            other => return Ok(other?),
+        self.make_state()?;
+        let kept = self.greeted.borrow_mut().take();
+        let greeted = match kept.map_or_else(|| greet(&self.home), Ok) {
+            Err(ConnectError::NoHost(_)) => return self.start(),
+            other => other?,
+        };
+        match self.identify(greeted)? {
+            Some(connection) => Ok(connection),
+            None => self.start(),
         }
-        self.start()
     }
 
     /// A connection to a host that was not running a moment ago.
     pub fn start(&self) -> Result<Connection, Failure> {
+        if self.said.is_some() {
+            // One that is not there is told before anything is started.
+            self.me()?;
+        }
         // A host that cannot read its configuration would only end up as a line in a log.
         self.config()?;
         self.make_state()?;
-        Ok(connect_or_start(&self.home, &self.program, self.who()?)?)
+        for _ in 0..BREAKS_MAX {
+            if let Some(connection) = self.identify(greet_or_start(&self.home, &self.program)?)? {
+                return Ok(connection);
+            }
+        }
+        Err(ConnectError::NotReady(self.home.host_log()).into())
+    }
+
+    /// Says who speaks. A human who is named on the command line where no person is known to be is asked from outside. None: the
+    /// host went away meanwhile.
+    fn identify(&self, greeted: Greeted) -> Result<Option<Connection>, Failure> {
+        let is_inside = self.inside.get_or_init(|| greeted.inside().cloned()).is_some();
+        let who = self.who()?;
+        let handle = &who.actor().handle;
+        let said = if !is_inside || self.said.is_none() || handle.class() != ActorClass::Human {
+            greeted.identify(who)
+        } else {
+            say(&format!(
+                "confirm that you are {handle}: at an attached terminal (C-\\ a), or outside with `holdfast answer`"
+            ));
+            greeted.confirm(who)
+        };
+        match said {
+            Ok(connection) => Ok(Some(connection)),
+            Err(CallError::Broken(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// What stands for somebody is not shown on a session's terminal: everyone who may look there could use it first.
     pub fn must_not_be_watched(&self, what: &str, instead: &str) -> Result<(), Failure> {
-        if !who::is_inside() || !isatty(rustix::stdio::stdout()) {
+        let is_inside = || who::is_inside() || self.inside().is_some_and(|inside| inside.session.is_some());
+        if !isatty(rustix::stdio::stdout()) || !is_inside() {
             return Ok(());
         }
         let message = format!("this terminal is inside a session: everyone who may watch it would see {what}");

@@ -9,6 +9,7 @@ use holdfast_authority::identity::{self, Because, Evidence};
 use holdfast_client::{Identity, KeyError};
 use holdfast_host::user;
 use holdfast_types::{ActorClass, Handle, HandleError, Home};
+use holdfast_wire::hello::Inside;
 use rustix::process::getuid;
 use rustix::termios::isatty;
 use std::path::PathBuf;
@@ -60,9 +61,9 @@ pub fn said(flag: Option<&Said>) -> Result<Option<Said>, Failure> {
     }
 }
 
-/// Whom this process is taken for where nothing is said.
-pub fn unsaid() -> identity::Who {
-    decide(None)
+/// Whom this process is taken for where nothing is said, and the host found it there.
+pub fn unsaid(inside: Option<&Inside>) -> identity::Who {
+    decide(None, inside)
 }
 
 /// The human of this login, if they have a key and sit at this terminal.
@@ -72,12 +73,12 @@ pub fn person(home: &Home) -> Option<Handle> {
     (at_terminal && Identity::load(home, &handle).is_ok()).then_some(handle)
 }
 
-/// Whether this process says that it is inside a session.
+/// Whether the environment says that this process is inside a session.
 pub fn is_inside() -> bool {
     std::env::var_os("HOLDFAST_SESSION").is_some_and(|id| !id.is_empty())
 }
 
-fn decide(explicit: Option<Handle>) -> identity::Who {
+fn decide(explicit: Option<Handle>, inside: Option<&Inside>) -> identity::Who {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.to_string_lossy().into_owned())))
         .collect();
@@ -85,8 +86,10 @@ fn decide(explicit: Option<Handle>) -> identity::Who {
         explicit,
         stdin_tty: isatty(rustix::stdio::stdin()),
         stdout_tty: isatty(rustix::stdio::stdout()),
-        inside_session: is_inside(),
-        agent_marker: identity::marker(variables.iter().map(|(key, value)| (key.as_str(), value.as_str()))),
+        // Where the host does not know where a process comes from, that is no place of a person either.
+        inside_session: is_inside() || inside.is_some(),
+        agent_marker: identity::marker(variables.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+            .or_else(|| inside.and_then(|inside| inside.agent.clone())),
         login: login(),
     })
 }
@@ -98,8 +101,9 @@ fn login() -> String {
     known.unwrap_or_else(|| format!("uid{}", getuid().as_raw()))
 }
 
-/// The actor that acts; creates its key at first use if the rule chose the actor.
-pub fn find(home: &Home, flag: Option<&Said>) -> Result<Me, Failure> {
+/// The actor that acts; creates its key at first use if the rule chose the actor. The host is asked where this process is only if
+/// it would be a human's.
+pub fn find(home: &Home, flag: Option<&Said>, inside: impl FnOnce() -> Option<Inside>) -> Result<Me, Failure> {
     let said = match said(flag)? {
         Some(Said::File(file)) => {
             let identity = Identity::from_file(&file)?;
@@ -108,7 +112,11 @@ pub fn find(home: &Home, flag: Option<&Said>) -> Result<Me, Failure> {
         Some(Said::Handle(handle)) => Some(handle),
         None => None,
     };
-    let who = decide(said);
+    let is_said = said.is_some();
+    let mut who = decide(said, None);
+    if !is_said && who.handle.class() == ActorClass::Human {
+        who = decide(None, inside().as_ref());
+    }
     let identity = match who.because {
         Because::Said => load_said(home, &who.handle)?,
         Because::Marked | Because::Inside | Because::NoTerminal | Because::AtTerminal => {
@@ -138,7 +146,7 @@ pub fn existing(home: &Home, flag: Option<&Said>) -> Option<Identity> {
     match said(flag).ok()? {
         Some(Said::File(file)) => Identity::from_file(&file).ok(),
         Some(Said::Handle(handle)) => Identity::load(home, &handle).ok(),
-        None => Identity::load(home, &unsaid().handle).ok(),
+        None => Identity::load(home, &unsaid(None).handle).ok(),
     }
 }
 
@@ -146,5 +154,5 @@ pub fn existing(home: &Home, flag: Option<&Said>) -> Option<Identity> {
 pub fn stranger() -> Result<Identity, Failure> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|e| Failure::new("io", format!("cannot get random bytes: {e}")))?;
-    Ok(Identity::new(unsaid().handle, secret))
+    Ok(Identity::new(Handle::near(ActorClass::Agent, "nobody"), secret))
 }

@@ -3,9 +3,9 @@
 use crate::identity::Identity;
 use holdfast_types::Challenge;
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame, FrameError};
+use holdfast_wire::hello::{HelloAnswer, HelloParams, Inside};
 use holdfast_wire::message::VERSIONS;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{HelloAnswer, HelloParams};
 use holdfast_wire::turns::IdentifyParams;
 use holdfast_wire::{Body, Fault, Message, Operation};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub struct Connection {
     stream: UnixStream,
     received: Vec<u8>,
     next_id: u64,
-    hello: HelloAnswer,
+    hello: Box<HelloAnswer>,
     /// The `identify` request: no caller waits for its answer.
     identified: Option<u64>,
 }
@@ -68,25 +68,59 @@ impl From<FrameError> for CallError {
     }
 }
 
+/// A connection that has said hello, and not yet who speaks.
+#[derive(Debug)]
+pub struct Greeted(Connection);
+
+impl Greeted {
+    /// Says hello on a fresh stream, as this program.
+    pub fn on(stream: UnixStream, program: &str) -> Result<Greeted, CallError> {
+        let hello = HelloAnswer { version: 0, program: String::new(), challenge: Challenge([0; 32]), inside: None };
+        let hello = Box::new(hello);
+        let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None };
+        let params = HelloParams { versions: VERSIONS.to_vec(), program: program.to_owned() };
+        *connection.hello = connection.call::<op::Hello>(&params)?;
+        Ok(Greeted(connection))
+    }
+
+    /// Where the host found this process, if that is no place of a person.
+    #[must_use]
+    pub fn inside(&self) -> Option<&Inside> {
+        self.0.hello.inside.as_ref()
+    }
+
+    /// Says who speaks.
+    pub fn identify(mut self, who: &Identity) -> Result<Connection, CallError> {
+        let params = self.params(who, false);
+        // Not waited for: the host refuses what follows if it does not hold.
+        let asked = self.0.ask::<op::Identify>(&params, &[])?;
+        self.0.identified = Some(asked);
+        self.ready()
+    }
+
+    /// Says who speaks, and has the host ask that person whether it is so.
+    pub fn confirm(mut self, who: &Identity) -> Result<Connection, CallError> {
+        let params = self.params(who, true);
+        self.0.stream.set_read_timeout(None).map_err(CallError::Broken)?;
+        self.0.call::<op::Identify>(&params)?;
+        self.ready()
+    }
+
+    fn params(&self, who: &Identity, confirm: bool) -> IdentifyParams {
+        IdentifyParams { actor: who.actor().clone(), signature: who.answer(&self.0.hello.challenge), confirm }
+    }
+
+    /// From here on an answer may take as long as what was asked for.
+    fn ready(self) -> Result<Connection, CallError> {
+        self.0.stream.set_read_timeout(None).map_err(CallError::Broken)?;
+        Ok(self.0)
+    }
+}
+
 impl Connection {
     /// Says hello on a fresh stream, and who speaks.
     pub fn open(stream: UnixStream, who: &Identity) -> Result<Connection, CallError> {
-        Connection::open_as(stream, who, PROGRAM)
-    }
-
-    /// The same as another program than this one, in whose name we speak.
-    pub fn open_as(stream: UnixStream, who: &Identity, program: &str) -> Result<Connection, CallError> {
-        let hello = HelloAnswer { version: 0, program: String::new(), challenge: Challenge([0; 32]) };
-        let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None };
-        let params = HelloParams { versions: VERSIONS.to_vec(), program: program.to_owned() };
-        connection.hello = connection.call::<op::Hello>(&params)?;
-        let signature = who.answer(&connection.hello.challenge);
-        // Not waited for: the host refuses what follows if it does not hold.
-        let asked = connection.ask::<op::Identify>(&IdentifyParams { actor: who.actor().clone(), signature }, &[])?;
-        connection.identified = Some(asked);
-        // From here on an answer may take as long as what was asked for.
-        connection.stream.set_read_timeout(None).map_err(CallError::Broken)?;
-        Ok(connection)
+        Greeted::on(stream, PROGRAM)?.identify(who)
     }
 
     /// What the host said of itself.

@@ -9,6 +9,9 @@ mod identity;
 mod start;
 
 pub use attach::{AttachEnd, AttachError, AttachOptions, attach};
-pub use connection::{CallError, Connection, Incoming};
+pub use connection::{CallError, Connection, Greeted, Incoming};
 pub use identity::{Identity, KeyError, PublicKey};
-pub use start::{ConnectError, HOST_READY_MS, connect, connect_as, connect_or_start, connect_or_start_as};
+pub use start::{
+    ConnectError, HOST_READY_MS, connect, connect_as, connect_or_start, connect_or_start_as, finish, greet,
+    greet_or_start,
+};

@@ -1,6 +1,6 @@
 //! Finding the host, and starting it where there is none.
 
-use crate::connection::{CallError, Connection, PROGRAM};
+use crate::connection::{CallError, Connection, Greeted, PROGRAM};
 use crate::identity::Identity;
 use holdfast_abi::address::Address;
 use holdfast_types::Home;
@@ -47,6 +47,15 @@ pub fn connect(home: &Home, who: &Identity) -> Result<Connection, ConnectError> 
 
 /// The same under the name of another program.
 pub fn connect_as(home: &Home, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
+    finish(home, greet_as(home, said)?.identify(who))
+}
+
+/// Says hello to a host that runs, and nothing of who speaks.
+pub fn greet(home: &Home) -> Result<Greeted, ConnectError> {
+    greet_as(home, PROGRAM)
+}
+
+fn greet_as(home: &Home, said: &str) -> Result<Greeted, ConnectError> {
     let path = home.host_socket();
     let stream = match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
         Ok(stream) => stream,
@@ -57,12 +66,18 @@ pub fn connect_as(home: &Home, who: &Identity, said: &str) -> Result<Connection,
     };
     // A stopped or stuck host accepts without answering: report that instead of waiting.
     let patience = Some(Duration::from_millis(HOST_READY_MS));
-    stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(path.clone(), error))?;
-    match Connection::open_as(stream, who, said) {
-        Ok(connection) => Ok(connection),
-        Err(CallError::Broken(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(ConnectError::Silent(path)),
+    stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(path, error))?;
+    finish(home, Greeted::on(stream, said))
+}
+
+/// What a broken beginning means.
+pub fn finish<T>(home: &Home, begun: Result<T, CallError>) -> Result<T, ConnectError> {
+    let path = || home.host_socket();
+    match begun {
+        Ok(begun) => Ok(begun),
+        Err(CallError::Broken(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(ConnectError::Silent(path())),
         // It died, or yielded to another, between our connect and its hello.
-        Err(CallError::Broken(_)) => Err(ConnectError::NoHost(path)),
+        Err(CallError::Broken(_)) => Err(ConnectError::NoHost(path())),
         Err(error) => Err(ConnectError::Hello(error)),
     }
 }
@@ -79,11 +94,20 @@ pub fn connect_or_start_as(
     who: &Identity,
     said: &str,
 ) -> Result<Connection, ConnectError> {
+    or_start(home, program, || connect_as(home, who, said))
+}
+
+/// Says hello to the host, and starts one first where none listens.
+pub fn greet_or_start(home: &Home, program: &Path) -> Result<Greeted, ConnectError> {
+    or_start(home, program, || greet(home))
+}
+
+fn or_start<T>(home: &Home, program: &Path, connect: impl Fn() -> Result<T, ConnectError>) -> Result<T, ConnectError> {
     let deadline = Instant::now() + Duration::from_millis(HOST_READY_MS);
     let mut start_at = Instant::now();
     let mut pause_ms = 1;
     loop {
-        match connect_as(home, who, said) {
+        match connect() {
             Err(ConnectError::NoHost(_)) if Instant::now() < deadline => {}
             Err(ConnectError::NoHost(_)) => return Err(ConnectError::NotReady(home.host_log())),
             other => return other,

@@ -126,6 +126,7 @@ impl Home {
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
             .env(holdfast_pause::DIRECTORY, self.path.join("pause"))
+            .env(holdfast_pause::TOP, std::process::id().to_string())
             .current_dir(&self.path)
             .stdin(Stdio::null());
         command

@@ -69,6 +69,7 @@ impl World {
             .env("HOLDFAST_HOME", self.dir.path())
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env(holdfast_pause::DIRECTORY, self.path("pause"))
+            .env(holdfast_pause::TOP, std::process::id().to_string())
             .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())

@@ -7,7 +7,9 @@
 use crate::follow::Follows;
 use crate::lines::Lines;
 use crate::serve::Server;
+use crate::whence::Whence;
 use holdfast_door::Speaker;
+use holdfast_observe::ancestry::Peer;
 use holdfast_types::{Challenge, Terms, Thread, Trace};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
 use holdfast_wire::{Body, Call, Code, Fault, Message};
@@ -22,7 +24,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OnceCell, Semaphore};
 
 /// Questions a connection may have open: enough to end a thousand sessions at once without waiting in line for long.
 const OPEN_REQUESTS_MAX: usize = 64;
@@ -45,6 +47,10 @@ pub(crate) struct Connection {
     pub number: u64,
     out: UnboundedSender<Box<Message>>,
     pub challenge: Challenge,
+    /// The process at the other end, where it is of this machine and there.
+    pub process: Option<Arc<Peer>>,
+    /// Where it comes from, once that was looked at.
+    pub whence: OnceCell<Whence>,
     /// Who speaks; or why that is not known.
     speaker: RefCell<Result<Speaker, Fault>>,
     unread: Rc<Unread>,
@@ -164,10 +170,12 @@ impl Connection {
 impl Server {
     /// Serves a connection at the unix socket until its end.
     pub async fn serve(self: Rc<Self>, stream: UnixStream) {
+        // At once: its pid may be another's once it is gone.
+        let process = Peer::of(&stream).map(Arc::new);
         let (mut reader, writer) = stream.into_split();
         let nobody = Fault::new(Code::Unidentified, "this connection has not identified its actor")
             .hint("send `identify` first, with a key the host knows");
-        let (connection, answers) = self.connection(Err(nobody));
+        let (connection, answers) = self.connection(Err(nobody), process);
         let writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&connection.unread)));
         if let Err(error) = self.clone().read_all(&mut reader, &connection).await
             && error.kind() == io::ErrorKind::InvalidData
@@ -186,7 +194,7 @@ impl Server {
         mut incoming: mpsc::Receiver<Box<Message>>,
         outgoing: mpsc::Sender<Box<Message>>,
     ) {
-        let (connection, answers) = self.connection(Ok(by.clone()));
+        let (connection, answers) = self.connection(Ok(by.clone()), None);
         let ended = self.cap_ended(&by);
         tokio::pin!(ended);
         let there = outgoing.clone();
@@ -214,10 +222,14 @@ impl Server {
         self.over(connection, true);
     }
 
-    fn connection(&self, speaker: Result<Speaker, Fault>) -> (Rc<Connection>, UnboundedReceiver<Box<Message>>) {
+    fn connection(
+        &self,
+        speaker: Result<Speaker, Fault>,
+        process: Option<Arc<Peer>>,
+    ) -> (Rc<Connection>, UnboundedReceiver<Box<Message>>) {
         let number = self.next_peer.get();
         self.next_peer.set(number + 1);
-        self.presence.came(number);
+        self.presence.came(number, process.as_ref().map(|process| process.id()));
         if let Ok(speaker) = &speaker {
             self.presence.is(number, Some(&speaker.actor));
         }
@@ -228,6 +240,8 @@ impl Server {
             number,
             out,
             challenge: Challenge(challenge),
+            process,
+            whence: OnceCell::new(),
             speaker: RefCell::new(speaker),
             unread: Rc::new(Unread::new()),
             follows: Follows::default(),

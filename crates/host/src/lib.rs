@@ -47,6 +47,7 @@ mod surface;
 mod tokens;
 pub mod user;
 mod watch;
+mod whence;
 
 /// What decides, apart from what does: for the simulation in `sim`, no interface of this crate.
 #[doc(hidden)]

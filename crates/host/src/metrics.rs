@@ -50,6 +50,7 @@ codes! {
     Busy "busy"
     Damaged "damaged"
     Unidentified "unidentified"
+    Unconfirmed "unconfirmed"
     BadProof "bad_proof"
     NoSuchActor "no_such_actor"
     TurnHeld "turn_held"

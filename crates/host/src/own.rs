@@ -26,6 +26,11 @@ impl Own {
         Arc::clone(&self.known().spared)
     }
 
+    /// Which session each of them keeps.
+    pub fn keepers(&self) -> HashMap<ProcessId, SessionId> {
+        self.known().keepers.iter().map(|(session, keeper)| (*keeper, *session)).collect()
+    }
+
     /// The process that keeps a session now.
     pub fn keeps(&self, session: SessionId, pid: u32) {
         let Some(keeper) = process_id(pid) else { return };

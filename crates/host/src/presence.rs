@@ -3,7 +3,8 @@
 //! Only what is on now is known here, so nothing is kept: it ends with the connection, the request or the run.
 
 use crate::serve::Server;
-use holdfast_types::{Actor, ActorId, Right, SessionId, SessionName, TimeMs};
+use holdfast_graph::ProcessId;
+use holdfast_types::{Actor, ActorClass, ActorId, Right, SessionId, SessionName, TimeMs};
 use holdfast_wire::Call;
 use holdfast_wire::attention::Until;
 use holdfast_wire::runs::{RunParams, RunRef};
@@ -16,6 +17,7 @@ const TEXT_CHARS_MAX: usize = 100;
 
 #[derive(Debug)]
 struct Peer {
+    process: Option<ProcessId>,
     program: String,
     actor: Option<Actor>,
     since_ms: TimeMs,
@@ -72,10 +74,21 @@ impl Presence {
         self.open.get()
     }
 
-    /// A connection was made.
-    pub fn came(&self, peer: u64) {
+    /// A connection was made, by this process where it is of this machine.
+    pub fn came(&self, peer: u64, process: Option<ProcessId>) {
         let since_ms = crate::now_ms();
-        self.peers.borrow_mut().insert(peer, Peer { program: String::new(), actor: None, since_ms });
+        self.peers.borrow_mut().insert(peer, Peer { process, program: String::new(), actor: None, since_ms });
+    }
+
+    /// The processes that speak as agents, with their names, and whether each is a server of tools that its agent started.
+    pub fn agents(&self) -> Vec<(ProcessId, String, bool)> {
+        let peers = self.peers.borrow();
+        let agents = peers.values().filter_map(|peer| {
+            let handle = &peer.actor.as_ref()?.handle;
+            let is_agent = handle.class() == ActorClass::Agent;
+            is_agent.then_some((peer.process?, handle.name().to_owned(), peer.program.starts_with("mcp ")))
+        });
+        agents.collect()
     }
 
     /// It said which program it is.

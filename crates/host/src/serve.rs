@@ -8,14 +8,14 @@ use crate::registry::Registry;
 use crate::session::{Peer, Session, ports_of};
 use crate::shares::{self, here};
 use crate::tokens::{self, Codes, Tokens};
+use crate::whence::Confirming;
 use holdfast_authority::{Ask, proof};
 use holdfast_door::{Path, Speaker};
-use holdfast_types::{Actor, ActorId, Challenge, Right, TimeMs, Who};
+use holdfast_types::{Actor, ActorClass, ActorId, Challenge, Right, TimeMs, Who};
 use holdfast_wire::graphs::{PortView, PortsParams};
+use holdfast_wire::hello::{HelloAnswer, HelloParams};
 use holdfast_wire::message::VERSIONS;
-use holdfast_wire::params::{
-    DetachAnswer, HelloAnswer, HelloParams, HostStatus, Life, Nothing, RenameParams, SessionView,
-};
+use holdfast_wire::params::{DetachAnswer, HostStatus, Life, Nothing, RenameParams, SessionView};
 use holdfast_wire::tokens::MeAnswer;
 use holdfast_wire::turns::{ActorParams, ActorView, IdentifyAnswer, IdentifyParams, MetricsAnswer};
 use holdfast_wire::{Call, Code, Fault};
@@ -49,6 +49,8 @@ pub struct Server {
     pub(crate) keys: crate::runs::index::Making,
     /// Who is connected, and what they wait for.
     pub(crate) presence: Presence,
+    /// Who is being asked to confirm who they are.
+    pub(crate) confirming: Confirming,
     pub(crate) next_peer: Cell<u64>,
 }
 
@@ -69,6 +71,7 @@ impl Server {
             lookout: Rc::new(Lookout::new(Arc::clone(&registry.shared.own))),
             keys: Default::default(),
             presence: Presence::default(),
+            confirming: Confirming::default(),
             next_peer: Cell::new(1),
             registry,
         }
@@ -79,12 +82,18 @@ impl Server {
         match (call, connection.speaker()) {
             (Call::Hello(params), _) => {
                 self.presence.said(connection.number, &params.program);
-                hello(&params, connection.challenge).and_then(plain)
+                let answer = hello(&params, connection.challenge)?;
+                // Whoever came with a token has an actor already.
+                let inside = match connection.speaker() {
+                    Ok(speaker) if speaker.path.is_remote() => None,
+                    Ok(_) | Err(_) => self.inside(&Box::pin(self.whence(connection)).await),
+                };
+                plain(HelloAnswer { inside, ..answer })
             }
             (Call::Identify(_), Ok(speaker)) if speaker.path.is_remote() => {
                 Err(Fault::new(Code::BadRequest, "this connection already has an actor: that of its token"))
             }
-            (Call::Identify(params), _) => plain(self.identify(&params, connection)?),
+            (Call::Identify(params), _) => plain(Box::pin(self.identify(&params, connection)).await?),
             (Call::Status(_), Err(_)) => plain(self.status()),
             (call @ (Call::Follow(_) | Call::Credit(_) | Call::Unfollow(_)), speaker) => {
                 let speaker = self.admitted(&speaker?, &call)?;
@@ -315,8 +324,16 @@ impl Server {
     }
 
     /// Takes a connection for who it proves to be.
-    fn identify(&self, params: &IdentifyParams, connection: &Connection) -> Result<IdentifyAnswer, Fault> {
-        let proven = self.prove(params, connection);
+    async fn identify(&self, params: &IdentifyParams, connection: &Connection) -> Result<IdentifyAnswer, Fault> {
+        let mut proven = self.prove(params, connection);
+        if let Ok(actor) = &proven
+            && actor.handle.class() == ActorClass::Human
+        {
+            // Nobody until it is known.
+            connection.proved(Err(Fault::new(Code::Unconfirmed, format!("{} is not confirmed yet", actor.handle))));
+            let place = self.must_be_a_place_of(actor, connection, params.confirm).await;
+            proven = place.and(proven);
+        }
         connection.proved(proven.clone().map(|actor| Speaker { actor, path: Path::Local }));
         self.presence.is(connection.number, proven.as_ref().ok());
         let actor = proven?;
@@ -457,5 +474,10 @@ fn hello(params: &HelloParams, challenge: Challenge) -> Result<HelloAnswer, Faul
         Fault::new(Code::Version, format!("this host speaks protocol versions {VERSIONS:?}, not {:?}", params.versions))
             .hint("host and client have different versions; to start the installed host: holdfast host restart (sessions keep running)")
     })?;
-    Ok(HelloAnswer { version, program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(), challenge })
+    Ok(HelloAnswer {
+        version,
+        program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
+        challenge,
+        inside: None,
+    })
 }

@@ -37,7 +37,7 @@ fn status(code: Code) -> StatusCode {
     match code {
         Code::BadRequest | Code::Version | Code::BadProof | Code::EmptyGrant => StatusCode::BAD_REQUEST,
         Code::Unidentified => StatusCode::UNAUTHORIZED,
-        Code::Denied | Code::TooWide | Code::TooLong => StatusCode::FORBIDDEN,
+        Code::Denied | Code::Unconfirmed | Code::TooWide | Code::TooLong => StatusCode::FORBIDDEN,
         Code::UnknownOperation
         | Code::NotFound
         | Code::NoSuchActor

@@ -1,12 +1,14 @@
 //! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
 //! ([`Freezer`]), in whose turn they were started ([`Turns`]), what they hold ([`graph`], drawn by [`render`]), what
-//! they wait for ([`waiting`]), what happens to them ([`events`]), and whether sockets come and go at all ([`network`]).
+//! they wait for ([`waiting`]), what happens to them ([`events`]), whether sockets come and go at all ([`network`]), and where a
+//! process comes from ([`ancestry`]).
 //!
 //! Everything is read from the kernel anew at each call. Nothing here is remembered, so a host that was killed between
 //! freezing and thawing is replaced by any other.
 //!
 //! Knows nothing of sessions, keepers' sockets or actors: a keeper is a pid, a session is a label.
 
+pub mod ancestry;
 mod cgroup;
 pub mod events;
 mod freeze;

@@ -196,7 +196,7 @@ fn children(pid: u32) -> io::Result<Vec<u32>> {
     Ok(found)
 }
 
-fn read(pid: u32) -> Option<Process> {
+pub(crate) fn read(pid: u32) -> Option<Process> {
     parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 

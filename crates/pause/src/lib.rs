@@ -9,6 +9,10 @@
 /// The variable that names the directory in which tests listen.
 pub const DIRECTORY: &str = "HOLDFAST_PAUSE";
 
+/// The variable that names the process above which no host looks for agents: a test may be run by one. Nothing reads it in a
+/// release build.
+pub const TOP: &str = "HOLDFAST_TEST_TOP";
+
 /// Stops this thread here as long as a test holds it. In a host that is everything: it is then killed, or goes on.
 #[inline]
 pub fn point(name: &str) {

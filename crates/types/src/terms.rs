@@ -202,8 +202,8 @@ const fn one(right: Right) -> Rights {
 }
 
 terms! {
-    "hello": Anybody NONE, Ignores, Fixed, Host, Looks;
-    "identify": Anybody NONE, Ignores, Fixed, Host, Elsewhere;
+    "hello": Anybody NONE, Ignores, Fixed, Other, Looks;
+    "identify": Anybody NONE, Ignores, Fixed, Other, Elsewhere;
     "session.new": Known one(Start), Ignores, Fixed, Host, Journal;
     "session.list": Proven one(Observe), Ignores, Sessions, Host, Looks;
     "session.get": Holder one(Observe), Ignores, Screen, Host, Looks;

@@ -33,6 +33,8 @@ pub enum Code {
     Damaged,
     /// The connection has not proven who speaks, or the proof does not hold.
     Unidentified,
+    /// The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs.
+    Unconfirmed,
     /// A signature over an act does not fit it.
     BadProof,
     /// The host knows no such actor.

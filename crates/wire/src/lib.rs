@@ -12,6 +12,7 @@ pub mod fault;
 pub mod follow;
 pub mod frame;
 pub mod graphs;
+pub mod hello;
 pub mod message;
 pub mod operations;
 pub mod params;

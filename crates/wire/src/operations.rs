@@ -8,6 +8,7 @@ use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::follow::*;
 use crate::graphs::*;
+use crate::hello::*;
 use crate::params::*;
 use crate::questions::*;
 use crate::runs::*;

@@ -2,7 +2,7 @@
 
 use crate::attention::{Listener, StateView, Until};
 use crate::turns::TurnView;
-use holdfast_types::{Actor, Challenge, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
+use holdfast_types::{Actor, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,27 +10,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
-
-/// Versions the client speaks, and what it is.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct HelloParams {
-    /// Protocol versions, any order.
-    pub versions: Vec<u32>,
-    /// Program and version, for the host's log.
-    #[serde(default)]
-    pub program: String,
-}
-
-/// The version both will speak.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct HelloAnswer {
-    /// The newest both know.
-    pub version: u32,
-    /// The host program's version.
-    pub program: String,
-    /// What an actor signs to prove on this connection that it is itself (`identify`).
-    pub challenge: Challenge,
-}
 
 /// What to start.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

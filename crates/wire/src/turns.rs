@@ -19,6 +19,9 @@ pub struct IdentifyParams {
     pub actor: Actor,
     /// Over the connection's challenge.
     pub signature: Signature,
+    /// Inside a session: ask the human to confirm it, and answer when they have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirm: bool,
 }
 
 /// For whom the host takes the connection.

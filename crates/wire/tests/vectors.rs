@@ -12,6 +12,7 @@ use holdfast_wire::attention::{Event as Happened, Now, RingEvent, WatchAnswer, W
 use holdfast_wire::events::{EVENTS, Event};
 use holdfast_wire::follow::{FollowParams, OutputEvent};
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame, FrameError, KIND_JSON, KIND_JSON_BYTES};
+use holdfast_wire::hello::HelloParams;
 use holdfast_wire::params::*;
 use holdfast_wire::runs::{Detect, RunId, RunStartParams, RunState};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};

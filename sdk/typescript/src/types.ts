@@ -223,6 +223,8 @@ export type Code =
   | "damaged"
   /** The connection has not proven who speaks, or the proof does not hold. */
   | "unidentified"
+  /** The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs. */
+  | "unconfirmed"
   /** A signature over an act does not fit it. */
   | "bad_proof"
   /** The host knows no such actor. */
@@ -1005,6 +1007,8 @@ export type Hash = string;
 export interface HelloAnswer {
   /** What an actor signs to prove on this connection that it is itself (`identify`). */
   challenge: Challenge;
+  /** Where the host found the process that connected, if that is no place of a person: no human is taken at its word there. */
+  inside?: Inside | null;
   /** The host program's version. */
   program: string;
   /** The newest both know. */
@@ -1078,8 +1082,18 @@ export interface IdentifyAnswer {
 export interface IdentifyParams {
   /** Key and handle. */
   actor: Actor;
+  /** Inside a session: ask the human to confirm it, and answer when they have. */
+  confirm?: boolean;
   /** Over the connection's challenge. */
   signature: Signature;
+}
+
+/** Where a process was found. Neither of the two: where it comes from is not known. */
+export interface Inside {
+  /** This agent started it. */
+  agent?: string | null;
+  /** It runs inside this session; empty where it is none of this host's. */
+  session?: string | null;
 }
 
 /** The answer's bytes are whole lines of the journal, as they lie on disk; this says which. */

@@ -30,9 +30,12 @@ pub fn short(id: ActorId) -> String {
 }
 
 /// Whatever a process says of itself: what is no human by the rule makes none.
-fn may_make(handle: &Handle) -> Result<(), Failure> {
-    let itself = who::unsaid().handle;
-    if handle.class() == ActorClass::Human && itself.class() != ActorClass::Human {
+fn may_make(here: &Here, handle: &Handle) -> Result<(), Failure> {
+    if handle.class() != ActorClass::Human {
+        return Ok(());
+    }
+    let itself = who::unsaid(here.inside().as_ref()).handle;
+    if itself.class() != ActorClass::Human {
         let message = format!("only a human may create {handle}, and you are {itself}");
         return Err(Failure::new("denied", message));
     }
@@ -43,7 +46,7 @@ fn may_make(handle: &Handle) -> Result<(), Failure> {
 pub fn make_if_missing(here: &Here, handle: &Handle) -> Result<(), Failure> {
     match Identity::load(&here.home, handle) {
         Err(KeyError::Missing(_)) => {
-            may_make(handle)?;
+            may_make(here, handle)?;
             Identity::load_or_make(&here.home, handle)?;
             Ok(())
         }
@@ -53,7 +56,7 @@ pub fn make_if_missing(here: &Here, handle: &Handle) -> Result<(), Failure> {
 
 fn new(here: &Here, args: &ActorNewArgs) -> Result<u8, Failure> {
     let handle = &args.of.handle;
-    may_make(handle)?;
+    may_make(here, handle)?;
     let file = args.key.as_deref().map(std::path::absolute).transpose();
     let file = file.map_err(|e| Failure::io("cannot resolve the path of the key file", e))?;
     let identity = Identity::make(&here.home, handle, file.as_deref()).map_err(|error| taken(handle, error))?;

@@ -19,6 +19,7 @@ mod hostile;
 mod hosts;
 mod http;
 mod http_tokens;
+mod inside;
 mod journal;
 mod killed;
 mod links;

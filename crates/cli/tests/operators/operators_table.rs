@@ -11,6 +11,7 @@ use holdfast_wire::attention::{Until, WatchParams};
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
 use holdfast_wire::graphs::*;
+use holdfast_wire::hello::HelloParams;
 use holdfast_wire::params::*;
 use holdfast_wire::questions::*;
 use holdfast_wire::runs::*;
@@ -217,7 +218,7 @@ fn calls_about_questions(session: &str) -> Vec<Call> {
 
 fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
     let one = || SessionParams { session: session.to_owned() };
-    let nobody = IdentifyParams { actor: human.clone(), signature: Signature([0; 64]) };
+    let nobody = IdentifyParams { actor: human.clone(), signature: Signature([0; 64]), confirm: false };
     vec![
         Call::Hello(HelloParams { versions: vec![1], program: String::new() }),
         Call::Identify(nobody),

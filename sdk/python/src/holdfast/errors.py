@@ -58,6 +58,10 @@ class Unidentified(Fault):
     """The connection has not proven who speaks, or the proof does not hold."""
 
 
+class Unconfirmed(Fault):
+    """The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs."""
+
+
 class BadProof(Fault):
     """A signature over an act does not fit it."""
 
@@ -176,6 +180,7 @@ BY_CODE: dict[str, type[Fault]] = {
     "busy": Busy,
     "damaged": Damaged,
     "unidentified": Unidentified,
+    "unconfirmed": Unconfirmed,
     "bad_proof": BadProof,
     "no_such_actor": NoSuchActor,
     "turn_held": TurnHeld,
@@ -244,6 +249,7 @@ __all__ = [
     "TooMany",
     "TooWide",
     "TurnHeld",
+    "Unconfirmed",
     "Unidentified",
     "UnknownKeeper",
     "UnknownOperation",

@@ -1,0 +1,256 @@
+//! Where the process at the other end of the host's socket comes from: whether a person may be at its keys.
+//!
+//! A process inside a session's tree, or below an agent, is no human unasked, whatever its environment and its terminal are: an
+//! agent can clear the one and make the other. What counts is what the kernel says of it and of those above it. The limit: a
+//! process that has another program of the same user start it for it (a service manager, `ssh localhost`) is below neither.
+
+use crate::connection::Connection;
+use crate::off_thread;
+use crate::questions::Question;
+use crate::serve::Server;
+use holdfast_authority::identity::marker;
+use holdfast_graph::ProcessId;
+use holdfast_observe::ancestry::{self, Peer};
+use holdfast_types::{Actor, ActorClass, SessionId};
+use holdfast_wire::hello::Inside;
+use holdfast_wire::questions::{QuestionId, QuestionState, QuestionWithdrawParams};
+use holdfast_wire::{Code, Fault};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Deeper than anybody starts programs; what is deeper is not trusted.
+const ANCESTORS_MAX: usize = 128;
+/// As much of a process's environment as is read: several times what shells have.
+const VARIABLES_BYTES_MAX: u64 = 256 * 1024;
+/// The name of keepers: also of those of other homes, and of sessions that this host could not take up. No other program can
+/// give a keeper another name, and whatever calls itself so is a human's no longer.
+const KEEPER: &str = "holdfast-keeper";
+/// How long a person has to confirm: enough to read it and press two keys.
+const CONFIRM_MS: u64 = 60_000;
+/// Characters of what a process runs that are shown to who confirms it: the question must fit a terminal's last line.
+const WORD_CHARS_MAX: usize = 10;
+
+/// Where a process comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Whence {
+    /// From neither a session nor an agent.
+    Outside,
+    /// From a session, perhaps one of this host's; or from an agent; or from both.
+    Inside { session: Option<SessionId>, agent: Option<String> },
+    /// It is gone, or what is above it cannot be read.
+    Unknown,
+}
+
+/// What the host knows of processes.
+#[derive(Debug, Default)]
+struct Known {
+    keepers: HashMap<ProcessId, SessionId>,
+    /// Processes that speak as agents, and the agents' names.
+    agents: HashMap<ProcessId, String>,
+}
+
+impl Known {
+    /// Looks at a process and at those above it.
+    fn look(&self, peer: &Peer, top: Option<u32>) -> Whence {
+        let Some(above) = ancestry::ancestors(peer.id(), ANCESTORS_MAX) else { return Whence::Unknown };
+        let (mut is_inside, mut session, mut agent) = (false, None, None);
+        // What this host started itself, by its user's configuration, is no session's.
+        let own = |pid: u32| pid == std::process::id() || Some(pid) == top;
+        for process in above.iter().take_while(|process| !own(process.pid)) {
+            let id = process.id();
+            let keeps = self.keepers.get(&id).copied();
+            let variables = ancestry::variables(id.pid, VARIABLES_BYTES_MAX).unwrap_or_default();
+            let pairs = || variables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            let keeper = || ancestry::name(id.pid).is_some_and(|name| name == KEEPER);
+            is_inside |= keeps.is_some() || keeper();
+            session = session.or(keeps);
+            agent = agent.or_else(|| self.agents.get(&id).cloned()).or_else(|| marker(pairs()));
+        }
+        match (is_inside, &agent) {
+            // While it runs its pid is its own: what was read is of it.
+            _ if !peer.is_there() => Whence::Unknown,
+            (false, None) => Whence::Outside,
+            (true, _) | (false, Some(_)) => Whence::Inside { session, agent },
+        }
+    }
+}
+
+/// The process from which on upwards nothing is looked at: a test may itself be run by an agent. Release builds have none.
+fn top() -> Option<u32> {
+    let said = || std::env::var(holdfast_pause::TOP).ok()?.parse().ok();
+    if cfg!(debug_assertions) { said() } else { None }
+}
+
+/// Sessions in which somebody is being asked to confirm who they are.
+#[derive(Debug, Default)]
+pub(crate) struct Confirming(RefCell<BTreeSet<SessionId>>);
+
+struct Asked<'a>(&'a Confirming, SessionId);
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.0.0.borrow_mut().remove(&self.1);
+    }
+}
+
+impl Server {
+    /// Where the process of a connection comes from; looked at once.
+    pub(crate) async fn whence(&self, connection: &Connection) -> Whence {
+        connection.whence.get_or_init(|| self.look_whence(connection.process.clone())).await.clone()
+    }
+
+    async fn look_whence(&self, peer: Option<Arc<Peer>>) -> Whence {
+        let Some(peer) = peer else { return Whence::Unknown };
+        let keepers = self.registry.shared.own.keepers();
+        let speakers = self.presence.agents();
+        let looked = off_thread(move || {
+            let mut agents = HashMap::new();
+            for (process, name, was_started) in speakers {
+                // The program behind a server of tools started it, and starts others.
+                let behind = was_started.then(|| ancestry::parent_of(process)).flatten();
+                agents.extend(behind.map(|behind| (behind, name.clone())));
+                agents.insert(process, name);
+            }
+            Ok(Known { keepers, agents }.look(&peer, top()))
+        });
+        looked.await.unwrap_or(Whence::Unknown)
+    }
+
+    /// As it is told to the process itself.
+    pub(crate) fn inside(&self, whence: &Whence) -> Option<Inside> {
+        match whence {
+            Whence::Outside => None,
+            Whence::Unknown => Some(Inside::default()),
+            Whence::Inside { session, agent: Some(agent) } if session.is_none() => {
+                Some(Inside { session: None, agent: Some(agent.clone()) })
+            }
+            Whence::Inside { session, agent } => {
+                let name =
+                    session.and_then(|id| self.registry.find(&id.to_string()).ok()).map(|session| session.name());
+                Some(Inside { session: Some(name.unwrap_or_default()), agent: agent.clone() })
+            }
+        }
+    }
+
+    /// Whether a connection may speak as this actor: no human is taken at its word where no person is known to be.
+    pub(crate) async fn must_be_a_place_of(
+        &self,
+        actor: &Actor,
+        connection: &Connection,
+        confirm: bool,
+    ) -> Result<(), Fault> {
+        if actor.handle.class() != ActorClass::Human {
+            return Ok(());
+        }
+        let whence = self.whence(connection).await;
+        let refused = |why: &str| {
+            Fault::new(Code::Unconfirmed, format!("{why}: that {} is at its keys is not confirmed", actor.handle))
+        };
+        let (why, session) = match &whence {
+            Whence::Outside => return Ok(()),
+            Whence::Unknown => ("where this process comes from is not known".to_owned(), None),
+            Whence::Inside { session: Some(id), .. } => {
+                let session = self.registry.find(&id.to_string()).ok();
+                let name = session.as_ref().map(|session| session.name()).unwrap_or_default();
+                (format!("this process runs inside session {name}"), session)
+            }
+            Whence::Inside { agent: Some(agent), .. } => (format!("the agent {agent} started this process"), None),
+            Whence::Inside { session: None, agent: None } => ("this process runs inside a session".to_owned(), None),
+        };
+        let Some(session) = session.filter(|session| session.is_live()) else {
+            return Err(refused(&why).hint("a person acts from a terminal of their own"));
+        };
+        if !confirm {
+            let hint = format!("if you are {0}: use --as {0}, and confirm it from a terminal outside", actor.handle);
+            return Err(refused(&why).hint(hint));
+        }
+        if !self.confirming.0.borrow_mut().insert(session.id) {
+            return Err(refused(&why).hint("another process there is waiting to be confirmed; answer that one first"));
+        }
+        let _asked = Asked(&self.confirming, session.id);
+        let pid = connection.process.as_ref().map_or(0, |process| process.id().pid);
+        let id = QuestionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
+        let asked_ms = crate::now_ms();
+        session.ask_humans(Question {
+            id,
+            by: actor.clone(),
+            text: format!("are you pid {pid} ({})?", word(pid)),
+            options: vec!["no".into(), "yes".into()],
+            asked_ms,
+            expires_at_ms: Some(asked_ms.saturating_add(CONFIRM_MS)),
+            state: QuestionState::Open,
+            answer: None,
+            withdrawn_by: None,
+        })?;
+        crate::connection::while_asked(session.question_over(id, CONFIRM_MS)).await;
+        // Where the asker has gone nobody needs to answer any more; where it is over this changes nothing.
+        let _ = session.withdraw_question(&QuestionWithdrawParams { question: id }, actor);
+        let answer = session.question(id).and_then(|question| question.answer);
+        match answer {
+            Some(answer) if answer.by == *actor && answer.option == Some(1) => {
+                tracing::info!(session = %session.id, pid, "{actor} confirmed to be at a process inside");
+                Ok(())
+            }
+            Some(answer) if answer.by != *actor => {
+                Err(refused(&why).hint(format!("{} answered; only {} can confirm it", answer.by.handle, actor.handle)))
+            }
+            Some(_) | None => Err(refused(&why)),
+        }
+    }
+}
+
+/// What a process runs, in a word, for who confirms it. The process chose it: the pid is what counts.
+fn word(pid: u32) -> String {
+    let words = ancestry::words(pid, 1024);
+    let mut rest = words.iter().skip(1).peekable();
+    while let Some(option) = rest.next_if(|word| word.starts_with('-')) {
+        if matches!(option.as_str(), "--as" | "--home") {
+            rest.next();
+        }
+    }
+    let word = rest.next().or(words.first()).map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+    let plain: String = word.chars().filter(|c| c.is_ascii_graphic()).take(WORD_CHARS_MAX).collect();
+    if plain.is_empty() { "?".into() } else { plain }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_the_host_itself_started_is_outside_and_what_is_gone_is_unknown() {
+        let (_ours, theirs) = UnixStream::pair().unwrap();
+        let peer = Peer::of(theirs).unwrap();
+        assert_eq!(Known::default().look(&peer, None), Whence::Outside, "this process stands for the host here");
+    }
+
+    #[test]
+    fn a_process_below_a_keeper_or_an_agent_is_inside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let script = "import os,socket,sys\nif os.fork(): os.wait(); sys.exit()\n\
+            s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.recv(1)";
+        let mut above = std::process::Command::new("python3");
+        above.args(["-c", script]).arg(&path).env_clear().env("PATH", "/usr/bin:/bin");
+        let mut above = above.spawn().unwrap();
+        let stream = listener.accept().unwrap().0;
+        let peer = Peer::of(&stream).unwrap();
+        let process = holdfast_observe::process_id(above.id()).unwrap();
+        let session = SessionId::from_random_bits(1);
+        let look = |known: Known| known.look(&peer, None);
+        assert_eq!(look(Known::default()), Whence::Outside);
+        let keeper = Known { keepers: HashMap::from([(process, session)]), ..Known::default() };
+        assert_eq!(look(keeper), Whence::Inside { session: Some(session), agent: None });
+        let agent = Known { agents: HashMap::from([(process, "bot".into())]), ..Known::default() };
+        assert_eq!(look(agent), Whence::Inside { session: None, agent: Some("bot".into()) });
+        let another = ProcessId { start: process.start + 1, ..process };
+        let agent = Known { agents: HashMap::from([(another, "bot".into())]), ..Known::default() };
+        assert_eq!(look(agent), Whence::Outside, "another process that had this pid");
+        drop(stream);
+        above.wait().unwrap();
+        assert_eq!(look(Known::default()), Whence::Unknown);
+    }
+}
