@@ -6,7 +6,7 @@
 use crate::authority::State;
 use crate::deed::{DeedId, Ending};
 use crate::grants::{Grant, GrantId};
-use crate::journal::Link;
+use crate::journal::{Kept, Link};
 use crate::refusal::Refusal;
 use crate::turn::{Frozen, OperatorId, Turn, Waiting};
 use holdfast_types::Proof;
@@ -277,6 +277,9 @@ pub enum Act {
         /// The oldest record that is kept: what is missing from there on was not dropped by the host.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         oldest: Option<u64>,
+        /// What is kept of older segments.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Kept>,
     },
     /// The host found that records are missing or were altered. Whatever they said is not known: from here on only humans act,
     /// and whom they grant something anew.
@@ -321,6 +324,11 @@ pub enum Act {
     },
     /// Something passed by itself.
     Lapsed(Lapse),
+    /// The actor was refused so many times more within a minute: those were not recorded one by one.
+    RefusedMore {
+        /// How many.
+        count: u64,
+    },
 }
 
 impl Act {
@@ -334,6 +342,7 @@ impl Act {
                 false
             }
             Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) | Act::Took | Act::Did { .. } => false,
+            Act::RefusedMore { .. } => false,
             Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => false,
         }
     }

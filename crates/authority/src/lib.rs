@@ -18,6 +18,7 @@ mod effect;
 mod grants;
 pub mod identity;
 pub mod journal;
+mod pace;
 pub mod proof;
 mod refusal;
 mod turn;

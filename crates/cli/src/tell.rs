@@ -107,6 +107,8 @@ impl Teller {
             Act::Asked(ask) => self.asked(record, ask),
             Act::Did { deed, what, ending } => self.did(*deed, what, ending),
             Act::Lapsed(lapse) => self.lapsed(record, *lapse),
+            Act::RefusedMore { count: 1 } => "was refused once more".into(),
+            Act::RefusedMore { count } => format!("was refused {count} times more"),
         }
     }
 

@@ -6,11 +6,12 @@
 //! Never syncs by itself: that can take long, and this thread serves every session.
 
 mod acts;
+mod archive;
 
 pub use acts::{Wrote, writing_acts, wrote_before};
 pub use holdfast_store::segments::Reader;
 
-use holdfast_authority::journal::{Broken, Chain, End, Entry, Link, Reading, What, entry, read};
+use holdfast_authority::journal::{Broken, Chain, End, Entry, Kept, Link, Reading, What, entry, read};
 use holdfast_authority::{Act, Authority, Policy, Record};
 use holdfast_store::pin::{self, Pinned};
 use holdfast_store::segments::{Loaded, Segments, is_torn_start};
@@ -34,6 +35,8 @@ pub struct Journal {
     oldest: u64,
     /// The record that the file beside it says was the last.
     pinned: Option<Link>,
+    /// What is kept of segments that are gone.
+    kept: Option<Kept>,
 }
 
 /// A journal that was read back.
@@ -57,7 +60,7 @@ impl Journal {
     }
 
     fn of(session: SessionId, files: Segments) -> Journal {
-        Journal { session, chain: Chain::default(), files, oldest: 1, pinned: None }
+        Journal { session, chain: Chain::default(), files, oldest: 1, pinned: None, kept: None }
     }
 
     /// Reads back what is there, and makes it fit to be gone on with: a torn last record is cut, damage is set aside. Never
@@ -115,7 +118,7 @@ impl Journal {
     /// two segments; the oldest ones.
     fn missing(&mut self, newest: &[Entry]) -> Option<String> {
         let header = newest.first().map(|entry| &entry.record.act);
-        let Some(Act::Header { oldest: told, .. }) = header else {
+        let Some(Act::Header { oldest: told, kept, .. }) = header else {
             let is_empty = self.last().is_none() && pin::read(&self.files.beside(LAST)) == Pinned::None;
             return (!is_empty).then(|| "none of its records is there".to_owned());
         };
@@ -126,6 +129,12 @@ impl Journal {
             return None;
         };
         self.oldest = oldest;
+        self.kept = *kept;
+        if let Some(kept) = kept
+            && !archive::is_there(&self.files, *kept)
+        {
+            return Some("acts that were kept of older records are missing".to_owned());
+        }
         let mut before: Option<Link> = None;
         for edge in self.files.edges() {
             let edge = edge.and_then(|(first, last)| Some((entry(&first).ok()?, entry(&last).ok()?)));
@@ -219,13 +228,22 @@ impl Journal {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the header does not carry on this journal"));
         }
         self.files.make_room()?;
+        let kept = archive::keep(&self.files, self.kept)?;
+        if kept != self.kept {
+            kept.into_iter().for_each(|kept| self.files.wrote_beside(archive::path(&self.files, kept.generation)));
+        }
+        let before = std::mem::replace(&mut self.kept, kept);
         self.oldest = self.files.oldest_behind_next().unwrap_or(self.oldest);
         let mut header = header.clone();
-        if let Act::Header { oldest, .. } = &mut header.act {
-            *oldest = Some(self.oldest);
+        if let Act::Header { oldest, kept, .. } = &mut header.act {
+            (*oldest, *kept) = (Some(self.oldest), self.kept);
         }
         self.files.begin(self.chain.append(&header));
-        self.retry()
+        self.retry()?;
+        // The header that speaks of them is written.
+        self.files.drop_oldest();
+        archive::forget_other_than(&self.files, before, self.kept);
+        Ok(())
     }
 
     /// The last record, written or waiting.
@@ -266,7 +284,11 @@ impl Journal {
     /// What reads the lines that are on disk now, off this thread.
     #[must_use]
     pub fn reader(&self) -> Reader {
-        self.files.reader(self.newest())
+        let reader = self.files.reader(self.newest());
+        match self.kept {
+            Some(kept) => reader.behind(archive::path(&self.files, kept.generation), kept.bytes, kept.last),
+            None => reader,
+        }
     }
 
     /// One segment as far as it is sound. What is no file of this session's is broken from its first line on.

@@ -234,15 +234,33 @@ impl Segments {
         if self.has_no_room() { self.retry() } else { Ok(()) }
     }
 
-    /// Begins a segment with its first line, which waits as any, and drops the oldest where there are too many.
+    /// Begins a segment with its first line, which waits as any.
     pub fn begin(&mut self, line: Vec<u8>) {
         let (number, header_bytes) = (self.next_number, line.len() as u64);
         self.segments.push_back(Segment { number, written: Some(0), pending: line, header_bytes });
         (self.next_number, self.is_begun) = (number + 1, true);
+    }
+
+    /// Drops the oldest where there are too many; once what stands in their place is written.
+    pub fn drop_oldest(&mut self) {
         while self.segments.len() > SEGMENTS_MAX {
             if let Some(oldest) = self.segments.pop_front() {
                 let _ = std::fs::remove_file(self.path(oldest.number));
             }
+        }
+    }
+
+    /// Files that go once another segment is begun, the oldest first.
+    #[must_use]
+    pub fn goes_next(&self) -> Vec<PathBuf> {
+        let goes = (self.segments.len() + 1).saturating_sub(SEGMENTS_MAX);
+        self.segments.iter().take(goes).map(|segment| self.path(segment.number)).collect()
+    }
+
+    /// Something was written to a file beside the segments.
+    pub fn wrote_beside(&mut self, path: PathBuf) {
+        if !self.unsynced.contains(&path) {
+            self.unsynced.push_back(path);
         }
     }
 
@@ -294,7 +312,7 @@ impl Segments {
     #[must_use]
     pub fn reader(&self, newest: u64) -> Reader {
         let file = |segment: &Segment| (self.path(segment.number), segment.written.unwrap_or(FILE_BYTES_MAX));
-        Reader { newest, files: self.segments.iter().map(file).collect() }
+        Reader { newest, older: None, files: self.segments.iter().map(file).collect() }
     }
 
     /// Tests: so many bytes fit on the disk from now on.
@@ -397,17 +415,31 @@ impl Segments {
 #[derive(Debug)]
 pub struct Reader {
     newest: u64,
+    /// Lines of segments that are gone: a file, how much of it, and its last line's number.
+    older: Option<(PathBuf, u64, u64)>,
     /// Files and how much of each, the oldest first.
     files: Vec<(PathBuf, u64)>,
 }
 
 impl Reader {
+    /// Reads first what a file has of older segments, which has no line for every number.
+    #[must_use]
+    pub fn behind(self, path: PathBuf, bytes: u64, last: u64) -> Reader {
+        Reader { older: Some((path, bytes, last)), ..self }
+    }
+
     /// Whole lines behind number `after` (0: from the oldest kept), about `max_bytes` of them and at least one.
     pub fn read(&self, after: u64, max_bytes: usize) -> io::Result<Lines> {
         let newest = self.newest;
         let mut lines = Lines { from: newest + 1, to: newest, more: false, bytes: Vec::new() };
         if after >= newest {
             return Ok(lines);
+        }
+        if let Some((path, bytes, _)) = self.older.as_ref().filter(|(_, _, last)| after < *last) {
+            let older = older_lines(path, *bytes, after, max_bytes)?;
+            if !older.bytes.is_empty() {
+                return Ok(older);
+            }
         }
         // The last segment that begins at or before the line asked for; where that is gone, the oldest.
         let begins = |(path, _): &(PathBuf, u64)| first(path).is_some_and(|first| first <= after + 1);
@@ -472,6 +504,23 @@ fn version_of(bytes: &[u8]) -> u32 {
     }
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     serde_json::from_slice::<Line>(line).ok().and_then(|line| line.version).unwrap_or(VERSION)
+}
+
+/// Lines behind number `after` of a file that has no line for every number.
+fn older_lines(path: &Path, length: u64, after: u64, max_bytes: usize) -> io::Result<Lines> {
+    let bytes = whole_lines(path, length)?;
+    let mut lines = Lines { from: after + 1, to: after, more: true, bytes: Vec::new() };
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Some(seq) = seq_of(line).filter(|seq| *seq > after) else { continue };
+        if lines.bytes.is_empty() {
+            lines.from = seq;
+        } else if lines.bytes.len() + line.len() > max_bytes {
+            break;
+        }
+        lines.to = seq;
+        lines.bytes.extend_from_slice(line);
+    }
+    Ok(lines)
 }
 
 /// The number of a file's first line.

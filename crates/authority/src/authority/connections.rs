@@ -94,6 +94,7 @@ impl Authority {
 
     pub(super) fn attached(&mut self, step: &mut Step, by: Actor, operator: OperatorId) -> Result<Reply, Refusal> {
         self.must(step, &by, ATTACH.rights)?;
+        self.may_come(step, &by)?;
         if self.state.operators.len() >= OPERATORS_MAX {
             return Err(Refusal::TooMany { what: "operators".into(), max: OPERATORS_MAX as u32 });
         }
@@ -130,6 +131,7 @@ impl Authority {
         if self.state.operators.get(&operator).is_none_or(|was| was.actor != by) {
             return Err(Refusal::NotAttached);
         }
+        self.may_come(step, &by)?;
         let mut changes = vec![Change::Here(operator, by.clone())];
         if let Some(hold) = self.state.turn.hold().filter(|hold| hold.operator == Some(operator)) {
             // Who comes back within the grace is not idle: otherwise the grace would give nothing.
@@ -179,6 +181,7 @@ impl Authority {
         grants
             .chain(away.map(|since| since.saturating_add(TURN_GRACE_MS)))
             .chain(hold.and_then(|h| h.ends))
+            .chain(self.paces.next_due())
             .chain(idle)
             .min()
     }

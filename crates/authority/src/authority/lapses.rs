@@ -12,7 +12,15 @@ impl Authority {
             || self.lapse_operators(step)
             || self.lapse_requests(step)
             || self.move_up(step)
+            || self.tell_refusals(step)
         {}
+    }
+
+    /// Refusals that were counted and not recorded.
+    fn tell_refusals(&mut self, step: &mut Step) -> bool {
+        let Some((actor, count)) = self.paces.due(step.now.time_ms) else { return false };
+        self.commit(step, By::Actor(actor), Act::RefusedMore { count }, self.state.fence, vec![]);
+        true
     }
 
     fn lapse_grants(&mut self, step: &mut Step) -> bool {

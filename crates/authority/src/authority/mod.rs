@@ -16,6 +16,7 @@ use crate::act::{Act, Ask, By, Change, Lapse, Outcome, Record};
 use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply};
 use crate::grants::{Grant, GrantId, Policy};
 use crate::journal::Link;
+use crate::pace::{ACTS, COMING, HUMANS_COMING, Paces};
 use crate::refusal::{Refusal, Rule};
 use crate::turn::{Hold, How, OperatorId, Turn};
 use holdfast_types::Notice;
@@ -38,6 +39,7 @@ pub const OPEN_MAX: usize = 64;
 pub struct Authority {
     state: State,
     policy: Policy,
+    paces: Paces,
 }
 
 /// One input being handled.
@@ -57,14 +59,14 @@ impl Authority {
     /// A session before anything happened in it.
     #[must_use]
     pub fn new(policy: Policy) -> Authority {
-        Authority { state: State::default(), policy }
+        Authority { state: State::default(), policy, paces: Paces::default() }
     }
 
     /// The authority that wrote these records. Follow it with [`Input::Restarted`].
     pub fn replay<'a>(policy: Policy, records: impl IntoIterator<Item = &'a Record>) -> Authority {
         let mut state = State::default();
         records.into_iter().for_each(|record| state.apply(record));
-        Authority { state, policy }
+        Authority { state, policy, paces: Paces::default() }
     }
 
     /// Takes in further records of the same session: a follower, or the next segment.
@@ -105,7 +107,7 @@ impl Authority {
             Input::Wrote { fence, burst, log, direct } => self.wrote(step, fence, burst, log, direct),
             Input::Asked { by, ask, proof } => {
                 step.proof = proof;
-                let answer = self.asked(step, &by, &ask);
+                let answer = self.may_act(step, &by.actor).and_then(|()| self.asked(step, &by, &ask));
                 if let Err(refusal) = &answer {
                     self.refused(step, &by, ask, refusal);
                 }
@@ -122,7 +124,7 @@ impl Authority {
     pub fn rotate(&mut self, session: SessionId, previous: Option<Link>, now: Moment) -> Record {
         let state = previous.is_some().then(|| Box::new(self.state.clone()));
         // What is kept is for who writes the files to say.
-        let act = Act::Header { session, previous, state, oldest: None };
+        let act = Act::Header { session, previous, state, oldest: None, kept: None };
         let record =
             self.record(&Step { now, proof: None, effects: Vec::new() }, By::Host, act, self.state.fence, vec![]);
         self.state.apply(&record);
@@ -249,10 +251,27 @@ impl Authority {
         }
     }
 
-    /// A refusal is recorded once: from somebody who holds anything here, and not again while nothing else happened.
+    /// Others than humans act at a pace: what they record must not push out what others did.
+    fn may_act(&mut self, step: &Step, by: &Actor) -> Result<(), Refusal> {
+        let may = self.policy.is_human(by) || self.paces.acts(by.id, step.now.time_ms);
+        if may { Ok(()) } else { Err(Refusal::TooMany { what: "acts in a short time".into(), max: ACTS.burst }) }
+    }
+
+    /// And so does everybody come and go.
+    fn may_come(&mut self, step: &Step, by: &Actor) -> Result<(), Refusal> {
+        let pace = if self.policy.is_human(by) { HUMANS_COMING } else { COMING };
+        let may = self.paces.comes(by.id, pace, step.now.time_ms);
+        if may { Ok(()) } else { Err(Refusal::TooMany { what: "attaches in a short time".into(), max: pace.burst }) }
+    }
+
+    /// A refusal is recorded once: from somebody who holds anything here, and not again while nothing else happened. Of many
+    /// different ones the first are; the others are counted, and told in one record.
     fn refused(&mut self, step: &mut Step, by: &Caller, ask: Ask, refusal: &Refusal) {
         let is_known = !self.rights(&by.actor, step.now.time_ms).is_empty();
-        if !is_known || self.state.is_repeated(&by.actor, &ask, refusal) {
+        if !is_known
+            || self.state.is_repeated(&by.actor, &ask, refusal)
+            || !self.paces.records_refusal(&by.actor, step.now.time_ms)
+        {
             return;
         }
         let mut record = self.record(step, By::Actor(by.actor.clone()), Act::Asked(ask), self.state.fence, vec![]);

@@ -8,9 +8,11 @@
 //! What a chain cannot show by itself: that its end was cut off, or that all of it was written anew by who holds the file.
 //! Against the first helps a [`Link`] kept elsewhere; against the second the actors' signatures.
 
+mod kept;
 mod read;
 mod verify;
 
+pub use kept::{Kept, is_kept, is_of_human};
 pub use read::{Broken, End, Reading, What, at, entry, read};
 pub use verify::{Checker, Summary, verify};
 

@@ -118,6 +118,7 @@ fn start(record: &Record) -> Offset {
         }
         Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => record.at,
         Act::Ended(_) | Act::Forgotten(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Took => record.at,
+        Act::RefusedMore { .. } => record.at,
         Act::Did { .. } => record.at,
     }
 }
@@ -143,6 +144,11 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(after: Option<Link>, headers: Headers) -> Reader {
         Reader { last: after, is_first: true, fence: Fence(0), headers }
+    }
+
+    /// For segment behind segment.
+    pub(super) fn is_between(&self) -> bool {
+        self.headers == Headers::Between
     }
 
     pub(super) fn expected(&self) -> u64 {

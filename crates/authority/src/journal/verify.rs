@@ -1,7 +1,7 @@
 //! Finding what is wrong with a journal: chain, signatures, fences.
 
 use super::read::{Headers, Reader};
-use super::{Broken, Entry, Link, What};
+use super::{Broken, Entry, Kept, Link, What, entry, is_kept};
 use crate::act::{Act, Record};
 use crate::proof;
 use holdfast_types::{ActorId, Nonce, SessionId};
@@ -28,9 +28,20 @@ pub struct Summary {
     pub oldest: Option<u64>,
     /// Where the host found records missing or altered, and what it said.
     pub damaged: Vec<(u64, String)>,
+    /// Records of older segments that came before the first.
+    pub kept: Kept,
+    /// What the last header says of them.
+    pub kept_told: Option<Kept>,
 }
 
 impl Summary {
+    /// Whether the records of older segments are all that the host kept.
+    #[must_use]
+    pub fn has_all_kept(&self) -> bool {
+        let told = self.kept_told.unwrap_or_default();
+        (self.kept.records, self.kept.hash) == (told.records, told.hash)
+    }
+
     /// Records that should be kept and are not there: the first and the last of them.
     #[must_use]
     pub fn missing(&self) -> Option<(u64, u64)> {
@@ -45,6 +56,10 @@ pub struct Checker {
     /// A signed act counts once in the whole journal, not once in each segment.
     nonces: BTreeSet<(ActorId, Nonce)>,
     summary: Option<Summary>,
+    /// Records of older segments, before the first header.
+    kept: Kept,
+    /// Those whose signatures wait for the header, which says whose journal it is.
+    unchecked: Vec<Entry>,
 }
 
 impl Default for Checker {
@@ -61,14 +76,49 @@ impl Checker {
     }
 
     fn of(reader: Reader) -> Checker {
-        Checker { reader, nonces: BTreeSet::new(), summary: None }
+        Checker { reader, nonces: BTreeSet::new(), summary: None, kept: Kept::default(), unchecked: Vec::new() }
     }
 
     /// The next line, without its line feed.
     pub fn line(&mut self, line: &[u8]) -> Result<Entry, Broken> {
+        if self.summary.is_none() && self.reader.is_between() {
+            let next = self.kept.last + 1;
+            let entry = entry(line).map_err(|what| Broken { seq: next, what })?;
+            if !matches!(entry.record.act, Act::Header { .. }) {
+                self.keep(&entry, line.len() + 1).map_err(|what| Broken { seq: entry.seq, what })?;
+                return Ok(entry);
+            }
+        }
         let entry = self.reader.line(line).map_err(|what| Broken { seq: self.reader.expected(), what })?;
         self.count(&entry).map_err(|what| Broken { seq: entry.seq, what })?;
+        for older in std::mem::take(&mut self.unchecked) {
+            self.count_kept(&older).map_err(|what| Broken { seq: older.seq, what })?;
+        }
         Ok(entry)
+    }
+
+    fn count_kept(&mut self, older: &Entry) -> Result<(), What> {
+        let Some(session) = self.summary.as_ref().map(|summary| summary.session) else { return Ok(()) };
+        let is_signed = self.is_signed(older, session)?;
+        if let Some(summary) = &mut self.summary {
+            summary.kept = self.kept;
+            summary.signed += u64::from(is_signed == Some(true));
+            summary.unsigned += u64::from(is_signed == Some(false));
+        }
+        Ok(())
+    }
+
+    /// A record of an older segment: its hash is its own, its neighbours are gone.
+    fn keep(&mut self, entry: &Entry, bytes: usize) -> Result<(), What> {
+        if entry.seq <= self.kept.last {
+            return Err(What::OutOfOrder { found: entry.seq });
+        }
+        if !is_kept(entry) {
+            return Err(What::Header);
+        }
+        self.kept.add(entry, bytes);
+        self.unchecked.push(entry.clone());
+        Ok(())
     }
 
     /// What was sound so far; none before the first record.
@@ -103,9 +153,11 @@ impl Checker {
             torn_bytes: 0,
             oldest: None,
             damaged: Vec::new(),
+            kept: Kept::default(),
+            kept_told: None,
         });
         match &entry.record.act {
-            Act::Header { oldest, .. } => summary.oldest = *oldest,
+            Act::Header { oldest, kept, .. } => (summary.oldest, summary.kept_told) = (*oldest, *kept),
             Act::Damaged { what } => summary.damaged.push((entry.seq, what.clone())),
             _ => {}
         }
@@ -128,7 +180,7 @@ impl Checker {
     }
 }
 
-/// Checks one segment; `after` is the end of the segment before, where that is known. A torn last record is no fault; it is
+/// Checks one segment, without what is kept of those before it; `after` is the end of the segment before, where that is known. A torn last record is no fault; it is
 /// counted.
 pub fn verify(bytes: &[u8], after: Option<Link>) -> Result<Summary, Broken> {
     let mut checker = Checker::of(Reader::new(after, Headers::First));

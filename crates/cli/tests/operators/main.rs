@@ -11,6 +11,7 @@ mod clients;
 mod crashing;
 mod deeds;
 mod edges;
+mod flushing;
 mod grants;
 mod linear;
 mod nobody_owns;

@@ -130,6 +130,10 @@ impl Session {
             return Err(Fault::new(Code::NotFound, format!("no client {stranger} is attached to {}", self.name()))
                 .hint(format!("list clients: holdfast info {}", self.name())));
         }
+        if params.clients.is_empty() || params.clients.len() > known.len() {
+            return Err(Fault::new(Code::BadRequest, "name the clients to detach, each once")
+                .hint(format!("list clients: holdfast info {}", self.name())));
+        }
         let operators = params.clients.iter().map(|id| OperatorId(*id)).collect();
         self.act(actor, Ask::Detach { operators }, params.proof)?;
         Ok(params.clients.clone())

@@ -112,6 +112,10 @@ export class Teller {
         return { kind: "session", words: "the session started again" };
       case "restarted":
         return { kind: "session", words: "a host took over; the session kept running" };
+      case "damaged":
+        return { kind: "rights", words: "found the journal damaged; only humans act until one grants anew", quoted: String((what as { what: string }).what), isGrave: true };
+      case "refused_more":
+        return { kind: "session", words: `was refused ${(what as { count: number }).count} times more` };
       case "ended":
         return { kind: "session", words: `the session ended${exitWords(what)}` };
       case "forgotten":

@@ -209,8 +209,13 @@ mod tests {
     #[test]
     fn an_offset_before_what_is_kept_leads_to_nobody() {
         let header = |seq, at| {
-            let act =
-                Act::Header { session: SessionId::from_random_bits(1), previous: None, state: None, oldest: None };
+            let act = Act::Header {
+                session: SessionId::from_random_bits(1),
+                previous: None,
+                state: None,
+                oldest: None,
+                kept: None,
+            };
             entry(seq, at, act)
         };
         // Recorded late: it was typed before the segment began.

@@ -55,6 +55,8 @@ pub enum Fault {
     TooOld { kept: u64, first: u64 },
     /// Segments that should be kept are gone.
     Missing { from: u64, to: u64 },
+    /// Not all that the host kept of older records is there.
+    Kept { told: u64, there: u64 },
     /// The host found it damaged, and says so in a record.
     Found { seq: u64, what: String },
     /// A key under a handle that is another key's here, or the other way round.
@@ -74,6 +76,9 @@ impl fmt::Display for Fault {
                 write!(f, "cannot check record {kept}: the first record still kept is {first}")
             }
             Fault::Missing { from, to } => write!(f, "records {from} to {to} are missing: they should still be kept"),
+            Fault::Kept { told, there } => {
+                write!(f, "of older records {told} acts should be kept, and {there} are there, or others than those")
+            }
             Fault::Found { seq, what } => write!(f, "record {seq}: {what}"),
             Fault::OtherKey { seq, actor, known } => write!(
                 f,
@@ -95,6 +100,7 @@ impl From<Damage> for Failure {
             }
             Fault::OtherKey { .. } => "unless the actor was removed and created again: see `holdfast actor ls`",
             Fault::Missing { .. } => "somebody removed files of the journal; the records that are there are unchanged",
+            Fault::Kept { .. } => "of copied files, give that of the kept acts too: journal-kept-*",
             Fault::Found { .. } => {
                 "all records that are there are unchanged; only humans act in the session since, and whom they grant something"
             }
@@ -122,14 +128,18 @@ struct Acts {
 
 impl Checked {
     fn text(&self) -> String {
-        let Summary { session, records, first, signed, unsigned, last, torn_bytes, .. } = &self.summary;
+        let Summary { session, records, first, signed, unsigned, last, torn_bytes, kept, .. } = &self.summary;
         let mut rows = vec![
             ("session", session.to_string()),
             ("records", format!("{records}, from {first} to {}", last.seq)),
+            ("kept", format!("{} acts from before", kept.records)),
             ("signed", signed.to_string()),
             ("unsigned", unsigned.to_string()),
             ("last", format!("{}:{}", last.seq, last.hash)),
         ];
+        if kept.records == 0 {
+            rows.retain(|(name, _)| *name != "kept");
+        }
         if *torn_bytes > 0 {
             rows.push(("torn", format!("{torn_bytes} bytes of an incomplete last record")));
         }
@@ -143,14 +153,14 @@ impl Checked {
     }
 
     fn json(&self) -> serde_json::Value {
-        let Summary { session, records, first, signed, unsigned, last, torn_bytes, .. } = &self.summary;
+        let Summary { session, records, first, signed, unsigned, last, torn_bytes, kept, .. } = &self.summary;
         let actor = |(actor, acts): (&Actor, &Acts)| {
             let Acts { records, signed, known } = acts;
             json!({"actor": actor, "records": records, "signed": signed, "known": known})
         };
         json!({
             "session": session, "records": records, "first": first, "last": last, "signed": signed,
-            "unsigned": unsigned, "torn_bytes": torn_bytes,
+            "unsigned": unsigned, "torn_bytes": torn_bytes, "kept": kept.records,
             "actors": self.actors.iter().map(actor).collect::<Vec<_>>(),
         })
     }
@@ -180,6 +190,10 @@ pub fn check(lines: &[Line], kept: Option<Link>, known: &[Actor]) -> Result<Chec
     keeper.iter().try_for_each(|kept| kept.finish(&summary)).map_err(nowhere)?;
     if let Some((from, to)) = summary.missing() {
         return Err(nowhere(Fault::Missing { from, to }));
+    }
+    if !summary.has_all_kept() {
+        let told = summary.kept_told.map_or(0, |told| told.records);
+        return Err(nowhere(Fault::Kept { told, there: summary.kept.records }));
     }
     if let Some((seq, what)) = summary.damaged.first().cloned() {
         return Err(nowhere(Fault::Found { seq, what }));

@@ -38,7 +38,7 @@ fn files() -> [Vec<Vec<u8>>; 2] {
     let mut chain = Chain::default();
     let records = records();
     let first: Vec<Vec<u8>> = records[..4].iter().map(|record| chain.append(record)).collect();
-    let act = Act::Header { session: session(), previous: chain.last(), state: None, oldest: None };
+    let act = Act::Header { session: session(), previous: chain.last(), state: None, oldest: None, kept: None };
     let header = Record { act, fence: records[3].fence, ..records[0].clone() };
     let second = [&header].into_iter().chain(&records[4..]).map(|record| chain.append(record)).collect();
     [first, second]
@@ -81,7 +81,7 @@ fn segments_that_should_be_kept_and_what_the_host_found_damaged_are_faults() {
     let records = records();
     let first: Vec<Vec<u8>> = records[..4].iter().map(|record| chain.append(record)).collect();
     let header = |oldest, previous| {
-        let act = Act::Header { session: session(), previous, state: None, oldest };
+        let act = Act::Header { session: session(), previous, state: None, oldest, kept: None };
         Record { act, fence: records[3].fence, ..records[0].clone() }
     };
     let (end, keeps) = (chain, |mut chain: Chain, oldest| vec![chain.append(&header(oldest, chain.last()))]);
