@@ -3,7 +3,7 @@
 use holdfast_abi::protocol::FromKeeper;
 use holdfast_authority::Ask;
 use holdfast_screen::Screen;
-use holdfast_types::{Exit, Size};
+use holdfast_types::{Exit, Hash, Size};
 use holdfast_wire::Fault;
 use holdfast_wire::attention::RingEvent;
 use holdfast_wire::params::{AnswerEvent, Answers, Resume, SessionView};
@@ -150,6 +150,8 @@ pub enum Request {
     Reply {
         /// The question.
         question: QuestionId,
+        /// The hash of what was read.
+        seen: Hash,
         /// The answer.
         text: String,
         /// What is signed.

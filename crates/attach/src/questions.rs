@@ -46,7 +46,7 @@ impl Attached {
             Err(fault) => return self.say(format!(" {} {} ", fault.message, fault.hint)),
         };
         let ask = Ask::other(const { terms_of("question.answer") }, detail(question.id, &text, &question.text));
-        self.ask(Request::Reply { question: question.id, text, ask }, Asked::Answer);
+        self.ask(Request::Reply { question: question.id, seen: question.hash, text, ask }, Asked::Answer);
     }
 
     /// The answer was taken.

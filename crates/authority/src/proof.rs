@@ -7,7 +7,7 @@ use crate::act::Ask;
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use holdfast_types::SessionId;
 use holdfast_types::{Actor, ActorId};
-use holdfast_types::{Nonce, Proof, Signature};
+use holdfast_types::{Hash, Nonce, Proof, Signature};
 
 /// What a connection over a unix socket is bound to, beside its challenge: nothing else can be in between.
 pub const UNIX_BINDING: &[u8] = b"unix";
@@ -80,6 +80,18 @@ pub fn sign_act(secret: &[u8; 32], session: SessionId, nonce: Nonce, ask: &Ask) 
 /// Whether a proof is this actor's for this act.
 pub fn verify_act(actor: ActorId, session: SessionId, ask: &Ask, proof: &Proof) -> Result<(), ProofError> {
     verify(actor, &act_bytes(session, &proof.nonce, ask), &proof.signature)
+}
+
+/// The hash of a question as it was read: its text and what can be answered. Each part has its length before it, so that no two
+/// questions have the same bytes.
+#[must_use]
+pub fn question_hash(text: &str, options: &[String]) -> Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"holdfast question v1\0");
+    for part in std::iter::once(text).chain(options.iter().map(String::as_str)) {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    Hash(*hasher.finalize().as_bytes())
 }
 
 #[cfg(test)]

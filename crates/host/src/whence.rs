@@ -177,6 +177,7 @@ impl Server {
             by: actor.clone(),
             text: format!("are you pid {pid} ({})?", word(pid)),
             options: vec!["no".into(), "yes".into()],
+            key: None,
             asked_ms,
             expires_at_ms: Some(asked_ms.saturating_add(CONFIRM_MS)),
             state: QuestionState::Open,

@@ -74,7 +74,7 @@ macro_rules! fixed {
 fixed! {
     #[doc = "An actor's identity: its Ed25519 public key."]
     ActorId[32];
-    #[doc = "The BLAKE3 hash of a journal record."]
+    #[doc = "The BLAKE3 hash of a journal record, or of a question as it was read."]
     Hash[32];
     #[doc = "An Ed25519 signature."]
     Signature[64];

@@ -1,10 +1,10 @@
 //! Questions: an operator, most often an agent, asks the humans of a session something and waits; a human answers.
 //!
-//! A question has an id that its asker may draw, so that it is not asked twice when an answer of the host is lost. Nobody but a
-//! human answers.
+//! The host gives each question an id that no other ever has. Its asker may draw a key, so that it is not asked twice when an answer of
+//! the host is lost. Nobody but a human answers, and an answer says by a hash which text was read.
 
 use crate::fault::{Code, Fault};
-use holdfast_types::{Actor, Proof, SessionId, SessionName, TimeMs};
+use holdfast_types::{Actor, Hash, Proof, SessionId, SessionName, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,6 +18,9 @@ pub const OPTIONS_MAX: usize = 16;
 pub const OPTION_BYTES_MAX: usize = 200;
 /// Open questions of one session: a person cannot answer more, and an asker of so many does not wait for answers.
 pub const OPEN_MAX: usize = 64;
+
+/// Longest key of a question: a random id with a few words.
+pub const KEY_BYTES_MAX: usize = 64;
 
 /// A question's identity for all time: `que_` and 26 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -113,9 +116,10 @@ pub struct QuestionAskParams {
     /// Answer when it is no longer open, at the latest after this long.
     #[serde(default)]
     pub wait_ms: u64,
-    /// The id it shall have, drawn at random: asked again with the same one after an answer was lost, it is not asked twice.
+    /// A key of the asker's own, drawn at random, at most 64 bytes: asked again with the same one after an answer was lost, it is not
+    /// asked twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<QuestionId>,
+    pub key: Option<String>,
     /// Close the question after this long; none: it is open as long as its session lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
@@ -150,6 +154,8 @@ pub struct QuestionListParams {
 pub struct QuestionAnswerParams {
     /// The question's id.
     pub question: QuestionId,
+    /// The `hash` of the question that was read: an answer to another text is refused.
+    pub seen: Hash,
     /// The answer; where there are options, one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -184,6 +190,8 @@ pub struct QuestionView {
     pub text: String,
     /// What can be answered; none: any text.
     pub options: Vec<String>,
+    /// The hash of text and options, which an answer carries.
+    pub hash: Hash,
     /// When it was asked.
     pub asked_ms: TimeMs,
     /// When the question closes.

@@ -277,8 +277,8 @@ async def test_a_human_is_asked_and_answers(client: aio.Client, home: TestHome) 
             await human.call.session_watch(session=session.id, after=0, wait_ms=50)
         assert [(question.text, question.by.handle) for question in open_ones] == [("Deploy?", "agent:python")]
         with pytest.raises(errors.Denied):
-            await client.call.question_answer(question=open_ones[0].id, option=0)
-        await human.call.question_answer(question=open_ones[0].id, option=1)
+            await client.call.question_answer(question=open_ones[0].id, seen=open_ones[0].hash, option=0)
+        await human.call.question_answer(question=open_ones[0].id, seen=open_ones[0].hash, option=1)
     question = await asyncio.wait_for(asking, PATIENCE_S)
     assert question.state == "answered" and question.answer is not None
     assert (question.answer.text, question.answer.by.handle) == ("no", "human:ann")

@@ -53,7 +53,7 @@ export type WatchEvent = SessionEvent | { event: "lost"; lost: number };
 
 /**
  * What may be asked again when an answer was lost: it only looks, or is done once by its own number (`session.send` by stream and
- * seq, `run.start` and `question.ask` by the id they draw). Everything else fails with `disconnected`, and its caller looks what became of it.
+ * seq, `run.start` and `question.ask` by the id or key they draw). Everything else fails with `disconnected`, and its caller looks what became of it.
  */
 const REPEATABLE = new Set<string>([
   "hello",
@@ -85,7 +85,7 @@ const REPEATABLE = new Set<string>([
 
 function mayRepeat(method: string, params: unknown): boolean {
   if (method === "run.start") return typeof (params as { run?: unknown }).run === "string";
-  if (method === "question.ask") return typeof (params as { question?: unknown }).question === "string";
+  if (method === "question.ask") return typeof (params as { key?: unknown }).key === "string";
   return REPEATABLE.has(method);
 }
 
@@ -183,9 +183,10 @@ export class Client {
     return this.call("question.list", params, signal ? { signal } : {});
   }
 
-  /** Answers a question, by a text or by the number of an option. Only a human can. */
-  answer(question: string, answer: string | number, options: CallOptions = {}): Promise<QuestionView> {
-    const params = typeof answer === "string" ? { question, text: answer } : { question, option: answer };
+  /** Answers a question as it was read, by a text or by the number of an option. Only a human can. */
+  answer(question: Pick<QuestionView, "id" | "hash">, answer: string | number, options: CallOptions = {}): Promise<QuestionView> {
+    const read = { question: question.id, seen: question.hash };
+    const params = typeof answer === "string" ? { ...read, text: answer } : { ...read, option: answer };
     return this.call("question.answer", params, options);
   }
 

@@ -8,9 +8,9 @@ export function newRunId(): string {
   return newId("run_");
 }
 
-/** The id of a question that is about to be asked. */
-export function newQuestionId(): string {
-  return newId("que_");
+/** A key of the caller's own for what is about to be asked: asked again with the same one, it is asked once. */
+export function newKey(): string {
+  return newId("key_");
 }
 
 /** A prefix and 26 characters, 128 random bits. */

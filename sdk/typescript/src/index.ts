@@ -15,7 +15,7 @@ export { HoldfastError, isBroken } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
 export { decodeFrame, encodeFrame, encodeStreamFrame, FrameReader } from "./frame.js";
 export type { Frame } from "./frame.js";
-export { newQuestionId, newRunId, newStream } from "./ids.js";
+export { newKey, newRunId, newStream } from "./ids.js";
 export { keyText } from "./keys.js";
 export type { Retry } from "./link.js";
 export { gather } from "./output.js";

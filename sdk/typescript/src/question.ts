@@ -1,7 +1,7 @@
 // Questions: an operator, most often an agent, asks the humans of a session something and waits; a human answers.
 
 import type { CallOptions, Client } from "./client.js";
-import { newQuestionId } from "./ids.js";
+import { newKey } from "./ids.js";
 import { deadlineOf, remaining, type WaitOptions } from "./run.js";
 import type { QuestionAskParams, QuestionView } from "./types.js";
 
@@ -19,11 +19,10 @@ export async function askHumans(client: Client, session: string, text: string, h
   const deadline = deadlineOf(timeoutMs);
   const wait = () => Math.ceil(remaining(deadline, `an answer to ${JSON.stringify(text)}`));
   // Drawn here: after a lost answer the same question is asked for, not another one.
-  const question = newQuestionId();
-  const params: QuestionAskParams = { session, text, question, wait_ms: wait() };
+  const params: QuestionAskParams = { session, text, key: newKey(), wait_ms: wait() };
   if (options) params.options = options;
   if (expiresMs !== undefined) params.expires_ms = expiresMs;
   let asked = await client.call("question.ask", params, call);
-  while (asked.state === "open") asked = await client.call("question.get", { question, wait_ms: wait() }, call);
+  while (asked.state === "open") asked = await client.call("question.get", { question: asked.id, wait_ms: wait() }, call);
   return asked;
 }

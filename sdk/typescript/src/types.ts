@@ -1000,7 +1000,7 @@ export interface GraphParams {
 /** A class and a name: `human:ann`, `agent:claude`. */
 export type Handle = string;
 
-/** The BLAKE3 hash of a journal record. */
+/** The BLAKE3 hash of a journal record, or of a question as it was read. */
 export type Hash = string;
 
 /** The version both will speak. */
@@ -1532,6 +1532,8 @@ export interface QuestionAnswerParams {
   proof?: Proof | null;
   /** The question's id. */
   question: QuestionId;
+  /** The `hash` of the question that was read: an answer to another text is refused. */
+  seen: Hash;
   /** The answer; where there are options, one of them. */
   text?: string | null;
 }
@@ -1540,10 +1542,13 @@ export interface QuestionAnswerParams {
 export interface QuestionAskParams {
   /** Close the question after this long; none: it is open as long as its session lives. */
   expires_ms?: number | null;
+  /**
+   * A key of the asker's own, drawn at random, at most 64 bytes: asked again with the same one after an answer was lost, it is not
+   * asked twice.
+   */
+  key?: string | null;
   /** What can be answered; none: any text. */
   options?: string[];
-  /** The id it shall have, drawn at random: asked again with the same one after an answer was lost, it is not asked twice. */
-  question?: QuestionId | null;
   /** Name or id of the session it is about, whose humans are asked. */
   session: string;
   /** The question. */
@@ -1592,6 +1597,8 @@ export interface QuestionView {
   by: Actor;
   /** When the question closes. */
   expires_at_ms?: number | null;
+  /** The hash of text and options, which an answer carries. */
+  hash: Hash;
   /** Identity. */
   id: QuestionId;
   /** That session's name. */

@@ -219,8 +219,8 @@ it("a session asks its humans, and only they answer", async () => {
   const asking = session.ask("ship it?", { options: ["yes", "no"] });
   const question = await until("the question", async () => (await ann.questions())[0]);
   expect([question.text, question.name, question.by.handle]).toEqual(["ship it?", "deploy", "agent:node"]);
-  expect((await failure(agent.answer(question.id, "yes"))).code).toBe("denied");
-  await ann.answer(question.id, 1);
+  expect((await failure(agent.answer(question, "yes"))).code).toBe("denied");
+  await ann.answer(question, 1);
   expect(await asking).toMatchObject({ state: "answered", answer: { text: "no", by: { handle: "human:ann" } } });
   expect((await failure(session.ask("anybody?", { timeoutMs: 20 }))).code).toBe("timeout");
   expect((await agent.questions()).map(({ text }) => text)).toEqual(["anybody?"]);

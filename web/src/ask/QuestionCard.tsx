@@ -22,7 +22,7 @@ export function QuestionCard({ question, where, folds }: Props) {
   const [isFolded, setFolded] = useState(false);
   const answer = async (said: string | number) => {
     setBusy(true);
-    const done = await attempt(() => client.answer(question.id, said));
+    const done = await attempt(() => client.answer(question, said));
     if (done) questions.value = questions.value.filter((one) => one.id !== question.id);
     setBusy(false);
   };

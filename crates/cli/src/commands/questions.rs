@@ -50,19 +50,18 @@ fn begin(here: &Here, link: &mut Link<'_>, args: &AskArgs, until: Option<Instant
     let session = link.get(&session)?;
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|e| Failure::new("io", format!("cannot get random bytes: {e}")))?;
-    let id = QuestionId::from_random_bits(u128::from_le_bytes(bits));
     // Prints the id before it waits: a person who interrupts it still has the id.
     let params = QuestionAskParams {
         session: session.id.to_string(),
         text: args.text.join(" "),
         options: args.options.clone(),
         wait_ms: 0,
-        question: Some(id),
+        key: Some(holdfast_types::hex_text(&bits)),
         expires_ms: args.expires.map(|expires| expires.ms),
     };
     let view = link.call::<op::QuestionAsk>(&params)?;
     if !here.json && until.is_none_or(|at| Instant::now() < at) {
-        say(&format!("asked in {}: {id}", session.name));
+        say(&format!("asked in {}: {}", session.name, view.id));
     }
     Ok(view)
 }
@@ -173,7 +172,13 @@ pub fn answer(here: &Here, args: &AnswerArgs) -> Result<u8, Failure> {
     };
     let session = link.get(&question.session.to_string())?;
     let act = Ask::other(const { terms_of("question.answer") }, detail(question.id, &text, &question.text));
-    let params = |proof| QuestionAnswerParams { question: question.id, text: Some(text.clone()), option: None, proof };
+    let params = |proof| QuestionAnswerParams {
+        question: question.id,
+        seen: question.hash,
+        text: Some(text.clone()),
+        option: None,
+        proof,
+    };
     let view = match link.act::<op::QuestionAnswer>(&session, &act, params) {
         // The host that went away may have taken our answer; or somebody else's meanwhile.
         Err(not_done) if not_done.was_done(Code::QuestionClosed) => {

@@ -3,7 +3,9 @@
 use holdfast_client::{Identity, connect};
 use holdfast_harness::{Home, PATIENCE, TESTER, kill, settle, until};
 use holdfast_wire::operations::op;
-use holdfast_wire::questions::{OPEN_MAX, QuestionAskParams, QuestionId, QuestionState};
+use holdfast_wire::questions::{
+    OPEN_MAX, QuestionAnswerParams, QuestionAskParams, QuestionState, QuestionWithdrawParams,
+};
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 use std::time::Instant;
@@ -238,19 +240,56 @@ fn connection(home: &Home) -> holdfast_client::Connection {
 }
 
 #[test]
-fn asked_again_under_the_same_id_it_is_asked_once() {
+fn asked_again_under_the_same_key_it_is_asked_once() {
     let home = settled();
     let mut bot = connection(&home);
-    let question = Some(QuestionId::from_random_bits(7));
-    let params = QuestionAskParams { session: "work".into(), text: "sure?".into(), question, ..Default::default() };
+    let key = Some("seven".to_owned());
+    let params = QuestionAskParams { session: "work".into(), text: "sure?".into(), key, ..Default::default() };
     let first = bot.call::<op::QuestionAsk>(&params).unwrap();
     assert_eq!(bot.call::<op::QuestionAsk>(&params).unwrap(), first);
     home.ok(&["answer", &first.id.to_string(), "yes"]);
     let again = bot.call::<op::QuestionAsk>(&params).unwrap();
     assert_eq!((again.state, again.asked_ms), (QuestionState::Answered, first.asked_ms));
     let other = QuestionAskParams { text: "really?".into(), ..params };
-    assert!(bot.call::<op::QuestionAsk>(&other).unwrap_err().to_string().contains("belongs to another question"));
+    assert!(bot.call::<op::QuestionAsk>(&other).unwrap_err().to_string().contains("another question with this key"));
     assert_eq!(home.json(&["questions", "--all"]).as_array().unwrap().len(), 1);
+}
+
+/// The attack: a harmless question is asked and read, and in its place another one, before the answer comes.
+#[test]
+fn an_answer_is_to_the_text_that_was_read_and_to_no_other() {
+    let home = settled();
+    let mut bot = connection(&home);
+    let ask = |bot: &mut holdfast_client::Connection, text: &str, options: &[&str], key: &str| {
+        let options = options.iter().map(|&option| option.to_owned()).collect();
+        let (session, text, key) = ("work".into(), text.into(), Some(key.into()));
+        let params = QuestionAskParams { session, text, options, key, ..Default::default() };
+        bot.call::<op::QuestionAsk>(&params).unwrap()
+    };
+    let read = ask(&mut bot, "Delete the cache?", &["yes", "no"], "mine");
+    bot.call::<op::QuestionWithdraw>(&QuestionWithdrawParams { question: read.id }).unwrap();
+    // As many that are over as are remembered: the first is forgotten, and its key may serve again.
+    for n in 0..=64 {
+        let other = ask(&mut bot, "Really?", &[], &format!("other {n}"));
+        bot.call::<op::QuestionWithdraw>(&QuestionWithdrawParams { question: other.id }).unwrap();
+    }
+    let asked = ask(&mut bot, "Delete the database?", &["yes", "no"], "mine");
+    assert_ne!(asked.id, read.id, "no question has the id of another");
+    assert!(home.fails(&["answer", &read.id.to_string(), "yes"]).contains("no question"));
+    let place = holdfast_types::Home::under(home.path());
+    let who = Identity::load(&place, &holdfast_harness::TESTER.parse().unwrap()).unwrap();
+    let mut human = connect(&place, &who).unwrap();
+    let answer = |question, seen| {
+        let (text, option, proof) = (Some("yes".to_owned()), None, None);
+        QuestionAnswerParams { question, seen, text, option, proof }
+    };
+    let refused = human.call::<op::QuestionAnswer>(&answer(asked.id, read.hash)).unwrap_err().to_string();
+    assert!(refused.contains("not the question that was read"), "{refused}");
+    let answered = human.call::<op::QuestionAnswer>(&answer(asked.id, asked.hash)).unwrap();
+    assert_eq!(answered.state, QuestionState::Answered);
+    // Other options are another question too.
+    let [one, two] = [&["yes", "no"], &["no", "yes"]].map(|options| ask(&mut bot, "Same?", options, options[0]));
+    assert_ne!(one.hash, two.hash);
 }
 
 #[test]

@@ -211,7 +211,13 @@ fn calls_about_questions(session: &str) -> Vec<Call> {
         Call::QuestionAsk(QuestionAskParams { session: session.clone(), text, ..QuestionAskParams::default() }),
         Call::QuestionGet(QuestionParams { question, wait_ms: 0 }),
         Call::QuestionList(QuestionListParams { session: Some(session), all: true }),
-        Call::QuestionAnswer(QuestionAnswerParams { question, text: Some("so".into()), option: None, proof: None }),
+        Call::QuestionAnswer(QuestionAnswerParams {
+            question,
+            seen: holdfast_types::Hash([1; 32]),
+            text: Some("so".into()),
+            option: None,
+            proof: None,
+        }),
         Call::QuestionWithdraw(QuestionWithdrawParams { question }),
     ]
 }
@@ -348,9 +354,7 @@ fn whoever_holds_one_right_is_refused_what_needs_another_and_nothing_else() {
         let mut stage = Stage::new();
         let bob = stage.world.actor("human:bob");
         let ask = stage.calls.iter().find(|call| matches!(call, Call::QuestionAsk(_))).unwrap();
-        let mut asked = params(ask);
-        asked["question"] = json!(QuestionId::from_random_bits(1));
-        Raw::of(&stage.world, &stage.ann.who).call(ask.row().name, &asked, &[]).unwrap();
+        let question = Raw::of(&stage.world, &stage.ann.who).call(ask.row().name, &params(ask), &[]).unwrap();
         stage.ann.revoke_all_of(bob.actor().id).unwrap();
         stage.ann.grant(bob.actor(), right.word(), None).unwrap();
         let mut raw = Raw::of(&stage.world, &bob);
@@ -362,6 +366,7 @@ fn whoever_holds_one_right_is_refused_what_needs_another_and_nothing_else() {
             let terms = call.row().terms;
             let bytes = if matches!(call, Call::Send(_)) { &b"x"[..] } else { &[] };
             let mut params = params(call);
+            about(&mut params, &question);
             if let Call::Signal(_) = call {
                 // SIGWINCH: the session lives on for the calls behind it.
                 params["number"] = json!(28);
@@ -371,6 +376,16 @@ fn whoever_holds_one_right_is_refused_what_needs_another_and_nothing_else() {
             refused += usize::from(!terms.rights.has(*right));
         }
         assert!(refused > 10, "{right}: {refused}");
+    }
+}
+
+/// Makes a call be about a question that was asked, where it is about one.
+fn about(params: &mut Value, question: &Value) {
+    if params.get("question").is_some() && !question.is_null() {
+        params["question"] = question["id"].clone();
+    }
+    if params.get("seen").is_some() && !question.is_null() {
+        params["seen"] = question["hash"].clone();
     }
 }
 
@@ -417,10 +432,11 @@ fn an_operation_is_in_the_journal_where_its_terms_say_so_and_nowhere_else() {
     tried.sort_unstable();
     assert_eq!(said, tried);
     let mut before = recorded(&stage);
+    let mut question = Value::Null;
     let mut ask = |call: &Call, client: &Value| {
         let mut params = params(call);
+        about(&mut params, &question);
         match call {
-            Call::QuestionAsk(_) => params["question"] = json!(QuestionId::from_random_bits(1)),
             Call::Attach(_) => params["read_only"] = json!(false),
             Call::Leave(_) | Call::Send(_) => params["client"] = client.clone(),
             Call::Update(_) => (params["client"], params["size"]) = (client.clone(), json!("70x20")),
@@ -430,7 +446,11 @@ fn an_operation_is_in_the_journal_where_its_terms_say_so_and_nowhere_else() {
             _ => {}
         }
         let bytes = if matches!(call, Call::Send(_)) { &b"x"[..] } else { &[] };
-        raw.call(call.row().name, &params, bytes)
+        let answer = raw.call(call.row().name, &params, bytes);
+        if let (Call::QuestionAsk(_), Ok(asked)) = (call, &answer) {
+            question = asked.clone();
+        }
+        answer
     };
     // Whoever proves nothing, or stops the host, asks no more.
     let is_quiet = |call: &&Call| {

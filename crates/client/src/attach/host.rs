@@ -134,9 +134,9 @@ impl Driver<'_> {
                 let params = QuestionListParams { session: Some(session), all: false };
                 self.ask::<op::QuestionList>(tag, &params, &[], |value, _| Ok(answer(value, Answer::Questions)))
             }
-            Request::Reply { question, text, ask } => {
+            Request::Reply { question, seen, text, ask } => {
                 let proof = Some(self.options.who.prove(self.session_id, &ask));
-                let params = QuestionAnswerParams { question, text: Some(text), option: None, proof };
+                let params = QuestionAnswerParams { question, seen, text: Some(text), option: None, proof };
                 self.ask::<op::QuestionAnswer>(tag, &params, &[], |value, _| Ok(boxed(value, Answer::Replied)))
             }
         }

@@ -7,8 +7,8 @@ use crate::session::{Session, fault};
 use holdfast_authority::{Refusal, Rule};
 use holdfast_types::{Actor, Right};
 use holdfast_wire::questions::{
-    OPTION_BYTES_MAX, OPTIONS_MAX, QuestionAnswerParams, QuestionAskParams, QuestionId, QuestionListParams,
-    QuestionParams, QuestionState, QuestionView, QuestionWithdrawParams, TEXT_BYTES_MAX,
+    KEY_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX, QuestionAnswerParams, QuestionAskParams, QuestionId,
+    QuestionListParams, QuestionParams, QuestionState, QuestionView, QuestionWithdrawParams, TEXT_BYTES_MAX,
 };
 use holdfast_wire::{Code, Fault};
 use std::rc::Rc;
@@ -18,46 +18,36 @@ impl Server {
     pub(crate) async fn question_ask(&self, params: &QuestionAskParams, actor: &Actor) -> Result<QuestionView, Fault> {
         check(params)?;
         let session = self.registry.find_for(&params.session, actor, Right::Observe)?;
-        let drawn = || QuestionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
-        let id = params.question.unwrap_or_else(drawn);
-        if !self.was_asked(id, &session, params, actor)? {
+        let mut asked = was_asked(&session, params, actor)?;
+        if asked.is_none() {
             // One that ended takes no questions.
             session.running().await?;
-            let asked_ms = crate::now_ms();
-            let question = Question {
-                id,
-                by: actor.clone(),
-                text: params.text.clone(),
-                options: params.options.clone(),
-                asked_ms,
-                expires_at_ms: params.expires_ms.map(|ms| asked_ms.saturating_add(ms)),
-                state: QuestionState::Open,
-                answer: None,
-                withdrawn_by: None,
-            };
             // The same may have been asked on another connection meanwhile.
-            if !self.was_asked(id, &session, params, actor)? {
+            asked = was_asked(&session, params, actor)?;
+        }
+        let id = match asked {
+            Some(id) => id,
+            None => {
+                // Ours, of 128 random bits: no other question ever has it.
+                let id = QuestionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
+                let asked_ms = crate::now_ms();
+                let question = Question {
+                    id,
+                    by: actor.clone(),
+                    text: params.text.clone(),
+                    options: params.options.clone(),
+                    key: params.key.clone(),
+                    asked_ms,
+                    expires_at_ms: params.expires_ms.map(|ms| asked_ms.saturating_add(ms)),
+                    state: QuestionState::Open,
+                    answer: None,
+                    withdrawn_by: None,
+                };
                 session.ask_humans(question)?;
+                id
             }
-        }
+        };
         question_view(&session, id, params.wait_ms).await
-    }
-
-    /// Whether this actor asked just this in the session already. Nobody else's id is taken.
-    fn was_asked(
-        &self,
-        id: QuestionId,
-        session: &Session,
-        params: &QuestionAskParams,
-        actor: &Actor,
-    ) -> Result<bool, Fault> {
-        let found = self.registry.all().into_iter().find_map(|s| s.question(id).map(|question| (s.id, question)));
-        let Some((place, question)) = found else { return Ok(false) };
-        let is_same = question.text == params.text && question.options == params.options;
-        if place == session.id && question.by == *actor && is_same {
-            return Ok(true);
-        }
-        Err(Fault::new(Code::BadRequest, "this id belongs to another question").hint("use another random id"))
     }
 
     /// A question.
@@ -128,6 +118,16 @@ impl Server {
     }
 }
 
+/// The question that this actor asked in the session by this key already. Keys are each actor's own.
+fn was_asked(session: &Session, params: &QuestionAskParams, actor: &Actor) -> Result<Option<QuestionId>, Fault> {
+    let Some(key) = &params.key else { return Ok(None) };
+    let Some(question) = session.question_by(actor, key) else { return Ok(None) };
+    if question.text == params.text && question.options == params.options {
+        return Ok(Some(question.id));
+    }
+    Err(Fault::new(Code::BadRequest, "you asked another question with this key").hint("use another random key"))
+}
+
 async fn question_view(session: &Session, id: QuestionId, wait_ms: u64) -> Result<QuestionView, Fault> {
     while_asked(session.question_over(id, wait_ms)).await;
     let view = session.question_views().into_iter().find(|view| view.id == id);
@@ -144,6 +144,9 @@ fn check(params: &QuestionAskParams) -> Result<(), Fault> {
     let QuestionAskParams { text, options, .. } = params;
     if text.trim().is_empty() || text.len() > TEXT_BYTES_MAX {
         return bad(format!("a question must have 1 to {TEXT_BYTES_MAX} bytes"));
+    }
+    if params.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > KEY_BYTES_MAX) {
+        return bad(format!("a key must have 1 to {KEY_BYTES_MAX} bytes"));
     }
     if options.len() > OPTIONS_MAX {
         return bad(format!("a question may have at most {OPTIONS_MAX} options"));

@@ -6,7 +6,8 @@
 mod answer;
 pub(crate) mod kept;
 
-use holdfast_types::{Actor, SessionId, SessionName, TimeMs};
+use holdfast_authority::proof;
+use holdfast_types::{Actor, Hash, SessionId, SessionName, TimeMs};
 use holdfast_wire::questions::{OPEN_MAX, QuestionAnswer, QuestionId, QuestionState, QuestionView};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,9 @@ pub(crate) struct Question {
     pub text: String,
     #[serde(default)]
     pub options: Vec<String>,
+    /// Its asker's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     pub asked_ms: TimeMs,
     #[serde(default)]
     pub expires_at_ms: Option<TimeMs>,
@@ -38,8 +42,27 @@ impl Question {
 
     /// As clients see it.
     pub fn view(&self, session: SessionId, name: SessionName) -> QuestionView {
-        let Question { id, by, text, options, asked_ms, expires_at_ms, state, answer, withdrawn_by } = self.clone();
-        QuestionView { id, session, name, by, text, options, asked_ms, expires_at_ms, state, answer, withdrawn_by }
+        let hash = self.hash();
+        let Question { id, by, text, options, asked_ms, expires_at_ms, state, answer, withdrawn_by, .. } = self.clone();
+        QuestionView {
+            id,
+            session,
+            name,
+            by,
+            text,
+            options,
+            hash,
+            asked_ms,
+            expires_at_ms,
+            state,
+            answer,
+            withdrawn_by,
+        }
+    }
+
+    /// What an answer to it carries.
+    pub fn hash(&self) -> Hash {
+        proof::question_hash(&self.text, &self.options)
     }
 }
 
@@ -109,6 +132,7 @@ pub(crate) mod tests {
             by: Actor { id: ActorId([1; 32]), handle: "agent:bot".parse().unwrap() },
             text: format!("question {number}"),
             options: vec!["yes".into(), "no".into()],
+            key: None,
             asked_ms: 5,
             expires_at_ms: None,
             state: QuestionState::Open,

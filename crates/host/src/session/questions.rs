@@ -24,6 +24,13 @@ impl Session {
         self.state.borrow().questions.get(id).cloned()
     }
 
+    /// The one that an actor asked by a key of its own.
+    pub(crate) fn question_by(&self, actor: &Actor, key: &str) -> Option<Question> {
+        self.lapse_questions();
+        let state = self.state.borrow();
+        state.questions.iter().find(|one| one.by == *actor && one.key.as_deref() == Some(key)).cloned()
+    }
+
     /// All that are remembered.
     pub(crate) fn question_views(&self) -> Vec<QuestionView> {
         self.lapse_questions();
@@ -69,6 +76,10 @@ impl Session {
     /// A human answers.
     pub(crate) fn answer_question(&self, params: &QuestionAnswerParams, actor: &Actor) -> Result<(), Fault> {
         let question = self.open_question(params.question)?;
+        if params.seen != question.hash() {
+            return Err(Fault::new(Code::BadRequest, "this is not the question that was read")
+                .hint("look at it again, and answer with its hash: see `holdfast questions`"));
+        }
         let (text, option) = chosen(&question.options, params.text.as_deref(), params.option)?;
         let ask = Ask::other(const { terms_of("question.answer") }, detail(question.id, &text, &question.text));
         let decided = self.ask(actor, None, ask, params.proof)?;

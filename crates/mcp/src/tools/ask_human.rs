@@ -5,7 +5,7 @@ use crate::desk::{Desk, in_ms, left_ms};
 use crate::host::Host;
 use crate::trouble::Trouble;
 use holdfast_wire::operations::op;
-use holdfast_wire::questions::{QuestionAskParams, QuestionId, QuestionParams, QuestionState};
+use holdfast_wire::questions::{QuestionAskParams, QuestionParams, QuestionState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +89,7 @@ impl Operate for AskHuman {
                     session: session.id.to_string(),
                     text,
                     options: input.options,
-                    question: Some(fresh()?),
+                    key: Some(fresh()?),
                     ..QuestionAskParams::default()
                 };
                 desk.ask::<op::QuestionAsk>(params).await?
@@ -110,10 +110,10 @@ impl Operate for AskHuman {
     }
 }
 
-/// A question's id, drawn at random: asked again after an answer was lost it is not asked twice.
-fn fresh() -> Result<QuestionId, Trouble> {
+/// A question's key, drawn at random: asked again after an answer was lost it is not asked twice.
+fn fresh() -> Result<String, Trouble> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits)
         .map_err(|error| Trouble::new("internal", format!("cannot get random bytes: {error}")))?;
-    Ok(QuestionId::from_random_bits(u128::from_le_bytes(bits)))
+    Ok(holdfast_types::hex_text(&bits))
 }

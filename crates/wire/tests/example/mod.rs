@@ -29,6 +29,7 @@ pub fn minimal(document: &Value, schema: &Value) -> Value {
         return match TEXTS.iter().find(|(of, _)| *of == name) {
             Some((_, text)) => json!(text),
             None if name == "Signature" => json!("ab".repeat(64)),
+            None if name == "Hash" => json!("cd".repeat(32)),
             None => minimal(document, &document["$defs"][name]),
         };
     }

@@ -220,7 +220,7 @@ class Client:
             "session": session.id if isinstance(session, Session) else session,
             "text": text,
             "options": options,
-            "question": draw_id("que"),
+            "key": draw_id("key"),
             "expires_ms": None if expires is None else int(expires * 1000),
             "wait_ms": 0,
         }

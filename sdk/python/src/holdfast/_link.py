@@ -36,7 +36,7 @@ SAFE = frozenset(
 def is_safe(method: str, params: dict[str, Any]) -> bool:
     """Whether a request may be asked again when its answer was lost."""
     # These carry what tells a repeat from another one.
-    drawn = {"run.start": "run", "question.ask": "question", "session.send": "stream"}
+    drawn = {"run.start": "run", "question.ask": "key", "session.send": "stream"}
     return method in SAFE or (method in drawn and params.get(drawn[method]) is not None)
 
 

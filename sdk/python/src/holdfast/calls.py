@@ -125,16 +125,16 @@ class AsyncCalls:
         found, _ = await self._ask("login.new", params, b"", LoginAnswer)
         return found
 
-    async def question_answer(self, *, question: QuestionId, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
+    async def question_answer(self, *, question: QuestionId, seen: Hash, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
         """Answer a question; only humans may."""
-        params = _given({"question": question, "option": option, "proof": proof, "text": text})
+        params = _given({"question": question, "seen": seen, "option": option, "proof": proof, "text": text})
         found: QuestionView
         found, _ = await self._ask("question.answer", params, b"", QuestionView)
         return found
 
-    async def question_ask(self, *, session: str, text: str, expires_ms: int | None = None, options: list[str] | None = None, question: QuestionId | None = None, wait_ms: int | None = None) -> QuestionView:
+    async def question_ask(self, *, session: str, text: str, expires_ms: int | None = None, key: str | None = None, options: list[str] | None = None, wait_ms: int | None = None) -> QuestionView:
         """Ask the humans of a session a question; can wait for the answer."""
-        params = _given({"session": session, "text": text, "expires_ms": expires_ms, "options": options, "question": question, "wait_ms": wait_ms})
+        params = _given({"session": session, "text": text, "expires_ms": expires_ms, "key": key, "options": options, "wait_ms": wait_ms})
         found: QuestionView
         found, _ = await self._ask("question.ask", params, b"", QuestionView)
         return found
@@ -510,16 +510,16 @@ class Calls:
         found, _ = self._ask("login.new", params, b"", LoginAnswer)
         return found
 
-    def question_answer(self, *, question: QuestionId, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
+    def question_answer(self, *, question: QuestionId, seen: Hash, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
         """Answer a question; only humans may."""
-        params = _given({"question": question, "option": option, "proof": proof, "text": text})
+        params = _given({"question": question, "seen": seen, "option": option, "proof": proof, "text": text})
         found: QuestionView
         found, _ = self._ask("question.answer", params, b"", QuestionView)
         return found
 
-    def question_ask(self, *, session: str, text: str, expires_ms: int | None = None, options: list[str] | None = None, question: QuestionId | None = None, wait_ms: int | None = None) -> QuestionView:
+    def question_ask(self, *, session: str, text: str, expires_ms: int | None = None, key: str | None = None, options: list[str] | None = None, wait_ms: int | None = None) -> QuestionView:
         """Ask the humans of a session a question; can wait for the answer."""
-        params = _given({"session": session, "text": text, "expires_ms": expires_ms, "options": options, "question": question, "wait_ms": wait_ms})
+        params = _given({"session": session, "text": text, "expires_ms": expires_ms, "key": key, "options": options, "wait_ms": wait_ms})
         found: QuestionView
         found, _ = self._ask("question.ask", params, b"", QuestionView)
         return found

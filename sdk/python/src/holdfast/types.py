@@ -631,7 +631,7 @@ Handle: TypeAlias = str
 
 
 Hash: TypeAlias = str
-"""The BLAKE3 hash of a journal record."""
+"""The BLAKE3 hash of a journal record, or of a question as it was read."""
 
 
 class HelloAnswer(Model):
@@ -1090,6 +1090,8 @@ class QuestionAnswerParams(Model):
     """What to answer."""
     question: QuestionId
     """The question's id."""
+    seen: Hash
+    """The `hash` of the question that was read: an answer to another text is refused."""
     option: int | None = None
     """In place of a text: the number of an option, from 0."""
     proof: Proof | None = None
@@ -1106,10 +1108,10 @@ class QuestionAskParams(Model):
     """The question."""
     expires_ms: int | None = None
     """Close the question after this long; none: it is open as long as its session lives."""
+    key: str | None = None
+    """A key of the asker's own, drawn at random, at most 64 bytes: asked again with the same one after an answer was lost, it is not asked twice."""
     options: list[str] = Field(default_factory=list)
     """What can be answered; none: any text."""
-    question: QuestionId | None = None
-    """The id it shall have, drawn at random: asked again with the same one after an answer was lost, it is not asked twice."""
     wait_ms: int = 0
     """Answer when it is no longer open, at the latest after this long."""
 
@@ -1144,6 +1146,8 @@ class QuestionView(Model):
     """When it was asked."""
     by: Actor
     """Who asks."""
+    hash: Hash
+    """The hash of text and options, which an answer carries."""
     id: QuestionId
     """Identity."""
     name: SessionName
