@@ -73,7 +73,7 @@ mod tests {
     fn a_question_is_asked_in_the_row_where_it_fits_whole_and_not_where_it_does_not() {
         let question: QuestionView = serde_json::from_value(serde_json::json!({
             "id": "que_00000000000000000000000000", "session": "ses_00000000000000000000000000", "name": "w",
-            "by": {"id": "01".repeat(32), "handle": "agent:bot"}, "text": "Go\u{1b}[2J?", "options": ["yes", "no"],
+            "by": {"id": "01".repeat(32), "handle": "agent:bot"}, "text": "Go\u{1b}[2J?", "options": ["yes", "no"], "hash": "02".repeat(32),
             "asked_ms": 0, "state": "open", "answer": null}))
         .unwrap();
         assert_eq!(label(&question, 80).unwrap(), " agent:bot asks: Go^[[2J? [1: yes, 2: no] ");

@@ -314,12 +314,14 @@ impl Default for Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        for last in [&["end", "--all", "--grace", "0"][..], &["host", "stop"]] {
-            let spawned = self.command(last).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let last = |args: &[&str]| {
+            let spawned = self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
             // One that fails or hangs left something over, which is found next.
             let _ = spawned.map(Ran::of);
-        }
-        leaves_nothing(&self.path, &self.places().host_log());
+        };
+        last(&["end", "--all", "--grace", "0"]);
+        last(&["host", "stop"]);
+        leaves_nothing(&self.path, &self.places().host_log(), || last(&["host", "stop"]));
         drop(self.dir.take());
     }
 }

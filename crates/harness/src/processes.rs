@@ -29,11 +29,14 @@ pub(crate) fn processes_of(dir: &Path) -> Vec<u32> {
 }
 
 /// The end of a home: fails the test if a process of it does not go, or if its host's log tells of a panic. Whatever is left
-/// over is ended by its number.
-pub(crate) fn leaves_nothing(dir: &Path, log: &Path) {
+/// over is ended by its number. `stop` is for a host that a client started just before, and that listens only now.
+pub(crate) fn leaves_nothing(dir: &Path, log: &Path, stop: impl Fn()) {
     let mut left = Vec::new();
     holds_within(GONE_WITHIN, || {
         left = processes_of(dir);
+        if !left.is_empty() {
+            stop();
+        }
         left.is_empty()
     });
     let told: Vec<_> = left.iter().map(|pid| format!("{pid} {}", command_line(*pid))).collect();

@@ -192,7 +192,7 @@ impl Drop for World {
     fn drop(&mut self) {
         let ended = self.end_all().is_some();
         self.kill_host();
-        leaves_nothing(self.dir.path(), &self.path("host.log"));
+        leaves_nothing(self.dir.path(), &self.path("host.log"), || ());
         assert!(ended || std::thread::panicking(), "the sessions end when they are told to");
     }
 }
