@@ -27,7 +27,7 @@ pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
     }
     // The page first: the program has it inside.
     web::build_if_stale(root)?;
-    must(cargo(root).args(["build", "--locked", "--package", "holdfast"]))?;
+    must(cargo(root).args(["build", "--locked", "--workspace", "--bin", "holdfast"]))?;
     let holdfast = target(root).join("debug/holdfast");
     let mut failed = vec![];
     for (name, test) in CLIENTS.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name))

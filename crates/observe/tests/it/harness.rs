@@ -1,7 +1,7 @@
 //! A tree of processes below one that stands for the keeper, and the waiting: for a condition, with a deadline.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -151,6 +151,14 @@ impl Drop for Session {
         }
         let _ = self.keeper.kill();
         let _ = self.keeper.wait();
+        // What is no longer below the keeper, or was spared, is in its directory all the same.
+        while started.elapsed() < DEADLINE {
+            let live = in_directory(&self.dir);
+            if live.is_empty() {
+                break;
+            }
+            live.into_iter().for_each(kill);
+        }
         let freezer = Freezer::new(&self.label);
         // The cgroup is empty only when init has reaped them all.
         while started.elapsed() < DEADLINE && leftover(&self.label) {
@@ -158,6 +166,13 @@ impl Drop for Session {
         }
         let _ = fs::remove_dir_all(&self.dir);
     }
+}
+
+/// Processes whose working directory this is.
+fn in_directory(dir: &Path) -> Vec<u32> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir)).collect()
 }
 
 pub fn kill(pid: u32) {
