@@ -37,6 +37,7 @@ impl World {
     /// A program in this home, and nobody else's.
     pub fn run(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
+        command.env("HOLDFAST_TEST_TOP", std::process::id().to_string());
         command.env("HOLDFAST_HOME", &self.home).env("HOME", &self.home).env("SHELL", "/bin/bash");
         command.env_remove("HOLDFAST_ACTOR").current_dir(&self.home);
         command

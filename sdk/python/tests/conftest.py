@@ -36,6 +36,8 @@ class TestHome:
         return {
             "HOLDFAST_HOME": str(self.path),
             "HOLDFAST_BIN": PROGRAM,
+            # A test speaks as an agent and as a human from one process: the host looks no further up than here.
+            "HOLDFAST_TEST_TOP": str(os.getpid()),
             "HOME": str(self.path),
             "PATH": os.environ["PATH"],
             "SHELL": "/bin/bash",

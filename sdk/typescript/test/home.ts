@@ -44,6 +44,8 @@ export class Home {
     this.dir = mkdtempSync(join(tmpdir(), "hfts"));
     this.env = {
       HOLDFAST_HOME: this.dir,
+      // A test speaks as an agent and as a human from one process: the host looks no further up than here.
+      HOLDFAST_TEST_TOP: String(process.pid),
       HOLDFAST_BIN: program(),
       HOME: this.dir,
       PATH: "/usr/local/bin:/usr/bin:/bin",

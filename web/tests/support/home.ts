@@ -50,6 +50,8 @@ export class Home {
     this.program = program;
     this.env = {
       HOLDFAST_HOME: this.dir,
+      // A test speaks as an agent and as a human from one process: the host looks no further up than here.
+      HOLDFAST_TEST_TOP: String(process.pid),
       HOME: this.dir,
       PATH: "/usr/local/bin:/usr/bin:/bin",
       SHELL: "/bin/bash",
