@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::values::{Bytes, Seconds, rights};
 use holdfast_host::{LogFormat, LogLevels};
 use holdfast_screen::keys::{self, Key};
+use holdfast_store::trust::read_ours;
 use holdfast_types::Defaults;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -104,10 +105,9 @@ impl Config {
     /// Reads the file, if there is one, then the environment.
     pub fn load(file: &Path, get: impl Fn(&str) -> Option<OsString>) -> Result<Config, Failure> {
         let mut config = Config::default();
-        match std::fs::read_to_string(file) {
-            Ok(text) => config.read_file(file, &text)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::io(format!("cannot read {}", file.display()), error)),
+        // It says what is run, and who may do what.
+        if let Some(text) = read_ours(file)? {
+            config.read_file(file, &text)?;
         }
         // What actors may do, and what is run, comes from the file only: the environment of the process that starts the host must not widen it.
         for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_") && *key != "notify") {

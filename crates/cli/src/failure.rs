@@ -2,6 +2,7 @@
 
 use crate::show::{harmless, visible};
 use holdfast_client::{AttachError, CallError, ConnectError, KeyError};
+use holdfast_store::trust::Untrusted;
 use holdfast_types::{NoHome, SessionName};
 use holdfast_wire::Fault;
 use serde_json::json;
@@ -181,6 +182,12 @@ impl From<AttachError> for Failure {
 impl From<NoHome> for Failure {
     fn from(error: NoHome) -> Failure {
         Failure::from_error("no_home", &error).hint("set HOME, or use --home DIR")
+    }
+}
+
+impl From<Untrusted> for Failure {
+    fn from(why: Untrusted) -> Failure {
+        Failure::from_error("untrusted_home", &why).hint(why.remedy())
     }
 }
 

@@ -6,6 +6,7 @@ use crate::show::say;
 use crate::who::{self, Me, Said};
 use holdfast_authority::Ask;
 use holdfast_client::{CallError, ConnectError, Connection, Greeted, Identity, greet, greet_or_start};
+use holdfast_store::trust::must_be_ours;
 use holdfast_types::{ActorClass, Home, Proof};
 use holdfast_wire::hello::Inside;
 use holdfast_wire::operations::op;
@@ -61,6 +62,16 @@ impl Here {
             inside: OnceCell::new(),
             greeted: RefCell::default(),
         })
+    }
+
+    /// This place, if nobody else decides what lies there.
+    pub fn if_ours(self) -> Result<Here, Failure> {
+        self.must_be_ours()?;
+        Ok(self)
+    }
+
+    fn must_be_ours(&self) -> Result<(), Failure> {
+        self.home.directories().into_iter().try_for_each(|path| Ok(must_be_ours(path)?))
     }
 
     /// Who acts, and why; its key is made where that is the rule.
@@ -182,8 +193,10 @@ impl Here {
 
     /// Sees to it that there is a place for keys and sessions.
     pub fn make_state(&self) -> Result<(), Failure> {
-        holdfast_store::make_dir(&self.home.state)
-            .map_err(|e| Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("use --home DIR"))
+        holdfast_store::make_dir(&self.home.state).map_err(|e| {
+            Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("use --home DIR")
+        })?;
+        self.must_be_ours()
     }
 }
 

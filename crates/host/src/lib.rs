@@ -62,6 +62,7 @@ pub use notify::{Deliver, On, Rule};
 
 use holdfast_abi::address::Address;
 use holdfast_abi::ring::Base;
+use holdfast_store::trust::must_be_ours;
 use holdfast_types::Home;
 use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
@@ -138,6 +139,10 @@ pub enum Ran {
 pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     store::make_dir(&home.run)?;
     store::make_dir(&home.state)?;
+    // Once they are there: who was first to make one in a directory for everybody would be found out here.
+    for path in home.directories() {
+        must_be_ours(path)?;
+    }
     // The lock says who is the host; a crash releases it, whatever files are left.
     let lock =
         std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(home.host_lock())?;

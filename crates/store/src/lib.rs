@@ -20,6 +20,8 @@
 //! What is synced, and so survives a power cut, is said by whoever writes ([`Survives`]): a sync takes as long as the disk likes, and
 //! the host's thread serves every session. Whatever ends with the power anyway (screens, what shells read) is not worth one.
 //!
+//! What is read is believed only where nobody else could have written it: see [`trust`].
+//!
 //! Not here: the ring, which its keeper writes and `abi` describes; `config.toml`, which a person writes; `host.log`, `host.lock` and
 //! sockets, which are no formats.
 //!
@@ -32,6 +34,7 @@ pub mod lines;
 pub mod pin;
 pub mod segments;
 mod sum;
+pub mod trust;
 mod whole;
 
 pub use envelope::{Format, Unreadable};

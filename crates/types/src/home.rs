@@ -46,6 +46,12 @@ impl Home {
         Ok(Home { run, config: below("XDG_CONFIG_HOME", ".config")?, state })
     }
 
+    /// All of them: what lies there decides what is run, and who may do what.
+    #[must_use]
+    pub fn directories(&self) -> [&Path; 3] {
+        [&self.state, &self.run, &self.config]
+    }
+
     /// The host's socket.
     #[must_use]
     pub fn host_socket(&self) -> PathBuf {

@@ -38,14 +38,15 @@ use crate::here::Here;
 
 /// Runs a command; none is the session `main`.
 pub fn run(args: Args) -> Result<u8, Failure> {
-    let here = || Here::find(args.home.as_deref(), args.json, args.who.clone());
-    dispatch(args.command, &here).map_err(|failure| match here() {
+    let find = || Here::find(args.home.as_deref(), args.json, args.who.clone());
+    dispatch(args.command, &find).map_err(|failure| match find() {
         Ok(here) => denied::explain(failure, &here),
         Err(_) => failure,
     })
 }
 
-fn dispatch(command: Option<Command>, here: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
+fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
+    let here = || find()?.if_ours();
     match command {
         None => attach::main_session(&here()?),
         Some(Command::New(args)) => new::new(&here()?, &args),
@@ -89,7 +90,8 @@ fn dispatch(command: Option<Command>, here: &dyn Fn() -> Result<Here, Failure>) 
         Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
-        Some(Command::Doctor) => doctor::doctor(&here()?),
+        // It says what is wrong with a home, whatever that is.
+        Some(Command::Doctor) => doctor::doctor(&find()?),
         Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),
         // These need no home.
         Some(Command::Skill) => skill::skill(),
@@ -102,7 +104,7 @@ fn dispatch(command: Option<Command>, here: &dyn Fn() -> Result<Here, Failure>) 
 /// What only programs call: `host spawn`, by the client library, `host tend`, by that, and `__names` and `__actors`, by completions. The parser
 /// does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
-    let here = || Here::find(None, false, None);
+    let here = || Here::find(None, false, None)?.if_ours();
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
         ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),

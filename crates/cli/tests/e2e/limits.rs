@@ -17,7 +17,7 @@ impl SmallDisk {
         let dir = tempfile::Builder::new().prefix("hfd").tempdir().unwrap();
         let text = |bytes: &[u8]| CString::new(bytes).unwrap();
         let (target, kind) = (text(dir.path().as_os_str().as_bytes()), text(b"tmpfs"));
-        let options = text(format!("size={size}").as_bytes());
+        let options = text(format!("size={size},mode=700").as_bytes());
         // SAFETY: every pointer is a string that lives until the call returns.
         let failed =
             unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, options.as_ptr().cast()) } != 0;

@@ -99,6 +99,7 @@ fn the_doctor_has_a_line_for_each_thing() {
         "TERM",
         "typed input",
         "open files",
+        "home",
         "state",
         "sockets",
         "configuration",

@@ -15,6 +15,7 @@ mod follow;
 mod grants;
 mod graph;
 mod help;
+mod homes;
 mod hostile;
 mod hosts;
 mod http;

@@ -59,6 +59,7 @@ pub fn doctor(here: &Here) -> Result<u8, Failure> {
     let mut findings = vec![kernel::version(), kernel::user()];
     findings.extend(kernel::terminals());
     findings.push(kernel::open_files());
+    findings.push(place::owner(&here.home));
     findings.push(place::state(&here.home.state));
     findings.push(place::sockets(&here.home));
     findings.push(place::configuration(here));

@@ -3,12 +3,23 @@
 use super::Finding;
 use crate::here::Here;
 use crate::show::bytes;
+use holdfast_store::trust::must_be_ours;
 use holdfast_types::Home;
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use std::path::Path;
 
 /// Less room than this is a few dozen rings.
 const FREE_BYTES_FEW: u64 = 64 * 1024 * 1024;
+
+/// Whether anybody else decides what lies in the home.
+pub(super) fn owner(home: &Home) -> Finding {
+    let what = "home";
+    let paths = home.directories().map(Path::to_owned).into_iter().chain([home.config_file()]);
+    match paths.into_iter().try_for_each(|path| must_be_ours(&path)) {
+        Ok(()) => Finding::ok(what, "only you and root can write to the directories and the configuration"),
+        Err(why) => Finding::missing(what, why.to_string(), why.remedy()).needed(),
+    }
+}
 
 pub(super) fn state(dir: &Path) -> Finding {
     let what = "state";
