@@ -176,7 +176,7 @@ fn what_an_actor_is_doing_is_seen_while_it_does_it() {
     home.run(&["actor", "new", "agent:other"]);
     home.ok(&["new", "-d", "-n", "work", "--", "bash"]);
     assert_eq!(doing(&home, "agent:bot"), [""; 0]);
-    home.run_as("agent:bot", &["run", "work", "--key", "long", "--timeout", "0", "--", "sleep 1000"]);
+    home.run_as("agent:bot", &["run", "work", "--key", "long", "--shared", "--timeout", "0", "--", "sleep 1000"]);
     assert_eq!(doing(&home, "agent:bot"), ["work: run: sleep 1000"], "also when nobody waits for it");
     let mut waiting: Vec<_> =
         [("agent:other", "run wait long"), ("agent:bot", "run wait long"), ("agent:bot", "wait work")]
