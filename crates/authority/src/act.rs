@@ -254,6 +254,8 @@ pub enum Lapse {
     Next,
     /// Grants whose time was over.
     Grants,
+    /// Grants that were given through tokens which ended.
+    Tokens,
     /// The holder's right to write.
     Rights,
     /// Operators' right to observe.

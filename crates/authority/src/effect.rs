@@ -25,6 +25,17 @@ pub struct Caller {
     pub actor: Actor,
     /// The operator it is attached as; none: a single request.
     pub operator: Option<OperatorId>,
+    /// The token that opened its path; none: its own key did.
+    pub token: Option<Token>,
+}
+
+/// A token that somebody shows in place of a key. What is given through it ends with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Its id, which is no secret.
+    pub id: String,
+    /// When it ends.
+    pub until: TimeMs,
 }
 
 /// What happened.
@@ -128,6 +139,11 @@ pub enum Input {
     Forgotten {
         /// Which.
         actor: ActorId,
+    },
+    /// Tokens are good no more: what was given through them falls, and what stood on that.
+    TokensEnded {
+        /// Which.
+        tokens: Vec<String>,
     },
     /// Time passed.
     Tick,

@@ -38,6 +38,9 @@ pub struct Grant {
     pub parent: Option<GrantId>,
     /// When it was made.
     pub at: TimeMs,
+    /// The token through which it was given, and with which it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
 }
 
 impl Grant {

@@ -210,6 +210,10 @@ impl Teller {
                 let over: Vec<String> = dropped(record).map(|id| self.grant(id)).collect();
                 format!("{} expired", over.join(", "))
             }
+            Lapse::Tokens => {
+                let over: Vec<String> = dropped(record).map(|id| self.grant(id)).collect();
+                format!("{} ended with the token", over.join(", "))
+            }
             Lapse::Rights => format!("the turn is free again ({before} may no longer type)"),
             Lapse::Observers => format!("dropped {} (may no longer observe)", gone()),
             Lapse::Requests => {

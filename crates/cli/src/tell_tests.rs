@@ -44,12 +44,12 @@ impl World {
     }
 
     fn ask(&mut self, by: &str, ask: Ask) -> &mut World {
-        let by = Caller { actor: actor(by), operator: None };
+        let by = Caller { actor: actor(by), operator: None, token: None };
         self.handle(Input::Asked { by, ask, proof: None })
     }
 
     fn typed(&mut self, by: &str, keys: Option<&[u8]>, len: u64) -> &mut World {
-        let by = Caller { actor: actor(by), operator: None };
+        let by = Caller { actor: actor(by), operator: None, token: None };
         let burst = Burst { from: 7, to: 7, len, keys: keys.map(|keys| Keys(keys.to_vec())) };
         self.handle(Input::Types { by, fence: None });
         let fence = self.authority.state().fence();
@@ -187,7 +187,7 @@ fn everything_else_an_actor_does_is_told() {
 fn coming_going_and_what_passes_by_itself_is_told() {
     let mut world = World::new();
     world.handle(Input::Attached { by: actor("human:ann"), operator: OperatorId(1) });
-    let ann = Caller { actor: actor("human:ann"), operator: Some(OperatorId(1)) };
+    let ann = Caller { actor: actor("human:ann"), operator: Some(OperatorId(1)), token: None };
     world.handle(Input::Asked { by: ann, ask: Ask::Take, proof: None });
     world.ask("agent:claude", Ask::Request);
     world.now += TURN_IDLE_MS;

@@ -1,9 +1,10 @@
 //! Who comes with a token, or by a login code; and who may make one.
 
 use crate::serve::Server;
-use holdfast_door::{Cap, Speaker};
-use holdfast_types::{Actor, ActorClass};
-use holdfast_wire::tokens::{TokenNewAnswer, TokenNewParams, TokenView};
+use crate::tokens::{self, Login, Maker};
+use holdfast_door::{Cap, Path, Speaker};
+use holdfast_types::{Actor, ActorClass, Handle};
+use holdfast_wire::tokens::{LoginAnswer, TokenNewAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
 
@@ -20,27 +21,54 @@ impl Server {
 
     /// Who shows a token, and what caps it, now.
     fn token_holder(&self, token: &str) -> Result<(Actor, Cap), Fault> {
-        let (actor, cap) = self.tokens.borrow().good(token, crate::now_ms())?;
-        if self.registry.shared.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle) {
-            return Ok((actor, cap));
+        let (tokens, now) = (self.tokens.borrow(), crate::now_ms());
+        let good = tokens.good(token, now)?;
+        // Of those it was made with, too: whoever was forgotten leaves nothing behind that opens.
+        let actors = self.registry.shared.actors.borrow();
+        let unknown = tokens.actors(token, now)?.into_iter().find(|a| actors.vouched().get(&a.id) != Some(&a.handle));
+        match unknown {
+            None => Ok(good),
+            Some(actor) => Err(Fault::new(Code::Unidentified, format!("this host no longer knows {}", actor.handle))),
         }
-        Err(Fault::new(Code::Unidentified, format!("this host no longer knows {}", actor.handle)))
+    }
+
+    /// A code for a browser, which logs in as who asks.
+    pub(crate) fn login_new(&self, by: &Actor, path: &Path) -> LoginAnswer {
+        self.codes.borrow_mut().add(maker(&by.handle, path), crate::now_ms())
+    }
+
+    /// Who logs in by a code.
+    pub(crate) fn whose_code(&self, code: &str) -> Result<Handle, Fault> {
+        let login = self.codes.borrow().whose(code, crate::now_ms())?.clone();
+        self.must_be_open(&login)?;
+        Ok(login.actor)
     }
 
     /// A browser's token, for a code that was made for it.
-    pub(crate) fn log_in(&self, code: &str) -> Result<String, Fault> {
-        let now = crate::now_ms();
-        let handle = self.codes.borrow_mut().take(code, now)?;
-        let actor = self.registry.shared.actors.borrow().by_handle(&handle);
+    pub(crate) async fn log_in(&self, code: &str) -> Result<String, Fault> {
+        let login = self.codes.borrow_mut().take(code, crate::now_ms())?;
+        let _alone = self.changing_tokens.lock().await;
+        self.must_be_open(&login)?;
+        let handle = &login.actor;
+        let actor = self.registry.shared.actors.borrow().by_handle(handle);
         let actor =
             actor.ok_or_else(|| Fault::new(Code::NoSuchActor, format!("this host no longer knows {handle}")))?;
-        self.tokens.borrow_mut().add_browsers(&actor, now)
+        let by = Maker { actor: handle, token: login.token.as_deref() };
+        let made = self.tokens.borrow().add_browsers(&actor, by, crate::now_ms())?;
+        self.keep_tokens(made.change).await?;
+        Ok(made.text)
+    }
+
+    /// The token that asked for a code is still good.
+    fn must_be_open(&self, login: &Login) -> Result<(), Fault> {
+        let asked_by = login.token.as_ref();
+        asked_by.map_or(Ok(()), |token| self.token_holder(token).map(|_| ()).map_err(|_| tokens::no_code()))
     }
 
     /// A browser signs out. A token it was lent by a link stays good for others.
-    pub(crate) fn log_out(&self, by: &Speaker) {
+    pub(crate) async fn log_out(&self, by: &Speaker) {
         if let Some(cap) = by.path.cap().filter(|cap| self.tokens.borrow().is_browsers(&cap.token)) {
-            let _ = self.revoke(&cap.token);
+            let _ = self.revoke(&cap.token).await;
         }
     }
 
@@ -51,7 +79,12 @@ impl Server {
     }
 
     /// Makes a token. A human makes one for anybody, everybody else for themselves.
-    pub(crate) fn token_new(&self, params: &TokenNewParams, by: &Actor) -> Result<TokenNewAnswer, Fault> {
+    pub(crate) async fn token_new(
+        &self,
+        params: &TokenNewParams,
+        by: &Actor,
+        path: &Path,
+    ) -> Result<TokenNewAnswer, Fault> {
         let shared = &self.registry.shared;
         if params.actor != by.handle && !shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, format!("{by} may not create a token for {}", params.actor))
@@ -70,8 +103,10 @@ impl Server {
                 })?,
             };
         self.registry.actors_changed();
-        let (text, token) = self.tokens.borrow_mut().add(params, &actor, &by.handle, crate::now_ms())?;
-        Ok(TokenNewAnswer { text, token })
+        let _alone = self.changing_tokens.lock().await;
+        let made = self.tokens.borrow().add(params, &actor, maker(&by.handle, path), crate::now_ms())?;
+        self.keep_tokens(made.change).await?;
+        Ok(TokenNewAnswer { text: made.text, token: made.view })
     }
 
     pub(crate) fn token_list(&self, actor: &Actor) -> Vec<TokenView> {
@@ -80,18 +115,41 @@ impl Server {
         all.filter(|token| is_human || token.actor == actor.handle || token.by == actor.handle).collect()
     }
 
-    pub(crate) fn token_revoke(&self, token: &str, by: &Actor) -> Result<TokenView, Fault> {
+    pub(crate) async fn token_revoke(&self, token: &str, by: &Actor) -> Result<TokenView, Fault> {
         let known = self.tokens.borrow().view(token)?;
         if known.actor != by.handle && known.by != by.handle && !self.registry.shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, "only a human may revoke another actor's token"));
         }
-        self.revoke(token)
+        self.revoke(token).await
     }
 
-    fn revoke(&self, token: &str) -> Result<TokenView, Fault> {
+    /// Takes a token back, with all that was made with it and given through it: at once, and then on disk.
+    async fn revoke(&self, token: &str) -> Result<TokenView, Fault> {
         let gone = self.tokens.borrow_mut().revoke(token)?;
-        self.fewer_tokens.notify_waiters();
+        self.fewer_tokens();
+        let _alone = self.changing_tokens.lock().await;
+        let change = self.tokens.borrow().without_revoked();
+        self.keep_tokens(change).await.map_err(|fault| {
+            fault.hint("this host takes the token no more, but the next one would: make room, and revoke it again")
+        })?;
         Ok(gone)
+    }
+
+    /// Has the tokens on disk for certain, and only then in use.
+    async fn keep_tokens(&self, change: tokens::Change) -> Result<(), Fault> {
+        let write = change.clone();
+        let written = crate::disk::at_disk(move || write.write()).await;
+        written.map_err(|error| Fault::new(Code::Unrecorded, format!("cannot write the tokens: {error}")))?;
+        self.tokens.borrow_mut().adopt(change);
+        Ok(())
+    }
+
+    /// Fewer tokens are good than before: their connections end, and the grants that were given through them.
+    pub(crate) fn fewer_tokens(&self) {
+        self.fewer_tokens.notify_waiters();
+        for session in self.registry.all() {
+            session.tokens_ended(|token| self.token_holder(token).is_ok());
+        }
     }
 
     /// Waits until what caps a speaker is good no more; where nothing does, for ever.
@@ -104,4 +162,9 @@ impl Server {
             let _ = tokio::time::timeout(left.min(LOOK_EVERY), fewer).await;
         }
     }
+}
+
+/// Who makes something, and with which token.
+fn maker<'a>(actor: &'a Handle, path: &'a Path) -> Maker<'a> {
+    Maker { actor, token: path.cap().map(|cap| cap.token.as_str()) }
 }

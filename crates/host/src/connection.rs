@@ -351,6 +351,11 @@ pub(crate) fn only_looks(call: &Call) -> bool {
     call.row().terms.trace == Trace::Looks
 }
 
+/// Whether a call acts, waits, and then tells what was to be seen meanwhile: output of a run, or a human's answer.
+pub(crate) fn tells_later(call: &Call) -> bool {
+    matches!(call, Call::RunStart(_) | Call::RunCancel(_) | Call::QuestionAsk(_))
+}
+
 /// Whether a peer has closed both ways, not only what it says.
 fn has_hung_up(reader: &OwnedReadHalf) -> bool {
     let stream: &UnixStream = reader.as_ref();

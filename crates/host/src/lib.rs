@@ -174,6 +174,8 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     let registry = registry::Registry::open(home, config)?;
     registry.recover().await?;
     let server = Rc::new(serve::Server::new(registry));
+    // Tokens may have ended while there was no host, or with the one that recorded it.
+    server.fewer_tokens();
     let listener = bind(&home.host_socket())?;
     if let Some(address) = config.metrics_listen {
         tokio::task::spawn_local(metrics_port::serve(address, Rc::clone(&server)));

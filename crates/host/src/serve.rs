@@ -1,6 +1,6 @@
 //! Questions and their answers, whatever they came by.
 
-use crate::connection::{Connection, only_looks};
+use crate::connection::{Connection, only_looks, tells_later};
 use crate::lookout::Lookout;
 use crate::metrics::Gauges;
 use crate::presence::Presence;
@@ -42,6 +42,8 @@ pub struct Server {
     pub(crate) tokens: RefCell<Tokens>,
     /// One was revoked, or an actor forgotten.
     pub(crate) fewer_tokens: Notify,
+    /// One change at a time is written.
+    pub(crate) changing_tokens: tokio::sync::Mutex<()>,
     pub(crate) codes: RefCell<Codes>,
     /// Where HTTP listens; or why it does not.
     pub(crate) http: RefCell<Option<Result<String, String>>>,
@@ -64,6 +66,7 @@ impl Server {
         Server {
             tokens,
             fewer_tokens: Notify::new(),
+            changing_tokens: Default::default(),
             codes: RefCell::default(),
             http: RefCell::default(),
             started_ms: crate::now_ms(),
@@ -111,13 +114,13 @@ impl Server {
         Ok(speaker)
     }
 
-    /// Answers one question. What caps the speaker's path is judged anew each time, and again before what only looks is told.
+    /// Answers one question. What caps the speaker's path is judged anew each time, and again before it is told what was to be seen.
     pub(crate) async fn answer_speaker(&self, by: &Speaker, call: Call, bytes: Vec<u8>, peer: Option<Peer>) -> Answer {
         let speaker = self.admitted(by, &call)?;
-        let only_looks = only_looks(&call);
+        let is_told = only_looks(&call) || tells_later(&call);
         let call = speaker.path.narrow(call);
         let answer = self.answer_known(call, bytes, peer, speaker).await;
-        if only_looks {
+        if is_told {
             self.judge(by)?;
         }
         answer
@@ -207,24 +210,31 @@ impl Server {
             Call::QuestionList(params) => here(|| plain(self.question_list(&params, &actor)?)).await,
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
-            call if terms.who.is_hosts() => here(|| self.answer_host(call, actor, &path)).await,
+            call if terms.who.is_hosts() => Box::pin(self.answer_host(call, actor, &path)).await,
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
-                Box::pin(self.answer_act(act, &bytes, &actor, number)).await
+                Box::pin(self.answer_act(act, &bytes, &Speaker { actor, path }, number)).await
             }
         }
     }
 
     /// What concerns the host alone.
-    fn answer_host(&self, call: Call, actor: Actor, path: &Path) -> Answer {
+    async fn answer_host(&self, call: Call, actor: Actor, path: &Path) -> Answer {
         match call {
-            Call::LoginNew(_) => plain(self.codes.borrow_mut().add(&actor.handle, crate::now_ms())),
+            Call::TokenNew(params) => plain(self.token_new(&params, &actor, path).await?),
+            Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor).await?),
+            call => here(|| self.answer_host_here(call, actor, path)).await,
+        }
+    }
+
+    /// And waits for nothing.
+    fn answer_host_here(&self, call: Call, actor: Actor, path: &Path) -> Answer {
+        match call {
+            Call::LoginNew(_) => plain(self.login_new(&actor, path)),
             Call::Me(_) => plain(self.me(actor, path)),
             Call::Status(_) => plain(self.status()),
-            Call::TokenNew(params) => plain(self.token_new(&params, &actor)?),
             Call::TokenList(_) => plain(self.token_list(&actor)),
-            Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor)?),
             Call::Actors(_) => plain(self.actors(&actor)),
             Call::ActorRemove(params) => {
                 self.remove_actor(&params, &actor)?;
@@ -250,7 +260,8 @@ impl Server {
     }
 
     /// What acts on a session: whether it may is the session's authority's to say.
-    async fn answer_act(&self, call: Call, bytes: &[u8], actor: &Actor, peer: u64) -> Answer {
+    async fn answer_act(&self, call: Call, bytes: &[u8], by: &Speaker, peer: u64) -> Answer {
+        let actor = &by.actor;
         let find = |session: &str| self.registry.find_acting(session, actor);
         if let Some((session, client)) = call.acts_through() {
             find(session)?.own_client(client, actor, peer)?;
@@ -291,7 +302,7 @@ impl Server {
             Call::Seize(params) => plain(find(&params.session)?.seize(&params, actor).await?),
             Call::Grant(params) => {
                 self.must_be_itself(&params.to)?;
-                plain(find(&params.session)?.grant(&params, actor)?)
+                plain(find(&params.session)?.grant(&params, by)?)
             }
             Call::Revoke(params) => plain(find(&params.session)?.revoke(&params, actor)?),
             other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
@@ -413,10 +424,10 @@ impl Server {
         match removed {
             Ok(true) => {
                 self.registry.actors_changed();
-                self.fewer_tokens.notify_waiters();
                 for session in self.registry.all().into_iter().filter(|session| session.is_live()) {
                     known.iter().for_each(|actor| session.forget(actor.id));
                 }
+                self.fewer_tokens();
                 Ok(())
             }
             Ok(false) => Err(Fault::new(Code::NoSuchActor, format!("this host does not know {}", params.handle))

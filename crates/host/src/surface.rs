@@ -48,13 +48,14 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
                 let _ = reply.send(server.shown(&text));
             }
             Asked::Whose { code, reply } => {
-                let whose = server.codes.borrow().whose(&code, crate::now_ms());
-                let _ = reply.send(whose.map(|handle| handle.to_string()));
+                let _ = reply.send(server.whose_code(&code).map(|handle| handle.to_string()));
             }
             Asked::Login { code, reply } => {
-                let _ = reply.send(server.log_in(&code));
+                tokio::task::spawn_local(async move { reply.send(server.log_in(&code).await) });
             }
-            Asked::Logout { by } => server.log_out(&by),
+            Asked::Logout { by } => {
+                tokio::task::spawn_local(async move { server.log_out(&by).await });
+            }
             Asked::Connect { by, incoming, outgoing } => {
                 tokio::task::spawn_local(server.serve_speaker(by, incoming, outgoing));
             }

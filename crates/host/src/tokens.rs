@@ -1,15 +1,16 @@
 //! Tokens: `<state>/tokens.json`, with a hash in place of each token's text.
 //!
 //! Whether a token is good is asked at every act, never once at the start of a connection: one that was revoked or has ended
-//! opens nothing any more, and so does one whose actor the host forgot.
+//! opens nothing any more, and so does one whose actor the host forgot, and one that was made with such a token.
 
 use holdfast_door::Cap;
 use holdfast_store::{Survives, TOKENS, get_json, put_json};
-use holdfast_types::{Actor, ActorId, Handle, RUN_NEW, Rights, TimeMs};
+use holdfast_types::{Actor, ActorId, FOREVER, Handle, RUN_NEW, Rights, TimeMs};
 use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Call, Code, Fault};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// How long a token is good unless said otherwise: a forgotten one does not open a machine for ever.
@@ -25,40 +26,64 @@ const CODE_MS: u64 = 5 * 60 * 1000;
 /// Codes at once: nobody opens more browsers in five minutes.
 const CODES_MAX: usize = 100;
 
+/// Most tokens that stand on one another: a machine's, a program's, a browser's, a link's, and as many again. Each use looks through them.
+const CHAIN_MAX: usize = 8;
+
+/// Who makes a token or a login code, and with which token; none: with the actor's own key.
+#[derive(Debug, Clone, Copy)]
+pub struct Maker<'a> {
+    pub actor: &'a Handle,
+    pub token: Option<&'a str>,
+}
+
 /// Login codes that were not used yet, by their hashes. They end with the host.
 #[derive(Debug, Default)]
-pub struct Codes(Vec<(String, Handle, TimeMs)>);
+pub struct Codes(Vec<Login>);
+
+/// What a login code stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login {
+    hash: String,
+    /// Who logs in.
+    pub actor: Handle,
+    until_ms: TimeMs,
+    /// The token that asked for it: what comes of it ends with that one.
+    pub token: Option<String>,
+}
 
 impl Codes {
-    /// Makes one for an actor.
-    pub fn add(&mut self, actor: &Handle, now: TimeMs) -> LoginAnswer {
+    /// Makes one for its maker.
+    pub fn add(&mut self, by: Maker<'_>, now: TimeMs) -> LoginAnswer {
         let code = holdfast_types::hex_text(&crate::random_token());
         let until_ms = now.saturating_add(CODE_MS);
-        self.0.retain(|(_, _, until)| *until > now);
+        self.0.retain(|login| login.until_ms > now);
         if self.0.len() >= CODES_MAX {
             self.0.remove(0);
         }
-        self.0.push((hash(&code), actor.clone(), until_ms));
+        let (hash, actor, token) = (hash(&code), by.actor.clone(), by.token.map(str::to_owned));
+        self.0.push(Login { hash, actor, until_ms, token });
         LoginAnswer { code, until_ms }
     }
 
-    /// Whose code this is.
-    pub fn whose(&self, code: &str, now: TimeMs) -> Result<Handle, Fault> {
-        self.place(code, now).map(|place| self.0[place].1.clone())
+    /// What a code stands for.
+    pub fn whose(&self, code: &str, now: TimeMs) -> Result<&Login, Fault> {
+        self.place(code, now).map(|place| &self.0[place])
     }
 
-    /// Whose code this is; it is used up.
-    pub fn take(&mut self, code: &str, now: TimeMs) -> Result<Handle, Fault> {
-        self.place(code, now).map(|place| self.0.remove(place).1)
+    /// What a code stands for; it is used up.
+    pub fn take(&mut self, code: &str, now: TimeMs) -> Result<Login, Fault> {
+        self.place(code, now).map(|place| self.0.remove(place))
     }
 
     fn place(&self, code: &str, now: TimeMs) -> Result<usize, Fault> {
         let hash = hash(code);
-        self.0.iter().position(|(known, _, until)| *known == hash && *until > now).ok_or_else(|| {
-            Fault::new(Code::Unidentified, "this link was already used, or has expired")
-                .hint("get a new link: holdfast web")
-        })
+        self.0.iter().position(|login| login.hash == hash && login.until_ms > now).ok_or_else(no_code)
     }
+}
+
+/// A login code is good no more.
+pub fn no_code() -> Fault {
+    Fault::new(Code::Unidentified, "this link was already used, or has expired").hint("get a new link: holdfast web")
 }
 
 /// A token as it is kept.
@@ -70,6 +95,9 @@ struct Kept {
     /// A browser came by it by a code, and it goes with the browser.
     #[serde(default)]
     browsers: bool,
+    /// It was taken back, and that is on its way to the disk, or could not be written: this host takes it no more.
+    #[serde(skip)]
+    revoked: bool,
     #[serde(flatten)]
     view: TokenView,
 }
@@ -79,6 +107,28 @@ struct Kept {
 pub struct Tokens {
     state: PathBuf,
     kept: Vec<Kept>,
+}
+
+/// All tokens as they shall be: [written](Change::write) by a thread that may wait for the disk, then [adopted](Tokens::adopt).
+#[derive(Debug, Clone)]
+pub struct Change {
+    state: PathBuf,
+    kept: Vec<Kept>,
+}
+
+impl Change {
+    /// Writes them, so that they survive a power cut: one that was revoked must not be good again.
+    pub fn write(&self) -> io::Result<()> {
+        put_json(&TOKENS, &self.state, FILE, &self.kept, Survives::PowerCut)
+    }
+}
+
+/// A token that was made, and is good once its change is adopted.
+#[derive(Debug)]
+pub struct Made {
+    pub text: String,
+    pub view: TokenView,
+    pub change: Change,
 }
 
 impl Tokens {
@@ -91,31 +141,25 @@ impl Tokens {
         Tokens { state: state.to_owned(), kept }
     }
 
-    /// Makes one, and gives its text.
-    pub fn add(
-        &mut self,
-        params: &TokenNewParams,
-        actor: &Actor,
-        by: &Handle,
-        now: TimeMs,
-    ) -> Result<(String, TokenView), Fault> {
-        self.put(params, actor, by, now, false)
+    /// Makes one for an actor. One that is made with a token ends with it at the latest.
+    pub fn add(&self, params: &TokenNewParams, actor: &Actor, by: Maker<'_>, now: TimeMs) -> Result<Made, Fault> {
+        self.make(params, actor, by, now, false)
     }
 
-    /// Makes one for a browser: it goes when that one signs out.
-    pub fn add_browsers(&mut self, actor: &Actor, now: TimeMs) -> Result<String, Fault> {
+    /// Makes one for a browser that logs in: it goes when that one signs out.
+    pub fn add_browsers(&self, actor: &Actor, by: Maker<'_>, now: TimeMs) -> Result<Made, Fault> {
         let params = TokenNewParams { actor: actor.handle.clone(), can: None, for_ms: None, note: "a browser".into() };
-        self.put(&params, actor, &actor.handle, now, true).map(|(text, _)| text)
+        self.make(&params, actor, by, now, true)
     }
 
-    fn put(
-        &mut self,
+    fn make(
+        &self,
         params: &TokenNewParams,
         actor: &Actor,
-        by: &Handle,
+        by: Maker<'_>,
         now: TimeMs,
         browsers: bool,
-    ) -> Result<(String, TokenView), Fault> {
+    ) -> Result<Made, Fault> {
         if params.note.len() > NOTE_BYTES_MAX || params.note.chars().any(char::is_control) {
             return Err(Fault::new(
                 Code::BadRequest,
@@ -125,8 +169,14 @@ impl Tokens {
         if params.can.is_some_and(Rights::is_empty) {
             return Err(Fault::new(Code::EmptyGrant, "a token that may do nothing is good for nothing"));
         }
-        let mut kept: Vec<Kept> = self.kept.iter().filter(|kept| kept.view.until_ms > now).cloned().collect();
-        if kept.len() >= TOKENS_MAX {
+        let chain = by.token.map_or(Ok(Vec::new()), |token| self.chain(token, now))?;
+        if chain.len() >= CHAIN_MAX {
+            return Err(Fault::new(Code::TooMany, format!("{CHAIN_MAX} tokens were made with one another already"))
+                .hint("make it with an earlier one, or on the host's machine: holdfast token new"));
+        }
+        let longest = chain.iter().map(|kept| kept.view.until_ms).min().unwrap_or(FOREVER);
+        let mut change = self.change(|kept| kept.view.until_ms > now);
+        if change.kept.len() >= TOKENS_MAX {
             return Err(Fault::new(Code::TooMany, format!("too many tokens: {TOKENS_MAX}"))
                 .hint("revoke some: holdfast token ls, holdfast token revoke ID"));
         }
@@ -136,14 +186,29 @@ impl Tokens {
             id: format!("tok_{}", holdfast_types::hex_text(&crate::random_token()[..6])),
             actor: actor.handle.clone(),
             can: params.can,
-            by: by.clone(),
+            by: by.actor.clone(),
             created_ms: now,
-            until_ms: now.saturating_add(params.for_ms.unwrap_or(TOKEN_MS_DEFAULT)),
+            until_ms: now.saturating_add(params.for_ms.unwrap_or(TOKEN_MS_DEFAULT)).min(longest),
             note: params.note.clone(),
+            parent: by.token.map(str::to_owned),
         };
-        kept.push(Kept { hash: hash(&text), key: actor.id, browsers, view: view.clone() });
-        self.replace(kept)?;
-        Ok((text, view))
+        change.kept.push(Kept { hash: hash(&text), key: actor.id, browsers, revoked: false, view: view.clone() });
+        Ok(Made { text, view, change })
+    }
+
+    /// Those that stay.
+    fn change(&self, stays: impl Fn(&Kept) -> bool) -> Change {
+        let kept = self.kept.iter().filter(|kept| !kept.revoked && stays(kept)).cloned().collect();
+        Change { state: self.state.clone(), kept }
+    }
+
+    /// A change was written.
+    pub fn adopt(&mut self, change: Change) {
+        // What was taken back while it was written stays so.
+        let revoked: Vec<String> =
+            self.kept.iter().filter(|kept| kept.revoked).map(|kept| kept.view.id.clone()).collect();
+        self.kept = change.kept;
+        self.kept.iter_mut().for_each(|kept| kept.revoked = revoked.contains(&kept.view.id));
     }
 
     /// Whether it was made for a browser.
@@ -151,11 +216,24 @@ impl Tokens {
         self.kept.iter().any(|kept| kept.view.id == id && kept.browsers)
     }
 
-    /// Takes one back.
+    /// Takes one back, and all that were made with it: they are good no more, from now on.
     pub fn revoke(&mut self, id: &str) -> Result<TokenView, Fault> {
         let gone = self.view(id)?;
-        self.replace(self.kept.iter().filter(|kept| kept.view.id != gone.id).cloned().collect())?;
+        let mut ids = vec![gone.id.clone()];
+        let mut at = 0;
+        while let Some(parent) = ids.get(at).cloned() {
+            let made = self.kept.iter().filter(|kept| kept.view.parent.as_ref() == Some(&parent));
+            let made: Vec<String> = made.map(|kept| kept.view.id.clone()).filter(|id| !ids.contains(id)).collect();
+            ids.extend(made);
+            at += 1;
+        }
+        self.kept.iter_mut().filter(|kept| ids.contains(&kept.view.id)).for_each(|kept| kept.revoked = true);
         Ok(gone)
+    }
+
+    /// The file without those that were taken back.
+    pub fn without_revoked(&self) -> Change {
+        self.change(|_| true)
     }
 
     /// One by its id.
@@ -166,9 +244,10 @@ impl Tokens {
             .ok_or_else(|| Fault::new(Code::NoSuchToken, format!("no token {id:?}")).hint("see `holdfast token ls`"))
     }
 
-    /// Those that are good now.
+    /// Those that have not ended.
     pub fn all(&self, now: TimeMs) -> Vec<TokenView> {
-        self.kept.iter().map(|kept| &kept.view).filter(|view| view.until_ms > now).cloned().collect()
+        let is_good = |kept: &&Kept| !kept.revoked && kept.view.until_ms > now;
+        self.kept.iter().filter(is_good).map(|kept| kept.view.clone()).collect()
     }
 
     /// The id of the token with this text.
@@ -181,21 +260,41 @@ impl Tokens {
 
     /// Who a token's holder is and what caps it, now.
     pub fn good(&self, id: &str, now: TimeMs) -> Result<(Actor, Cap), Fault> {
-        let kept = self.kept.iter().find(|kept| kept.view.id == id);
-        let kept = kept.ok_or_else(|| no_token("the token was revoked"))?;
-        if kept.view.until_ms <= now {
-            return Err(no_token("the token has ended"));
-        }
-        let actor = Actor { id: kept.key, handle: kept.view.actor.clone() };
+        let chain = self.chain(id, now)?;
+        let kept = chain.first().ok_or_else(|| no_token("the token was revoked"))?;
         let (token, can) = (kept.view.id.clone(), kept.view.can.unwrap_or(Rights::ALL));
-        Ok((actor, Cap { token, can, until_ms: kept.view.until_ms }))
+        Ok((kept.actor(), Cap { token, can, until_ms: kept.view.until_ms }))
     }
 
-    fn replace(&mut self, kept: Vec<Kept>) -> Result<(), Fault> {
-        put_json(&TOKENS, &self.state, FILE, &kept, Survives::Crash)
-            .map_err(|error| Fault::new(Code::Unrecorded, format!("cannot write the tokens: {error}")))?;
-        self.kept = kept;
-        Ok(())
+    /// The actors of a token and of those it was made with: each must be known for it to be good.
+    pub fn actors(&self, id: &str, now: TimeMs) -> Result<Vec<Actor>, Fault> {
+        Ok(self.chain(id, now)?.into_iter().map(Kept::actor).collect())
+    }
+
+    /// A token and those it was made with, itself first. Where one of them is not good, none of them is.
+    fn chain(&self, id: &str, now: TimeMs) -> Result<Vec<&Kept>, Fault> {
+        let mut chain: Vec<&Kept> = Vec::new();
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let which = if chain.is_empty() { "the token" } else { "the token that this one was made with" };
+            let kept = self.kept.iter().find(|kept| kept.view.id == id && !kept.revoked);
+            let kept = kept.ok_or_else(|| no_token(&format!("{which} was revoked")))?;
+            if kept.view.until_ms <= now {
+                return Err(no_token(&format!("{which} has ended")));
+            }
+            if chain.len() >= CHAIN_MAX {
+                return Err(no_token("the token stands on too many others"));
+            }
+            chain.push(kept);
+            next = kept.view.parent.as_deref();
+        }
+        Ok(chain)
+    }
+}
+
+impl Kept {
+    fn actor(&self) -> Actor {
+        Actor { id: self.key, handle: self.view.actor.clone() }
     }
 }
 
@@ -258,13 +357,101 @@ mod tests {
         TokenNewParams { actor: bot().handle, can, for_ms, note: String::new() }
     }
 
+    fn ann() -> Handle {
+        "human:ann".parse().unwrap()
+    }
+
+    fn by(actor: &Handle) -> Maker<'_> {
+        Maker { actor, token: None }
+    }
+
+    /// Makes one, and keeps it.
+    fn add(tokens: &mut Tokens, params: &TokenNewParams, by: Maker<'_>, now: TimeMs) -> (String, TokenView) {
+        let Made { text, view, change } = tokens.add(params, &bot(), by, now).unwrap();
+        change.write().unwrap();
+        tokens.adopt(change);
+        (text, view)
+    }
+
+    fn revoke(tokens: &mut Tokens, id: &str) -> Result<TokenView, Fault> {
+        let gone = tokens.revoke(id)?;
+        let change = tokens.without_revoked();
+        change.write().unwrap();
+        tokens.adopt(change);
+        Ok(gone)
+    }
+
+    #[test]
+    fn a_token_that_was_made_with_another_ends_with_it_and_not_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::load(dir.path());
+        let (ann, forever) = (ann(), params(None, Some(u64::MAX)));
+        let (_, first) = add(&mut tokens, &params(None, Some(1000)), by(&ann), 5000);
+        let (child_text, child) = add(&mut tokens, &forever, Maker { actor: &ann, token: Some(&first.id) }, 5000);
+        let (_, grandchild) = add(&mut tokens, &forever, Maker { actor: &ann, token: Some(&child.id) }, 5000);
+        let (_, short) = add(&mut tokens, &params(None, Some(10)), Maker { actor: &ann, token: Some(&first.id) }, 5000);
+        assert_eq!([child.until_ms, grandchild.until_ms, short.until_ms], [6000, 6000, 5010]);
+        assert_eq!((&child.parent, &grandchild.parent), (&Some(first.id.clone()), &Some(child.id.clone())));
+        let (_, other) = add(&mut tokens, &forever, by(&ann), 5000);
+        // Also for the next host.
+        let mut tokens = Tokens::load(dir.path());
+        assert!(tokens.good(&grandchild.id, 5500).is_ok());
+        tokens.revoke(&first.id).unwrap();
+        for _ in 0..2 {
+            for id in [&first.id, &child.id, &grandchild.id, &short.id] {
+                assert_eq!(tokens.good(id, 5001).unwrap_err().code, Code::Unidentified);
+            }
+            assert_eq!(tokens.find(&child_text, 5001).unwrap_err().code, Code::Unidentified);
+            assert!(tokens.good(&other.id, 5001).is_ok());
+            let refused =
+                tokens.add(&forever, &bot(), Maker { actor: &ann, token: Some(&child.id) }, 5001).unwrap_err();
+            assert_eq!(refused.code, Code::Unidentified);
+            // Before it is written, and after.
+            let change = tokens.without_revoked();
+            change.write().unwrap();
+            tokens = Tokens::load(dir.path());
+        }
+        assert_eq!(tokens.all(5001).len(), 1);
+    }
+
+    #[test]
+    fn what_is_revoked_while_another_change_is_written_stays_revoked() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::load(dir.path());
+        let ann = ann();
+        let (text, view) = add(&mut tokens, &params(None, None), by(&ann), 5000);
+        let Made { change, .. } = tokens.add(&params(None, None), &bot(), by(&ann), 5000).unwrap();
+        tokens.revoke(&view.id).unwrap();
+        change.write().unwrap();
+        tokens.adopt(change);
+        assert_eq!(tokens.find(&text, 5000).unwrap_err().code, Code::Unidentified);
+        // It can be taken back once more, where it could not be written the first time.
+        assert_eq!(revoke(&mut tokens, &view.id).unwrap().id, view.id);
+        assert_eq!(revoke(&mut tokens, &view.id).unwrap_err().code, Code::NoSuchToken);
+        assert_eq!(Tokens::load(dir.path()).all(5000).len(), 1);
+    }
+
+    #[test]
+    fn so_many_tokens_stand_on_one_another_and_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::load(dir.path());
+        let ann = ann();
+        let mut last = add(&mut tokens, &params(None, None), by(&ann), 5000).1.id;
+        for _ in 1..CHAIN_MAX {
+            last = add(&mut tokens, &params(None, None), Maker { actor: &ann, token: Some(&last) }, 5000).1.id;
+        }
+        assert!(tokens.good(&last, 5000).is_ok());
+        let refused =
+            tokens.add(&params(None, None), &bot(), Maker { actor: &ann, token: Some(&last) }, 5000).unwrap_err();
+        assert_eq!(refused.code, Code::TooMany);
+    }
+
     #[test]
     fn a_token_is_good_until_it_ends_or_is_revoked_also_for_the_next_host() {
         let dir = tempfile::tempdir().unwrap();
         let mut tokens = Tokens::load(dir.path());
-        let ann: Handle = "human:ann".parse().unwrap();
-        let (text, view) = tokens.add(&params(Some("observe"), Some(1000)), &bot(), &ann, 5000).unwrap();
-        let (other, _) = tokens.add(&params(None, None), &bot(), &ann, 5000).unwrap();
+        let (text, view) = add(&mut tokens, &params(Some("observe"), Some(1000)), by(&ann()), 5000);
+        let (other, _) = add(&mut tokens, &params(None, None), by(&ann()), 5000);
         let file = std::fs::read_to_string(dir.path().join(FILE)).unwrap();
         assert!(!file.contains(&text), "the text is not kept");
         let mut tokens = Tokens::load(dir.path());
@@ -274,10 +461,10 @@ mod tests {
         assert_eq!(tokens.find(&text, 6000).unwrap_err().code, Code::Unidentified);
         assert_eq!(tokens.find("hf_00", 5000).unwrap_err().code, Code::Unidentified);
         let id = tokens.find(&other, 6000).unwrap();
-        tokens.revoke(&id).unwrap();
+        revoke(&mut tokens, &id).unwrap();
         assert_eq!(tokens.good(&id, 6000).unwrap_err().code, Code::Unidentified);
         assert_eq!(Tokens::load(dir.path()).find(&other, 6000).unwrap_err().code, Code::Unidentified);
-        assert_eq!(tokens.revoke(&id).unwrap_err().code, Code::NoSuchToken);
+        assert_eq!(revoke(&mut tokens, &id).unwrap_err().code, Code::NoSuchToken);
     }
 
     #[test]
@@ -353,29 +540,28 @@ mod tests {
     fn a_clock_that_jumps_ends_tokens_and_codes_early_or_late_and_opens_none_that_was_revoked() {
         let dir = tempfile::tempdir().unwrap();
         let mut tokens = Tokens::load(dir.path());
-        let ann: Handle = "human:ann".parse().unwrap();
-        let (text, view) = tokens.add(&params(None, Some(1000)), &bot(), &ann, 5000).unwrap();
+        let (text, view) = add(&mut tokens, &params(None, Some(1000)), by(&ann()), 5000);
         // Their end is a moment of the wall clock: ahead it comes early, and back it comes late.
         assert_eq!(tokens.find(&text, u64::MAX).unwrap_err().code, Code::Unidentified);
         assert_eq!(tokens.find(&text, 0).unwrap(), view.id);
-        let (forever, view) = tokens.add(&params(None, Some(u64::MAX)), &bot(), &ann, u64::MAX - 1).unwrap();
+        let (forever, view) = add(&mut tokens, &params(None, Some(u64::MAX)), by(&ann()), u64::MAX - 1);
         assert_eq!((view.until_ms, tokens.find(&forever, u64::MAX - 1).is_ok()), (holdfast_types::FOREVER, true));
-        tokens.revoke(&view.id).unwrap();
+        revoke(&mut tokens, &view.id).unwrap();
         assert_eq!(tokens.find(&forever, 0).unwrap_err().code, Code::Unidentified);
         let mut codes = Codes::default();
-        let code = codes.add(&bot().handle, u64::MAX).code;
+        let code = codes.add(by(&bot().handle), u64::MAX).code;
         assert_eq!(codes.take(&code, u64::MAX).unwrap_err().code, Code::Unidentified);
-        let code = codes.add(&bot().handle, 9_000).code;
-        assert_eq!(codes.take(&code, 0).unwrap(), bot().handle);
+        let code = codes.add(by(&bot().handle), 9_000).code;
+        assert_eq!(codes.take(&code, 0).unwrap().actor, bot().handle);
         assert_eq!(codes.take(&code, 0).unwrap_err().code, Code::Unidentified);
     }
 
     #[test]
     fn a_code_serves_once_and_not_for_long() {
         let mut codes = Codes::default();
-        let code = codes.add(&bot().handle, 0).code;
-        let late = codes.add(&bot().handle, 0).code;
-        assert_eq!(codes.take(&code, 1).unwrap(), bot().handle);
+        let code = codes.add(by(&bot().handle), 0).code;
+        let late = codes.add(by(&bot().handle), 0).code;
+        assert_eq!(codes.take(&code, 1).unwrap().actor, bot().handle);
         assert_eq!(codes.take(&code, 1).unwrap_err().code, Code::Unidentified);
         assert_eq!(codes.take(&late, CODE_MS).unwrap_err().code, Code::Unidentified);
     }
@@ -388,12 +574,13 @@ mod tests {
         let mut tokens = Tokens::load(dir.path());
         let text = "hf_ba506b73c7360c208942acb9f5142f8b6a8254e210233a67aa287f3eae5268b8";
         assert_eq!(tokens.find(text, 0).unwrap(), "tok_88ceca1dce9e");
-        tokens.add(&params(None, None), &bot(), &bot().handle, 5000).unwrap();
+        add(&mut tokens, &params(None, None), by(&bot().handle), 5000);
         assert_eq!(Tokens::load(dir.path()).find(text, 0).unwrap(), "tok_88ceca1dce9e");
         let newer = holdfast_store::Format { version: 3, ..TOKENS }.seal(b"[]");
         std::fs::write(&path, &newer).unwrap();
-        let refused = Tokens::load(dir.path()).add(&params(None, None), &bot(), &bot().handle, 5000).unwrap_err();
-        assert!(refused.message.contains("version 3"), "{}", refused.message);
+        let made = Tokens::load(dir.path()).add(&params(None, None), &bot(), by(&bot().handle), 5000).unwrap();
+        let refused = made.change.write().unwrap_err().to_string();
+        assert!(refused.contains("version 3"), "{refused}");
         assert_eq!(std::fs::read(&path).unwrap(), newer);
     }
 

@@ -52,7 +52,9 @@ impl<H: Host> Follow<H> {
                     return goes_on;
                 }
                 Ok(None) => {}
-                Err(gone) if matches!(gone.code, Code::NotFound | Code::Ended | Code::Denied) => return false,
+                Err(gone) if is_over(&gone) || matches!(gone.code, Code::NotFound | Code::Ended | Code::Denied) => {
+                    return false;
+                }
                 Err(_) => tokio::time::sleep(FAILED_PAUSE).await,
             }
         }
@@ -96,15 +98,24 @@ impl<H: Host> FollowSessions<H> {
     /// Waits until a session has come or gone.
     pub async fn changed(&mut self) {
         loop {
-            // Where there is no host, nothing comes or goes.
-            if let Ok(sessions) = ask::<op::List>(&self.host, ListParams::default()).await {
-                let now: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
-                let before = self.known.replace(now);
-                if before.is_some() && before != self.known {
-                    return;
+            match ask::<op::List>(&self.host, ListParams::default()).await {
+                Ok(sessions) => {
+                    let now: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
+                    let before = self.known.replace(now);
+                    if before.is_some() && before != self.known {
+                        return;
+                    }
                 }
+                Err(fault) if is_over(&fault) => return std::future::pending().await,
+                // Where there is no host, nothing comes or goes.
+                Err(_) => {}
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }
     }
+}
+
+/// The token that asks is good no more, or its actor is forgotten: it asks in vain from now on.
+fn is_over(fault: &Fault) -> bool {
+    fault.code == Code::Unidentified
 }

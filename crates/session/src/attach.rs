@@ -101,7 +101,7 @@ impl Core {
 
     /// The session takes a client's size, if its actor may give it one.
     fn take_size(&mut self, out: &mut impl Outside, now: Now, actor: &Actor, id: u32, size: Size) -> bool {
-        let by = Caller { actor: actor.clone(), operator: Some(OperatorId(id)) };
+        let by = Caller { actor: actor.clone(), operator: Some(OperatorId(id)), token: None };
         let allowed = self.decide(out, now, Input::Asked { by, ask: Ask::Resize { size }, proof: None }).is_ok();
         if allowed {
             self.clients.sized(id, size);

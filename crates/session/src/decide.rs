@@ -81,6 +81,7 @@ fn may_wait_for_room(input: &Input) -> bool {
         | Input::Did { .. }
         | Input::Ended { .. }
         | Input::Forgotten { .. }
+        | Input::TokensEnded { .. }
         | Input::Tick => true,
     }
 }
@@ -185,7 +186,7 @@ impl Core {
     /// The terminal takes the size of the client that writes now.
     fn size_follows(&mut self, out: &mut impl Outside, now: Now, id: u32, size: Size) {
         let Some(actor) = self.clients.get(id).and_then(|client| client.actor.clone()) else { return };
-        let by = Caller { actor, operator: Some(OperatorId(id)) };
+        let by = Caller { actor, operator: Some(OperatorId(id)), token: None };
         let asked = Input::Asked { by, ask: Ask::Resize { size }, proof: None };
         if self.asked_size == size || self.handle(out, now, asked).is_ok() {
             self.clients.sized(id, size);

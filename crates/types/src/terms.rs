@@ -254,9 +254,9 @@ terms! {
     "grant.list": Holder one(Observe), Ignores, Listed, Host, Looks;
     "grant.add": Holder one(Grant), Ignores, Listed, Host, Journal;
     "grant.revoke": Owner one(Grant), Ignores, Listed, Host, Journal;
-    "token.new": Known one(Grant), Ignores, Listed, Host, Elsewhere;
+    "token.new": Known one(Grant), Ignores, Listed, Other, Elsewhere;
     "token.list": Known NONE, Ignores, Listed, Host, Looks;
-    "token.revoke": Known one(Grant), Ignores, Listed, Host, Elsewhere;
+    "token.revoke": Known one(Grant), Ignores, Listed, Other, Elsewhere;
     "login.new": Known one(Grant), Ignores, Fixed, Host, Elsewhere;
     "actor.me": Proven NONE, Ignores, Fixed, Host, Looks;
     "actor.list": Known NONE, Ignores, Sessions, Host, Looks;

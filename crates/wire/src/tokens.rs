@@ -16,7 +16,7 @@ pub struct TokenNewParams {
     /// The token's rights; none: all rights of its actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub can: Option<Rights>,
-    /// How long it is good, in milliseconds; none: 30 days.
+    /// How long it is good, in milliseconds; none: 30 days. One that is made with a token does not outlast that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
     /// What it is for, in the maker's words.
@@ -60,6 +60,9 @@ pub struct TokenView {
     /// What it is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// The token with which it was made: it ends with that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
 }
 
 /// A code that a browser exchanges for a token of the asker.

@@ -2224,7 +2224,7 @@ export interface TokenNewParams {
   actor: Handle;
   /** The token's rights; none: all rights of its actor. */
   can?: Rights | null;
-  /** How long it is good, in milliseconds; none: 30 days. */
+  /** How long it is good, in milliseconds; none: 30 days. One that is made with a token does not outlast that. */
   for_ms?: number | null;
   /** What it is for, in the maker's words. */
   note?: string;
@@ -2250,6 +2250,8 @@ export interface TokenView {
   id: string;
   /** What it is for. */
   note?: string;
+  /** The token with which it was made: it ends with that one. */
+  parent?: string | null;
   /** When it ends. */
   until_ms: number;
 }

@@ -119,7 +119,7 @@ impl Authority {
         self.must(step, to, WRITING)?;
         let is_its = |(_, operator): &(&OperatorId, &Operator)| operator.actor == *to && operator.away_since.is_none();
         let operator = self.state.operators.iter().rfind(is_its).map(|(id, _)| *id);
-        let hold = self.hold(step, &Caller { actor: to.clone(), operator }, How::Given);
+        let hold = self.hold(step, &Caller { actor: to.clone(), operator, token: None }, How::Given);
         let act = Act::Asked(Ask::Give { to: to.clone() });
         self.pass(step, By::Actor(by.actor.clone()), act, vec![], Turn::Held(hold));
         self.tell_turn(step);

@@ -23,6 +23,7 @@ impl Authority {
                 until: None,
                 parent: None,
                 at,
+                token: None,
             }));
         }
         self.commit(step, By::Actor(by), Act::Started, self.state.fence, changes);

@@ -106,7 +106,7 @@ impl Authority {
             Turn::Held(_) => return false,
         };
         let Some(next) = self.next(how) else { return false };
-        let to = Caller { actor: next.by.clone(), operator: next.operator };
+        let to = Caller { actor: next.by.clone(), operator: next.operator, token: None };
         let hold = self.hold(step, &to, How::Asked);
         self.pass(step, By::Host, Act::Lapsed(lapse), vec![], Turn::Held(hold));
         self.tell_turn(step);

@@ -115,6 +115,7 @@ impl Authority {
             }
             Input::Did { deed, ending } => self.did(step, deed, ending),
             Input::Forgotten { actor } => self.forgotten(step, actor),
+            Input::TokensEnded { tokens } => self.tokens_ended(step, &tokens),
             Input::Ended { exit } => self.ended(step, exit),
             Input::Tick => Ok(Reply::Done),
         }

@@ -29,15 +29,22 @@ impl Authority {
         if self.state.ledger.grants.len() >= GRANTS_MAX {
             return Err(Refusal::TooMany { what: "grants".into(), max: GRANTS_MAX as u32 });
         }
+        // What is given through a token does not outlast it, whatever was asked for.
+        let token_ends = by.token.as_ref().map_or(FOREVER, |token| token.until);
+        let ends = until.unwrap_or(FOREVER).min(longest).min(token_ends);
+        if ends <= now {
+            return Err(Refusal::EmptyGrant);
+        }
         let id = GrantId(self.state.ledger.last + 1);
         let grant = Grant {
             id,
             to: to.clone(),
             by: Some(by.actor.clone()),
             rights,
-            until: until.or((longest != FOREVER).then_some(longest)),
+            until: (ends != FOREVER).then_some(ends),
             parent: self.state.ledger.parent(&self.policy, &by.actor, now),
             at: now,
+            token: by.token.as_ref().map(|token| token.id.clone()),
         };
         let act = Act::Asked(Ask::Grant { to: to.clone(), rights, until });
         self.commit(step, By::Actor(by.actor.clone()), act, self.state.fence, vec![Change::Granted(grant)]);
@@ -83,18 +90,37 @@ impl Authority {
 
     /// The host no longer knows a key: it holds nothing any more, and neither does what stood on it.
     pub(super) fn forgotten(&mut self, step: &mut Step, actor: ActorId) -> Result<Reply, Refusal> {
-        let grants = self.state.ledger.grants.values().filter(|grant| grant.to.id == actor);
-        let revoked: Vec<GrantId> = grants.map(|grant| grant.id).collect();
-        let fallen = self.state.ledger.fall(&self.policy, &revoked, Some(actor));
+        Ok(self.drop_grants(step, Act::Forgotten(actor), |grant| grant.to.id == actor, Some(actor)))
+    }
+
+    /// Tokens are good no more, and neither is what was given through them.
+    pub(super) fn tokens_ended(&mut self, step: &mut Step, tokens: &[String]) -> Result<Reply, Refusal> {
+        let through = |grant: &Grant| grant.token.as_ref().is_some_and(|token| tokens.contains(token));
+        if !self.state.grants().any(through) {
+            return Ok(Reply::Revoked(Vec::new()));
+        }
+        Ok(self.drop_grants(step, Act::Lapsed(Lapse::Tokens), through, None))
+    }
+
+    /// The host takes these grants back, and this actor's default; and everything that stood on them.
+    fn drop_grants(
+        &mut self,
+        step: &mut Step,
+        act: Act,
+        which: impl Fn(&Grant) -> bool,
+        barred: Option<ActorId>,
+    ) -> Reply {
+        let revoked: Vec<GrantId> = self.state.grants().filter(|grant| which(grant)).map(|grant| grant.id).collect();
+        let fallen = self.state.ledger.fall(&self.policy, &revoked, barred);
         let mut losers: Vec<Actor> =
             fallen.iter().filter_map(|id| self.state.ledger.grants.get(id)).map(|g| g.to.clone()).collect();
         let mut changes: Vec<Change> = fallen.iter().map(|id| Change::Dropped(*id)).collect();
-        changes.push(Change::Barred(actor));
-        self.commit(step, By::Host, Act::Forgotten(actor), self.state.fence, changes);
+        changes.extend(barred.map(Change::Barred));
+        self.commit(step, By::Host, act, self.state.fence, changes);
         losers.sort();
         losers.dedup();
         losers.iter().for_each(|loser| self.tell_rights(step, loser));
-        Ok(Reply::Revoked(fallen))
+        Reply::Revoked(fallen)
     }
 
     /// Whoever neither gave nor holds it must hold `grant` and everything it takes away.

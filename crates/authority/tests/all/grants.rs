@@ -1,7 +1,7 @@
 //! Envelopes and grants, as sentences.
 
 use crate::world::{World, actor, expect};
-use holdfast_authority::{Ask, GrantId, Input, Revoke};
+use holdfast_authority::{Ask, Caller, Grant, GrantId, Input, Reply, Revoke, Token};
 use holdfast_types::Rights;
 
 #[test]
@@ -118,4 +118,34 @@ fn nobody_owns_a_session_so_the_spawner_can_be_revoked_and_its_key_deleted() {
     assert!(granted.reply.is_ok());
     assert!(world.ask("cron", Ask::Run { key: "1".into(), command: "make".into() }).reply.is_ok());
     assert!(world.ask("cron", Ask::End { grace_ms: 0 }).reply.is_ok());
+}
+
+#[test]
+fn what_is_given_through_a_token_ends_with_it_and_takes_what_stands_on_it_along() {
+    let mut world = World::new();
+    let until = world.now + 60_000;
+    let through = |world: &mut World, name: &str, to: &str, asked: Option<u64>| {
+        let token = Some(Token { id: "tok_1".into(), until });
+        let by = Caller { token, ..world.caller(name) };
+        let ask = Ask::Grant { to: actor(to), rights: "observe,grant".parse().unwrap(), until: asked };
+        world.handle(Input::Asked { by, ask, proof: None }).reply.unwrap()
+    };
+    // However long it was to be.
+    for asked in [None, Some(until + 1), Some(u64::MAX)] {
+        let Reply::Granted(id) = through(&mut world, "ann", "cron", asked) else { panic!("{asked:?}") };
+        let grant = world.authority.state().grants().find(|grant| grant.id == id).unwrap();
+        assert_eq!((grant.until, grant.token.as_deref()), (Some(until), Some("tok_1")), "{asked:?}");
+    }
+    let key = world.ask("ann", Ask::Grant { to: actor("kit"), rights: "observe".parse().unwrap(), until: None });
+    assert!(key.reply.is_ok());
+    let next = world.ask("cron", Ask::Grant { to: actor("eve"), rights: "observe".parse().unwrap(), until: None });
+    assert!(next.reply.is_ok());
+    let before = world.records.len();
+    let others = world.handle(Input::TokensEnded { tokens: vec!["tok_2".into()] });
+    assert_eq!((others.reply, world.records.len()), (Ok(Reply::Revoked(vec![])), before), "nothing is recorded");
+    let ended = world.handle(Input::TokensEnded { tokens: vec!["tok_2".into(), "tok_1".into()] });
+    assert_eq!(ended.reply, Ok(Reply::Revoked([2, 3, 4, 6].map(GrantId).to_vec())));
+    let left: Vec<GrantId> = world.authority.state().grants().map(|grant: &Grant| grant.id).collect();
+    assert_eq!(left, [1, 5].map(GrantId));
+    assert_eq!(world.authority.rights(&actor("eve"), world.now), Rights::NONE);
 }

@@ -14,7 +14,7 @@ fn session() -> SessionId {
 
 fn signed(name: &str, nonce: u8, ask: Ask) -> Input {
     let proof: Proof = sign_act(&secret(name), session(), Nonce([nonce; 16]), &ask);
-    Input::Asked { by: Caller { actor: actor(name), operator: None }, ask, proof: Some(proof) }
+    Input::Asked { by: Caller { actor: actor(name), operator: None, token: None }, ask, proof: Some(proof) }
 }
 
 /// A session's first segment, a line per record: header, typing, a seize, a refusal.
@@ -24,7 +24,8 @@ fn lines() -> (World, Chain, Vec<Vec<u8>>) {
     let mut authority = Authority::new(world.authority.policy().clone());
     let now = |time_ms, at| Moment { time_ms, at };
     let mut all = vec![chain.append(&authority.rotate(session(), None, now(1, 0)))];
-    let takes = |name: &str| Input::Types { by: Caller { actor: actor(name), operator: None }, fence: None };
+    let takes =
+        |name: &str| Input::Types { by: Caller { actor: actor(name), operator: None, token: None }, fence: None };
     let typed = |fence, at, keys: Option<&[u8]>| Input::Wrote {
         fence: Fence(fence),
         burst: Burst { keys: keys.map(|keys| Keys(keys.to_vec())), ..burst(at, "12") },

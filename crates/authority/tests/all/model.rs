@@ -53,7 +53,7 @@ impl Node {
         node.keeper.perform(&started.effects).unwrap();
         for (to, rights) in grants {
             let ask = Ask::Grant { to: actor(to), rights: rights.parse().unwrap(), until: None };
-            let by = Caller { actor: actor("ann"), operator: None };
+            let by = Caller { actor: actor("ann"), operator: None, token: None };
             let granted = node.authority.handle(Input::Asked { by, ask, proof: None }, now);
             assert!(granted.reply.is_ok());
         }
@@ -74,7 +74,7 @@ impl Node {
 
     fn caller(&self, i: usize) -> Caller {
         let operator = self.attached[i].filter(|_| self.here(i) == Some(true));
-        Caller { actor: actor(self.names[i]), operator }
+        Caller { actor: actor(self.names[i]), operator, token: None }
     }
 
     /// Every move of turns and connections that makes sense here.

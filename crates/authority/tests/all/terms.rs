@@ -52,7 +52,7 @@ fn an_act_needs_one_of_the_rights_of_its_terms_and_no_other() {
             let has = terms_of(name).rights.has(*right);
             assert_eq!(is_missing_right(&answer), !has, "{name} with {right}: {:?}", answer.reply);
         }
-        let by = Caller { actor: actor("cron"), operator: None };
+        let by = Caller { actor: actor("cron"), operator: None, token: None };
         let typed = world_with(*right).handle(Input::Types { by, fence: None });
         assert_eq!(is_missing_right(&typed), !terms_of("session.send").rights.has(*right), "{right}");
         let attached = world_with(*right).handle(Input::Attached { by: actor("cron"), operator: OperatorId(2) });

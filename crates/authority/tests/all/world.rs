@@ -112,7 +112,7 @@ impl World {
     }
 
     pub fn caller(&self, name: &str) -> Caller {
-        Caller { actor: actor(name), operator: self.attached.get(name).copied() }
+        Caller { actor: actor(name), operator: self.attached.get(name).copied(), token: None }
     }
 
     pub fn ask(&mut self, name: &str, ask: Ask) -> Answer {

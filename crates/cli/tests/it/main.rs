@@ -41,6 +41,7 @@ mod schema;
 mod secrets;
 mod sessions;
 mod states;
+mod token_ends;
 mod turns;
 mod typing;
 mod upgraded;

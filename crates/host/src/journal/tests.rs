@@ -80,7 +80,7 @@ impl Host {
     fn seizes(&mut self) -> io::Result<()> {
         let ask = Ask::Seize { freeze: false, reason: "mine".into() };
         let proof = Some(proof::sign_act(&SECRET, session(), Nonce((self.now as u128).to_le_bytes()), &ask));
-        self.handle(Input::Asked { by: Caller { actor: ann(), operator: None }, ask, proof })
+        self.handle(Input::Asked { by: Caller { actor: ann(), operator: None, token: None }, ask, proof })
     }
 
     /// The authority behind the last record with this number.
@@ -533,7 +533,7 @@ impl Host {
     /// Somebody asks for something and does not sign it.
     fn asks(&mut self, actor: Actor, ask: Ask) {
         self.now += 200;
-        self.handle(Input::Asked { by: Caller { actor, operator: None }, ask, proof: None }).unwrap();
+        self.handle(Input::Asked { by: Caller { actor, operator: None, token: None }, ask, proof: None }).unwrap();
     }
 }
 

@@ -240,17 +240,22 @@ impl Session {
         ask: Ask,
         proof: Option<Proof>,
     ) -> Result<Decided, Fault> {
+        self.ask_as(self.caller(actor, client), ask, proof)
+    }
+
+    /// The same, for a caller that is known already.
+    pub(super) fn ask_as(&self, by: Caller, ask: Ask, proof: Option<Proof>) -> Result<Decided, Fault> {
         if let Some(proof) = &proof {
-            holdfast_authority::proof::verify_act(actor.id, self.id, &ask, proof)
+            holdfast_authority::proof::verify_act(by.actor.id, self.id, &ask, proof)
                 .map_err(|error| Fault::new(Code::BadProof, format!("{}: {error}", ask.word())))?;
             let taken = self.proofs.borrow_mut().take(proof.nonce, crate::now_ms());
             taken.map_err(|stale| Fault::new(Code::BadProof, format!("{}: {stale}", ask.word())))?;
         }
-        self.decide(Input::Asked { by: self.caller(actor, client), ask, proof })
+        self.decide(Input::Asked { by, ask, proof })
     }
 
     pub(super) fn caller(&self, actor: &Actor, client: Option<u32>) -> Caller {
-        Caller { actor: actor.clone(), operator: client.map(OperatorId) }
+        Caller { actor: actor.clone(), operator: client.map(OperatorId), token: None }
     }
 
     /// A client is spoken for by its own actor, and by the connection it attached by.

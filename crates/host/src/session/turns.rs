@@ -1,7 +1,8 @@
 //! What actors do about the turn and about each other's rights, and the journal that tells of it.
 
 use super::Session;
-use holdfast_authority::{Ask, GrantId, Input, Reply, Revoke};
+use holdfast_authority::{Ask, Caller, GrantId, Input, Reply, Revoke, Token};
+use holdfast_door::Speaker;
 use holdfast_session::Decided;
 use holdfast_types::{Actor, ActorId, Right, Rights};
 use holdfast_wire::turns::{
@@ -125,13 +126,15 @@ impl Session {
     }
 
     /// Passes rights on.
-    pub fn grant(&self, params: &GrantParams, actor: &Actor) -> Result<GrantView, Fault> {
+    pub fn grant(&self, params: &GrantParams, by: &Speaker) -> Result<GrantView, Fault> {
         if params.rights.has(Right::Start) && params.rights != Rights::ALL {
             return Err(Fault::new(Code::BadRequest, "`start` is not a right in a session: an actor's class has it")
                 .hint("a human sets it in config.toml: rights_agent, rights_service, rights_device"));
         }
         let ask = Ask::Grant { to: params.to.clone(), rights: params.rights, until: params.until_ms };
-        let Decided { reply, .. } = self.ask(actor, None, ask, params.proof)?;
+        let token = by.path.cap().map(|cap| Token { id: cap.token.clone(), until: cap.until_ms });
+        let caller = Caller { token, ..self.caller(&by.actor, None) };
+        let Decided { reply, .. } = self.ask_as(caller, ask, params.proof)?;
         let made = match reply {
             Reply::Granted(id) => self.grant_views().into_iter().find(|grant| grant.id == id.0),
             Reply::Done | Reply::Turn { .. } | Reply::Waiting { .. } | Reply::Revoked(_) => None,
@@ -225,6 +228,18 @@ impl Session {
     /// The host no longer knows a key.
     pub fn forget(&self, actor: ActorId) {
         let _ = self.decide(Input::Forgotten { actor });
+    }
+
+    /// Tokens are good no more: those through which something was given here end that.
+    pub fn tokens_ended(&self, is_good: impl Fn(&str) -> bool) {
+        let tokens: Vec<String> = {
+            let state = self.state.borrow();
+            let through = state.core.authority().state().grants().filter_map(|grant| grant.token.clone());
+            through.filter(|token| !is_good(token)).collect()
+        };
+        if !tokens.is_empty() {
+            let _ = self.decide(Input::TokensEnded { tokens });
+        }
     }
 
     /// What the host says of actors has changed.

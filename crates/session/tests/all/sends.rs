@@ -60,7 +60,7 @@ fn bytes_follow_their_sender_to_its_other_terminal() {
     let mut world = World::new();
     let (first, second) = (world.attach("human:ann"), world.attach("human:ann"));
     let send = |client, seq| Send {
-        by: Caller { actor: actor("human:ann"), operator: Some(OperatorId(client)) },
+        by: Caller { actor: actor("human:ann"), operator: Some(OperatorId(client)), token: None },
         fence: None,
         stream: u64::from(client),
         seq,
@@ -114,7 +114,7 @@ fn a_client_is_named_as_the_writer_only_behind_the_move_of_the_shell() {
     let mut world = World::new();
     let client = world.attach("human:ann");
     world.out.misplaced = true;
-    let by = Caller { actor: actor("human:ann"), operator: Some(OperatorId(client)) };
+    let by = Caller { actor: actor("human:ann"), operator: Some(OperatorId(client)), token: None };
     world.decide(Input::Asked { by, ask: Ask::Take, proof: None }).unwrap();
     let named = world.writers();
     assert!(!named.is_empty() && named.iter().all(|(_, writer)| *writer == WRITER_HOST), "{named:?}");
@@ -138,7 +138,7 @@ fn what_cannot_be_recorded_is_not_typed_and_a_seizure_happens_all_the_same() {
 #[test]
 fn a_secret_is_typed_only_where_the_terminal_hides_it() {
     let secret = |world: &mut World| {
-        let by = Caller { actor: actor("human:ann"), operator: None };
+        let by = Caller { actor: actor("human:ann"), operator: None, token: None };
         let bytes = b"hunter2".to_vec();
         world.send_as(Send { by, fence: None, stream: 9, seq: 1, bytes, secret: true, force: false });
         assert_eq!(world.typed(), [], "not before the terminal was asked");

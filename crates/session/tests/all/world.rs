@@ -198,7 +198,7 @@ impl World {
     /// clients that are still there, with their connections to the keeper.
     pub fn killed_at(&mut self, who: &str, ask: Ask, at: &[(u32, u32)]) {
         let mut authority = self.core.authority().clone();
-        let by = Caller { actor: actor(who), operator: None };
+        let by = Caller { actor: actor(who), operator: None, token: None };
         let moment = Moment { time_ms: self.now_ms, at: 0 };
         let answer = authority.handle(Input::Asked { by, ask, proof: None }, moment);
         answer.reply.unwrap();
@@ -265,7 +265,7 @@ impl World {
     }
 
     pub fn ask(&mut self, who: &str, ask: Ask) -> Result<Decided, Undecided> {
-        self.decide(Input::Asked { by: Caller { actor: actor(who), operator: None }, ask, proof: None })
+        self.decide(Input::Asked { by: Caller { actor: actor(who), operator: None, token: None }, ask, proof: None })
     }
 
     pub fn frame(&mut self, frame: FromKeeper<'_>) {
@@ -281,7 +281,7 @@ impl World {
 
     /// Bytes of somebody's; gives their ticket.
     pub fn send(&mut self, who: &str, stream: u64, seq: u64, text: &str) -> u64 {
-        let by = Caller { actor: actor(who), operator: None };
+        let by = Caller { actor: actor(who), operator: None, token: None };
         let bytes = text.as_bytes().to_vec();
         self.send_as(Send { by, fence: None, stream, seq, bytes, secret: false, force: false })
     }

@@ -240,7 +240,7 @@ impl Host {
 
     /// Takes, requests, withdraws, gives, releases, seizes, thaws, grants or revokes.
     fn act(&mut self, ctx: &mut Ctx, who: cast::Who, client: Option<u32>, ask: Ask) -> Result<Answer, Crashed> {
-        let by = Caller { actor: who.actor(), operator: client.map(holdfast_authority::OperatorId) };
+        let by = Caller { actor: who.actor(), operator: client.map(holdfast_authority::OperatorId), token: None };
         let thawed = ask == Ask::Thaw;
         match self.decide(ctx, Input::Asked { by, ask, proof: None })? {
             Ok(decided) => {

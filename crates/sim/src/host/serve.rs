@@ -196,7 +196,7 @@ impl Host {
             Request::Leave { client, .. } => self.leave(ctx, client)?,
             Request::Read { from } => self.read(from),
             Request::Send { who, client, stream, seq, bytes } => {
-                let by = Caller { actor: who.actor(), operator: client.map(OperatorId) };
+                let by = Caller { actor: who.actor(), operator: client.map(OperatorId), token: None };
                 let send = Send { by, fence: None, stream, seq, bytes, secret: false, force: false };
                 return self.core(ctx, |core, out, now| core.send(out, now, ticket(line, id), send));
             }

@@ -1695,7 +1695,7 @@ class TokenNewParams(Model):
     can: Rights | None = None
     """The token's rights; none: all rights of its actor."""
     for_ms: int | None = None
-    """How long it is good, in milliseconds; none: 30 days."""
+    """How long it is good, in milliseconds; none: 30 days. One that is made with a token does not outlast that."""
     note: str = ""
     """What it is for, in the maker's words."""
 
@@ -1722,6 +1722,8 @@ class TokenView(Model):
     """The token's rights; none: all rights of its actor."""
     note: str = ""
     """What it is for."""
+    parent: str | None = None
+    """The token with which it was made: it ends with that one."""
 
 
 class TurnAnswer(Model):

@@ -243,6 +243,8 @@ export class Teller {
         return { kind: "turn", words: "the turn went to", quoted: next, more: "next in the queue" };
       case "grants":
         return { kind: "rights", words: "a grant expired" };
+      case "tokens":
+        return { kind: "rights", words: "a grant ended with the token that gave it" };
       case "rights":
         return { kind: "turn", words: "the turn is free again;", quoted: before, more: "may no longer type" };
       case "observers":

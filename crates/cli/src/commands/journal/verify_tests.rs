@@ -26,7 +26,7 @@ fn records() -> Vec<Record> {
     for nonce in 1..=6 {
         let ask = if nonce % 2 == 1 { Ask::Take } else { Ask::Release };
         let proof = Some(sign_act(&[1; 32], session(), Nonce([nonce; 16]), &ask));
-        let by = Caller { actor: ann(), operator: None };
+        let by = Caller { actor: ann(), operator: None, token: None };
         let answer = authority.handle(Input::Asked { by, ask, proof }, now);
         all.extend(answer.effects.into_iter().filter_map(|e| if let Effect::Record(r) = e { Some(*r) } else { None }));
     }
