@@ -23,6 +23,8 @@ pub enum By {
     Host,
     /// An actor.
     Actor(Actor),
+    /// Somebody who reached the keeper past the host.
+    Unknown,
 }
 
 impl By {
@@ -30,7 +32,7 @@ impl By {
     #[must_use]
     pub fn actor(&self) -> Option<&Actor> {
         match self {
-            By::Host => None,
+            By::Host | By::Unknown => None,
             By::Actor(actor) => Some(actor),
         }
     }
@@ -297,6 +299,8 @@ pub enum Act {
     Restarted,
     /// The host has a connection to the keeper and knows its log so far.
     Linked,
+    /// An operator's client has a connection to the keeper, which reads its terminal's keys.
+    Joined(OperatorId),
     /// The session's command ended.
     Ended(Exit),
     /// An actor attached.
@@ -345,7 +349,7 @@ impl Act {
             }
             Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) | Act::Took | Act::Did { .. } => false,
             Act::RefusedMore { .. } => false,
-            Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => false,
+            Act::Attached(_) | Act::Resumed(_) | Act::Joined(_) | Act::Left(_) | Act::CutOff(_) => false,
         }
     }
 }
@@ -394,6 +398,8 @@ pub enum Change {
     Incarnation(u32),
     /// This connection to the keeper is a host's: what it typed is in the journal already.
     Link(u32),
+    /// This connection to the keeper is that of a client of this actor.
+    Joined(u32, ActorId),
     /// Everything before this position of the keeper's log is in the journal. With typing: the keeper read it from a terminal
     /// by itself.
     Logged(u64),

@@ -9,6 +9,15 @@ use holdfast_types::Proof;
 use holdfast_types::{Actor, ActorId, Notice};
 use holdfast_types::{Exit, Fence, Offset, TimeMs};
 
+/// By which way typed bytes came to the keeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// From a host, for whomever it let type.
+    Host,
+    /// From a connection that is no host's: the keeper read a terminal by itself.
+    Client(u32),
+}
+
 /// When, by the host's clock and by the session's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
@@ -71,6 +80,13 @@ pub enum Input {
         /// The position in the log.
         log: u64,
     },
+    /// A client of an operator that may write has a connection to the keeper.
+    Joined {
+        /// Whose client.
+        operator: OperatorId,
+        /// Its number there.
+        connection: u32,
+    },
     /// An actor wants to attach.
     Attached {
         /// Who.
@@ -111,8 +127,8 @@ pub enum Input {
         burst: Burst,
         /// The keeper's log up to and with them.
         log: u64,
-        /// It read them from a terminal by itself; otherwise they came through a host.
-        direct: bool,
+        /// By which way they came.
+        from: Source,
     },
     /// An actor asks for something.
     Asked {

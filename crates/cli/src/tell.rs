@@ -29,7 +29,11 @@ pub struct Teller {
 
 /// Who did it, as the first word of a line.
 pub fn who(by: &By) -> String {
-    by.actor().map_or_else(|| "host".to_owned(), |actor| actor.handle.to_string())
+    match by {
+        By::Host => "host".to_owned(),
+        By::Unknown => "UNKNOWN".to_owned(),
+        By::Actor(actor) => actor.handle.to_string(),
+    }
 }
 
 impl Teller {
@@ -68,7 +72,7 @@ impl Teller {
                 Change::Turn(Turn::Free) | Change::WaitsNoMore(_) | Change::Freeze(_) | Change::Away(_) => {}
                 Change::Gone(_) | Change::Dropped(_) | Change::Barred(_) | Change::HumansOnly => {}
                 Change::Incarnation(_) => {}
-                Change::Link(_) | Change::Logged(_) | Change::Forwarded(_) => {}
+                Change::Link(_) | Change::Joined(..) | Change::Logged(_) | Change::Forwarded(_) => {}
                 Change::Opened(_) | Change::Closed(_) => {}
             }
         }
@@ -99,10 +103,14 @@ impl Teller {
             Act::Ended(exit) => format!("the session ended ({exit})"),
             Act::Forgotten(actor) => format!("forgot {}", self.name(*actor)),
             Act::Attached(operator) => format!("attached as client {}", operator.0),
+            Act::Joined(operator) => format!("types directly as client {}", operator.0),
             Act::Resumed(operator) => format!("reconnected as client {}", operator.0),
             Act::Left(operator) => format!("left (client {})", operator.0),
             Act::CutOff(operator) => format!("lost its connection (client {})", operator.0),
             Act::Took => self.took().into(),
+            Act::Typed(burst) if record.by == By::Unknown => {
+                format!("reached the keeper past the host, and {}", typed(burst))
+            }
             Act::Typed(burst) => typed(burst),
             Act::Asked(ask) => self.asked(record, ask),
             Act::Did { deed, what, ending } => self.did(*deed, what, ending),

@@ -1,6 +1,6 @@
 use super::*;
 use holdfast_authority::Effect;
-use holdfast_authority::{Authority, Caller, Input, Keys, Moment, Policy, TURN_GRACE_MS, TURN_IDLE_MS, proof};
+use holdfast_authority::{Authority, Caller, Input, Keys, Moment, Policy, Source, TURN_GRACE_MS, TURN_IDLE_MS, proof};
 use holdfast_types::TurnNeed;
 use holdfast_types::{Exit, Fence, Right, SessionId};
 
@@ -53,7 +53,7 @@ impl World {
         let burst = Burst { from: 7, to: 7, len, keys: keys.map(|keys| Keys(keys.to_vec())) };
         self.handle(Input::Types { by, fence: None });
         let fence = self.authority.state().fence();
-        self.handle(Input::Wrote { fence, burst, log: 0, direct: false })
+        self.handle(Input::Wrote { fence, burst, log: 0, from: Source::Host })
     }
 
     fn told(&mut self) -> Vec<String> {

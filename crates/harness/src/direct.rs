@@ -2,7 +2,7 @@
 
 use crate::wait::{PATIENCE, poll};
 use holdfast_abi::address::Address;
-use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, ToKeeper, VERSION, Welcome};
+use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, ToKeeper, Token, VERSION, Welcome};
 use holdfast_types::{Fence, hex_bytes};
 use holdfast_wire::params::AttachAnswer;
 use rustix::fd::OwnedFd;
@@ -20,12 +20,21 @@ pub struct Direct {
 impl Direct {
     /// Shows the keeper the token of an attach.
     pub fn of(attached: &AttachAnswer) -> Direct {
+        let token = hex_bytes(&attached.token).unwrap().try_into().unwrap();
+        Direct::open(Path::new(&attached.keeper), 0, token)
+    }
+
+    /// Takes the host's place, with the session's secret.
+    pub fn as_host(keeper: &Path, secret: Token) -> Direct {
+        Direct::open(keeper, 1, secret)
+    }
+
+    fn open(keeper: &Path, role: u8, token: Token) -> Direct {
         let flags = SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-        let address = Address::of(Path::new(&attached.keeper)).unwrap();
+        let address = Address::of(keeper).unwrap();
         rustix::net::connect(&socket, &SocketAddrUnix::new(address.path()).unwrap()).unwrap();
-        let token = hex_bytes(&attached.token).unwrap().try_into().unwrap();
-        send(&socket, ToKeeper::Hello { version: VERSION, role: 0, token });
+        send(&socket, ToKeeper::Hello { version: VERSION, role, token });
         let welcome = receive(&socket, "a welcome", |frame| match frame {
             FromKeeper::Welcome(welcome) => Some(welcome),
             _ => None,

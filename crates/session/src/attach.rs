@@ -177,6 +177,7 @@ impl Core {
         if self.clients.sizes(id) && size != self.size {
             self.take_size(out, now, &actor, id, size);
         }
+        self.record_joined(out, now, id);
         // It may be the writer: now the keeper can be told by which connection.
         self.say_writer(out);
         self.after_decision(out, now);

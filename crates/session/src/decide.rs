@@ -10,6 +10,7 @@ use crate::typing::{Typing, read_bursts};
 use holdfast_abi::protocol::{ToKeeper, WRITER_HOST};
 use holdfast_authority::{
     Act, Ask, Audience, Burst, Caller, DeedId, Effect, Ending, Input, Moment, OperatorId, Record, Refusal, Reply,
+    Source,
 };
 use holdfast_types::{ActorClass, Fence, Notice, Size};
 
@@ -73,6 +74,7 @@ fn may_wait_for_room(input: &Input) -> bool {
         | Input::Restarted { .. }
         | Input::Damaged { .. }
         | Input::Linked { .. }
+        | Input::Joined { .. }
         | Input::Attached { .. }
         | Input::Resumed { .. }
         | Input::Left { .. }
@@ -266,9 +268,10 @@ impl Core {
             let whole = typing.burst.clone();
             self.withhold(out, now, &mut typing);
             out.saw_typing(&whole);
-            let Typing { fence, burst, direct, log, .. } = typing;
+            let Typing { fence, burst, direct, log, connection, .. } = typing;
+            let from = if direct { Source::Client(connection) } else { Source::Host };
             // What the keeper wrote is done: there is nobody to refuse it to.
-            let _ = self.handle(out, now, Input::Wrote { fence, burst, log, direct });
+            let _ = self.handle(out, now, Input::Wrote { fence, burst, log, from });
         }
         if !typed && !all && log_head > self.logged() {
             // Nothing but the host's own. Recorded, so that the next host finds the place from which to read on.

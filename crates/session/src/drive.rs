@@ -84,6 +84,7 @@ impl Core {
         if let Some(client) = self.clients.by_token(&token) {
             client.connection = Some(connection);
             let id = client.id;
+            self.record_joined(out, now, id);
             if self.writer(out) == Some(id) {
                 self.say_writer(out);
             }
@@ -105,6 +106,14 @@ impl Core {
             connection: Some(connection),
             peer: None,
         });
+    }
+
+    /// By which connection a client types: recorded before it may.
+    pub(crate) fn record_joined(&mut self, out: &mut impl Outside, now: Now, id: u32) {
+        let client = self.clients.iter().find(|client| client.id == id && !client.read_only);
+        if let Some(connection) = client.and_then(|client| client.connection) {
+            let _ = self.handle(out, now, Input::Joined { operator: OperatorId(id), connection });
+        }
     }
 
     fn left(&mut self, out: &mut impl Outside, now: Now, connection: u32, acked: Offset) {

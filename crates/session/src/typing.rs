@@ -15,8 +15,8 @@ const BURST_MS: TimeMs = 2_000;
 pub struct Typing {
     /// Under which fence.
     pub fence: Fence,
-    /// The keeper's number of the client whose terminal it was.
-    connection: u32,
+    /// The keeper's number of the connection it came by.
+    pub connection: u32,
     /// The keys.
     pub burst: Burst,
     /// The keeper read them from a terminal by itself; otherwise they came through a host.

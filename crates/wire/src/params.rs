@@ -130,6 +130,9 @@ pub struct SessionView {
     /// Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<String>,
+    /// When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stranger_ms: Option<TimeMs>,
 }
 
 /// An attached client.

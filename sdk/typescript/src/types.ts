@@ -2050,6 +2050,8 @@ export interface SessionView {
   ring_bytes: number;
   /** The terminal's size. */
   size: Size;
+  /** When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself. */
+  stranger_ms?: number | null;
   /** The title its program set. */
   title?: string;
   /** Who may write. */

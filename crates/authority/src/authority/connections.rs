@@ -82,6 +82,18 @@ impl Authority {
         Ok(Reply::Done)
     }
 
+    /// The keeper will read keys of a terminal by this connection: who typed them is known by it, also to a later host.
+    pub(super) fn joined(&mut self, step: &mut Step, operator: OperatorId, connection: u32) -> Result<Reply, Refusal> {
+        let Some(actor) = self.state.operators.get(&operator).map(|operator| operator.actor.clone()) else {
+            return Err(Refusal::NotAttached);
+        };
+        if !self.state.is_client_of(actor.id, connection) {
+            let changes = vec![Change::Joined(connection, actor.id)];
+            self.commit(step, By::Actor(actor), Act::Joined(operator), self.state.fence, changes);
+        }
+        Ok(Reply::Done)
+    }
+
     /// Nobody is attached to what is over, and nobody can write there.
     pub(super) fn ended(&mut self, step: &mut Step, exit: Exit) -> Result<Reply, Refusal> {
         let mut changes = vec![Change::Freeze(None)];

@@ -13,7 +13,7 @@ mod writes;
 pub use state::{Operator, State};
 
 use crate::act::{Act, Ask, By, Change, Lapse, Outcome, Record};
-use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply};
+use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Source};
 use crate::grants::{Grant, GrantId, Policy};
 use crate::journal::Link;
 use crate::pace::{ACTS, COMING, HUMANS_COMING, Paces};
@@ -104,7 +104,8 @@ impl Authority {
             Input::Left { operator } => self.left(step, operator),
             Input::CutOff { operator } => self.cut_off(step, operator),
             Input::Types { by, fence } => self.types(step, &by, fence),
-            Input::Wrote { fence, burst, log, direct } => self.wrote(step, fence, burst, log, direct),
+            Input::Wrote { fence, burst, log, from } => self.wrote(step, fence, burst, log, from),
+            Input::Joined { operator, connection } => self.joined(step, operator, connection),
             Input::Asked { by, ask, proof } => {
                 step.proof = proof;
                 let answer = self.may_act(step, &by.actor).and_then(|()| self.asked(step, &by, &ask));

@@ -1,6 +1,6 @@
 //! The state, and the one way it changes.
 
-use crate::act::{Act, Ask, Change, Outcome, Record};
+use crate::act::{Act, Ask, By, Change, Outcome, Record};
 use crate::deed::{Deed, DeedId, Open};
 use crate::grants::{Grant, Ledger};
 use crate::refusal::Refusal;
@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Past fences whose holders are remembered: a host that was away learns late what was typed under them.
 const PAST_MAX: usize = 64;
+/// Clients' connections to the keeper that are remembered: several times as many as it serves at once.
+const JOINED_MAX: usize = 256;
 
 /// An attached actor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,6 +40,12 @@ pub struct State {
     /// The host's latest numbers at the keeper of this life.
     #[serde(default)]
     pub(super) links: VecDeque<u32>,
+    /// Clients' latest numbers at the keeper of this life, and whose they are.
+    #[serde(default)]
+    pub(super) joined: VecDeque<(u32, ActorId)>,
+    /// When somebody whom the host did not let in typed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stranger_ms: Option<TimeMs>,
     /// How far the keeper's log is in the journal.
     #[serde(default)]
     pub(super) logged: u64,
@@ -112,6 +120,18 @@ impl State {
         self.links.contains(&connection)
     }
 
+    /// Whether this connection to the keeper is, or was not long ago, that of a client of this actor.
+    #[must_use]
+    pub fn is_client_of(&self, actor: ActorId, connection: u32) -> bool {
+        self.joined.contains(&(connection, actor))
+    }
+
+    /// When somebody whom the host did not let in typed last, if that ever happened.
+    #[must_use]
+    pub fn stranger_ms(&self) -> Option<TimeMs> {
+        self.stranger_ms
+    }
+
     /// The position up to which the keeper's log is in the journal.
     #[must_use]
     pub fn logged(&self) -> u64 {
@@ -183,6 +203,9 @@ impl State {
         self.fence = self.fence.max(record.fence);
         if record.act == Act::Restarted {
             self.restarts += 1;
+        }
+        if record.by == By::Unknown {
+            self.stranger_ms = Some(record.time_ms);
         }
         self.refused = match (&record.outcome, record.by.actor(), &record.act) {
             (Outcome::Refused(refusal), Some(by), Act::Asked(ask)) => {
@@ -266,6 +289,7 @@ impl State {
             Change::Incarnation(number) => {
                 self.incarnation = *number;
                 self.links.clear();
+                self.joined.clear();
                 self.logged = 0;
             }
             Change::Link(connection) => {
@@ -273,6 +297,13 @@ impl State {
                 self.links.push_back(*connection);
                 if self.links.len() > PAST_MAX {
                     self.links.pop_front();
+                }
+            }
+            Change::Joined(connection, actor) => {
+                self.joined.retain(|(other, _)| other != connection);
+                self.joined.push_back((*connection, *actor));
+                if self.joined.len() > JOINED_MAX {
+                    self.joined.pop_front();
                 }
             }
             Change::Forwarded(position) => self.logged = *position,

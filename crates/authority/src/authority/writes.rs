@@ -24,10 +24,18 @@ impl Authority {
         fence: Fence,
         burst: Burst,
         log: u64,
-        direct: bool,
+        from: Source,
     ) -> Result<Reply, Refusal> {
-        let by = self.state.holder_of(fence).map_or(By::Host, |actor| By::Actor(actor.clone()));
-        let logged = if direct { Change::Logged(log) } else { Change::Forwarded(log) };
+        let holder = self.state.holder_of(fence);
+        let (by, logged) = match (from, holder) {
+            (Source::Host, holder) => {
+                (holder.map_or(By::Host, |actor| By::Actor(actor.clone())), Change::Forwarded(log))
+            }
+            (Source::Client(connection), Some(actor)) if self.state.is_client_of(actor.id, connection) => {
+                (By::Actor(actor.clone()), Change::Logged(log))
+            }
+            (Source::Client(_), _) => (By::Unknown, Change::Logged(log)),
+        };
         self.commit(step, by, Act::Typed(burst), fence.min(self.state.fence), vec![logged]);
         Ok(Reply::Done)
     }

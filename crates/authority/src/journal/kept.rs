@@ -53,7 +53,7 @@ pub fn is_kept(entry: &Entry) -> bool {
     match &entry.record.act {
         Act::Started | Act::Began | Act::Ended(_) | Act::Forgotten(_) | Act::Damaged { .. } => true,
         // The state stands in the next header too.
-        Act::Header { .. } => false,
+        Act::Header { .. } | Act::Joined(_) => false,
         Act::Asked(_) if entry.record.outcome == Outcome::Done => true,
         Act::Asked(_) | Act::RefusedMore { .. } | Act::Restarted | Act::Linked | Act::Attached(_) => is_of_human(entry),
         Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) | Act::Took | Act::Typed(_) => is_of_human(entry),

@@ -116,7 +116,7 @@ fn start(record: &Record) -> Offset {
         Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked | Act::Damaged { .. } => {
             record.at
         }
-        Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => record.at,
+        Act::Attached(_) | Act::Resumed(_) | Act::Joined(_) | Act::Left(_) | Act::CutOff(_) => record.at,
         Act::Ended(_) | Act::Forgotten(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Took => record.at,
         Act::RefusedMore { .. } => record.at,
         Act::Did { .. } => record.at,

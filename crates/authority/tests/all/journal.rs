@@ -30,7 +30,7 @@ fn lines() -> (World, Chain, Vec<Vec<u8>>) {
         fence: Fence(fence),
         burst: Burst { keys: keys.map(|keys| Keys(keys.to_vec())), ..burst(at, "12") },
         log: at,
-        direct: false,
+        from: Source::Host,
     };
     let inputs = [
         (2, 0, Input::Started { by: actor("ann") }),
@@ -329,15 +329,25 @@ fn what_a_keeper_wrote_by_itself_is_its_holders_also_when_it_comes_late_and_keep
     assert!(world.ask("ann", Ask::Take).reply.is_ok());
     let operator = world.authority.next_operator();
     world.handle(Input::Attached { by: actor("ann"), operator });
+    world.handle(Input::Joined { operator, connection: 77 });
+    let other = world.authority.next_operator();
+    world.handle(Input::Attached { by: actor("bot"), operator: other });
+    world.handle(Input::Joined { operator: other, connection: 78 });
     assert!(world.ask("bot", Ask::Request).reply.is_ok());
     world.now += 31_000;
-    let wrote = |world: &mut World, fence| {
-        let answer = world.handle(Input::Wrote { fence, burst: burst(0, "ls"), log: 64, direct: true });
+    let wrote_by = |world: &mut World, fence, connection| {
+        let from = Source::Client(connection);
+        let answer = world.handle(Input::Wrote { fence, burst: burst(0, "ls"), log: 64, from });
         records(&answer.effects).iter().find_map(|record| record.by.actor().map(|by| by.handle.to_string()))
     };
+    let wrote = |world: &mut World, fence| wrote_by(world, fence, 77);
     let fence = world.authority.state().fence();
     assert_eq!(wrote(&mut world, fence).as_deref(), Some("human:ann"));
     assert_eq!(world.authority.state().turn().hold().map(|hold| hold.by.clone()), Some(actor("ann")));
     assert!(world.ask("bob", Ask::Seize { freeze: false, reason: "mine".into() }).reply.is_ok());
     assert_eq!(wrote(&mut world, fence).as_deref(), Some("human:ann"), "typed before the seize, drained after it");
+    for connection in [78, 79] {
+        assert_eq!(wrote_by(&mut world, fence, connection), None, "{connection} is no connection of who has the fence");
+    }
+    assert_eq!(world.authority.state().stranger_ms(), Some(world.now));
 }

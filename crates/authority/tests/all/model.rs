@@ -160,7 +160,7 @@ impl Node {
                 return Err("input while frozen".into());
             }
             // The keeper has the bytes, and tells the host of them.
-            let wrote = Input::Wrote { fence: *fence, burst: burst(0, "x"), log: 0, direct: false };
+            let wrote = Input::Wrote { fence: *fence, burst: burst(0, "x"), log: 0, from: Source::Host };
             answer.effects.extend(node.authority.handle(wrote, now).effects);
         }
         node.keeper.perform(&answer.effects)?;

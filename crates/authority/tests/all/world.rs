@@ -142,7 +142,7 @@ impl World {
                 };
                 let mut answer = self.handle(Input::Types { by: self.caller(who), fence });
                 if let Ok(Reply::Turn { fence }) = answer.reply {
-                    let wrote = Input::Wrote { fence, burst: burst(0, text), log: 0, direct: false };
+                    let wrote = Input::Wrote { fence, burst: burst(0, text), log: 0, from: Source::Host };
                     answer.effects.extend(self.handle(wrote).effects);
                 }
                 return answer;

@@ -113,7 +113,7 @@ impl Acts {
 /// The journal's own affairs are no acts.
 fn is_shown(act: &Act) -> bool {
     match act {
-        Act::Header { .. } | Act::Linked | Act::Did { ending: Ending::Done, .. } => false,
+        Act::Header { .. } | Act::Linked | Act::Joined(_) | Act::Did { ending: Ending::Done, .. } => false,
         Act::Started | Act::Began | Act::Restarted | Act::Damaged { .. } | Act::Ended(_) => true,
         Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => true,
         Act::RefusedMore { .. } => true,

@@ -62,6 +62,9 @@ fn status(session: &SessionView) -> String {
     if session.damaged.is_some() {
         text.push_str(", JOURNAL DAMAGED");
     }
+    if session.stranger_ms.is_some() {
+        text.push_str(", TYPED BY UNKNOWN");
+    }
     if session.asks > 0 {
         text.push_str(", asks");
     }
@@ -116,6 +119,10 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     if let Some(damaged) = &session.damaged {
         let then = "only humans act, and whom they grant something since (`holdfast grant`)";
         rows.push(("JOURNAL", format!("DAMAGED: {}; {then}", visible(damaged))));
+    }
+    if let Some(typed) = session.stranger_ms {
+        let what = "a program of this user typed past the host; see UNKNOWN in `holdfast journal`";
+        rows.push(("UNKNOWN", format!("{}: {what}", moment(typed, now))));
     }
     if let Some(ended) = session.ended_ms {
         rows.push(("ended", moment(ended, now)));
@@ -193,6 +200,7 @@ mod tests {
             asks: 0,
             note: None,
             damaged: None,
+            stranger_ms: None,
         }
     }
 

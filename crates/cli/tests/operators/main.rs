@@ -22,5 +22,6 @@ mod racing;
 mod seizing;
 mod starting;
 mod storm;
+mod strangers;
 mod turnmodel;
 mod writers;

@@ -2,7 +2,7 @@
 
 use super::*;
 use holdfast_authority::journal::verify;
-use holdfast_authority::{Ask, Burst, Caller, Effect, Input, Keys, Moment, proof};
+use holdfast_authority::{Ask, Burst, Caller, Effect, Input, Keys, Moment, Source, proof};
 use holdfast_store::segments::{BROKEN_MAX, Lines, PENDING_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENTS_MAX, list};
 use holdfast_types::{Actor, Nonce};
 use std::fs::{File, OpenOptions};
@@ -74,7 +74,7 @@ impl Host {
     fn types(&mut self, text: &str) -> io::Result<()> {
         let burst = Burst { from: self.now, to: self.now, len: 1, keys: Some(Keys(text.as_bytes().to_vec())) };
         let fence = self.authority.state().fence();
-        self.handle(Input::Wrote { fence, burst, log: self.now, direct: false })
+        self.handle(Input::Wrote { fence, burst, log: self.now, from: Source::Host })
     }
 
     fn seizes(&mut self) -> io::Result<()> {

@@ -67,6 +67,9 @@ use tokio::sync::{Notify, Semaphore};
 /// How long a request waits for the keeper of a session that runs: it was just started, or its connection broke.
 const LINK_WAIT: Duration = Duration::from_secs(3);
 
+/// What a person should know when bytes were typed that no client of the host sent.
+const STRANGER: &str = "a program of this user typed here past the host: see UNKNOWN in `holdfast journal`";
+
 /// A session.
 #[derive(Debug)]
 pub struct Session {
@@ -401,7 +404,8 @@ impl Session {
             None if ended => bounds(),
             None => (0, 0),
         };
-        let note = state.notes.first().or(state.picture.note());
+        let stranger_ms = state.core.authority().state().stranger_ms();
+        let note = stranger_ms.map(|_| STRANGER).or(state.notes.first()).or(state.picture.note());
         SessionView {
             id: self.id,
             name: state.spec.name.clone(),
@@ -423,6 +427,7 @@ impl Session {
             asks: state.questions.open() as u32,
             note: note.map(str::to_owned),
             damaged: state.core.authority().state().damaged().map(str::to_owned),
+            stranger_ms,
         }
     }
 

@@ -210,7 +210,11 @@ impl Session {
             Change::Freeze(_) => self.stirred(),
             Change::WaitsNoMore(_) | Change::Granted(_) | Change::Dropped(_) | Change::Barred(_) => {}
             Change::HumansOnly => {}
-            Change::Incarnation(_) | Change::Link(_) | Change::Logged(_) | Change::Forwarded(_) => {}
+            Change::Incarnation(_)
+            | Change::Link(_)
+            | Change::Joined(..)
+            | Change::Logged(_)
+            | Change::Forwarded(_) => {}
             Change::Opened(_) | Change::Closed(_) => {}
         }
     }

@@ -1,8 +1,8 @@
 //! What the journal has of typing: what the keeper's log has, once, under whose turn it was.
 
-use crate::world::{HOST, World};
+use crate::world::{HOST, World, actor};
 use holdfast_abi::log::{FLAG_ECHO_OFF, FLAG_ECHO_ON};
-use holdfast_authority::{Act, Ask, Change, Input};
+use holdfast_authority::{Act, Ask, Authority, By, Change, Input, Policy};
 use holdfast_session::is_own_stream;
 
 /// Who typed what, as the journal has it; lengths where the keys are not kept.
@@ -10,7 +10,11 @@ fn typed(world: &World) -> Vec<(String, Result<String, u64>)> {
     let typed = |record: &holdfast_authority::Record| match &record.act {
         Act::Typed(burst) => {
             let keys = burst.keys.as_ref().map(|keys| String::from_utf8(keys.0.clone()).unwrap());
-            let by = record.by.actor().map_or("host".to_owned(), |actor| actor.handle.to_string());
+            let by = match &record.by {
+                By::Host => "host".to_owned(),
+                By::Unknown => "unknown".to_owned(),
+                By::Actor(actor) => actor.handle.to_string(),
+            };
             Some((by, keys.ok_or(burst.len)))
         }
         _ => None,
@@ -46,15 +50,34 @@ fn what_was_not_echoed_is_a_length_whatever_the_way() {
 #[test]
 fn the_hosts_own_words_are_nobodys_typing_and_a_terminals_are_even_under_such_a_stream() {
     let mut world = World::new();
+    let terminal = 20 + world.attach("agent:bot");
     world.send("agent:bot", 9, 1, "x");
     let own = 0xf0_1dfa << 40 | 5;
     assert!(is_own_stream(own));
     world.writes(HOST, 1, own, b"\x1b[0n", FLAG_ECHO_ON);
     world.decide(Input::Tick).unwrap();
     assert_eq!(typed(&world), []);
-    world.writes(77, 1, own, b"rm\r", FLAG_ECHO_ON);
+    world.writes(terminal, 1, own, b"rm\r", FLAG_ECHO_ON);
     world.decide(Input::Tick).unwrap();
     assert_eq!(typed(&world), [("agent:bot".into(), Ok("rm\r".into()))]);
+}
+
+#[test]
+fn what_came_by_a_connection_that_the_host_let_in_for_nobody_is_nobodys() {
+    let mut world = World::new();
+    let terminal = 20 + world.attach("human:ann");
+    world.ask("human:ann", Ask::Take).unwrap();
+    let fence = world.core.authority().state().fence().0;
+    for connection in [terminal, 77] {
+        world.writes(connection, fence, 9, b"rm\r", FLAG_ECHO_ON);
+    }
+    world.decide(Input::Tick).unwrap();
+    let by: Vec<String> = typed(&world).into_iter().map(|(by, _)| by).collect();
+    assert_eq!(by, ["human:ann", "unknown"]);
+    assert!(world.core.authority().state().stranger_ms().is_some());
+    let later = Authority::replay(Policy::default(), &world.out.records);
+    assert!(later.state().is_client_of(actor("human:ann").id, terminal), "a later host knows it too");
+    assert!(later.state().stranger_ms().is_some());
 }
 
 #[test]

@@ -1578,6 +1578,8 @@ class SessionView(Model):
     """How it ended."""
     note: str | None = None
     """Something a person should know (a damaged file, a gap in the screen)."""
+    stranger_ms: int | None = None
+    """When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself."""
     title: str = ""
     """The title its program set."""
 

@@ -11,7 +11,7 @@ export interface JournalRecord {
   time_ms: number;
   /** Output head at that moment. */
   at: number;
-  by: "host" | { actor: Actor };
+  by: "host" | "unknown" | { actor: Actor };
   act: unknown;
   outcome: "done" | { refused: { code: string; by?: Actor; right?: string; rule?: string } };
   changes?: Change[];
@@ -83,7 +83,7 @@ export class Teller {
 
   /** The next record; nothing where there is nothing to tell. */
   tell(record: JournalRecord): Entry | undefined {
-    const by = record.by === "host" ? undefined : record.by.actor;
+    const by = actorOf(record.by);
     if (by) this.known.set(by.id, by.handle);
     const told = this.told(record);
     this.apply(record);
@@ -105,6 +105,7 @@ export class Teller {
     switch (name) {
       case "header":
       case "linked":
+      case "joined":
         return undefined;
       case "started":
         return { kind: "session", words: "started the session" };
@@ -131,7 +132,7 @@ export class Teller {
       case "took":
         return { kind: "turn", words: "took the turn by typing" };
       case "typed":
-        return this.typed(what as Burst, record);
+        return { ...this.typed(what as Burst, record), ...(record.by === "unknown" ? { isGrave: true } : {}) };
       case "asked":
         return this.asked(record, ...parts(what));
       case "did":
@@ -173,7 +174,7 @@ export class Teller {
       case "release":
         return { kind: "turn", words: "released the turn" };
       case "seize": {
-        const from = this.holder && record.by !== "host" && this.holder.id !== record.by.actor.id ? ` from ${this.holder.handle}` : "";
+        const from = this.holder && this.holder.id !== (actorOf(record.by) ?? this.holder).id ? ` from ${this.holder.handle}` : "";
         const words = `seized the turn${from}${what.freeze ? " and froze the session" : ""}`;
         return { kind: "turn", words, isGrave: true, ...(what.reason ? { quoted: what.reason } : {}) };
       }
@@ -284,6 +285,12 @@ interface Burst {
 }
 
 /** A record's act: `"started"` or `{ typed: … }`. */
+/** Who did it; none: the host. Somebody who reached the keeper past the host has no name. */
+function actorOf(by: JournalRecord["by"]): Actor | undefined {
+  if (by === "host") return undefined;
+  return by === "unknown" ? { id: "unknown", handle: "unknown" } : by.actor;
+}
+
 function parts(act: unknown): [string, unknown] {
   if (typeof act === "string") return [act, undefined];
   const [first] = Object.entries((act ?? {}) as object);

@@ -39,6 +39,7 @@ impl Lines {
 /// People stand out from programs, and the host from both.
 fn colour(by: &By) -> &'static str {
     match by.actor().map(|actor| actor.handle.class()) {
+        None if *by == By::Unknown => "1;31",
         None => "2",
         Some(ActorClass::Human) => "32",
         Some(ActorClass::Agent) => "35",

@@ -60,7 +60,7 @@ impl Records {
 
 /// Where the journal stands in the keeper's log is its own affair, and what was done as asked needs no second line.
 fn is_news(act: &Act) -> bool {
-    !matches!(act, Act::Linked | Act::Did { ending: Ending::Done, .. })
+    !matches!(act, Act::Linked | Act::Joined(_) | Act::Did { ending: Ending::Done, .. })
 }
 
 fn list(here: &Here, source: &mut Source<'_>, args: &JournalArgs) -> Result<u8, Failure> {
