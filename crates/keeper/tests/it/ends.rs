@@ -72,6 +72,12 @@ fn end_spares_the_hosts_that_the_host_named() {
     let mut session = Session::shell(script);
     session.wait_for_text("ready");
     let hosts = ["h1", "h2"].map(|name| pid_in(&session, name));
+    for host in hosts {
+        // Until then the terminal's end is theirs too.
+        // SAFETY: no memory is involved.
+        let has_own = || unsafe { libc::getsid(host as i32) } == host as i32;
+        eventually("a session of its own", || has_own().then_some(()));
+    }
     let named = hosts.map(|host| spare_list(&[(host, start_time(host).unwrap())]));
     let mut host = session.host();
     host.send(ToKeeper::Spare { flags: 0, processes: &named[0] });
