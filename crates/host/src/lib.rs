@@ -27,6 +27,7 @@ mod log;
 mod lookout;
 mod metrics;
 mod metrics_port;
+mod names;
 mod notes;
 mod notify;
 mod own;

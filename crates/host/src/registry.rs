@@ -5,6 +5,7 @@ use crate::actors::Actors;
 use crate::attention::Attention;
 use crate::birth::Birth;
 use crate::metrics::Metrics;
+use crate::names::{Names, Sessions};
 use crate::proofs::Proofs;
 use crate::runs::{OwnRun, Run};
 use crate::session::{self, Missed, Origin, Session, Shared};
@@ -19,7 +20,6 @@ use holdfast_wire::attention::What;
 use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -36,9 +36,7 @@ const ID_PREFIX_MIN: usize = 4;
 pub struct Registry {
     /// What all sessions have in common.
     pub shared: Shared,
-    sessions: RefCell<BTreeMap<SessionId, Rc<Session>>>,
-    /// Names that are being started.
-    starting: RefCell<Vec<SessionName>>,
+    sessions: Rc<Sessions>,
 }
 
 impl Registry {
@@ -46,8 +44,10 @@ impl Registry {
     pub fn open(home: &Home, config: &HostConfig) -> io::Result<Registry> {
         make_dir(&home.sessions())?;
         spawn::install(&home.state)?;
+        let sessions = Rc::new(Sessions::default());
         Ok(Registry {
             shared: Shared {
+                names: Names::of(&sessions),
                 home: home.clone(),
                 config: config.clone(),
                 actors: RefCell::new(Actors::load(home)),
@@ -58,8 +58,7 @@ impl Registry {
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             },
-            sessions: RefCell::default(),
-            starting: RefCell::default(),
+            sessions,
         })
     }
 
@@ -164,7 +163,7 @@ impl Registry {
         })?;
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let started = self.start_named((id, name.clone()), run, birth, actor).await;
-        self.starting.borrow_mut().retain(|other| *other != name);
+        self.shared.names.started(&name);
         started
     }
 
@@ -308,14 +307,13 @@ impl Registry {
             Some(name) => name,
             None => self.free_name(command),
         };
-        self.starting.borrow_mut().push(name.clone());
+        self.shared.names.starts(&name);
         Ok(name)
     }
 
     /// Whether a live session, or one being started, has this name.
     pub fn is_taken(&self, name: &SessionName) -> bool {
-        let holds = |s: &Rc<Session>| s.holds_its_name() && s.state.borrow().spec.name == *name;
-        self.starting.borrow().contains(name) || self.sessions.borrow().values().any(holds)
+        self.shared.names.is_taken(name, None)
     }
 
     fn free_name(&self, command: &[String]) -> SessionName {

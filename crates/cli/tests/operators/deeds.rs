@@ -1,11 +1,12 @@
 //! A host that is killed between the record of an act and its deed: the next host does it again, or says that it is lost.
 
 use holdfast_authority::{Act, Ending};
-use holdfast_harness::{Operator, World, received, until};
+use holdfast_harness::{Operator, World, received, signal, until};
 use holdfast_types::{SessionId, Size};
 use holdfast_wire::operations::{Operation, op};
 use holdfast_wire::params::{EndParams, Life, RenameParams, ResizeParams};
 use holdfast_wire::turns::SignalParams;
+use rustix::process::Signal;
 
 /// Asks for something, kills the host once that is recorded, and starts another.
 fn killed_in_between<O: Operation>(world: &World, operator: &mut Operator, params: &O::Params) -> Operator {
@@ -57,6 +58,30 @@ fn a_rename_is_done_by_the_next_host() {
     let mut root = killed_in_between::<op::Rename>(&world, &mut root, &params);
     until("the name", || root.view().is_ok_and(|view| view.name.to_string() == "after"));
     assert_eq!(endings(&world, session), ended_once("rename", Ending::Done));
+}
+
+#[test]
+fn a_rename_that_is_taken_up_after_another_session_got_the_name_fails() {
+    let world = World::new();
+    let session = world.session("before", "exec cat");
+    let mut root = world.root(session);
+    let keeper = root.view().unwrap().keeper_pid;
+    let params = RenameParams { session: session.to_string(), name: "after".parse().unwrap(), proof: None };
+    let recorded = world.pause("deed.recorded");
+    root.link.ask::<op::Rename>(&params, &[]).unwrap();
+    let held = recorded.reached();
+    world.kill_host();
+    drop((recorded, held));
+    // The next host comes to it later: its keeper does not answer yet.
+    signal(keeper, Signal::STOP);
+    world.start_host();
+    let other = world.session("after", "exec cat");
+    signal(keeper, Signal::CONT);
+    until("the rename to be over", || !endings(&world, session).is_empty());
+    let why = "another session has the name after now".to_owned();
+    assert_eq!(endings(&world, session), ended_once("rename", Ending::Failed { why }));
+    let name = |session| world.root(session).view().unwrap().name.to_string();
+    assert_eq!((name(session), name(other)), ("before".to_owned(), "after".to_owned()));
 }
 
 #[test]

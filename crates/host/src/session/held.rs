@@ -89,6 +89,7 @@ pub(crate) struct Held {
     pub listens: bool,
     pub metrics: Arc<Metrics>,
     pub after: After,
+    pub names: crate::names::Names,
 }
 
 /// When the driver has to do something besides the core's deadlines.
@@ -314,6 +315,10 @@ impl Outside for Held {
     }
 
     fn rename(&mut self, name: &SessionName) -> Result<(), String> {
+        // It was free when it was asked for; a host that takes this up may come to it later than others came to the name.
+        if self.names.is_taken(name, Some(self.spec.id)) {
+            return Err(format!("another session has the name {name} now"));
+        }
         let mut spec = self.spec.clone();
         spec.name = name.clone();
         spec.save(&self.dir).map_err(|error| format!("cannot save the new name: {error}"))?;

@@ -189,6 +189,7 @@ impl Session {
                     sizes: sizes::Sizes::new(spec.size),
                     dir: dir.clone(),
                     to_tree: Vec::new(),
+                    names: shared.names.clone(),
                     life,
                     base: 0,
                     ring: None,
@@ -552,6 +553,8 @@ pub struct Shared {
     pub hooks: Rc<crate::hooks::Hooks>,
     /// What happens, and who watches.
     pub attention: Rc<crate::attention::Attention>,
+    /// Which names are taken.
+    pub(crate) names: crate::names::Names,
 }
 
 impl Shared {
