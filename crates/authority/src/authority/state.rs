@@ -218,6 +218,15 @@ impl State {
         }
     }
 
+    /// A client of an actor has a connection to the keeper.
+    fn join(&mut self, connection: u32, actor: ActorId) {
+        self.joined.retain(|(other, _)| *other != connection);
+        self.joined.push_back((connection, actor));
+        if self.joined.len() > JOINED_MAX {
+            self.joined.pop_front();
+        }
+    }
+
     /// The holder wrote.
     fn active(&mut self, record: &Record) {
         let Turn::Held(hold) = &mut self.turn else { return };
@@ -299,13 +308,7 @@ impl State {
                     self.links.pop_front();
                 }
             }
-            Change::Joined(connection, actor) => {
-                self.joined.retain(|(other, _)| other != connection);
-                self.joined.push_back((*connection, *actor));
-                if self.joined.len() > JOINED_MAX {
-                    self.joined.pop_front();
-                }
-            }
+            Change::Joined(connection, actor) => self.join(*connection, *actor),
             Change::Forwarded(position) => self.logged = *position,
             Change::Logged(position) => {
                 self.logged = *position;
