@@ -171,6 +171,9 @@ pub struct NewArgs {
     /// Start the shell without integration: Holdfast cannot tell when its commands start and end
     #[arg(long)]
     pub no_integration: bool,
+    /// Run as another user, in its home and environment; the host must run as root
+    #[arg(long, value_name = "USER", value_hint = ValueHint::Username)]
+    pub user: Option<String>,
     /// Command to run [default: your shell]
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,

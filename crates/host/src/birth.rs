@@ -2,7 +2,7 @@
 //! leaves out is the host's user's: the shell, the home directory, the environment.
 
 use crate::HostConfig;
-use crate::user::{self, User};
+use crate::user::{self, Other, User};
 use holdfast_abi::ring::Base;
 use holdfast_authority::identity;
 use holdfast_types::{SessionName, Size};
@@ -63,12 +63,58 @@ pub struct Birth {
     /// 0: the host's own limit.
     pub nofile: u64,
     pub integrate: Option<bool>,
+    /// As whom it runs, where that is not the host's user.
+    pub other: Option<Other>,
+}
+
+/// Of a caller's environment, what a session of another user gets: nothing that could be a secret or a way to the caller.
+const PASSED_ON: [&str; 5] = ["TERM", "COLORTERM", "LANG", "LANGUAGE", "TZ"];
+
+/// The user that a session shall run as.
+fn other(name: &str) -> Result<Other, Fault> {
+    let refused = |message: String, hint: &str| Err(Fault::new(Code::CannotStart, message).hint(hint));
+    if !rustix::process::getuid().is_root() {
+        let hint = "start the host as root, which can start sessions of others; its own files stay closed to them";
+        return refused(format!("cannot run as {name}: the host does not run as root"), hint);
+    }
+    match user::by_name(name) {
+        Some(other) if other.uid == 0 => refused(
+            format!("{name} is root, as the host is: that keeps nobody out"),
+            "name another user, or leave out --user",
+        ),
+        Some(other) => Ok(other),
+        None => refused(format!("there is no user {name}"), "create one, for example: useradd --create-home NAME"),
+    }
+}
+
+/// The environment of another user's session: its own, and what the caller's says of terminal and language.
+fn environment_of(other: &Other, said: &[String], cwd: &str, shell: &str) -> Vec<String> {
+    let User { name, home, .. } = &other.user;
+    let passed = said.iter().filter(|pair| {
+        let key = pair.split('=').next().unwrap_or_default();
+        PASSED_ON.contains(&key) || key.starts_with("LC_")
+    });
+    let mut env: Vec<String> = passed.cloned().collect();
+    if !env.iter().any(|pair| pair.starts_with("TERM=")) {
+        set(&mut env, "TERM", TERM);
+    }
+    for (key, value) in
+        [("PATH", PATH), ("HOME", home), ("USER", name), ("LOGNAME", name), ("SHELL", shell), ("PWD", cwd)]
+    {
+        set(&mut env, key, value);
+    }
+    env
 }
 
 impl Birth {
     /// Takes what was said, and the host's user's for what was not. `text` is what a run's shell is to execute.
     pub fn of(params: NewParams, text: Option<&str>, config: &HostConfig) -> Result<Birth, Fault> {
-        let shell = || shell(config.shell.clone());
+        let other = params.user.as_deref().map(other).transpose()?;
+        let shell = || match &other {
+            Some(other) if other.user.shell.is_empty() => "/bin/sh".to_owned(),
+            Some(other) => other.user.shell.clone(),
+            None => shell(config.shell.clone()),
+        };
         let command = match text {
             _ if !params.command.is_empty() => params.command,
             None => vec![shell()],
@@ -80,9 +126,16 @@ impl Birth {
                 return Err(Fault::new(Code::BadRequest, format!("the directory {cwd:?} is not an absolute path"))
                     .hint("use a path that starts with /, or omit it to use the home directory of the host's user"));
             }
-            None => home(),
+            None => match &other {
+                Some(other) if is_directory(&other.user.home) => other.user.home.clone(),
+                Some(_) => "/".into(),
+                None => home(),
+            },
         };
-        let mut env = params.env.unwrap_or_else(|| environment(&cwd, &shell()));
+        let mut env = match &other {
+            Some(other) => environment_of(other, &params.env.unwrap_or_default(), &cwd, &shell()),
+            None => params.env.unwrap_or_else(|| environment(&cwd, &shell())),
+        };
         for pair in &params.env_add {
             let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
                 return Err(Fault::new(Code::BadRequest, format!("invalid variable {pair:?}; expected NAME=VALUE")));
@@ -104,7 +157,9 @@ impl Birth {
             base: config.base,
             umask: params.umask.unwrap_or_else(umask),
             nofile: params.nofile.unwrap_or_else(|| FILE_LIMIT.get().copied().unwrap_or(0)),
-            integrate: params.integrate,
+            // What an integrated shell reads is in the host's home, which is closed to others.
+            integrate: if other.is_some() { Some(false) } else { params.integrate },
+            other,
         })
     }
 }
@@ -138,9 +193,13 @@ fn shell(configured: Option<String>) -> String {
 
 /// The home directory: `$HOME`, the one the system knows, the root. One that is not there would keep every session away.
 fn home() -> String {
-    let there = |home: &String| home.starts_with('/') && std::path::Path::new(home).is_dir();
+    let there = |home: &String| is_directory(home);
     let known = || user().map(|user| user.home.clone()).filter(there);
     variable("HOME").filter(there).or_else(known).unwrap_or_else(|| "/".into())
+}
+
+fn is_directory(path: &str) -> bool {
+    path.starts_with('/') && std::path::Path::new(path).is_dir()
 }
 
 fn variable(key: &str) -> Option<String> {

@@ -12,6 +12,7 @@ use crate::session::{self, Missed, Origin, Session, Shared};
 use crate::shells::{self, Integrated};
 use crate::spawn;
 use crate::store::{Spec, make_dir};
+use crate::user::Other;
 use holdfast_abi::start::Start;
 use holdfast_authority::{Input, Refusal, Rule};
 use holdfast_store::sweep;
@@ -21,6 +22,7 @@ use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -118,6 +120,7 @@ impl Registry {
             secret: String::new(),
             created_ms: 0,
             shell: None,
+            user: None,
             passing: false,
             exit: None,
             ended_ms: None,
@@ -193,6 +196,7 @@ impl Registry {
             secret: holdfast_types::hex_text(&secret),
             created_ms: crate::now_ms(),
             shell: None,
+            user: birth.other.as_ref().map(|other| other.user.name.clone()),
             passing: run.as_ref().is_some_and(|own| !own.keep),
             exit: None,
             ended_ms: None,
@@ -273,14 +277,24 @@ impl Registry {
         set("HOLDFAST_ACTOR", b"");
         set("HOLDFAST_SESSION", spec.id.to_string().as_bytes());
         set("HOLDFAST_SESSION_NAME", spec.name.as_str().as_bytes());
-        set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
+        let is_own = birth.other.is_none();
+        if is_own {
+            set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
+        }
         // The link follows whoever attaches last; it starts with the agent of whoever started the session.
-        let agent = birth.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK="));
+        let agent = birth.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK=")).filter(|_| is_own);
         if let Some(agent) = agent.filter(|path| !path.is_empty())
             && std::os::unix::fs::symlink(agent, &session.agent_link).is_ok()
         {
             set("SSH_AUTH_SOCK", session.agent_link.as_os_str().as_bytes());
         }
+        let (argv, argv0) = match &birth.other {
+            Some(other) => (as_other(other, birth), Vec::new()),
+            None => (
+                birth.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
+                birth.argv0.clone().unwrap_or_default().into_bytes(),
+            ),
+        };
         Start {
             secret,
             ring_path: session.dir.join("ring").as_os_str().as_bytes().to_vec(),
@@ -290,9 +304,10 @@ impl Registry {
             size: (spec.size.cols(), spec.size.rows()),
             umask: birth.umask,
             nofile: birth.nofile,
-            cwd: birth.cwd.clone().into_bytes(),
-            argv: birth.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
-            argv0: birth.argv0.clone().unwrap_or_default().into_bytes(),
+            // Another user enters its directory with its own rights.
+            cwd: if is_own { birth.cwd.clone().into_bytes() } else { b"/".to_vec() },
+            argv,
+            argv0,
             env,
         }
     }
@@ -472,4 +487,15 @@ async fn take_up(session: Rc<Session>) {
         Err(Missed::Unknown(note)) => session.set_aside(Life::Unknown, note),
         Err(Missed::Damaged(note)) => session.set_aside(Life::Damaged, note),
     }
+}
+/// The program that becomes another user, and then the command.
+fn as_other(other: &Other, birth: &Birth) -> Vec<Vec<u8>> {
+    let groups: Vec<String> = other.groups.iter().map(u32::to_string).collect();
+    let program =
+        std::env::current_exe().map_or_else(|_| b"holdfast".to_vec(), |path| path.into_os_string().into_vec());
+    let ids = [other.uid.to_string(), other.gid.to_string(), groups.join(",")];
+    let argv0 = birth.argv0.clone().unwrap_or_default();
+    let words = ["session", "as"].map(str::to_owned).into_iter().chain(ids).chain([birth.cwd.clone(), argv0]);
+    let words = words.chain(birth.command.iter().cloned());
+    std::iter::once(program).chain(words.map(String::into_bytes)).collect()
 }

@@ -30,6 +30,9 @@ pub struct Spec {
     /// The shell it is, started so that it tells what it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<crate::shells::Kind>,
+    /// The user it runs as, where that is not the host's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,

@@ -29,6 +29,28 @@ fn by_id(uid: u32) -> Option<User> {
     })
 }
 
+/// Another user, as whom a session can run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// The name and the home.
+    pub user: User,
+    /// Its number.
+    pub uid: u32,
+    /// The number of its group.
+    pub gid: u32,
+    /// All groups it is in.
+    pub groups: Vec<u32>,
+}
+
+/// A user by its name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<Other> {
+    let user = uzers::get_user_by_name(name)?;
+    let (uid, gid) = (user.uid(), user.primary_group_id());
+    let groups = uzers::get_user_groups(name, gid)?.iter().map(uzers::Group::gid).collect();
+    Some(Other { user: by_id(uid)?, uid, gid, groups })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

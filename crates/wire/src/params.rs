@@ -48,6 +48,10 @@ pub struct NewParams {
     /// Start a shell with integration, so that it reports its commands; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrate: Option<bool>,
+    /// Run as this user of the machine, in a home and an environment of its own; only where the host runs as root. Of `env` only what
+    /// tells of the terminal and the language is passed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
 }
 
 /// Which sessions.
@@ -124,6 +128,9 @@ pub struct SessionView {
     /// How many questions wait for an answer.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub asks: u32,
+    /// The user it runs as, where that is not the host's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -116,6 +116,9 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
         ("size", session.size.to_string()),
         ("started", moment(session.created_ms, now)),
     ];
+    if let Some(user) = &session.user {
+        rows.push(("user", visible(user)));
+    }
     if let Some(damaged) = &session.damaged {
         let then = "only humans act, and whom they grant something since (`holdfast grant`)";
         rows.push(("JOURNAL", format!("DAMAGED: {}; {then}", visible(damaged))));
@@ -201,6 +204,7 @@ mod tests {
             note: None,
             damaged: None,
             stranger_ms: None,
+            user: None,
         }
     }
 

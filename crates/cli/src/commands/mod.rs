@@ -1,6 +1,7 @@
 //! The commands, one file each; those that only ask and show share one.
 
 mod actor;
+mod as_user;
 mod attach;
 mod completions;
 mod doctor;
@@ -101,13 +102,14 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
     }
 }
 
-/// What only programs call: `host spawn`, by the client library, `host tend`, by that, and `__names` and `__actors`, by completions. The parser
-/// does not know them, so neither help nor completions show them.
+/// What only programs call: `host spawn`, by the client library, `host tend`, by that, `session as`, by keepers, and `__names` and
+/// `__actors`, by completions. The parser does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None)?.if_ours();
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
         ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
+        ["session", "as", ..] => Some(as_user::run()),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
         ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,

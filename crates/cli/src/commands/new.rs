@@ -58,19 +58,27 @@ pub fn params(here: &Here, args: &NewArgs) -> Result<NewParams, Failure> {
 /// What a session is started with, by these settings.
 pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
     let cwd = directory(args.cwd.as_deref())?;
-    let command = if args.command.is_empty() { vec![shell(config.shell)] } else { args.command.clone() };
+    let is_own = args.user.is_none();
+    let command = match &args.command[..] {
+        // Another user has a shell of its own.
+        [] if !is_own => Vec::new(),
+        [] => vec![shell(config.shell)],
+        words => words.to_vec(),
+    };
     Ok(NewParams {
         name: args.name.clone(),
         command,
         argv0: None,
         env: Some(environment(args, &cwd)),
-        env_add: Vec::new(),
-        cwd: Some(cwd),
+        // Of our environment another user gets little; what was asked for it gets whole.
+        env_add: if is_own { Vec::new() } else { args.env.clone() },
+        cwd: (is_own || args.cwd.is_some()).then_some(cwd),
         size: args.size.or_else(terminal_size).unwrap_or_default(),
         ring_bytes: args.ring.map(|ring| ring.0).or(config.ring),
         umask: Some(file_mode_mask()),
         nofile: getrlimit(Resource::Nofile).current,
         integrate: args.no_integration.then_some(false),
+        user: args.user.clone(),
     })
 }
 

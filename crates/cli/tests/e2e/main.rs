@@ -15,6 +15,7 @@ mod keys;
 mod leaving;
 mod limits;
 mod noise;
+mod other_user;
 mod own;
 mod programs;
 mod queries;

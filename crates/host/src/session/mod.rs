@@ -426,6 +426,7 @@ impl Session {
             clients: state.core.clients.views(state.core.size),
             turn: state.turn_view(),
             asks: state.questions.open() as u32,
+            user: state.spec.user.clone(),
             note: note.map(str::to_owned),
             damaged: state.core.authority().state().damaged().map(str::to_owned),
             stranger_ms,

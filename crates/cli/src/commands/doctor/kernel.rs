@@ -59,7 +59,18 @@ pub(super) fn terminals() -> Vec<Finding> {
         ),
         term => Finding::ok("TERM", term),
     };
-    vec![ptmx, term, pushed_input(read("/proc/sys/dev/tty/legacy_tiocsti").as_deref())]
+    let wall = other_users(rustix::process::getuid().is_root());
+    vec![ptmx, term, pushed_input(read("/proc/sys/dev/tty/legacy_tiocsti").as_deref()), wall]
+}
+
+/// Whether a session can run as another user, out of reach of this one's keys.
+fn other_users(is_root: bool) -> Finding {
+    if is_root {
+        Finding::ok("other users", "sessions can run as another user (new --user)")
+    } else {
+        let why = "sessions run as you, and what runs in them can read your keys";
+        Finding::limited("other users", why, "a host that runs as root can start sessions of others (new --user)")
+    }
 }
 
 /// Whether a program can push keys into its own terminal (TIOCSTI): the next program to read takes them for typed.
@@ -141,6 +152,7 @@ mod tests {
     #[test]
     fn keys_that_programs_push_are_warned_of_where_the_kernel_lets_them() {
         assert_eq!(pushed_input(Some("0")).grade, Grade::Ok);
+        assert_eq!([true, false].map(|is_root| other_users(is_root).grade), [Grade::Ok, Grade::Limited]);
         for on in [Some("1"), None] {
             let finding = pushed_input(on);
             assert!(finding.grade == Grade::Limited && finding.remedy.contains("legacy_tiocsti"));
