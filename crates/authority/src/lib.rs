@@ -24,7 +24,7 @@ mod refusal;
 mod turn;
 
 pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke};
-pub use authority::{Authority, GRANTS_MAX, OPEN_MAX, OPERATORS_MAX, Operator, QUEUE_MAX, State};
+pub use authority::{Authority, GRANTS, OPEN_MAX, OPERATORS, Operator, QUEUE, State};
 pub use command::{RECORDED_BYTES_MAX, recorded};
 pub use deed::{AfterKill, Deed, DeedId, Ending, Open};
 pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Source, Token};

@@ -159,8 +159,8 @@ impl Refusal {
             | Refusal::NoSuchGrant { .. }
             | Refusal::TooWide { .. }
             | Refusal::TooLong { .. }
-            | Refusal::EmptyGrant
-            | Refusal::TooMany { .. } => "",
+            | Refusal::EmptyGrant => "",
+            Refusal::TooMany { .. } => "end one of them first, or wait until somebody has",
         }
     }
 }

@@ -33,7 +33,7 @@ impl Server {
     }
 
     /// A code for a browser, which logs in as who asks.
-    pub(crate) fn login_new(&self, by: &Actor, path: &Path) -> LoginAnswer {
+    pub(crate) fn login_new(&self, by: &Actor, path: &Path) -> Result<LoginAnswer, Fault> {
         self.codes.borrow_mut().add(maker(&by.handle, path), crate::now_ms())
     }
 

@@ -170,21 +170,32 @@ impl Connection {
 impl Server {
     /// Serves a connection at the unix socket until its end.
     pub async fn serve(self: Rc<Self>, stream: UnixStream) {
+        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid()).unwrap_or_default();
         // At once: its pid may be another's once it is gone.
         let process = Peer::of(&stream).map(Arc::new);
         let (mut reader, writer) = stream.into_split();
         let nobody = Fault::new(Code::Unidentified, "this connection has not identified its actor")
             .hint("send `identify` first, with a key the host knows");
         let (connection, answers) = self.connection(Err(nobody), process);
-        let writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&connection.unread)));
-        if let Err(error) = self.clone().read_all(&mut reader, &connection).await
+        let mut writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&connection.unread)));
+        let told_to_go = self.lobby.come(connection.number, pid);
+        let read = tokio::select! {
+            read = self.clone().read_all(&mut reader, &connection) => read,
+            () = told_to_go => {
+                // Nobody is there that answers were for.
+                writing.abort();
+                Ok(())
+            }
+        };
+        if let Err(error) = read
             && error.kind() == io::ErrorKind::InvalidData
         {
             // What it sent is not quoted: it may have been meant for a session.
             tracing::warn!(connection = connection.number, "closed: it does not speak the protocol");
         }
+        self.lobby.leave(connection.number);
         self.over(connection, has_hung_up(&reader));
-        let _ = writing.await;
+        let _ = (&mut writing).await;
     }
 
     /// Serves a connection that another surface made, until its end or that of what caps its speaker.
@@ -229,7 +240,7 @@ impl Server {
     ) -> (Rc<Connection>, UnboundedReceiver<Box<Message>>) {
         let number = self.next_peer.get();
         self.next_peer.set(number + 1);
-        self.presence.came(number, process.as_ref().map(|process| process.id()));
+        self.presence.came(number, process.as_ref().map(|process| process.id()), speaker.is_ok());
         if let Ok(speaker) = &speaker {
             self.presence.is(number, Some(&speaker.actor));
         }

@@ -23,6 +23,7 @@ mod hooks;
 mod journal;
 mod lines;
 mod link;
+mod lobby;
 mod log;
 mod lookout;
 mod metrics;

@@ -4,13 +4,17 @@
 
 use crate::serve::Server;
 use holdfast_graph::ProcessId;
-use holdfast_types::{Actor, ActorClass, ActorId, Right, SessionId, SessionName, TimeMs};
-use holdfast_wire::Call;
+use holdfast_types::{Actor, ActorClass, ActorId, Places, Right, SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::Until;
 use holdfast_wire::runs::{RunParams, RunRef};
 use holdfast_wire::turns::{Connected, Doing};
+use holdfast_wire::{Call, Code, Fault};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+
+/// Connections at the host's socket: as many as there are observers, and their programs, on a large machine. One program that
+/// leaks them finds its share full, and nobody else's.
+const CONNECTIONS: Places = Places { all: 4096, not_human: 3072, of_one: 1536, of_human: 2048 };
 
 /// Characters of a command, or of a program's name, that are shown.
 const TEXT_CHARS_MAX: usize = 100;
@@ -20,6 +24,8 @@ struct Peer {
     process: Option<ProcessId>,
     program: String,
     actor: Option<Actor>,
+    /// It came by another surface, which has places of its own.
+    is_remote: bool,
     since_ms: TimeMs,
 }
 
@@ -75,9 +81,11 @@ impl Presence {
     }
 
     /// A connection was made, by this process where it is of this machine.
-    pub fn came(&self, peer: u64, process: Option<ProcessId>) {
+    pub fn came(&self, peer: u64, process: Option<ProcessId>, is_remote: bool) {
         let since_ms = crate::now_ms();
-        self.peers.borrow_mut().insert(peer, Peer { process, program: String::new(), actor: None, since_ms });
+        self.peers
+            .borrow_mut()
+            .insert(peer, Peer { process, program: String::new(), actor: None, is_remote, since_ms });
     }
 
     /// The processes that speak as agents, with their names, and whether each is a server of tools that its agent started.
@@ -103,6 +111,17 @@ impl Presence {
         if let Some(peer) = self.peers.borrow_mut().get_mut(&peer) {
             peer.actor = actor.cloned();
         }
+    }
+
+    /// Whether there is a place for one more connection of this actor's.
+    pub fn must_fit(&self, peer: u64, actor: &Actor, is_human: impl Fn(&Actor) -> bool) -> Result<(), Fault> {
+        let peers = self.peers.borrow();
+        let others = peers.iter().filter(|(number, other)| **number != peer && !other.is_remote);
+        let taken = others.filter_map(|(_, other)| other.actor.as_ref()).map(|other| (other.id, is_human(other)));
+        CONNECTIONS.admit(&actor.id, is_human(actor), taken).map_err(|full| {
+            Fault::new(Code::TooMany, format!("too many {}: {}", full.of("connections"), full.max()))
+                .hint("close some of them, then connect again: holdfast actor ls --json shows whose they are")
+        })
     }
 
     /// It is gone, and no caller waits there any more.

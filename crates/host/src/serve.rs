@@ -1,6 +1,7 @@
 //! Questions and their answers, whatever they came by.
 
 use crate::connection::{Connection, only_looks, tells_later};
+use crate::lobby::Lobby;
 use crate::lookout::Lookout;
 use crate::metrics::Gauges;
 use crate::presence::Presence;
@@ -54,6 +55,8 @@ pub struct Server {
     /// Who is being asked to confirm who they are.
     pub(crate) confirming: Confirming,
     pub(crate) next_peer: Cell<u64>,
+    /// Connections at the socket that have not said who they are.
+    pub(crate) lobby: Lobby,
 }
 
 /// An answer and the bytes that belong to it; or why there is none.
@@ -76,6 +79,7 @@ impl Server {
             presence: Presence::default(),
             confirming: Confirming::default(),
             next_peer: Cell::new(1),
+            lobby: Lobby::default(),
             registry,
         }
     }
@@ -231,7 +235,7 @@ impl Server {
     /// And waits for nothing.
     fn answer_host_here(&self, call: Call, actor: Actor, path: &Path) -> Answer {
         match call {
-            Call::LoginNew(_) => plain(self.login_new(&actor, path)),
+            Call::LoginNew(_) => plain(self.login_new(&actor, path)?),
             Call::Me(_) => plain(self.me(actor, path)),
             Call::Status(_) => plain(self.status()),
             Call::TokenList(_) => plain(self.token_list(&actor)),
@@ -337,6 +341,10 @@ impl Server {
     /// Takes a connection for who it proves to be.
     async fn identify(&self, params: &IdentifyParams, connection: &Connection) -> Result<IdentifyAnswer, Fault> {
         let mut proven = self.prove(params, connection);
+        if proven.is_ok() {
+            // It has said who it is: a person may take time to confirm it.
+            self.lobby.proven(connection.number);
+        }
         if let Ok(actor) = &proven
             && actor.handle.class() == ActorClass::Human
         {
@@ -344,6 +352,14 @@ impl Server {
             connection.proved(Err(Fault::new(Code::Unconfirmed, format!("{} is not confirmed yet", actor.handle))));
             let place = self.must_be_a_place_of(actor, connection, params.confirm).await;
             proven = place.and(proven);
+        }
+        proven = proven.and_then(|actor| {
+            let is_human = |actor: &Actor| self.registry.shared.policy_is_human(actor);
+            self.presence.must_fit(connection.number, &actor, is_human)?;
+            Ok(actor)
+        });
+        if proven.is_ok() {
+            self.lobby.leave(connection.number);
         }
         connection.proved(proven.clone().map(|actor| Speaker { actor, path: Path::Local }));
         self.presence.is(connection.number, proven.as_ref().ok());

@@ -3,10 +3,14 @@
 //! Whether a token is good is asked at every act, never once at the start of a connection: one that was revoked or has ended
 //! opens nothing any more, and so does one whose actor the host forgot, and one that was made with such a token.
 
+mod codes;
+
+pub use codes::{Codes, Login, no_code};
+
 use holdfast_door::Cap;
 use holdfast_store::{Survives, TOKENS, get_json, put_json};
-use holdfast_types::{Actor, ActorId, FOREVER, Handle, RUN_NEW, Rights, TimeMs};
-use holdfast_wire::tokens::{LoginAnswer, TokenNewParams, TokenView};
+use holdfast_types::{Actor, ActorClass, ActorId, FOREVER, Handle, Places, RUN_NEW, Rights, TimeMs};
+use holdfast_wire::tokens::{TokenNewParams, TokenView};
 use holdfast_wire::{Call, Code, Fault};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,16 +19,12 @@ use std::path::{Path, PathBuf};
 
 /// How long a token is good unless said otherwise: a forgotten one does not open a machine for ever.
 const TOKEN_MS_DEFAULT: u64 = 30 * 24 * 60 * 60 * 1000;
-/// Most tokens at once: a link for each of a large team, and each answer to `token.list` still small.
-const TOKENS_MAX: usize = 1000;
+/// Most tokens at once, by who made them: a link for each of a large team, and each answer to `token.list` still small. A
+/// program that makes one for each of its runs finds its share full, and nobody else's.
+const TOKENS_AT_ONCE: Places = Places { all: 1000, not_human: 500, of_one: 100, of_human: 500 };
 /// Longest note: a line.
 const NOTE_BYTES_MAX: usize = 200;
 const FILE: &str = "tokens.json";
-
-/// How long a login code is good: enough to open a browser, too short to be found lying about.
-const CODE_MS: u64 = 5 * 60 * 1000;
-/// Codes at once: nobody opens more browsers in five minutes.
-const CODES_MAX: usize = 100;
 
 /// Most tokens that stand on one another: a machine's, a program's, a browser's, a link's, and as many again. Each use looks through them.
 const CHAIN_MAX: usize = 8;
@@ -34,56 +34,6 @@ const CHAIN_MAX: usize = 8;
 pub struct Maker<'a> {
     pub actor: &'a Handle,
     pub token: Option<&'a str>,
-}
-
-/// Login codes that were not used yet, by their hashes. They end with the host.
-#[derive(Debug, Default)]
-pub struct Codes(Vec<Login>);
-
-/// What a login code stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Login {
-    hash: String,
-    /// Who logs in.
-    pub actor: Handle,
-    until_ms: TimeMs,
-    /// The token that asked for it: what comes of it ends with that one.
-    pub token: Option<String>,
-}
-
-impl Codes {
-    /// Makes one for its maker.
-    pub fn add(&mut self, by: Maker<'_>, now: TimeMs) -> LoginAnswer {
-        let code = holdfast_types::hex_text(&crate::random_token());
-        let until_ms = now.saturating_add(CODE_MS);
-        self.0.retain(|login| login.until_ms > now);
-        if self.0.len() >= CODES_MAX {
-            self.0.remove(0);
-        }
-        let (hash, actor, token) = (hash(&code), by.actor.clone(), by.token.map(str::to_owned));
-        self.0.push(Login { hash, actor, until_ms, token });
-        LoginAnswer { code, until_ms }
-    }
-
-    /// What a code stands for.
-    pub fn whose(&self, code: &str, now: TimeMs) -> Result<&Login, Fault> {
-        self.place(code, now).map(|place| &self.0[place])
-    }
-
-    /// What a code stands for; it is used up.
-    pub fn take(&mut self, code: &str, now: TimeMs) -> Result<Login, Fault> {
-        self.place(code, now).map(|place| self.0.remove(place))
-    }
-
-    fn place(&self, code: &str, now: TimeMs) -> Result<usize, Fault> {
-        let hash = hash(code);
-        self.0.iter().position(|login| login.hash == hash && login.until_ms > now).ok_or_else(no_code)
-    }
-}
-
-/// A login code is good no more.
-pub fn no_code() -> Fault {
-    Fault::new(Code::Unidentified, "this link was already used, or has expired").hint("get a new link: holdfast web")
 }
 
 /// A token as it is kept.
@@ -176,10 +126,11 @@ impl Tokens {
         }
         let longest = chain.iter().map(|kept| kept.view.until_ms).min().unwrap_or(FOREVER);
         let mut change = self.change(|kept| kept.view.until_ms > now);
-        if change.kept.len() >= TOKENS_MAX {
-            return Err(Fault::new(Code::TooMany, format!("too many tokens: {TOKENS_MAX}"))
-                .hint("revoke some: holdfast token ls, holdfast token revoke ID"));
-        }
+        let others = change.kept.iter().map(|kept| (&kept.view.by, is_human(&kept.view.by)));
+        TOKENS_AT_ONCE.admit(&by.actor, is_human(by.actor), others).map_err(|full| {
+            Fault::new(Code::TooMany, format!("too many {}: {}", full.of("tokens"), full.max()))
+                .hint("revoke some: holdfast token ls, holdfast token revoke ID")
+        })?;
         let secret = [crate::random_token(), crate::random_token()].concat();
         let text = format!("hf_{}", holdfast_types::hex_text(&secret));
         let view = TokenView {
@@ -298,6 +249,11 @@ impl Kept {
     }
 }
 
+/// Whether this is a person's: who makes tokens and links is known to the host, and is what its handle says.
+fn is_human(handle: &Handle) -> bool {
+    handle.class() == ActorClass::Human
+}
+
 fn no_token(why: &str) -> Fault {
     Fault::new(Code::Unidentified, why).hint("create a new token on the host's machine: holdfast token new")
 }
@@ -344,7 +300,11 @@ fn passed_on(call: &Call) -> Rights {
 }
 
 #[cfg(test)]
+mod crowded;
+
+#[cfg(test)]
 mod tests {
+    use super::codes::CODE_MS;
     use super::*;
     use holdfast_types::Right;
 
@@ -549,9 +509,9 @@ mod tests {
         revoke(&mut tokens, &view.id).unwrap();
         assert_eq!(tokens.find(&forever, 0).unwrap_err().code, Code::Unidentified);
         let mut codes = Codes::default();
-        let code = codes.add(by(&bot().handle), u64::MAX).code;
+        let code = codes.add(by(&bot().handle), u64::MAX).unwrap().code;
         assert_eq!(codes.take(&code, u64::MAX).unwrap_err().code, Code::Unidentified);
-        let code = codes.add(by(&bot().handle), 9_000).code;
+        let code = codes.add(by(&bot().handle), 9_000).unwrap().code;
         assert_eq!(codes.take(&code, 0).unwrap().actor, bot().handle);
         assert_eq!(codes.take(&code, 0).unwrap_err().code, Code::Unidentified);
     }
@@ -559,8 +519,8 @@ mod tests {
     #[test]
     fn a_code_serves_once_and_not_for_long() {
         let mut codes = Codes::default();
-        let code = codes.add(by(&bot().handle), 0).code;
-        let late = codes.add(by(&bot().handle), 0).code;
+        let code = codes.add(by(&bot().handle), 0).unwrap().code;
+        let late = codes.add(by(&bot().handle), 0).unwrap().code;
         assert_eq!(codes.take(&code, 1).unwrap().actor, bot().handle);
         assert_eq!(codes.take(&code, 1).unwrap_err().code, Code::Unidentified);
         assert_eq!(codes.take(&late, CODE_MS).unwrap_err().code, Code::Unidentified);

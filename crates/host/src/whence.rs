@@ -172,7 +172,7 @@ impl Server {
         let pid = connection.process.as_ref().map_or(0, |process| process.id().pid);
         let id = QuestionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
         let asked_ms = crate::now_ms();
-        session.ask_humans(Question {
+        let question = Question {
             id,
             by: actor.clone(),
             text: format!("are you pid {pid} ({})?", word(pid)),
@@ -183,7 +183,8 @@ impl Server {
             state: QuestionState::Open,
             answer: None,
             withdrawn_by: None,
-        })?;
+        };
+        session.ask_humans(question, &self.registry.shared.policy())?;
         crate::connection::while_asked(session.question_over(id, CONFIRM_MS)).await;
         // Where the asker has gone nobody needs to answer any more; where it is over this changes nothing.
         let _ = session.withdraw_question(&QuestionWithdrawParams { question: id }, actor);

@@ -2,10 +2,13 @@
 
 use crate::guard::{Names, Paces};
 use crate::patient::Patient;
+use crate::seats::{Seat, Seats};
 use crate::{openapi, rest};
 use axum::Router;
 use axum::body::Body;
-use holdfast_door::Handle;
+use axum::http::{Extensions, HeaderMap};
+use holdfast_door::{Cap, Handle, Path, Speaker};
+use holdfast_wire::Fault;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -18,14 +21,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Connections at once: a thousand observers and their programs' requests, and descriptors left for sessions.
-const CONNECTIONS_MAX: usize = 4096;
 /// How long a request's head, or a handshake, may take: a client that needs longer only holds a connection.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 /// How long a peer may take nothing of an answer: a tunnel, not a closed laptop.
@@ -138,43 +138,61 @@ pub async fn serve(bound: Bound, handle: Handle) {
     accept_all(listener, bound.tls, rest::router(http, endpoints)).await;
 }
 
-/// Answers everybody who connects, so many at once.
+impl Http {
+    /// Who sent a request, if its token is good, it does not ask too often, and there is a place for its connection.
+    pub async fn admit(
+        &self,
+        extensions: &Extensions,
+        headers: &HeaderMap,
+        path: fn(Cap) -> Path,
+    ) -> Result<Speaker, Fault> {
+        let speaker = self.paces.admit(&self.handle, headers, path).await?;
+        Seat::of(extensions).map_or(Ok(()), |seat| seat.known(&speaker))?;
+        Ok(speaker)
+    }
+}
+
+/// Answers everybody who connects, as far as there are places ([`Seats`]).
 pub(crate) async fn accept_all(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let seats = Arc::new(Seats::default());
     loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, from)) = listener.accept().await else {
             // Out of descriptors: those who are connected go on.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (router, tls) = (router.clone(), tls.clone());
+        let (router, tls, seat) = (router.clone(), tls.clone(), seats.come(from.ip()));
         tokio::spawn(async move {
-            greet(stream, tls, router).await;
-            drop(permit);
+            tokio::select! {
+                () = greet(stream, tls, router, &seat) => {}
+                () = seat.over() => {}
+            }
         });
     }
 }
 
-async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router) {
+async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router, seat: &Arc<Seat>) {
     // Keys go one by one.
     let _ = stream.set_nodelay(true);
     let alive = TcpKeepalive::new().with_time(ALIVE_AFTER).with_interval(ALIVE_EVERY).with_retries(ALIVE_TRIES);
     let _ = SockRef::from(&stream).set_tcp_keepalive(&alive);
     let stream = Patient::new(stream, UNREAD_WAIT);
     match tls {
-        None => converse(stream, router).await,
+        None => converse(stream, router, seat).await,
         Some(tls) => {
             if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_WAIT, tls.accept(stream)).await {
-                converse(stream, router).await;
+                converse(stream, router, seat).await;
             }
         }
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
-    let service = tower::service_fn(move |request: hyper::Request<Incoming>| {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router, seat: &Arc<Seat>) {
+    let seat = Arc::downgrade(seat);
+    let service = tower::service_fn(move |mut request: hyper::Request<Incoming>| {
         let mut router = router.clone();
+        // Held by whoever answers: a WebSocket has its connection's place for as long as it lives.
+        seat.upgrade().map(|seat| request.extensions_mut().insert(seat));
         async move { tower::Service::call(&mut router, request.map(Body::new)).await }
     });
     let connection = hyper::server::conn::http1::Builder::new()

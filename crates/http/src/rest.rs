@@ -152,7 +152,7 @@ async fn answer(
     request: Request,
 ) -> Result<Response, Fault> {
     let (head, body) = request.into_parts();
-    let speaker = http.paces.admit(&http.handle, &head.headers, Path::Http).await?;
+    let speaker = http.admit(&head.extensions, &head.headers, Path::Http).await?;
     let mut fields = Map::new();
     for (name, value) in path {
         let field = endpoint.renamed.filter(|(named, _)| *named == name).map_or(name, |(_, field)| field);

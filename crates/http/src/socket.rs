@@ -3,9 +3,10 @@
 use crate::listen::Http;
 use crate::refusal::Refused;
 use crate::rest::{HERE_BYTES_MAX, aside};
-use axum::extract::State;
+use crate::seats::Seat;
 use axum::extract::ws::{CloseFrame, Message as Packet, WebSocket, WebSocketUpgrade, close_code};
-use axum::http::HeaderMap;
+use axum::extract::{Extension, State};
+use axum::http::{Extensions, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
 use holdfast_door::{Path, Speaker};
@@ -36,9 +37,12 @@ const SILENCE_MAX: Duration = Duration::from_secs(90);
 pub async fn connect(
     State(http): State<Arc<Http>>,
     headers: HeaderMap,
+    seat: Option<Extension<Arc<Seat>>>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Response {
-    let speaker = match http.paces.admit(&http.handle, &headers, Path::Http).await {
+    let mut extensions = Extensions::new();
+    let seat = seat.map(|Extension(seat)| extensions.insert(Arc::clone(&seat)).unwrap_or(seat));
+    let speaker = match http.admit(&extensions, &headers, Path::Http).await {
         Ok(speaker) => speaker,
         Err(fault) => return Refused(fault).into_response(),
     };
@@ -56,7 +60,10 @@ pub async fn connect(
         .write_buffer_size(0)
         .max_message_size(REQUEST_BYTES_MAX)
         .max_frame_size(REQUEST_BYTES_MAX)
-        .on_upgrade(|socket| talk(socket, http, speaker))
+        .on_upgrade(|socket| async move {
+            talk(socket, http, speaker).await;
+            drop(seat);
+        })
 }
 
 async fn talk(mut socket: WebSocket, http: Arc<Http>, speaker: Speaker) {

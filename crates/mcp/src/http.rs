@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use crate::service::{Service, service};
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::sync::Arc;
@@ -12,7 +13,19 @@ pub type HttpService<H> = StreamableHttpService<Service<H>, LocalSessionManager>
 /// A service of streamable HTTP: one [`Service`] per session of the protocol. Who acts is said by each request
 /// ([`Host::of`]); the caller has checked the request's token before, and put into the request's extensions what
 /// `of` reads.
-pub fn http<H: Host>(host: H, config: StreamableHttpServerConfig) -> HttpService<H> {
+pub fn http<H: Host>(host: H, config: StreamableHttpServerConfig) -> (HttpService<H>, Opened) {
     let make = move || Ok(service(host.clone()));
-    StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), config)
+    let opened = Arc::new(LocalSessionManager::default());
+    (StreamableHttpService::new(make, Arc::clone(&opened), config), Opened(opened))
+}
+
+/// The sessions of the protocol that clients opened.
+#[derive(Clone)]
+pub struct Opened(Arc<LocalSessionManager>);
+
+impl Opened {
+    /// Ends one: its client is told that it is not known.
+    pub async fn close(&self, session: &str) {
+        let _ = self.0.close_session(&session.into()).await;
+    }
 }

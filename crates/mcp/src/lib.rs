@@ -18,7 +18,7 @@ mod tools;
 mod trouble;
 mod watch;
 
-pub use self::http::{HttpService, http};
+pub use self::http::{HttpService, Opened, http};
 pub use host::{Client, Host, Wanted, ask, ask_with_bytes};
 pub use inside::Inside;
 pub use rmcp;

@@ -4,7 +4,7 @@
 //! the host is lost. Nobody but a human answers, and an answer says by a hash which text was read.
 
 use crate::fault::{Code, Fault};
-use holdfast_types::{Actor, Hash, Proof, SessionId, SessionName, TimeMs};
+use holdfast_types::{Actor, Hash, Places, Proof, SessionId, SessionName, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -16,8 +16,9 @@ pub const TEXT_BYTES_MAX: usize = 4 * 1024;
 pub const OPTIONS_MAX: usize = 16;
 /// Longest option: a line or two.
 pub const OPTION_BYTES_MAX: usize = 200;
-/// Open questions of one session: a person cannot answer more, and an asker of so many does not wait for answers.
-pub const OPEN_MAX: usize = 64;
+/// Open questions of one session: a person cannot answer more, and an asker of so many does not wait for answers. One that asks
+/// and asks leaves room for others.
+pub const OPEN: Places = Places { all: 64, not_human: 56, of_one: 16, of_human: 32 };
 
 /// Longest key of a question: a random id with a few words.
 pub const KEY_BYTES_MAX: usize = 64;

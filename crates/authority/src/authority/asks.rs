@@ -83,8 +83,8 @@ impl Authority {
             Turn::Held(hold) if hold.by.id == by.actor.id => return Ok(Reply::Turn { fence: hold.fence }),
             Turn::Held(hold) => hold.clone(),
         };
-        if self.state.queue.len() >= QUEUE_MAX && !self.state.waits(by.actor.id) {
-            return Err(Refusal::TooMany { what: "requests".into(), max: QUEUE_MAX as u32 });
+        if !self.state.waits(by.actor.id) {
+            self.must_fit(QUEUE, "requests", &by.actor, self.state.queue.iter().map(|waiting| &waiting.by))?;
         }
         let waits = Change::Waits(Waiting { by: by.actor.clone(), operator: by.operator });
         self.commit(step, By::Actor(by.actor.clone()), Act::Asked(Ask::Request), self.state.fence, vec![waits]);

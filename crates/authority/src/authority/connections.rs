@@ -108,9 +108,8 @@ impl Authority {
     pub(super) fn attached(&mut self, step: &mut Step, by: Actor, operator: OperatorId) -> Result<Reply, Refusal> {
         self.must(step, &by, ATTACH.rights)?;
         self.may_come(step, &by)?;
-        if self.state.operators.len() >= OPERATORS_MAX {
-            return Err(Refusal::TooMany { what: "operators".into(), max: OPERATORS_MAX as u32 });
-        }
+        let others = self.state.operators.values().map(|operator| &operator.actor);
+        self.must_fit(OPERATORS, "operators", &by, others)?;
         if operator.0 <= self.state.last_operator {
             return Err(Refusal::NotAttached);
         }

@@ -23,14 +23,16 @@ use holdfast_types::Notice;
 use holdfast_types::Proof;
 use holdfast_types::{Actor, ActorClass};
 use holdfast_types::{Fence, SessionId, TimeMs};
+use holdfast_types::{Full, Places};
 use holdfast_types::{Right, Rights, WRITING};
 
-/// Most operators at once: beyond it a session is a broadcast, which is another product.
-pub const OPERATORS_MAX: usize = 256;
-/// Most requests that wait: nobody waits behind more.
-pub const QUEUE_MAX: usize = 64;
-/// Most live grants: a hand-made list is far shorter, and each act looks through it.
-pub const GRANTS_MAX: usize = 1024;
+/// Most operators at once: beyond it a session is a broadcast, which is another product. No program needs a quarter of them, and
+/// people always find a place.
+pub const OPERATORS: Places = Places { all: 256, not_human: 192, of_one: 64, of_human: 192 };
+/// Most requests that wait: nobody waits behind more. An actor waits once.
+pub const QUEUE: Places = Places { all: 64, not_human: 48, of_one: 1, of_human: 1 };
+/// Most live grants, by who gave them: a hand-made list is far shorter, and each act looks through it.
+pub const GRANTS: Places = Places { all: 1024, not_human: 768, of_one: 256, of_human: 768 };
 /// Most deeds that are not over: all but a few are over at once.
 pub const OPEN_MAX: usize = 64;
 
@@ -56,6 +58,19 @@ impl Step {
 }
 
 impl Authority {
+    /// Whether there is a place for one more of an actor's among those of others.
+    fn must_fit<'a>(
+        &self,
+        places: Places,
+        what: &str,
+        who: &Actor,
+        others: impl Iterator<Item = &'a Actor>,
+    ) -> Result<(), Refusal> {
+        let taken = others.map(|other| (other.id, self.policy.is_human(other)));
+        let full = |full: Full| Refusal::TooMany { what: full.of(what), max: full.max() as u32 };
+        places.admit(&who.id, self.policy.is_human(who), taken).map_err(full)
+    }
+
     /// A session before anything happened in it.
     #[must_use]
     pub fn new(policy: Policy) -> Authority {

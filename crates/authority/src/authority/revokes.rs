@@ -26,9 +26,7 @@ impl Authority {
         if until.is_some_and(|until| until > longest) {
             return Err(Refusal::TooLong { until: longest });
         }
-        if self.state.ledger.grants.len() >= GRANTS_MAX {
-            return Err(Refusal::TooMany { what: "grants".into(), max: GRANTS_MAX as u32 });
-        }
+        self.must_fit(GRANTS, "grants", &by.actor, self.state.ledger.grants.values().filter_map(|g| g.by.as_ref()))?;
         // What is given through a token does not outlast it, whatever was asked for.
         let token_ends = by.token.as_ref().map_or(FOREVER, |token| token.until);
         let ends = until.unwrap_or(FOREVER).min(longest).min(token_ends);

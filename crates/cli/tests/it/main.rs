@@ -32,6 +32,7 @@ mod notify;
 mod on_exit;
 mod outcomes;
 mod output;
+mod places;
 mod questions;
 mod remote;
 mod run_events;

@@ -3,9 +3,7 @@
 use holdfast_client::{Identity, connect};
 use holdfast_harness::{Home, PATIENCE, TESTER, kill, settle, until};
 use holdfast_wire::operations::op;
-use holdfast_wire::questions::{
-    OPEN_MAX, QuestionAnswerParams, QuestionAskParams, QuestionState, QuestionWithdrawParams,
-};
+use holdfast_wire::questions::{OPEN, QuestionAnswerParams, QuestionAskParams, QuestionState, QuestionWithdrawParams};
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 use std::time::Instant;
@@ -214,11 +212,11 @@ fn a_session_takes_so_many_open_questions_and_no_longer_ones() {
         bot.call::<op::QuestionAsk>(&params).map_err(|error| error.to_string())
     };
     let mut first = None;
-    for n in 0..OPEN_MAX {
+    for n in 0..OPEN.of_one {
         first = first.or(Some(ask(&format!("question {n}?"), vec![]).unwrap()));
     }
     let refused = ask("one more?", vec![]).unwrap_err();
-    assert!(refused.contains("too many open questions, at most 64"), "{refused}");
+    assert!(refused.contains("too many open questions of one actor, at most 16"), "{refused}");
     home.ok(&["answer", &first.unwrap().id.to_string(), "yes"]);
     for (text, options, why) in [
         (" ", vec![], "a question must have 1 to 4096 bytes"),

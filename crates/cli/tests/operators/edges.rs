@@ -55,3 +55,18 @@ fn a_number_that_no_message_can_have_is_refused_and_costs_the_session_nothing() 
     assert_eq!(send(&mut raw, u64::MAX, b"last"), Ok(()), "it is typed once");
     until("what was typed", || (received(&file) == b"firstlast").then_some(()));
 }
+
+#[test]
+fn one_agents_attaches_leave_places_for_other_agents_and_for_people() {
+    let world = World::new();
+    let session = world.session("crowd", "exec cat");
+    let mut bots: Vec<Operator> =
+        ["agent:a", "agent:b", "agent:c", "agent:d"].map(|bot| world.operator(bot, session)).into();
+    let attached: Vec<usize> = bots.iter_mut().map(|bot| (0..70).filter(|_| bot.attach().is_ok()).count()).collect();
+    assert_eq!(attached, [64, 64, 64, 0]);
+    let refused = bots[0].attach().unwrap_err();
+    let fault = holdfast_harness::refusal(&refused).unwrap();
+    assert_eq!(fault.code, Code::TooMany);
+    assert!(fault.message.contains("operators of one actor, at most 64") && !fault.hint.is_empty(), "{fault:?}");
+    world.operator("human:ann", session).attach().unwrap();
+}

@@ -43,7 +43,7 @@ impl Server {
                     answer: None,
                     withdrawn_by: None,
                 };
-                session.ask_humans(question)?;
+                session.ask_humans(question, &self.registry.shared.policy())?;
                 id
             }
         };

@@ -5,12 +5,12 @@
 
 use super::Session;
 use crate::questions::{Question, kept};
-use holdfast_authority::{Ask, Audience, Refusal};
+use holdfast_authority::{Ask, Audience, Policy};
 use holdfast_types::{Actor, Notice, TimeMs, terms_of};
 use holdfast_wire::attention::{PROMPT_CHARS_MAX, What};
 use holdfast_wire::params::Life;
 use holdfast_wire::questions::{
-    OPEN_MAX, QuestionAnswer, QuestionAnswerParams, QuestionId, QuestionState, QuestionView, QuestionWithdrawParams,
+    OPEN, QuestionAnswer, QuestionAnswerParams, QuestionId, QuestionState, QuestionView, QuestionWithdrawParams,
     chosen, detail,
 };
 use holdfast_wire::{Code, Fault};
@@ -39,11 +39,18 @@ impl Session {
     }
 
     /// Asks the humans.
-    pub(crate) fn ask_humans(&self, question: Question) -> Result<(), Fault> {
+    pub(crate) fn ask_humans(&self, question: Question, policy: &Policy) -> Result<(), Fault> {
         self.lapse_questions();
-        if self.state.borrow().questions.is_full() {
-            return Err(super::fault(&Refusal::TooMany { what: "open questions".into(), max: OPEN_MAX as u32 }));
-        }
+        let askers: Vec<_> = {
+            let state = self.state.borrow();
+            state.questions.askers().map(|asker| (asker.id, policy.is_human(asker))).collect()
+        };
+        OPEN.admit(&question.by.id, policy.is_human(&question.by), askers).map_err(|full| {
+            let what = full.of("open questions");
+            let max = full.max();
+            Fault::new(Code::TooMany, format!("too many {what}, at most {max}"))
+                .hint("withdraw one of yours first, or wait until one is answered: holdfast questions")
+        })?;
         self.keep_question(question.clone())?;
         let Question { id, by, options, .. } = question;
         let (by, text) = (by.handle, beginning(&question.text));
