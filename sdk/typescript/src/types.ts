@@ -1275,6 +1275,11 @@ export interface NewParams {
   size?: Size;
   /** File mode mask. */
   umask?: number | null;
+  /**
+   * Run as this user of the machine, in a home and an environment of its own; only where the host runs as root. Of `env` only what
+   * tells of the terminal and the language is passed on.
+   */
+  user?: string | null;
 }
 
 /** Random bytes that make each signed act unlike every other. */
@@ -2056,6 +2061,8 @@ export interface SessionView {
   title?: string;
   /** Who may write. */
   turn: TurnView;
+  /** The user it runs as, where that is not the host's. */
+  user?: string | null;
 }
 
 /** Sends a signal. */

@@ -98,6 +98,7 @@ fn the_doctor_has_a_line_for_each_thing() {
         "terminals",
         "TERM",
         "typed input",
+        "other users",
         "open files",
         "home",
         "state",

@@ -866,6 +866,8 @@ class NewParams(Model):
     """Columns and rows."""
     umask: int | None = None
     """File mode mask."""
+    user: str | None = None
+    """Run as this user of the machine, in a home and an environment of its own; only where the host runs as root. Of `env` only what tells of the terminal and the language is passed on."""
 
 
 Nonce: TypeAlias = str
@@ -1582,6 +1584,8 @@ class SessionView(Model):
     """When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself."""
     title: str = ""
     """The title its program set."""
+    user: str | None = None
+    """The user it runs as, where that is not the host's."""
 
 
 class SignalParams(Model):
