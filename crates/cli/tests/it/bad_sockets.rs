@@ -14,7 +14,8 @@ const LARGE_ANSWERS: usize = 30;
 const MANY_WAITS: usize = 80;
 /// As many observers as a test on a busy machine can have; the benchmark has a thousand. More than can be attached at once.
 const CROWD: usize = 300;
-const ATTACHED_MAX: usize = 256;
+/// As many of them as one agent may have attached.
+const ATTACHED_MAX: usize = holdfast_authority::OPERATORS.of_one;
 
 fn clients(http: &Http) -> Value {
     http.home.json(&["info", "one", "--json"])["clients"].clone()

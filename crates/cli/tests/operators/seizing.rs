@@ -1,5 +1,6 @@
 //! A seizure takes effect whatever the holder does and whoever waits.
 
+use holdfast_authority::QUEUE;
 use holdfast_client::Incoming;
 use holdfast_harness::{Heard, Operator, World, detail, received, refused, until};
 use holdfast_wire::Code;
@@ -138,12 +139,12 @@ fn a_program_that_floods_its_terminal_keeps_no_seizure_out() {
 }
 
 #[test]
-fn sixty_who_wait_delay_a_seizure_by_nothing() {
+fn as_many_as_can_wait_delay_a_seizure_by_nothing() {
     let world = World::new();
     let session = world.session("quiet", "exec cat");
     let mut bot = world.operator("agent:bot", session);
     bot.take().unwrap();
-    let mut waiting: Vec<_> = (0..60).map(|n| world.operator(&format!("agent:w{n}"), session)).collect();
+    let mut waiting: Vec<_> = (0..QUEUE.not_human).map(|n| world.operator(&format!("agent:w{n}"), session)).collect();
     for (n, operator) in waiting.iter_mut().enumerate() {
         assert_eq!(operator.request().unwrap().before, Some(n as u32));
     }
