@@ -184,7 +184,8 @@ class Client:
         timeout: float | None = None,
     ) -> RunAnswer:
         """Runs a command in a session made for it, and waits for its end."""
-        return await (await self.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, keep=keep)).wait(timeout)
+        run = await self.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, keep=keep)
+        return await run.wait(timeout)
 
     # What happens.
 
