@@ -123,6 +123,12 @@ pub enum Refusal {
         /// The bound.
         max: u32,
     },
+    /// The actor asks faster than one may.
+    #[error("too many {what} in a short time")]
+    TooFast {
+        /// Of what.
+        what: String,
+    },
 }
 
 impl Refusal {
@@ -142,6 +148,7 @@ impl Refusal {
             Refusal::TooLong { .. } => "too_long",
             Refusal::EmptyGrant => "empty_grant",
             Refusal::TooMany { .. } => "too_many",
+            Refusal::TooFast { .. } => "too_fast",
         }
     }
 
@@ -160,7 +167,8 @@ impl Refusal {
             | Refusal::TooWide { .. }
             | Refusal::TooLong { .. }
             | Refusal::EmptyGrant => "",
-            Refusal::TooMany { .. } => "end one of them first, or wait until somebody has",
+            Refusal::TooMany { .. } => "end one of yours first, or try again later",
+            Refusal::TooFast { .. } => "wait a second between them",
         }
     }
 }
@@ -187,6 +195,7 @@ mod tests {
             Refusal::TooLong { until: 5 },
             Refusal::EmptyGrant,
             Refusal::TooMany { what: "requests".into(), max: 64 },
+            Refusal::TooFast { what: "acts".into() },
         ];
         all.extend(denied.map(|rule| Refusal::Denied { right: Right::Type, rule }));
         for refusal in all {

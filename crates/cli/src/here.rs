@@ -15,7 +15,6 @@ use holdfast_wire::{Code, Operation};
 use rustix::termios::isatty;
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -319,12 +318,7 @@ impl Link<'_> {
 
 /// The file this program runs from; the new one where an upgrade has replaced it.
 fn own_path() -> Result<PathBuf, Failure> {
-    let path = std::env::current_exe().map_err(|e| Failure::io("cannot find the holdfast program itself", e))?;
-    let replaced = path.as_os_str().as_bytes().strip_suffix(b" (deleted)").map(|p| Path::new(OsStr::from_bytes(p)));
-    match replaced {
-        Some(new) if new.exists() => Ok(new.to_owned()),
-        Some(_) | None => Ok(path),
-    }
+    holdfast_host::program().map_err(|e| Failure::io("cannot find the holdfast program itself", e))
 }
 
 /// Sees to it that `HOLDFAST_HOME` is what was asked for, and absolute: the host is started from `/` and inherits it.

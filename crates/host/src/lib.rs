@@ -69,9 +69,11 @@ use holdfast_types::Home;
 use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::{UnixListener, UnixStream};
@@ -135,6 +137,14 @@ pub enum Ran {
     Stopped,
     /// Another host serves this home already.
     Yielded,
+}
+
+/// The file this program runs from; the new one where an upgrade has replaced it.
+pub fn program() -> io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let replaced =
+        path.as_os_str().as_bytes().strip_suffix(b" (deleted)").map(|path| Path::new(OsStr::from_bytes(path)));
+    Ok(replaced.filter(|new| new.exists()).map_or_else(|| path.clone(), Path::to_owned))
 }
 
 /// Serves a home until asked to stop.

@@ -202,7 +202,7 @@ impl Registry {
             ended_ms: None,
         };
         let session = Session::new(spec.clone(), &self.shared, Origin::New);
-        let mut start = self.orders(&session, &spec, &birth, secret);
+        let mut start = self.orders(&session, &spec, &birth, secret)?;
         let shell = self.integrate(&session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
         {
@@ -265,7 +265,7 @@ impl Registry {
     }
 
     /// What the keeper is told.
-    fn orders(&self, session: &Session, spec: &Spec, birth: &Birth, secret: [u8; 16]) -> Start {
+    fn orders(&self, session: &Session, spec: &Spec, birth: &Birth, secret: [u8; 16]) -> Result<Start, Fault> {
         use std::os::unix::ffi::OsStrExt;
         let mut env: Vec<Vec<u8>> = birth.env.iter().map(|pair| pair.clone().into_bytes()).collect();
         let mut set = |key: &str, value: &[u8]| {
@@ -289,13 +289,13 @@ impl Registry {
             set("SSH_AUTH_SOCK", session.agent_link.as_os_str().as_bytes());
         }
         let (argv, argv0) = match &birth.other {
-            Some(other) => (as_other(other, birth), Vec::new()),
+            Some(other) => (as_other(other, birth)?, Vec::new()),
             None => (
                 birth.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
                 birth.argv0.clone().unwrap_or_default().into_bytes(),
             ),
         };
-        Start {
+        Ok(Start {
             secret,
             ring_path: session.dir.join("ring").as_os_str().as_bytes().to_vec(),
             socket_path: session.socket.as_os_str().as_bytes().to_vec(),
@@ -309,7 +309,7 @@ impl Registry {
             argv,
             argv0,
             env,
-        }
+        })
     }
 
     /// Reserves the name asked for, or one made from the command.
@@ -489,13 +489,14 @@ async fn take_up(session: Rc<Session>) {
     }
 }
 /// The program that becomes another user, and then the command.
-fn as_other(other: &Other, birth: &Birth) -> Vec<Vec<u8>> {
+fn as_other(other: &Other, birth: &Birth) -> Result<Vec<Vec<u8>>, Fault> {
+    // Never looked up by its name: it starts as root.
+    let program = crate::program()
+        .map_err(|error| Fault::new(Code::CannotStart, format!("cannot find the holdfast program itself: {error}")))?;
     let groups: Vec<String> = other.groups.iter().map(u32::to_string).collect();
-    let program =
-        std::env::current_exe().map_or_else(|_| b"holdfast".to_vec(), |path| path.into_os_string().into_vec());
     let ids = [other.uid.to_string(), other.gid.to_string(), groups.join(",")];
     let argv0 = birth.argv0.clone().unwrap_or_default();
     let words = ["session", "as"].map(str::to_owned).into_iter().chain(ids).chain([birth.cwd.clone(), argv0]);
-    let words = words.chain(birth.command.iter().cloned());
-    std::iter::once(program).chain(words.map(String::into_bytes)).collect()
+    let words = words.chain(birth.command.iter().cloned()).map(String::into_bytes);
+    Ok(std::iter::once(program.into_os_string().into_vec()).chain(words).collect())
 }

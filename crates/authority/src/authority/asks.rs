@@ -84,7 +84,12 @@ impl Authority {
             Turn::Held(hold) => hold.clone(),
         };
         if !self.state.waits(by.actor.id) {
-            self.must_fit(QUEUE, "requests", &by.actor, self.state.queue.iter().map(|waiting| &waiting.by))?;
+            self.must_fit(
+                QUEUE,
+                "requests for the turn",
+                &by.actor,
+                self.state.queue.iter().map(|waiting| &waiting.by),
+            )?;
         }
         let waits = Change::Waits(Waiting { by: by.actor.clone(), operator: by.operator });
         self.commit(step, By::Actor(by.actor.clone()), Act::Asked(Ask::Request), self.state.fence, vec![waits]);

@@ -109,7 +109,7 @@ impl Authority {
         self.must(step, &by, ATTACH.rights)?;
         self.may_come(step, &by)?;
         let others = self.state.operators.values().map(|operator| &operator.actor);
-        self.must_fit(OPERATORS, "operators", &by, others)?;
+        self.must_fit(OPERATORS, "attached clients", &by, others)?;
         if operator.0 <= self.state.last_operator {
             return Err(Refusal::NotAttached);
         }

@@ -16,7 +16,7 @@ use crate::act::{Act, Ask, By, Change, Lapse, Outcome, Record};
 use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Source};
 use crate::grants::{Grant, GrantId, Policy};
 use crate::journal::Link;
-use crate::pace::{ACTS, COMING, HUMANS_COMING, Paces};
+use crate::pace::{COMING, HUMANS_COMING, Paces};
 use crate::refusal::{Refusal, Rule};
 use crate::turn::{Hold, How, OperatorId, Turn};
 use holdfast_types::Notice;
@@ -271,14 +271,14 @@ impl Authority {
     /// Others than humans act at a pace: what they record must not push out what others did.
     fn may_act(&mut self, step: &Step, by: &Actor) -> Result<(), Refusal> {
         let may = self.policy.is_human(by) || self.paces.acts(by.id, step.now.time_ms);
-        if may { Ok(()) } else { Err(Refusal::TooMany { what: "acts in a short time".into(), max: ACTS.burst }) }
+        if may { Ok(()) } else { Err(Refusal::TooFast { what: "acts".into() }) }
     }
 
     /// And so does everybody come and go.
     fn may_come(&mut self, step: &Step, by: &Actor) -> Result<(), Refusal> {
         let pace = if self.policy.is_human(by) { HUMANS_COMING } else { COMING };
         let may = self.paces.comes(by.id, pace, step.now.time_ms);
-        if may { Ok(()) } else { Err(Refusal::TooMany { what: "attaches in a short time".into(), max: pace.burst }) }
+        if may { Ok(()) } else { Err(Refusal::TooFast { what: "attached clients".into() }) }
     }
 
     /// A refusal is recorded once: from somebody who holds anything here, and not again while nothing else happened. Of many

@@ -67,6 +67,6 @@ fn one_agents_attaches_leave_places_for_other_agents_and_for_people() {
     let refused = bots[0].attach().unwrap_err();
     let fault = holdfast_harness::refusal(&refused).unwrap();
     assert_eq!(fault.code, Code::TooMany);
-    assert!(fault.message.contains("operators of one actor, at most 64") && !fault.hint.is_empty(), "{fault:?}");
+    assert!(fault.message.contains("attached clients of one actor, at most 64") && !fault.hint.is_empty(), "{fault:?}");
     world.operator("human:ann", session).attach().unwrap();
 }

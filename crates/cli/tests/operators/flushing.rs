@@ -55,7 +55,7 @@ fn who_comes_and_goes_all_the_time_is_slowed_down() {
                 let leave = json!({ "session": "work", "client": answer["client"] });
                 raw.call("session.leave", &leave, &[]).unwrap();
             }
-            Err(fault) => assert_eq!(fault.code, holdfast_wire::Code::TooMany),
+            Err(fault) => assert_eq!(fault.code, holdfast_wire::Code::TooFast),
         }
     }
     let (bots, _) = counted(&world, session);

@@ -31,6 +31,7 @@ pub(crate) fn fault(refusal: &Refusal) -> Fault {
         Refusal::TooLong { .. } => Code::TooLong,
         Refusal::EmptyGrant => Code::EmptyGrant,
         Refusal::TooMany { .. } => Code::TooMany,
+        Refusal::TooFast { .. } => Code::TooFast,
     };
     let mut fault = Fault::new(code, refusal.to_string()).hint(refusal.hint());
     fault.details = serde_json::to_value(refusal).ok();
