@@ -88,6 +88,8 @@ it("a session has runs that are waited for, read and cancelled", async () => {
   const session = await client.open();
   const run = await session.start("seq 1 50000; read line");
   await session.waitFor({ text: /^50000$/m });
+  // bash takes an interrupt while it waits for seq, which ends by itself, as none of its own.
+  await session.waitFor("waiting");
   expect(run.isOver).toBe(false);
   const busy = await failure(session.run("true"));
   expect([busy.code, (busy.details as { run: string }).run]).toEqual(["shell_busy", run.id]);
