@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Directories that are made, not written.
+/// What is made, not written: directories, and the file `.git` of a worktree.
 const MADE: &[&str] = &[".git", "target", "node_modules", "__pycache__", "dist"];
 /// The same, where the name alone does not say so.
 const MADE_PATHS: &[&str] = &["fuzz/corpus", "fuzz/artifacts", "fuzz/coverage", "web/build"];
@@ -49,10 +49,11 @@ fn walk(dir: &Path, prefix: &str, files: &mut BTreeMap<String, String>) -> Resul
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = format!("{prefix}{name}");
         let kind = entry.file_type()?;
+        if MADE.contains(&name.as_str()) || MADE_PATHS.contains(&path.as_str()) {
+            continue;
+        }
         if kind.is_dir() {
-            if !MADE.contains(&name.as_str()) && !MADE_PATHS.contains(&path.as_str()) {
-                walk(&entry.path(), &format!("{path}/"), files)?;
-            }
+            walk(&entry.path(), &format!("{path}/"), files)?;
         } else if kind.is_file()
             && let Ok(text) = std::fs::read_to_string(entry.path())
         {
@@ -77,6 +78,7 @@ mod tests {
             ("a/target/c.rs", b"fn"),
             ("node_modules/x/d.js", b"x"),
             (".ci/run", b"x"),
+            (".git", b"gitdir: elsewhere"),
             ("e", b"\xff"),
         ] {
             std::fs::write(dir.join(file), bytes).unwrap();
