@@ -6,9 +6,10 @@
 
 use crate::notify::{Posted, post_signed};
 use crate::registry::Registry;
+use crate::runs::gone_view;
 use crate::runs::index::{self, Whose};
-use crate::runs::{Run, gone_view};
 use crate::serve::Server;
+use holdfast_session::Run;
 use holdfast_store::{HOOK, Survives, Unreadable, get_json, make_dir, put_json, sweep};
 use holdfast_types::{SessionId, TimeMs};
 use holdfast_wire::params::Life;

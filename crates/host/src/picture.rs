@@ -6,10 +6,10 @@
 //!
 //! Output that was overwritten before anybody could look is a gap: said, never papered over.
 
-use crate::runs::may_tell_an_end;
 use crate::session::read_sizes;
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_screen::{Mark, Reply, Screen};
+use holdfast_session::may_tell_an_end;
 use holdfast_store::Unreadable;
 use holdfast_store::history::{History, Lines, Past, Wanted};
 use holdfast_store::keyframe::{Keyframe, Remembered};

@@ -175,7 +175,7 @@ impl Server {
 
     fn waits_for_run(&self, wanted: &RunRef, actor: &Actor) -> Option<(SessionId, String)> {
         let on = |session: &crate::session::Session| session.run_on().map(|run| (session.id, run));
-        let is_it = |run: &crate::runs::Run| match wanted {
+        let is_it = |run: &holdfast_session::Run| match wanted {
             RunRef::Id(id) => run.id == *id,
             RunRef::Key(key) => run.key.as_ref() == Some(key),
         };

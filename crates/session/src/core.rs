@@ -2,6 +2,7 @@
 
 use crate::clients::Clients;
 use crate::outside::{Outside, Placing};
+use crate::runs::Tracker;
 use crate::sends::Sends;
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, ToKeeper, Welcome};
 use holdfast_authority::{Authority, Input};
@@ -70,6 +71,8 @@ pub struct Core {
     pub size: Size,
     /// The size the keeper was asked for last: what it will have.
     pub asked_size: Size,
+    /// Its runs, and what its shell says of itself.
+    pub runs: Tracker,
     /// When to be back.
     pub timers: Timers,
     /// It runs: its terminal takes input.
@@ -88,15 +91,24 @@ pub struct Core {
 }
 
 impl Core {
-    /// A session that has no connection to its keeper yet. `reply_stream` is the same for every host of the session.
+    /// A session that has no connection to its keeper yet, with the runs that an earlier host left. `reply_stream` is the same
+    /// for every host of the session.
     #[must_use]
-    pub fn new(session: SessionId, authority: Authority, size: Size, origin: Origin, reply_stream: u64) -> Core {
+    pub fn new(
+        session: SessionId,
+        authority: Authority,
+        size: Size,
+        origin: Origin,
+        reply_stream: u64,
+        runs: Tracker,
+    ) -> Core {
         Core {
             session,
             authority,
             clients: Clients::default(),
             size,
             asked_size: size,
+            runs,
             timers: Timers::default(),
             is_running: true,
             first_link: Some(origin),
@@ -151,8 +163,10 @@ impl Core {
         operator.filter(|_| state.frozen().is_none()).map(|operator| operator.0)
     }
 
-    pub(crate) fn placing(&self) -> Placing<'_> {
-        Placing { authority: &self.authority, writes_next: self.writes_next() }
+    /// What the outside may know while it looks where the shell belongs.
+    #[must_use]
+    pub fn placing(&self) -> Placing<'_> {
+        Placing { authority: &self.authority, writes_next: self.writes_next(), run: self.runs.current() }
     }
 
     /// Takes over a keeper's connection, once its ring can be read: what either of the two does not know of the other is

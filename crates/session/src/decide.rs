@@ -267,7 +267,7 @@ impl Core {
         for mut typing in bursts {
             let whole = typing.burst.clone();
             self.withhold(out, now, &mut typing);
-            out.saw_typing(&whole);
+            self.runs.saw_typing(&whole);
             let Typing { fence, burst, direct, log, connection, .. } = typing;
             let from = if direct { Source::Client(connection) } else { Source::Host };
             // What the keeper wrote is done: there is nobody to refuse it to.
@@ -304,7 +304,7 @@ impl Core {
         if out.seen() < to {
             self.look(out, now);
         }
-        if !out.is_command_line(from, to) {
+        if !self.runs.is_command_line(from, to) {
             typing.burst.keys = None;
         }
     }

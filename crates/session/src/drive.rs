@@ -170,6 +170,7 @@ impl Core {
         // One step where everything is seen: a size may have come at the head.
         while more && out.seen() <= head {
             let fed = out.feed(1);
+            self.runs.told_all(&fed.marks, now.time_ms);
             replies.extend(fed.replies);
             more = fed.more;
         }
@@ -208,11 +209,12 @@ impl Core {
         let (head, before) = (out.head(), out.seen());
         let quarter = (out.ring_bytes() / 4).min(BEHIND_BYTES_MAX);
         // A run's end is in the output.
-        let answering = !self.clients.someone_answers() || out.follows_marks();
+        let answering = !self.clients.someone_answers() || self.runs.is_followed();
         let unseen = head.saturating_sub(before);
         let mut more = false;
         if (answering && unseen > 0) || unseen >= quarter {
             let fed = out.feed(SLICES_AT_ONCE);
+            self.runs.told_all(&fed.marks, now.time_ms);
             more = fed.more;
             let due = self.clients.sort(fed.replies);
             self.type_replies(out, due);

@@ -21,6 +21,7 @@ mod decide;
 mod deeds;
 mod drive;
 mod outside;
+mod runs;
 mod sends;
 mod shown;
 mod typing;
@@ -30,5 +31,8 @@ pub use clients::{Client, Clients};
 pub use core::{Connected, Core, Now, Origin, Timers};
 pub use decide::{Decided, Undecided};
 pub use outside::{Event, Fed, Outside, Placing, Probed, Unwritten};
+pub use runs::{
+    COMMAND_SHOWN_BYTES_MAX, LastKey, Line, Place, RUNS_MAX, Run, Tracker, Written, forgotten_first, may_tell_an_end,
+};
 pub use sends::{Send, Sent, Ticket};
 pub use typing::{Typing, is_own_stream, is_reserved_stream, read_bursts};

@@ -1,10 +1,11 @@
 //! What a session's core reaches: the keeper, the journal, the screen, clients.
 
+use crate::runs::Run;
 use crate::sends::{Sent, Ticket};
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Authority, Burst, DeedId, Record};
-use holdfast_screen::Reply;
+use holdfast_authority::{Authority, DeedId, Record};
+use holdfast_screen::{Mark, Reply};
 use holdfast_types::{ActorId, Fence, Notice, Offset, SessionName};
 
 /// The journal could not be written, and why.
@@ -16,6 +17,8 @@ pub struct Unwritten(pub String);
 pub struct Fed {
     /// Answers to queries in the output.
     pub replies: Vec<Reply>,
+    /// What the session's shell says of itself there; empty where its command is no shell that does.
+    pub marks: Vec<Mark>,
     /// There is more output to feed.
     pub more: bool,
 }
@@ -83,11 +86,6 @@ pub trait Outside {
 
     /// Output from an offset on, at most this much; empty where it was overwritten.
     fn output(&self, from: Offset, max: usize) -> Vec<u8>;
-    /// Whether what was typed while the output head stood here was typed at the prompt of a shell that tells of itself. The screen
-    /// has seen the output up to there.
-    fn is_command_line(&self, from: Offset, to: Offset) -> bool;
-    /// The keeper wrote these keys, of which the journal may keep less.
-    fn saw_typing(&mut self, burst: &Burst);
 
     /// Feeds up to this many slices of output to the screen.
     fn feed(&mut self, slices: u32) -> Fed;
@@ -101,8 +99,6 @@ pub trait Outside {
     fn take_sizes(&mut self) -> bool;
     /// Saves the screen, and frees its memory if asked.
     fn save_screen(&mut self, let_go: bool);
-    /// Somebody follows the output by its marks: a run is on.
-    fn follows_marks(&self) -> bool;
     /// Somebody waits for output.
     fn waits_for_output(&self) -> bool;
 
@@ -157,4 +153,6 @@ pub struct Placing<'a> {
     pub authority: &'a Authority,
     /// The client that writes next, frozen or not.
     pub writes_next: Option<u32>,
+    /// The run that is on.
+    pub run: Option<&'a Run>,
 }

@@ -1,7 +1,7 @@
 //! What clients ask about runs: which session is meant, whether a key was used, and the answer.
 
+use super::OwnRun;
 use super::index::{self, Whose};
-use super::{OwnRun, Run};
 use crate::birth::Birth;
 use crate::connection::while_asked;
 use crate::hooks::{self, Hook};
@@ -9,6 +9,7 @@ use crate::registry;
 use crate::serve::Server;
 use crate::session::{Entered, Session, begun, take_key, unkept};
 use holdfast_authority::recorded;
+use holdfast_session::Run;
 use holdfast_types::{Actor, Right, SessionId};
 use holdfast_wire::params::{Gap, NewParams};
 use holdfast_wire::runs::{

@@ -4,7 +4,7 @@
 //! A key is taken by a link to a finished file: whoever comes second finds the first one's, whole. It lives as long as its run is on,
 //! or something still names that run; after the end for `runs_keep`.
 
-use super::Run;
+use holdfast_session::Run;
 use holdfast_store::{RUN_KEY, Survives, create, get_json, put_json, seal_json};
 use holdfast_types::{Actor, ActorId, SessionId, TimeMs};
 use holdfast_wire::runs::RunId;

@@ -3,14 +3,14 @@
 //!
 //! A line that cannot be read costs that change. The file is written anew when most of it is the past.
 
-use super::{RUNS_MAX, Run};
+use holdfast_session::{COMMAND_SHOWN_BYTES_MAX, RUNS_MAX, Run, forgotten_first};
 use holdfast_store::{RUNS, lines};
 use std::io;
 use std::path::Path;
 
 const NAME: &str = "runs";
 /// Length from which it is looked at whether most is the past: what the runs that are remembered need at most.
-const FILE_BYTES_MAX: u64 = (RUNS_MAX * 3 * (super::COMMAND_SHOWN_BYTES_MAX + 1024)) as u64;
+const FILE_BYTES_MAX: u64 = (RUNS_MAX * 3 * (COMMAND_SHOWN_BYTES_MAX + 1024)) as u64;
 
 /// The runs of a session, oldest first.
 pub fn load(dir: &Path) -> Vec<Run> {
@@ -29,7 +29,7 @@ pub fn load(dir: &Path) -> Vec<Run> {
     }
     while runs.len() > RUNS_MAX {
         // As it is forgotten in memory.
-        runs.remove(super::forgotten_first(runs.iter()));
+        runs.remove(forgotten_first(runs.iter()));
     }
     runs
 }
@@ -46,7 +46,8 @@ pub fn append(dir: &Path, changed: &[Run]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdfast_wire::runs::RunState;
+    use holdfast_types::{Actor, ActorId};
+    use holdfast_wire::runs::{RunId, RunState};
 
     #[test]
     fn the_runs_of_the_version_before_are_read_and_gone_on_with() {
@@ -68,5 +69,21 @@ mod tests {
         );
         append(dir.path(), &[Run { exit_code: Some(7), ..runs[2].clone() }]).unwrap();
         assert_eq!(load(dir.path())[2].exit_code, Some(7));
+    }
+
+    #[test]
+    fn runs_are_kept_with_their_acts_and_those_that_have_none_are_read_too() {
+        let run = crate::session::begun(
+            &serde_json::from_str(r#"{"command": "make"}"#).expect("a run"),
+            &Actor { id: ActorId([7; 32]), handle: "agent:bot".parse().expect("a handle") },
+            100,
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let other = RunId::from_random_bits(2);
+        append(dir.path(), &[Run { act: Some(3), ..run.clone() }, Run { id: other, ..run }]).unwrap();
+        let text = std::fs::read_to_string(dir.path().join(NAME)).unwrap();
+        assert_eq!(text.matches("\"act\":3").count(), 1, "an older host wrote none: {text}");
+        let acts: Vec<_> = load(dir.path()).iter().map(|run| run.act).collect();
+        assert_eq!(acts, [Some(3), None]);
     }
 }

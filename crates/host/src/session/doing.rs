@@ -5,9 +5,9 @@
 //! it to another thread and back would cost as much. The screen is looked at only for who waits at the terminal.
 
 use super::Session;
-use crate::runs::Place;
 use holdfast_observe::waiting::{self, Blind, Doing, TerminalFacts};
 use holdfast_screen::Screen;
+use holdfast_session::Place;
 use holdfast_types::{Exit, Offset, TimeMs};
 use holdfast_wire::Fault;
 use holdfast_wire::attention::{Now, PROMPT_CHARS_MAX, StateView};
@@ -101,7 +101,7 @@ impl Session {
             Doing::IdlePrompt { .. } | Doing::Waiting { .. } => {
                 self.look();
                 let mut state = self.state.borrow_mut();
-                facts.shell_prompt = by_its_marks(state.runs.place());
+                facts.shell_prompt = by_its_marks(state.core.runs.place());
                 let screen = state.picture.screen();
                 facts.alternate_screen = screen.alternate();
                 prompt = before_cursor(screen);

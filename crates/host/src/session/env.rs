@@ -8,9 +8,9 @@ use super::Session;
 use crate::journal::{self, wrote_before};
 use crate::notes::About;
 use crate::off_thread;
-use crate::runs::{Place, Run, Written};
 use crate::shells::kept::{self, Told};
 use holdfast_abi::ring::Ring;
+use holdfast_session::{Place, Run, Written};
 use holdfast_types::{Actor, TimeMs};
 use holdfast_wire::env::{Changed, EnvAnswer, EnvParams, Known};
 use holdfast_wire::params::Life;
@@ -80,7 +80,7 @@ impl Session {
         }
         let step = if typed { 0 } else { self.unread.step.get() };
         let mut state = self.state.borrow_mut();
-        let is_over = matches!(state.runs.place(), Place::Prompt { .. } | Place::More);
+        let is_over = matches!(state.core.runs.place(), Place::Prompt { .. } | Place::More);
         if !is_over && state.core.clients.someone_answers() {
             state.timers.shell = Some(now + PAUSES.get(step).copied().unwrap_or(SLOW));
             self.unread.step.set(step + 1);
@@ -138,7 +138,7 @@ impl Session {
             // Who typed directly may not be in the journal yet.
             self.drain_log();
             let state = self.state.borrow();
-            (state.journal.files(), run_before(state.runs.runs(), written))
+            (state.journal.files(), run_before(state.core.runs.runs(), written))
         } else {
             (Vec::new(), None)
         };

@@ -11,12 +11,11 @@ use crate::metrics::Metrics;
 use crate::notes::{About, Notes};
 use crate::picture::Picture;
 use crate::questions::Questions;
-use crate::runs::Tracker;
 use crate::store::Spec;
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::journal::Link as Chained;
-use holdfast_authority::{Act, Authority, Burst, Change, DeedId, How, Outcome, Record};
+use holdfast_authority::{Act, Authority, Change, DeedId, How, Outcome, Record};
 use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Undecided, Unwritten};
 use holdfast_types::{ActorId, Offset, SessionName};
 use holdfast_wire::Message;
@@ -64,7 +63,6 @@ pub(crate) struct Held {
     pub final_bounds: std::cell::OnceCell<(Offset, Offset)>,
     pub child: Option<Child>,
     pub timers: Timers,
-    pub runs: Tracker,
     pub questions: Questions,
     pub place: Place,
     pub notes: Notes,
@@ -174,13 +172,14 @@ impl Outside for Held {
     fn feed(&mut self, slices: u32) -> Fed {
         let mut fed = Fed::default();
         let Some(ring) = &self.ring else { return fed };
-        let mut marks = Vec::new();
+        // Of any other command's output no sequence is a shell's word.
+        let tells = self.spec.shell.is_some();
         fed.more = true;
         SLICE.with_borrow_mut(|slice| {
             for _ in 0..slices {
                 let step = self.picture.step(ring, slice);
                 fed.replies.extend(step.replies);
-                marks.extend(step.marks);
+                fed.marks.extend(step.marks.into_iter().filter(|_| tells));
                 if !step.more {
                     fed.more = false;
                     break;
@@ -188,7 +187,6 @@ impl Outside for Held {
             }
         });
         self.after.fed = true;
-        self.runs_told(&marks);
         fed
     }
 
@@ -226,18 +224,6 @@ impl Outside for Held {
             }
         }
         bytes
-    }
-
-    fn is_command_line(&self, from: Offset, to: Offset) -> bool {
-        self.runs.is_command_line(from, to)
-    }
-
-    fn saw_typing(&mut self, burst: &Burst) {
-        self.runs_saw_typing(burst);
-    }
-
-    fn follows_marks(&self) -> bool {
-        self.runs.is_followed()
     }
 
     fn waits_for_output(&self) -> bool {
@@ -354,11 +340,11 @@ impl Outside for Held {
     }
 
     fn place_writer(&mut self, core: Placing<'_>) {
-        if core.writes_next.is_some() && self.must_move(core.authority) {
+        if core.writes_next.is_some() && self.must_move(core) {
             // The holder of a turn that an earlier host gave writes already, and the shell was moved then: it is only looked
             // at. Naming nobody meanwhile would take the answers from its terminal.
             self.place.await_writer();
-            self.begin_move(core.authority);
+            self.begin_move(core);
         }
     }
 
@@ -368,7 +354,7 @@ impl Outside for Held {
 
     fn place_for(&mut self, actor: ActorId, core: Placing<'_>) -> bool {
         self.place.expect(Some(actor));
-        self.begin_move(core.authority);
+        self.begin_move(core);
         self.place.is_moving()
     }
 

@@ -41,7 +41,6 @@ use crate::own::Own;
 use crate::picture::Picture;
 use crate::proofs::Proofs;
 use crate::questions::Questions;
-use crate::runs::Tracker;
 use crate::store::Spec;
 use holdfast_abi::protocol::{FEATURE_SPARE, Welcome};
 use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
@@ -50,7 +49,7 @@ use holdfast_authority::{Authority, Input, Policy};
 use holdfast_observe::{Freezer, Turns};
 pub use holdfast_session::Origin;
 pub(crate) use holdfast_session::Probed;
-use holdfast_session::{Clients, Core, Now};
+use holdfast_session::{Clients, Core, Now, Tracker};
 use holdfast_types::{Exit, SessionId, Size, TimeMs};
 use holdfast_wire::params::{Life, SessionView};
 use holdfast_wire::{Code, Fault};
@@ -160,6 +159,8 @@ impl Session {
             }
             Origin::Found => Journal::open(&dir, spec.id, policy),
         };
+        let reply_stream = crate::store::checksum(spec.secret.as_bytes());
+        let core = Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept));
         let watchers = Rc::new(Cell::new(0));
         Rc::new_cyclic(|this| Session {
             this: this.clone(),
@@ -183,7 +184,7 @@ impl Session {
             nudge: Notify::new(),
             watchers: Rc::clone(&watchers),
             state: RefCell::new(State {
-                core: Core::new(spec.id, authority, spec.size, origin, crate::store::checksum(spec.secret.as_bytes())),
+                core,
                 held: Held {
                     picture: Picture::new(&dir, spec.size, shared.config.history_lines),
                     sizes: sizes::Sizes::new(spec.size),
@@ -200,7 +201,6 @@ impl Session {
                     final_bounds: std::cell::OnceCell::new(),
                     child: None,
                     timers: held::Timers::default(),
-                    runs: Tracker::resume(kept),
                     questions,
                     place: place::Place::default(),
                     notes: Notes::of_past(note),
@@ -483,12 +483,12 @@ impl Session {
             let mut buffer = Vec::new();
             loop {
                 let step = state.picture.step(&ring, &mut buffer);
-                state.runs_told(&step.marks);
+                state.told(&step.marks);
                 if !step.more {
                     break;
                 }
             }
-            state.runs.session_ended(exit, ring.head(), ended_ms);
+            state.core.runs.session_ended(exit, ring.head(), ended_ms);
             state.picture.save(true);
         }
         state.life = Life::Ended;

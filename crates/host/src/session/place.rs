@@ -12,9 +12,10 @@
 
 use super::{Held, Session, State};
 use crate::journal::writing_acts;
-use holdfast_authority::{Act, Ask, Authority, Outcome, Record};
+use holdfast_authority::{Act, Ask, Outcome, Record};
 use holdfast_graph::{Spot, WritingAct};
 use holdfast_observe::{Entered, Turns};
+use holdfast_session::Placing;
 use holdfast_types::{ActorId, Fence};
 use holdfast_wire::runs::RunId;
 use std::io;
@@ -120,12 +121,12 @@ impl Place {
 
 impl Held {
     /// Where the shell belongs, if it is not there.
-    fn wanted_of(&mut self, authority: &Authority) -> Option<Wanted> {
+    fn wanted_of(&mut self, core: Placing<'_>) -> Option<Wanted> {
         if self.place.is_given_up || self.pid == 0 {
             return None;
         }
-        let hold = authority.state().turn().hold();
-        if let Some(run) = self.runs.current().filter(|run| !run.own) {
+        let hold = core.authority.state().turn().hold();
+        if let Some(run) = core.run.filter(|run| !run.own) {
             let tells_its_end = !run.token.is_empty();
             let is_holders = hold.is_some_and(|hold| hold.by.id == run.actor.id);
             if tells_its_end || is_holders {
@@ -150,7 +151,7 @@ impl Held {
             Some(hold) => (hold.by.id, hold.fence, self.place.turn_from.map(|from| from.saturating_sub(1))),
             // Whoever writes next does so under the next fence, or a later one if somebody is faster.
             None => {
-                let next = Fence(authority.state().fence().0 + 1);
+                let next = Fence(core.authority.state().fence().0 + 1);
                 (self.place.expected?, next, self.journal.last().map(|last| last.seq))
             }
         };
@@ -165,13 +166,13 @@ impl Held {
 
 impl Held {
     /// Whether the shell belongs elsewhere.
-    pub(super) fn must_move(&mut self, authority: &Authority) -> bool {
-        self.wanted_of(authority).is_some()
+    pub(super) fn must_move(&mut self, core: Placing<'_>) -> bool {
+        self.wanted_of(core).is_some()
     }
 
     /// Begins to move the shell if that is due: the session goes on with it once its state is free.
-    pub(super) fn begin_move(&mut self, authority: &Authority) {
-        if !self.place.is_moving && self.must_move(authority) {
+    pub(super) fn begin_move(&mut self, core: Placing<'_>) {
+        if !self.place.is_moving && self.must_move(core) {
             self.place.is_moving = true;
             self.after.moves = true;
         }
@@ -183,7 +184,7 @@ impl Session {
     pub(super) fn run_left(&self) {
         self.with_core(|core, held, _| {
             if core.writes_next().is_some() {
-                held.begin_move(core.authority());
+                held.begin_move(core.placing());
             }
         });
     }
@@ -213,7 +214,7 @@ impl Session {
             let (wanted, at, pids, files) = {
                 let mut state = self.state.borrow_mut();
                 let State { core, held: state } = &mut *state;
-                let Some(wanted) = state.wanted_of(core.authority()) else { return };
+                let Some(wanted) = state.wanted_of(core.placing()) else { return };
                 let at = state.place.at;
                 let files = if at == At::Unknown { state.journal.files() } else { Vec::new() };
                 (wanted, at, (state.keeper_pid, state.pid), files)

@@ -3,11 +3,10 @@
 //! Nothing is typed unless everything agrees that an empty prompt waits: the shell's marks, the keeper's word that the shell
 //! has the terminal and reads keys one by one, and what was typed since. Whatever is in doubt is refused with the state.
 
-use super::{Held, Session};
-use crate::runs::{LastKey, Line, Place};
+use super::Session;
 use crate::shells::Kind;
 use holdfast_abi::ring::Ring;
-use holdfast_authority::Burst;
+use holdfast_session::{Line, Place};
 use holdfast_wire::attention::Now;
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
@@ -29,16 +28,6 @@ const HEAR_TRIES: u32 = 10;
 /// Linux's `ICANON`: the terminal edits lines, so no line editor reads.
 const ICANON: u32 = 0o2;
 
-impl Held {
-    /// Somebody typed.
-    pub(super) fn runs_saw_typing(&mut self, burst: &Burst) {
-        let keys = burst.keys.as_ref().map(|keys| keys.0.as_slice());
-        if !keys.is_some_and(is_answer) {
-            self.runs.typed(burst.to, keys.map_or(LastKey::Other, LastKey::of));
-        }
-    }
-}
-
 impl Session {
     /// Waits until the shell is at a prompt with an empty line; refuses where it is not.
     pub(super) async fn idle_prompt(&self) -> Result<Kind, Fault> {
@@ -48,9 +37,9 @@ impl Session {
                 "choose how to detect the end: --detect quiet:500ms or --detect prompt:REGEX; or type with: holdfast send {name}"
             )));
         };
-        if self.state.borrow().runs.place() == Place::Unknown {
+        if self.state.borrow().core.runs.place() == Place::Unknown {
             self.look();
-            if self.state.borrow().runs.place() == Place::Unknown {
+            if self.state.borrow().core.runs.place() == Place::Unknown {
                 self.scan_marks(0);
             }
         }
@@ -59,7 +48,7 @@ impl Session {
         if kind != Kind::Fish {
             self.hear_interrupt().await;
         }
-        let place = || self.state.borrow().runs.place();
+        let place = || self.state.borrow().core.runs.place();
         let patience = match place() {
             Place::Unknown if self.age_ms() < FIRST_PROMPT_WAIT.as_millis() as u64 => FIRST_PROMPT_WAIT,
             Place::Prompting => PROMPT_WAIT,
@@ -75,18 +64,18 @@ impl Session {
             Place::Prompting | Place::Busy => return Err(self.shell_busy("a command runs").await),
             Place::More => return Err(self.shell_busy("a half-typed command is at the prompt").await),
         };
-        if self.state.borrow().runs.current().is_some() {
+        if self.state.borrow().core.runs.current().is_some() {
             return Err(self.shell_busy("a run is on").await);
         }
         self.reads_keys().await?;
         // What was typed meanwhile, directly.
         self.drain_log();
         self.look();
-        let line = self.state.borrow().runs.line();
+        let line = self.state.borrow().core.runs.line();
         let shows_nothing = || self.text_between(at, self.heads().0).trim().is_empty();
         let empty = match line {
             Line::Empty => true,
-            Line::Ended if kind != Kind::Fish && self.state.borrow().runs.is_interrupted() => false,
+            Line::Ended if kind != Kind::Fish && self.state.borrow().core.runs.is_interrupted() => false,
             // A prompt on the right stands there too.
             Line::Ended => shows_nothing() || self.stays_quiet().await?,
             Line::Unsure => shows_nothing(),
@@ -99,11 +88,11 @@ impl Session {
 
     /// Whether the shell still waits at the prompt of before, with nothing typed there and nothing on its way to it.
     pub(super) async fn has_nothing_typed(&self) -> bool {
-        if self.state.borrow().runs.place() == Place::Unknown {
+        if self.state.borrow().core.runs.place() == Place::Unknown {
             let oldest = self.state.borrow().ring.as_ref().map_or(0, Ring::oldest);
             self.scan_marks(oldest);
         }
-        let place = || self.state.borrow().runs.place();
+        let place = || self.state.borrow().core.runs.place();
         let Place::Prompt { at } = place() else { return false };
         let is_quiet = self.reads_keys().await.is_ok() && self.stays_quiet().await.unwrap_or(false);
         is_quiet && place() == (Place::Prompt { at }) && self.text_between(at, self.heads().0).trim().is_empty()
@@ -112,7 +101,7 @@ impl Session {
     /// Sees to it that an interrupt that was typed is over with. bash may notice one only at the next key, which it drops then.
     async fn hear_interrupt(&self) {
         let pending = || {
-            let runs = &self.state.borrow().runs;
+            let runs = &self.state.borrow().core.runs;
             matches!(runs.place(), Place::Prompt { .. }) && runs.is_interrupted()
         };
         for _ in 0..HEAR_TRIES {
@@ -157,7 +146,7 @@ impl Session {
 
     /// Where the shell does not tell: nothing that hides what is typed, and nothing that has the whole screen.
     pub(super) async fn takes_a_line(&self) -> Result<(), Fault> {
-        if self.state.borrow().runs.current().is_some() {
+        if self.state.borrow().core.runs.current().is_some() {
             return Err(self.shell_busy("a run is on").await);
         }
         let until = Instant::now() + REST_WAIT;
@@ -188,7 +177,7 @@ impl Session {
             Now::Waiting { .. } => format!("{why}, and waits for input"),
             _ => why.to_owned(),
         };
-        let run = self.state.borrow().runs.current().map(|run| run.id);
+        let run = self.state.borrow().core.runs.current().map(|run| run.id);
         let mut fault =
             Fault::new(Code::ShellBusy, format!("{name} is not at an empty prompt: {why}")).hint(match run {
                 Some(run) => {
@@ -208,46 +197,9 @@ impl Session {
 
     pub(super) fn expect_marks(&self, by: i32) {
         let mut state = self.state.borrow_mut();
-        state.runs.expect(by);
+        state.core.runs.expect(by);
         state.core.timers.rearm = Some(crate::now().clock_ms);
         drop(state);
         self.nudge.notify_one();
-    }
-}
-
-/// A terminal's answers to queries are no keys.
-fn is_answer(keys: &[u8]) -> bool {
-    let mut rest = keys;
-    while let Some(after) = rest.strip_prefix(b"\x1b") {
-        let end = match after.first() {
-            Some(b'[') => {
-                let end = after[1..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 1);
-                end.filter(|end| b"cnRyt".contains(&after[*end]) || after[1..].starts_with(b"?"))
-            }
-            Some(b']' | b'P' | b'_') => after
-                .iter()
-                .position(|byte| *byte == 7)
-                .or_else(|| after.windows(2).position(|w| w == b"\x1b\\").map(|at| at + 1)),
-            _ => None,
-        };
-        let Some(end) = end else { return false };
-        rest = &after[end + 1..];
-    }
-    !keys.is_empty() && rest.is_empty()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_of_terminals_are_told_from_keys() {
-        for answer in ["\x1b[?62;4c", "\x1b[1;1R", "\x1b]11;rgb:0/0/0\x1b\\", "\x1bP1+r\x1b\\\x1b[?1u", "\x1b]10;x\x07"]
-        {
-            assert!(is_answer(answer.as_bytes()), "{answer:?}");
-        }
-        for keys in ["", "a", "\x1b", "\x1b[A", "\x1b[?62;4ca", "\x1bb", "\x1b[200~ls\x1b[201~"] {
-            assert!(!is_answer(keys.as_bytes()), "{keys:?}");
-        }
     }
 }

@@ -1,10 +1,10 @@
 //! What is shown of runs: where they stand, and their output by offsets and as text.
 
 use super::Session;
-use crate::runs::Run;
 use crate::shells::{self, Kind};
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_screen::PlainText;
+use holdfast_session::Run;
 use holdfast_types::Offset;
 use holdfast_wire::params::Gap;
 use holdfast_wire::runs::{
@@ -87,17 +87,17 @@ impl Session {
 
     /// The run that is on.
     pub(crate) fn run_on(&self) -> Option<Run> {
-        self.state.borrow().runs.current().cloned()
+        self.state.borrow().core.runs.current().cloned()
     }
 
     /// The runs that have a key.
     pub(crate) fn keyed_runs(&self) -> Vec<Run> {
-        self.state.borrow().runs.runs().filter(|run| run.key.is_some()).cloned().collect()
+        self.state.borrow().core.runs.runs().filter(|run| run.key.is_some()).cloned().collect()
     }
 
     /// All runs that are remembered, oldest first.
     pub(crate) fn run_views(&self) -> Vec<RunView> {
-        let runs: Vec<Run> = self.state.borrow().runs.runs().cloned().collect();
+        let runs: Vec<Run> = self.state.borrow().core.runs.runs().cloned().collect();
         runs.iter().map(|run| self.run_view(run)).collect()
     }
 

@@ -4,11 +4,11 @@
 
 use super::acts::Begun;
 use super::questions::beginning;
-use super::{Held, Session};
+use super::{Session, State};
 use crate::hooks::Hook;
 use crate::notes::About;
 use crate::runs::index::{self, Whose};
-use crate::runs::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, kept};
+use crate::runs::kept;
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
 use crate::store::replace;
@@ -16,7 +16,7 @@ use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::{Ask, recorded};
 use holdfast_screen::{Mark, Screen};
-use holdfast_session::Sent;
+use holdfast_session::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, Sent};
 use holdfast_types::{Actor, Exit, Fence, Offset, Right, terms_of};
 use holdfast_wire::attention::{Now, What};
 use holdfast_wire::params::Life;
@@ -51,15 +51,11 @@ pub(crate) enum Entered {
     Taken(Box<index::Entry>),
 }
 
-impl Held {
-    /// The shell said something, or somebody who pretends to be one.
-    pub(super) fn runs_told(&mut self, marks: &[Mark]) {
-        if self.spec.shell.is_none() || marks.is_empty() {
-            return;
-        }
-        let now = crate::now_ms();
-        for (at, mark) in marks.iter().filter_map(|mark| Some((mark.at, mark.kind.shell()?))) {
-            self.runs.told(at, mark, now);
+impl State {
+    /// Its shell said something, or somebody who pretends to be one.
+    pub(super) fn told(&mut self, marks: &[Mark]) {
+        if self.spec.shell.is_some() {
+            self.core.runs.told_all(marks, crate::now_ms());
         }
     }
 }
@@ -72,15 +68,15 @@ impl Session {
 
     /// A run begins: on disk before anything of it is done.
     pub(crate) fn record_run(&self, run: Run) -> std::io::Result<()> {
-        self.state.borrow_mut().runs.begin(run);
-        let changed = self.state.borrow_mut().runs.take_unsaved();
+        self.state.borrow_mut().core.runs.begin(run);
+        let changed = self.state.borrow_mut().core.runs.take_unsaved();
         kept::append(&self.dir, &changed)
     }
 
     /// Writes what became of runs, and tells who waits.
     pub(super) fn save_runs(&self) {
         let (changed, over, news, incomplete, written) = {
-            let runs = &mut self.state.borrow_mut().runs;
+            let runs = &mut self.state.borrow_mut().core.runs;
             (runs.take_unsaved(), runs.take_over(), runs.take_news(), runs.take_incomplete(), runs.take_written())
         };
         self.shell_wrote(written);
@@ -110,18 +106,18 @@ impl Session {
     pub(super) fn take_up_runs(&self) {
         let run = {
             let mut state = self.state.borrow_mut();
-            if state.spec.shell.is_some() && state.runs.place() == Place::Unknown {
+            if state.spec.shell.is_some() && state.core.runs.place() == Place::Unknown {
                 let at = state.core.authority().state().wrote_at();
                 if at > 0 {
-                    state.runs.typed(at, LastKey::Enter);
+                    state.core.runs.typed(at, LastKey::Enter);
                 }
             }
-            state.runs.current().cloned()
+            state.core.runs.current().cloned()
         };
         let Some(run) = run.filter(|run| !run.own) else { return };
         if run.token.is_empty() {
             // Who watched its output is gone.
-            self.state.borrow_mut().runs.lose(run.id, true, run.from, crate::now_ms());
+            self.state.borrow_mut().core.runs.lose(run.id, true, run.from, crate::now_ms());
             return self.save_runs();
         }
         self.scan_marks(run.typed_at);
@@ -132,7 +128,7 @@ impl Session {
             let not_typed = is_starting() && this.has_nothing_typed().await;
             if is_starting() {
                 let head = this.heads().0;
-                this.state.borrow_mut().runs.lose(run.id, !not_typed, head, crate::now_ms());
+                this.state.borrow_mut().core.runs.lose(run.id, !not_typed, head, crate::now_ms());
                 this.save_runs();
             }
         });
@@ -151,7 +147,7 @@ impl Session {
         }
         let mut state = self.state.borrow_mut();
         let (exit, ended_ms) = (state.spec.exit.unwrap_or(Exit::Lost), state.spec.ended_ms);
-        state.runs.session_ended(exit, head, ended_ms.unwrap_or_else(crate::now_ms));
+        state.core.runs.session_ended(exit, head, ended_ms.unwrap_or_else(crate::now_ms));
         drop(state);
         self.save_runs();
     }
@@ -179,9 +175,9 @@ impl Session {
                 }
             }
             let marks = screen.take_marks();
-            state.runs_told(&marks);
+            state.told(&marks);
         }
-        state.runs.caught_up(lapped, head, crate::now_ms());
+        state.core.runs.caught_up(lapped, head, crate::now_ms());
         state.ring = Some(ring);
         state.core.timers.rearm = Some(crate::now().clock_ms);
         drop(state);
@@ -191,12 +187,12 @@ impl Session {
 
     /// Everything is known of a run that is over, its directory too.
     pub(crate) fn is_settled(&self, id: RunId) -> bool {
-        !self.state.borrow().runs.is_unsettled(id)
+        !self.state.borrow().core.runs.is_unsettled(id)
     }
 
     /// A run as it is now.
     pub(crate) fn run(&self, id: RunId) -> Option<Run> {
-        self.state.borrow().runs.get(id).cloned()
+        self.state.borrow().core.runs.get(id).cloned()
     }
 
     /// Whether a run is listed here, or would be if this session's files could be read.
@@ -291,12 +287,12 @@ impl Session {
     pub(crate) fn never_typed(&self, entry: &index::Entry) -> bool {
         let state = self.state.borrow();
         // Of a run that was forgotten for newer ones nothing is known.
-        let all = state.runs.runs().count() < RUNS_MAX;
+        let all = state.core.runs.runs().count() < RUNS_MAX;
         entry.session == self.id
             && !entry.own
             && all
             && state.life == Life::Running
-            && state.runs.get(entry.run).is_none()
+            && state.core.runs.get(entry.run).is_none()
     }
 
     /// Whether the authority will say no, as far as can be told without asking.
@@ -332,7 +328,7 @@ impl Session {
         };
         let state = self.state.borrow();
         let at = state.ring.as_ref().map_or(0, Ring::head);
-        let cwd = state.runs.cwd().map(str::to_owned).filter(|_| !token.is_empty());
+        let cwd = state.core.runs.cwd().map(str::to_owned).filter(|_| !token.is_empty());
         Run { cwd_before: cwd, by_file, token, ..begun(params, actor, at) }
     }
 
@@ -383,7 +379,7 @@ impl Session {
             Ok(Sent::Lost | Sent::Unknown | Sent::EchoOn | Sent::EchoUnknown | Sent::ReservedStream) => return Ok(()),
             Err(fault) => fault,
         };
-        self.state.borrow_mut().runs.refuse(id, crate::now_ms());
+        self.state.borrow_mut().core.runs.refuse(id, crate::now_ms());
         self.save_runs();
         if let Some(key) = key {
             index::give_back(state_dir, whose, &key);
@@ -406,7 +402,7 @@ impl Session {
             look();
         }
         if is_over() {
-            let settled = || !self.state.borrow().runs.is_unsettled(id);
+            let settled = || !self.state.borrow().core.runs.is_unsettled(id);
             self.until(Some(SETTLE_WAIT), || settled().then_some(())).await;
         }
     }
@@ -420,7 +416,7 @@ impl Session {
         let ask = Ask::other(const { terms_of("run.cancel") }, run.id.to_string());
         let decided = self.ask(actor, None, ask, params.proof)?;
         let mut deed = self.begun(&decided);
-        self.state.borrow_mut().runs.cancel(run.id);
+        self.state.borrow_mut().core.runs.cancel(run.id);
         self.save_runs();
         self.interrupt();
         deed.over(&Ok::<(), String>(()));
@@ -431,12 +427,12 @@ impl Session {
     /// Interrupts a shell that wants the rest of what was typed, until it heard: in the middle of a prompt it does not.
     fn take_back(&self) {
         let Some(this) = self.this.upgrade() else { return };
-        let id = self.state.borrow().runs.current().map(|run| run.id);
+        let id = self.state.borrow().core.runs.current().map(|run| run.id);
         tokio::task::spawn_local(async move {
             for _ in 0..TAKE_BACK_TRIES {
                 tokio::time::sleep(TAKE_BACK_EVERY).await;
-                let wants_more = this.state.borrow().runs.place() == Place::More;
-                if !wants_more || this.state.borrow().runs.current().map(|run| run.id) != id {
+                let wants_more = this.state.borrow().core.runs.place() == Place::More;
+                if !wants_more || this.state.borrow().core.runs.current().map(|run| run.id) != id {
                     return;
                 }
                 this.interrupt();
@@ -459,7 +455,7 @@ impl Session {
             }
             this.look();
             if is_starting() {
-                this.state.borrow_mut().runs.wants_more();
+                this.state.borrow_mut().core.runs.wants_more();
                 this.take_back();
             }
         });

@@ -73,7 +73,7 @@ impl Session {
                 };
                 seen = head;
                 if over {
-                    this.state.borrow_mut().runs.inferred(id, head, crate::now_ms());
+                    this.state.borrow_mut().core.runs.inferred(id, head, crate::now_ms());
                     this.save_runs();
                 }
             }

@@ -3,6 +3,7 @@
 use crate::world::{HOST, World, actor};
 use holdfast_abi::log::{FLAG_ECHO_OFF, FLAG_ECHO_ON};
 use holdfast_authority::{Act, Ask, Authority, By, Change, Input, Policy};
+use holdfast_screen::ShellMark;
 use holdfast_session::is_own_stream;
 
 /// Who typed what, as the journal has it; lengths where the keys are not kept.
@@ -120,7 +121,9 @@ fn only_a_terminals_typing_tells_that_it_saw_what_was_before() {
 fn typed_raw(who: &str, keys: &[u8], output: &str, at_prompt: bool) -> Result<String, u64> {
     let mut world = World::new();
     world.send(who, 9, 1, "x");
-    world.out.at_prompt = at_prompt;
+    if at_prompt {
+        world.core.runs.told(0, ShellMark::PromptEnd, 0);
+    }
     world.out.output = output.into();
     world.writes(HOST, 1, 9, keys, 0);
     world.decide(Input::Tick).unwrap();

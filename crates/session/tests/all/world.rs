@@ -3,9 +3,9 @@
 use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, Record as Logged};
 use holdfast_abi::protocol::{FromKeeper, ToKeeper, VERSION, Welcome};
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Act, Ask, Authority, Burst, Caller, DeedId, Effect, Ending, Input, Moment, Policy, Record};
+use holdfast_authority::{Act, Ask, Authority, Caller, DeedId, Effect, Ending, Input, Moment, Policy, Record};
 use holdfast_session::{
-    Arrival, Core, Decided, Event, Fed, Now, Origin, Outside, Placing, Probed, Resumption, Send, Sent, Ticket,
+    Arrival, Core, Decided, Event, Fed, Now, Origin, Outside, Placing, Probed, Resumption, Send, Sent, Ticket, Tracker,
     Undecided, Unwritten,
 };
 use holdfast_types::{Actor, ActorId, ClientToken, Defaults, Offset, SessionId, SessionName, Size};
@@ -37,7 +37,6 @@ pub struct Outer {
     pub names: Vec<SessionName>,
     pub output: Vec<u8>,
     /// A shell that tells of itself reads a command.
-    pub at_prompt: bool,
     /// The disk is full.
     pub full: bool,
     /// The shell must be moved before anybody else writes.
@@ -70,10 +69,6 @@ impl Outside for Outer {
         let from = (from as usize).min(self.output.len());
         self.output[from..].iter().take(max).copied().collect()
     }
-    fn is_command_line(&self, _: Offset, _: Offset) -> bool {
-        self.at_prompt
-    }
-    fn saw_typing(&mut self, _: &Burst) {}
     fn feed(&mut self, _: u32) -> Fed {
         Fed::default()
     }
@@ -90,9 +85,6 @@ impl Outside for Outer {
         true
     }
     fn save_screen(&mut self, _: bool) {}
-    fn follows_marks(&self) -> bool {
-        false
-    }
     fn waits_for_output(&self) -> bool {
         false
     }
@@ -176,7 +168,7 @@ pub struct World {
 impl World {
     pub fn new() -> World {
         let (session, size) = (SessionId::from_random_bits(7), Size::clamped(80, 24));
-        let core = Core::new(session, Authority::new(policy()), size, Origin::New, 5);
+        let core = Core::new(session, Authority::new(policy()), size, Origin::New, 5, Tracker::default());
         let mut world = World { core, out: Outer::default(), now_ms: 1_000_000, last_ticket: 0 };
         world.decide(Input::Started { by: actor("human:ann") }).unwrap();
         world.connect(HOST, 0);
@@ -209,7 +201,7 @@ impl World {
         }
         let (session, fence) = (SessionId::from_random_bits(7), self.core.fence().0);
         let authority = Authority::replay(policy(), &self.out.records);
-        self.core = Core::new(session, authority, self.core.size, Origin::Found, 5);
+        self.core = Core::new(session, authority, self.core.size, Origin::Found, 5, Tracker::default());
         self.out.frames.clear();
         self.out.told.clear();
         self.connect(HOST + 1, fence);

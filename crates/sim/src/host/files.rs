@@ -6,7 +6,7 @@ use crate::ctx::Ctx;
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::Ring;
 use holdfast_authority::journal::Link;
-use holdfast_authority::{Act, Ask, Authority, Burst, Change, DeedId, Outcome, Record, State};
+use holdfast_authority::{Act, Ask, Authority, Change, DeedId, Outcome, Record, State};
 use holdfast_host::parts::{Journal, Picture};
 use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Unwritten, is_own_stream};
 use holdfast_types::{ActorId, Offset, SessionName};
@@ -86,16 +86,10 @@ impl Outside for Outer<'_> {
         Vec::new()
     }
 
-    fn is_command_line(&self, _: Offset, _: Offset) -> bool {
-        false
-    }
-
-    fn saw_typing(&mut self, _: &Burst) {}
-
     fn feed(&mut self, slices: u32) -> Fed {
         let Files { picture, ring, .. } = &mut *self.files;
         let gap = picture.gap();
-        let mut fed = Fed { replies: Vec::new(), more: true };
+        let mut fed = Fed { more: true, ..Fed::default() };
         let mut buffer = Vec::new();
         for _ in 0..slices {
             let step = picture.step(ring, &mut buffer);
@@ -137,10 +131,6 @@ impl Outside for Outer<'_> {
                 panic!("the files of {} failed: {note}", self.files.dir.display());
             }
         }
-    }
-
-    fn follows_marks(&self) -> bool {
-        false
     }
 
     fn waits_for_output(&self) -> bool {

@@ -18,7 +18,7 @@ use holdfast_abi::ring::Ring;
 use holdfast_authority::{Ask, Authority, Caller, Input};
 use holdfast_host::parts::{Journal, Opened, Picture};
 use holdfast_screen::history_text;
-use holdfast_session::{Core, Decided, Now, Origin as CoreOrigin, Undecided};
+use holdfast_session::{Core, Decided, Now, Origin as CoreOrigin, Tracker, Undecided};
 use holdfast_types::{SessionId, Size};
 use std::path::Path;
 
@@ -93,7 +93,7 @@ impl Host {
         ctx.net.say(wire, ToKeeper::Hello { version: VERSION, role: 1, token: secret });
         let recorded = authority.state().clone();
         Host {
-            core: Core::new(session(), authority, size, origin, REPLY_STREAM),
+            core: Core::new(session(), authority, size, origin, REPLY_STREAM, Tracker::default()),
             files: Files::new(dir, wire, ring, Picture::new(dir, size, HISTORY_LINES), journal, recorded),
             greeted: false,
             heard: false,

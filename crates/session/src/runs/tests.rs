@@ -218,16 +218,6 @@ fn the_end_of_a_run_is_given_once_also_when_its_directory_is_told_later() {
 }
 
 #[test]
-fn runs_are_kept_with_their_acts_and_those_that_have_none_are_read_too() {
-    let dir = tempfile::tempdir().expect("a directory");
-    kept::append(dir.path(), &[run(1, 100), Run { act: None, ..run(2, 100) }]).expect("writable");
-    let text = std::fs::read_to_string(dir.path().join("runs")).expect("readable");
-    assert_eq!(text.matches("\"act\":3").count(), 1, "an older host wrote none: {text}");
-    let acts: Vec<_> = kept::load(dir.path()).iter().map(|run| run.act).collect();
-    assert_eq!(acts, [Some(3), None]);
-}
-
-#[test]
 fn the_echo_of_a_command_is_never_its_output() {
     // Seen up to 500; the run was typed at 100, its marks come from 110 on.
     let cases = [
@@ -260,5 +250,15 @@ fn what_may_become_an_end_is_told_from_other_sequences() {
     }
     for other in ["\x1b[1", "\x1b]133;C", "\x1b]0;title", "\x1bP"] {
         assert!(!may_tell_an_end(other.as_bytes()), "{other:?}");
+    }
+}
+
+#[test]
+fn answers_of_terminals_are_told_from_keys() {
+    for answer in ["\x1b[?62;4c", "\x1b[1;1R", "\x1b]11;rgb:0/0/0\x1b\\", "\x1bP1+r\x1b\\\x1b[?1u", "\x1b]10;x\x07"] {
+        assert!(is_answer(answer.as_bytes()), "{answer:?}");
+    }
+    for keys in ["", "a", "\x1b", "\x1b[A", "\x1b[?62;4ca", "\x1bb", "\x1b[200~ls\x1b[201~"] {
+        assert!(!is_answer(keys.as_bytes()), "{keys:?}");
     }
 }

@@ -8,12 +8,8 @@
 //!
 //! Knows nothing of terminals, files or clocks.
 
-mod answer;
-pub(crate) use answer::gone_view;
-pub mod index;
-pub mod kept;
-
-use holdfast_screen::ShellMark;
+use holdfast_authority::Burst;
+use holdfast_screen::{Mark, ShellMark};
 use holdfast_types::{Actor, Exit, Offset, TimeMs};
 use holdfast_wire::runs::{RunEnd, RunId, RunState};
 use serde::{Deserialize, Serialize};
@@ -27,32 +23,44 @@ pub const COMMAND_SHOWN_BYTES_MAX: usize = 4096;
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
+    /// Its identity.
     pub id: RunId,
+    /// What makes it happen once, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Its beginning, where it is long.
     pub command: String,
+    /// Who runs it.
     pub actor: Actor,
     /// Its act's number in the session's journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<u64>,
     /// What the shell says its end under; empty where it does not tell.
     pub token: String,
+    /// Where it stands.
     pub state: RunState,
+    /// Its status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// How its end is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<RunEnd>,
+    /// When it was begun.
     pub started_ms: TimeMs,
+    /// When it was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<TimeMs>,
     /// Where the output stood before it was typed.
     pub typed_at: Offset,
+    /// Where its output begins.
     pub from: Offset,
+    /// Where its output ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Offset>,
+    /// Where the shell was before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd_before: Option<String>,
+    /// Where the shell was behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd_after: Option<String>,
     /// The shell reads it from a file, and tells its start twice.
@@ -87,14 +95,6 @@ impl Run {
         self.to = Some(to.max(self.from));
         self.ended_ms = Some(now);
     }
-}
-
-/// A run that gets a session of its own.
-#[derive(Debug, Clone)]
-pub struct OwnRun {
-    pub run: Run,
-    /// The session stays listed when it has ended.
-    pub keep: bool,
 }
 
 /// What the shell does, as its marks say.
@@ -220,18 +220,22 @@ impl Tracker {
         Tracker { runs: runs.into(), current, ..Tracker::default() }
     }
 
+    /// What the shell does.
     pub fn place(&self) -> Place {
         self.place
     }
 
+    /// Where the shell is.
     pub fn cwd(&self) -> Option<&str> {
         self.cwd.as_deref()
     }
 
+    /// All runs that are remembered, oldest first.
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter()
     }
 
+    /// A run by its id.
     pub fn get(&self, id: RunId) -> Option<&Run> {
         self.runs.iter().find(|run| run.id == id)
     }
@@ -376,6 +380,21 @@ impl Tracker {
     pub fn is_interrupted(&self) -> bool {
         self.typed.is_some_and(|typed| typed.last == LastKey::Interrupt && Some(typed.at) >= self.prompt_at)
             && self.line() == Line::Ended
+    }
+
+    /// Somebody typed.
+    pub(crate) fn saw_typing(&mut self, burst: &Burst) {
+        let keys = burst.keys.as_ref().map(|keys| keys.0.as_slice());
+        if !keys.is_some_and(is_answer) {
+            self.typed(burst.to, keys.map_or(LastKey::Other, LastKey::of));
+        }
+    }
+
+    /// The shell said something, or somebody who pretends to be one.
+    pub fn told_all(&mut self, marks: &[Mark], now: TimeMs) {
+        for (at, mark) in marks.iter().filter_map(|mark| Some((mark.at, mark.kind.shell()?))) {
+            self.told(at, mark, now);
+        }
     }
 
     /// The shell said something.
@@ -531,7 +550,7 @@ impl Tracker {
 }
 
 /// Which of so many runs is forgotten before the others.
-fn forgotten_first<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> usize {
+pub fn forgotten_first<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> usize {
     let over = || runs.clone().enumerate().filter(|(_, run)| run.state.is_over());
     let unkeyed = over().find(|(_, run)| run.key.is_none());
     unkeyed.or_else(|| over().next()).map_or(0, |(at, _)| at)
@@ -549,6 +568,27 @@ pub fn may_tell_an_end(unfinished: &[u8]) -> bool {
 fn end_mark_bytes(status: Option<i32>, token: &str) -> u64 {
     let status = status.map_or(0, |status| status.to_string().len());
     ("\x1b]133;D;;hf=\x07".len() + status + token.len()) as u64
+}
+
+/// A terminal's answers to queries are no keys.
+fn is_answer(keys: &[u8]) -> bool {
+    let mut rest = keys;
+    while let Some(after) = rest.strip_prefix(b"\x1b") {
+        let end = match after.first() {
+            Some(b'[') => {
+                let end = after[1..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 1);
+                end.filter(|end| b"cnRyt".contains(&after[*end]) || after[1..].starts_with(b"?"))
+            }
+            Some(b']' | b'P' | b'_') => after
+                .iter()
+                .position(|byte| *byte == 7)
+                .or_else(|| after.windows(2).position(|w| w == b"\x1b\\").map(|at| at + 1)),
+            _ => None,
+        };
+        let Some(end) = end else { return false };
+        rest = &after[end + 1..];
+    }
+    !keys.is_empty() && rest.is_empty()
 }
 
 #[cfg(test)]

@@ -1,0 +1,16 @@
+//! Runs on disk and as clients ask about them. What becomes of one is decided by [`holdfast_session::Tracker`].
+
+mod answer;
+pub(crate) use answer::gone_view;
+pub mod index;
+pub mod kept;
+
+use holdfast_session::Run;
+
+/// A run that gets a session of its own.
+#[derive(Debug, Clone)]
+pub struct OwnRun {
+    pub run: Run,
+    /// The session stays listed when it has ended.
+    pub keep: bool,
+}
