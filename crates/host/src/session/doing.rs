@@ -5,7 +5,7 @@
 //! it to another thread and back would cost as much. The screen is looked at only for who waits at the terminal.
 
 use super::Session;
-use holdfast_observe::waiting::{self, Blind, Doing, TerminalFacts};
+use holdfast_observe::waiting::{self, Blind, Doing, TerminalFacts, TerminalTimes};
 use holdfast_screen::Screen;
 use holdfast_session::Place;
 use holdfast_types::{Exit, Offset, TimeMs};
@@ -20,6 +20,8 @@ pub(crate) struct Seen {
     pub pid: Option<u32>,
     pub since_ms: TimeMs,
     pub at: Offset,
+    /// When it was seen so.
+    looked_ms: TimeMs,
     /// How far the log of input went.
     log: u64,
 }
@@ -45,17 +47,27 @@ impl Session {
     pub(crate) async fn see(&self) -> Seen {
         let (now, pid) = self.look_at_processes().await;
         let (at, log) = self.heads();
-        let ended_ms = self.ended_ms();
+        let (ended_ms, looked_ms) = (self.ended_ms(), crate::now_ms());
+        let (created_ms, frozen_ms) = {
+            let state = self.state.borrow();
+            let frozen = state.core.authority().state().frozen();
+            (state.spec.created_ms, frozen.map(|frozen| frozen.since))
+        };
         let mut last = self.track.seen.borrow_mut();
         let since_ms = match last.as_ref() {
-            _ if matches!(now, Now::Ended { .. }) => ended_ms.unwrap_or_else(crate::now_ms),
+            _ if matches!(now, Now::Ended { .. }) => ended_ms.unwrap_or(looked_ms),
+            _ if matches!(now, Now::Frozen { .. }) => frozen_ms.unwrap_or(looked_ms),
             // Who was typed to in between may have done something else meanwhile.
             Some(last) if last.now == now && last.pid == pid && (last.log == log || !takes_input(&now)) => {
                 last.since_ms
             }
-            Some(_) | None => crate::now_ms(),
+            other => {
+                let times = self.track.device.get().and_then(waiting::terminal_times);
+                let earliest = other.map_or(created_ms, |last| last.looked_ms);
+                begun_at(&now, times, earliest, looked_ms)
+            }
         };
-        let seen = Seen { now, pid, since_ms, at, log };
+        let seen = Seen { now, pid, since_ms, at, looked_ms, log };
         *last = Some(seen.clone());
         seen
     }
@@ -138,6 +150,17 @@ fn by_its_marks(place: Place) -> Option<bool> {
     }
 }
 
+/// Since when a state lasts that was not seen before, by when the terminal was last used: a program that works has done so since it was
+/// given something, one that waits since it last read or wrote. Not before the last look, which saw another state.
+fn begun_at(now: &Now, times: Option<TerminalTimes>, earliest: TimeMs, looked_ms: TimeMs) -> TimeMs {
+    let used_ms = times.map_or(looked_ms, |times| match now {
+        Now::Running | Now::BlockedElsewhere => times.read_ms,
+        Now::IdlePrompt | Now::Waiting { .. } | Now::FullScreen | Now::Stopped => times.read_ms.max(times.written_ms),
+        Now::Frozen { .. } | Now::Ended { .. } | Now::Unknown { .. } => looked_ms,
+    });
+    used_ms.max(earliest).min(looked_ms)
+}
+
 /// Whether input ends the state, so that the same one after input is a new one.
 fn takes_input(now: &Now) -> bool {
     matches!(now, Now::IdlePrompt | Now::Waiting { .. })
@@ -181,6 +204,16 @@ mod tests {
         assert_eq!(shown("Really?\r\n"), "Really?");
         assert_eq!(shown("below\r\n\r\n\x1b[1;1H"), "");
         assert_eq!(shown("\x1b[31mred\x1b[0m> "), "red>");
+    }
+
+    #[test]
+    fn a_state_began_when_the_terminal_was_last_used_and_not_when_it_was_looked_at() {
+        let times = Some(TerminalTimes { read_ms: 40_000, written_ms: 60_000 });
+        assert_eq!(begun_at(&Now::IdlePrompt, times, 10_000, 90_000), 60_000);
+        assert_eq!(begun_at(&Now::Running, times, 10_000, 90_000), 40_000);
+        assert_eq!(begun_at(&Now::Running, times, 70_000, 90_000), 70_000, "another state was seen then");
+        assert_eq!(begun_at(&Now::Running, times, 10_000, 30_000), 30_000, "a clock that was put back");
+        assert_eq!(begun_at(&Now::IdlePrompt, None, 10_000, 90_000), 90_000);
     }
 
     #[test]

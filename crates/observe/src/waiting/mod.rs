@@ -73,6 +73,24 @@ pub fn terminal_of(pid: u32) -> Option<(u32, u32)> {
     group::terminal(&mut proc, pid).filter(|tty| *tty != 0).map(unpacked)
 }
 
+/// When a terminal was last used, in milliseconds since 1970. The kernel tells it to 8 seconds, never too late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TerminalTimes {
+    /// A program read from it.
+    pub read_ms: u64,
+    /// A program wrote to it.
+    pub written_ms: u64,
+}
+
+/// When this pseudoterminal was last used; none where it is not found.
+pub fn terminal_times((major, minor): (u32, u32)) -> Option<TerminalTimes> {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(format!("/dev/pts/{minor}")).ok()?;
+    let is_it = (rustix::fs::major(found.rdev()), rustix::fs::minor(found.rdev())) == (major, minor);
+    let ms = |seconds: i64| u64::try_from(seconds).unwrap_or(0) * 1000;
+    is_it.then(|| TerminalTimes { read_ms: ms(found.atime()), written_ms: ms(found.mtime()) })
+}
+
 /// What one process shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
