@@ -47,6 +47,11 @@ impl Line {
         self.until.filter(|_| self.next.is_none())
     }
 
+    /// The row was drawn over: what it showed comes back with the next look.
+    pub fn drawn_over(&mut self) {
+        self.at = u64::MAX;
+    }
+
     /// Everything was painted over; an open prompt comes back.
     pub fn painted_over(&mut self) {
         self.until = None;

@@ -3,7 +3,7 @@
 use super::inputs::{AttachEnd, Effect};
 use super::machine::Attached;
 use holdfast_abi::protocol::ToKeeper;
-use holdfast_screen::{QueryFilter, Screen, Viewport};
+use holdfast_screen::{CLEAR, QueryFilter, Screen, Viewport, history_ansi};
 use holdfast_types::Size;
 
 /// Bytes copied at once: several reads of a terminal, little enough to stay in the cache.
@@ -23,9 +23,68 @@ pub enum View {
         screen: Box<Screen>,
         /// What this terminal shows of it.
         viewport: Viewport,
+        /// What left it.
+        above: Above,
         /// When it was drawn last, if not everything is drawn.
         stale_since: Option<u64>,
     },
+}
+
+/// Lines that left the session's screen while it is drawn: they belong into the scrollback of a terminal of any size.
+#[derive(Debug, Default)]
+pub struct Above {
+    /// Not on the terminal yet, encoded.
+    lines: Vec<u8>,
+    /// How many the terminal has, or will.
+    told: u64,
+    /// How many the screen has given away.
+    drained: u64,
+    /// The program threw away what is above the screen.
+    cleared: bool,
+}
+
+impl Above {
+    /// For a terminal that has what is above this screen.
+    pub fn of(screen: &Screen) -> Above {
+        Above { told: screen.undrained_lines() as u64, ..Above::default() }
+    }
+
+    /// Takes what is new, after each few bytes: the screen keeps no more than it needs.
+    fn gather(&mut self, screen: &mut Screen) {
+        if screen.take_cleared() {
+            *self = Above { cleared: true, ..Above::default() };
+        }
+        let all = self.drained + screen.undrained_lines() as u64;
+        let new = all.saturating_sub(self.told) as usize;
+        self.lines.extend_from_slice(screen.newest_lines(new));
+        self.told = self.told.max(all);
+        self.drained += u64::from(screen.drain_history(&mut Vec::new()));
+    }
+
+    /// What brings it onto a terminal, whose screen is blank then; nothing where nothing is new.
+    fn take(&mut self, size: Size) -> Vec<u8> {
+        let mut out = Vec::new();
+        if std::mem::take(&mut self.cleared) {
+            out.extend_from_slice(b"\x1b[3J");
+        }
+        if !self.lines.is_empty() {
+            out.extend_from_slice(b"\x1b[m");
+            out.extend_from_slice(CLEAR.as_bytes());
+            let mut lines = Vec::new();
+            history_ansi(&std::mem::take(&mut self.lines), &mut lines);
+            scroll_off(&lines, size, &mut out);
+        }
+        out
+    }
+}
+
+/// Brings lines into the scrollback of a terminal whose cursor is at home on a blank screen, and leaves it so.
+pub fn scroll_off(lines: &[u8], size: Size, out: &mut Vec<u8>) {
+    if !lines.is_empty() {
+        out.extend_from_slice(lines);
+        out.extend(b"\r\n".repeat(usize::from(size.rows()).saturating_sub(1)));
+        out.extend_from_slice(CLEAR.as_bytes());
+    }
 }
 
 impl std::fmt::Debug for View {
@@ -135,11 +194,11 @@ impl Attached {
                 self.last_byte = *out.last().unwrap_or(&self.last_byte);
                 self.put(out);
             }
-            View::Drawn { screen, stale_since, .. } => {
+            View::Drawn { screen, above, stale_since, .. } => {
                 screen.feed(bytes);
-                // The host answers for a terminal that shows the session cropped; history is its business too.
+                // The host answers for a terminal that shows the session cropped.
                 screen.take_replies();
-                screen.drain_history(&mut Vec::new());
+                above.gather(screen);
                 stale_since.get_or_insert(self.now_ms);
             }
         }
@@ -147,12 +206,21 @@ impl Attached {
 
     /// Draws what changed, if it is time.
     fn draw(&mut self, caught_up: bool) {
-        let View::Drawn { screen, viewport, stale_since } = &mut self.view else { return };
+        let View::Drawn { screen, viewport, above, stale_since } = &mut self.view else { return };
         let due = stale_since.is_some_and(|since| caught_up || self.now_ms >= since + DRAW_EVERY_MS);
         if due {
             *stale_since = None;
-            let bytes = viewport.render(screen);
+            let mut bytes = above.take(self.size);
+            let is_over = !bytes.is_empty();
+            if is_over {
+                viewport.resize(self.size);
+                bytes.splice(..0, *b"\x1b[?2026h");
+            }
+            bytes.extend_from_slice(&viewport.render(screen));
             self.put(bytes);
+            if is_over {
+                self.line.drawn_over();
+            }
         }
     }
 

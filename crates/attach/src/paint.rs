@@ -2,11 +2,10 @@
 
 use super::inputs::{Paint, Picture, Request};
 use super::machine::Attached;
-use super::output::View;
-use holdfast_screen::{QueryFilter, Viewport};
+use super::output::{Above, View, scroll_off};
+use holdfast_screen::{CLEAR, QueryFilter, Viewport};
 use holdfast_wire::params::Answers;
 
-const CLEAR: &[u8] = b"\x1b[H\x1b[J";
 /// Terminals that know synchronized updates show a repaint at once, without its lines scrolling by.
 const SYNC_ON: &[u8] = b"\x1b[?2026h";
 const SYNC_OFF: &[u8] = b"\x1b[?2026l";
@@ -15,7 +14,7 @@ impl Attached {
     /// The first paint: what was on the terminal moves up into its scrollback, nothing is overwritten.
     pub(crate) fn first_paint(&mut self, paint: Paint) {
         let mut out = b"\r\n".repeat(usize::from(self.size.rows()).saturating_sub(1));
-        out.extend_from_slice(CLEAR);
+        out.extend_from_slice(CLEAR.as_bytes());
         self.take_view(paint, out);
     }
 
@@ -87,15 +86,11 @@ impl Attached {
                 self.last_byte = b' ';
             }
             Picture::Keyframe { history, screen } => {
-                out.extend_from_slice(&history);
-                if !history.is_empty() {
-                    // The lines must be in the scrollback before the screen is drawn over them.
-                    out.extend(b"\r\n".repeat(usize::from(self.size.rows()).saturating_sub(1)));
-                    out.extend_from_slice(CLEAR);
-                }
+                scroll_off(&history, self.size, &mut out);
                 let mut viewport = Viewport::new(self.size);
                 out.extend_from_slice(&viewport.render(&screen));
-                self.view = View::Drawn { screen, viewport, stale_since: None };
+                let above = Above::of(&screen);
+                self.view = View::Drawn { screen, viewport, above, stale_since: None };
             }
         }
         out.extend_from_slice(SYNC_OFF);

@@ -25,7 +25,7 @@ esac
 # [0] the directory, [1] commands started since the last prompt, [2] a directory and [3] its address, [4] never set,
 # from [5] on the tokens of the commands started.
 __holdfast=("$1" 0 '' '')
-# [0] which state file is next, [1..3] what is put behind PS0, PS1 and PS2.
+# [0] which state file is next, [1..3] what is put behind PS0, PS1 and PS2, [4] whether the key is bound that asks for the line.
 __holdfast_own=(2
     '${__holdfast:$((__holdfast[1]+=1,0)):0}\e]133;C;hf=${__holdfast[4+__holdfast[1]]:=$(<"$__holdfast/next")}\a'
     '\[${__holdfast[4+__holdfast[1]]+\e]133;D;$?;hf=${__holdfast[4+__holdfast[1]]}\a}\e]133;B;hf\a\]'
@@ -67,8 +67,8 @@ __holdfast_tell() {
         __holdfast_own[0]=$((__holdfast_state == 0))
     fi
     if [[ $PWD != "${__holdfast[2]}" ]]; then __holdfast_address; fi
-    printf '\e]7;file://%s\a\e]133;A;hf;last=%d;state=%s\a' \
-        "$HOSTNAME${__holdfast[3]}" "$1" "$__holdfast_state" >/dev/tty
+    printf '\e]7;file://%s\a\e]133;A;hf;last=%d;state=%s%s\a' \
+        "$HOSTNAME${__holdfast[3]}" "$1" "$__holdfast_state" "${__holdfast_own[4]-}" >/dev/tty
     __holdfast_dress
 }
 
@@ -137,6 +137,21 @@ __holdfast_entered() {
     } >/dev/tty
     return "$was"
 }
+
+# Says how long the line is that readline holds, and nothing else of it.
+__holdfast_line() {
+    local was=$?
+    printf '\e]133;B;hf;line=%d\a' "${#READLINE_LINE}" >/dev/tty
+    return "$was"
+}
+
+if [[ $SHELLOPTS =~ (^|:)(emacs|vi)(:|$) ]] && (( BASH_VERSINFO[0] >= 5 )); then
+    # In vi's command mode a command could not be typed: it is left first.
+    if bind -m emacs -x '"\e[7133~": __holdfast_line' && bind -m vi-insert -x '"\e[7133~": __holdfast_line' \
+        && bind -m vi-command '"\e[7133~": "i\e[7133~"'; then
+        __holdfast_own[4]=';ask'
+    fi 2>/dev/null
+fi
 
 if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501 )); then
     # Far behind: `PROMPT_COMMAND=…` replaces element 0 and leaves ours alone.

@@ -53,15 +53,27 @@ function __holdfast_first --on-event fish_prompt
     # The first state is what everything later is compared with: it has a file of its own.
     __holdfast_dump >$__holdfast/state.2
     set -g __holdfast_state 2
+    for mode in default insert
+        builtin bind -M $mode \e\[7133~ __holdfast_line
+    end
     function __holdfast_later --on-event fish_prompt
         __holdfast_prompt
     end
     __holdfast_prompt
 end
 
+# The key by which the host asks what the line holds: says how long it is, and nothing else of it.
+function __holdfast_line
+    # A command could not be typed in vi's command mode.
+    if builtin test "$fish_bind_mode" = default -a "$fish_key_bindings" != fish_default_key_bindings
+        set -g fish_bind_mode insert
+    end
+    builtin printf '\e]133;B;hf;line=%d\a' (builtin string length -- (builtin commandline | builtin string collect))
+end
+
 # There is no event behind the prompt's text: the mark B comes before it.
 function __holdfast_prompt
-    builtin printf '\e]7;file://%s%s\a\e]133;A;hf;last=%d;state=%s\a\e]133;B;hf\a' \
+    builtin printf '\e]7;file://%s%s\a\e]133;A;hf;last=%d;state=%s;ask\a\e]133;B;hf\a' \
         $hostname (builtin string escape --style=url -- $PWD) $status "$__holdfast_state"
     set -g __holdfast_state
 end
@@ -77,7 +89,7 @@ end
 
 # The line was thrown away, and the prompt comes again.
 function __holdfast_cancel --on-event fish_cancel
-    builtin printf '\e]133;A;hf;last=0;state=\a\e]133;B;hf\a'
+    builtin printf '\e]133;A;hf;last=0;state=;ask\a\e]133;B;hf\a'
 end
 
 # Values are written, not hashed: the files were made for the user alone by the host, which keeps only hashes.

@@ -3,14 +3,15 @@
 # Sourced from .zshenv with the session's directory as $1; it takes effect before the first prompt, when zsh has read the
 # user's own files, each from its own place. Redirected functions keep `set -x` off the screen.
 
-typeset -g +x __holdfast=$1 __holdfast_token= __holdfast_pwd= __holdfast_address=
+typeset -g +x __holdfast=$1 __holdfast_token= __holdfast_pwd= __holdfast_address= __holdfast_asks=
 # The first state is what everything later is compared with: it has a file of its own.
 typeset -gi +x __holdfast_open=1 __holdfast_file=2
 
 __holdfast_start() {
+    __holdfast_bind
     __holdfast_prompt
     __holdfast_hook
-    unfunction __holdfast_start __holdfast_hook
+    unfunction __holdfast_start __holdfast_hook __holdfast_bind
 } 2>/dev/null
 
 __holdfast_hook() {
@@ -19,6 +20,23 @@ __holdfast_hook() {
     preexec_functions=("${(@)preexec_functions:#__holdfast_*}" __holdfast_begin)
     zshaddhistory_functions=("${(@)zshaddhistory_functions:#__holdfast_*}" __holdfast_remember)
 }
+
+# The key by which the host asks what the line holds.
+__holdfast_bind() {
+    emulate -L zsh
+    local map
+    zle -N __holdfast_line || return
+    for map in emacs viins vicmd; do bindkey -M $map '\e[7133~' __holdfast_line || return; done
+    __holdfast_asks=';ask'
+}
+
+# Says how long the line is, and nothing else of it.
+__holdfast_line() {
+    emulate -L zsh
+    # A command could not be typed there.
+    if [[ $KEYMAP == vicmd ]]; then zle vi-insert; fi
+    print -n "\e]133;B;hf;line=$(( $#PREBUFFER + $#BUFFER ))\a" >/dev/tty
+} 2>/dev/null
 
 __holdfast_begin() {
     emulate -L zsh
@@ -54,7 +72,7 @@ __holdfast_prompt() {
         (( __holdfast_file = __holdfast_file == 0 ))
     fi
     if [[ $PWD != $__holdfast_pwd ]]; then __holdfast_locate; fi
-    print -rn -- $'\e]7;file://'$HOST$__holdfast_address$'\a\e]133;A;hf;last='$__holdfast_was';state='$__holdfast_state$'\a' >/dev/tty
+    print -rn -- $'\e]7;file://'$HOST$__holdfast_address$'\a\e]133;A;hf;last='$__holdfast_was';state='$__holdfast_state$__holdfast_asks$'\a' >/dev/tty
     if [[ -o promptpercent && ${(t)PS1} != *export* ]]; then
         PS1=${PS1%$'%{\e]133;B;hf\a%}'}$'%{\e]133;B;hf\a%}'
         PS2=${PS2%$'%{\e]133;A;hf;k=s\a%}'}$'%{\e]133;A;hf;k=s\a%}'

@@ -243,6 +243,10 @@ impl Picture {
             // A keyframe from the future: the ring is not the one it was taken of. Start over with what is there.
             Copied::Ahead { newest } => live.skip_to(ring.oldest().min(newest), 0),
         }
+        if live.screen.take_cleared() {
+            // It came behind everything that was drained before.
+            live.history.clear();
+        }
         live.screen.drain_history(live.history.pending());
         live.history.settle();
         let offset = live.screen.offset();

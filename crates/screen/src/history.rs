@@ -23,6 +23,8 @@ pub(crate) struct History {
     pub(crate) lines: usize,
     /// The line whose rest is still on the screen.
     pub(crate) open: Option<Open>,
+    /// The program threw the history away: what was handed out before is none of it any more.
+    pub(crate) cleared: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -59,6 +61,11 @@ impl History {
         self.lines += 1;
     }
 
+    /// The program throws away what scrolled off, as a terminal does at `ESC [3J` and at a reset: people clear what nobody shall read.
+    pub(crate) fn clear(&mut self) {
+        *self = History { cleared: true, ..History::default() };
+    }
+
     /// The open line goes no further.
     pub(crate) fn close(&mut self) {
         if let Some(open) = self.open.take() {
@@ -73,12 +80,7 @@ impl History {
         }
         let count = self.lines - keep;
         let closed = self.open.as_ref().map_or(self.bytes.len(), |open| open.start);
-        let cut = if keep == 0 {
-            closed
-        } else {
-            // From the end: few lines stay.
-            memrchr_iter(b'\n', &self.bytes[..closed]).nth(keep).map_or(0, |at| at + 1)
-        };
+        let cut = if keep == 0 { closed } else { self.end_of_older(keep, closed) };
         out.extend_from_slice(&self.bytes[..cut]);
         self.bytes.drain(..cut);
         if let Some(open) = &mut self.open {
@@ -86,6 +88,19 @@ impl History {
         }
         self.lines = keep;
         u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// The newest complete lines.
+    pub(crate) fn newest(&self, count: usize) -> &[u8] {
+        let closed = self.open.as_ref().map_or(self.bytes.len(), |open| open.start);
+        let from = if count == 0 { closed } else { self.end_of_older(count, closed) };
+        &self.bytes[from..closed]
+    }
+
+    /// Where the newest `keep` of the complete lines begin, which end at `closed`.
+    fn end_of_older(&self, keep: usize, closed: usize) -> usize {
+        // From the end: few lines stay.
+        memrchr_iter(b'\n', &self.bytes[..closed]).nth(keep).map_or(0, |at| at + 1)
     }
 
     /// Takes back about `want` rows, newest lines whole, as rows of a screen `cols` wide.

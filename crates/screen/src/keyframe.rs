@@ -237,7 +237,7 @@ fn read_history(r: &mut Reader<'_>) -> Result<History, KeyframeError> {
         return Err(KeyframeError::Invalid("the open line"));
     }
     let lines = memchr::memchr_iter(b'\n', &bytes).count();
-    Ok(History { bytes, lines, open })
+    Ok(History { bytes, lines, open, cleared: false })
 }
 
 fn write_screen(grid: &Grid<Cell>, region: (usize, usize), saved: CharsetIndex, keys: &Keyboard, w: &mut Writer) {

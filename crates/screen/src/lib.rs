@@ -32,7 +32,7 @@ pub use keyframe::KeyframeError;
 pub use keyframe::sign_keyframe_for_tests;
 pub use marks::{Mark, MarkKind, Reply, ShellMark, TOKEN_BYTES_MAX, TerminalColors};
 pub use plain::PlainText;
-pub use repaint::{leave, start_over};
+pub use repaint::{CLEAR, leave, start_over};
 pub use screen::Screen;
 pub use viewport::Viewport;
 pub use window::Window;

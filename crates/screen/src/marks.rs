@@ -85,11 +85,18 @@ pub enum ShellMark<'a> {
         last: Option<i32>,
         /// The file with the shell's state, if this is the first prompt or a command ended since the last.
         state: Option<u8>,
+        /// It has bound the key that asks what its line holds.
+        asks: bool,
     },
     /// The shell wants the rest of a command: a quote or a block is open.
     Continuation,
     /// The prompt is printed, the line editor reads.
     PromptEnd,
+    /// The line editor was asked what its line holds.
+    Line {
+        /// Nothing.
+        empty: bool,
+    },
     /// A command starts, or (again) its output does. Without a token: not a run's.
     CommandStart {
         /// The token of the run.
@@ -124,8 +131,12 @@ impl MarkKind {
             MarkKind::PromptStart(_) => ShellMark::PromptStart {
                 last: parameter(parameters, "last").and_then(|n| n.parse().ok()),
                 state: parameter(parameters, "state").and_then(|n| n.parse().ok()).filter(|n| *n < 3),
+                asks: parameter(parameters, "ask").is_some(),
             },
-            MarkKind::CommandStart(_) => ShellMark::PromptEnd,
+            MarkKind::CommandStart(_) => match parameter(parameters, "line") {
+                Some(characters) => ShellMark::Line { empty: characters == "0" },
+                None => ShellMark::PromptEnd,
+            },
             MarkKind::OutputStart(_) => ShellMark::CommandStart { token },
             MarkKind::CommandEnd { status, .. } => ShellMark::CommandEnd { status: *status, token },
             MarkKind::Directory(_) | MarkKind::Bell | MarkKind::Notification { .. } => return None,
@@ -152,19 +163,22 @@ mod tests {
             parameters: parameters.into(),
         };
         let cases = [
-            (MarkKind::PromptStart("hf".into()), Some(ShellMark::PromptStart { last: None, state: None })),
+            (MarkKind::PromptStart("hf".into()), Some(ShellMark::PromptStart { last: None, state: None, asks: false })),
             (
-                MarkKind::PromptStart("hf;last=2;state=1".into()),
-                Some(ShellMark::PromptStart { last: Some(2), state: Some(1) }),
+                MarkKind::PromptStart("hf;last=2;state=1;ask".into()),
+                Some(ShellMark::PromptStart { last: Some(2), state: Some(1), asks: true }),
             ),
             (
                 MarkKind::PromptStart("hf;last=x;state=7".into()),
-                Some(ShellMark::PromptStart { last: None, state: None }),
+                Some(ShellMark::PromptStart { last: None, state: None, asks: false }),
             ),
             (MarkKind::PromptStart("hf;k=s".into()), Some(ShellMark::Continuation)),
             (MarkKind::PromptStart("k=i;aid=3".into()), None),
             (MarkKind::PromptStart("hfx".into()), None),
             (MarkKind::CommandStart("hf".into()), Some(ShellMark::PromptEnd)),
+            (MarkKind::CommandStart("hf;line=0".into()), Some(ShellMark::Line { empty: true })),
+            (MarkKind::CommandStart("hf;line=12".into()), Some(ShellMark::Line { empty: false })),
+            (MarkKind::CommandStart("hf;line".into()), Some(ShellMark::Line { empty: false })),
             (MarkKind::OutputStart("hf=".into()), Some(ShellMark::CommandStart { token: None })),
             (MarkKind::OutputStart("hf=ab12".into()), Some(ShellMark::CommandStart { token: Some("ab12") })),
             (MarkKind::OutputStart("hf=a b".into()), Some(ShellMark::CommandStart { token: None })),

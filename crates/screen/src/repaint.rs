@@ -321,8 +321,12 @@ const OFF: &str = "\x18\x1b[?2026l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?9l\x1b[
 /// What a client prints before it paints anew: everything off, the screen cleared, the cursor at home. Nothing scrolls.
 #[must_use]
 pub fn start_over() -> Vec<u8> {
-    [OFF, "\x1b[?6l\x1b[H\x1b[J"].concat().into_bytes()
+    [OFF, "\x1b[?6l", CLEAR].concat().into_bytes()
 }
+
+/// Clears a terminal's screen, and puts the cursor at home. Not from the first cell on in one go: tmux (3.3 and later) takes that for a
+/// `clear`, and moves what was there into its scrollback.
+pub const CLEAR: &str = "\x1b[H\x1b[K\x1b[2H\x1b[J\x1b[H";
 
 /// What a client prints to leave the user's terminal clean: everything off. With `below`, what is on the screen stays
 /// above the next prompt, on a new line at the bottom; without, the cursor stays where the session left it.

@@ -91,6 +91,23 @@ impl Screen {
         self.vt.history.drain(keep, out)
     }
 
+    /// Whether the program threw its history away since the last call: then nothing that was drained before is part of it.
+    pub fn take_cleared(&mut self) -> bool {
+        std::mem::take(&mut self.vt.history.cleared)
+    }
+
+    /// How many complete lines scrolled off and were not drained.
+    #[must_use]
+    pub fn undrained_lines(&self) -> usize {
+        self.vt.history.lines
+    }
+
+    /// The newest of them.
+    #[must_use]
+    pub fn newest_lines(&self, count: usize) -> &[u8] {
+        self.vt.history.newest(count)
+    }
+
     /// The lines that scrolled off and were not drained; the last one is unterminated if its rest is still on the screen.
     #[must_use]
     pub fn open_history(&self) -> Vec<u8> {

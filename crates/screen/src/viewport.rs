@@ -1,7 +1,7 @@
 //! A screen drawn into a terminal of another size.
 
 use crate::history::{encode_cells, is_blank};
-use crate::repaint::{keyboard_to, modes_to};
+use crate::repaint::{CLEAR, keyboard_to, modes_to};
 use crate::screen::Screen;
 use crate::vt::{Keyboard, Modes, Style};
 use alacritty_terminal::term::cell::{Cell, Flags};
@@ -71,7 +71,8 @@ impl Viewport {
         let pan = (follow(self.pan.0, column, cols, vt.cols()), follow(self.pan.1, row, rows, vt.rows()));
         self.pan = pan;
         if self.drawn.is_empty() {
-            out.extend_from_slice(b"\x1b[m\x1b[H\x1b[2J");
+            out.extend_from_slice(b"\x1b[m");
+            out.extend_from_slice(CLEAR.as_bytes());
             self.drawn = vec![vec![Cell::default(); cols]; rows];
             self.cursor = None;
         }

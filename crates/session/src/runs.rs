@@ -8,6 +8,8 @@
 //!
 //! Knows nothing of terminals, files or clocks.
 
+mod reports;
+
 use holdfast_authority::Burst;
 use holdfast_screen::{Mark, ShellMark};
 use holdfast_types::{Actor, Exit, Offset, TimeMs};
@@ -179,6 +181,10 @@ pub struct Tracker {
     /// Where the last prompt was announced.
     prompt_at: Option<Offset>,
     typed: Option<Typed>,
+    /// The shell says what its line holds when it is asked by a key.
+    asks: bool,
+    /// What it said last, and where.
+    answered: Option<(Offset, bool)>,
     runs: VecDeque<Run>,
     current: Option<RunId>,
     /// Ended; its directory is told with the next prompt.
@@ -376,6 +382,21 @@ impl Tracker {
         }
     }
 
+    /// Whether the shell can be asked what its line holds.
+    pub fn can_be_asked(&self) -> bool {
+        self.asks
+    }
+
+    /// What the shell answered behind `asked_at`: where, and whether its line is empty.
+    pub fn answer_behind(&self, asked_at: Offset) -> Option<(Offset, bool)> {
+        self.answered.filter(|(at, _)| *at > asked_at)
+    }
+
+    /// The shell itself said that nothing of what was typed up to here stands in its line.
+    pub fn line_is_empty(&mut self, at: Offset) {
+        self.typed = self.typed.filter(|typed| typed.at > at);
+    }
+
     /// An interrupt was typed last, and the shell has not answered with another prompt.
     pub fn is_interrupted(&self) -> bool {
         self.typed.is_some_and(|typed| typed.last == LastKey::Interrupt && Some(typed.at) >= self.prompt_at)
@@ -385,7 +406,7 @@ impl Tracker {
     /// Somebody typed.
     pub(crate) fn saw_typing(&mut self, burst: &Burst) {
         let keys = burst.keys.as_ref().map(|keys| keys.0.as_slice());
-        if !keys.is_some_and(is_answer) {
+        if !keys.is_some_and(reports::are_all_of) {
             self.typed(burst.to, keys.map_or(LastKey::Other, LastKey::of));
         }
     }
@@ -440,13 +461,16 @@ impl Tracker {
                 self.incomplete = true;
                 self.told_idle(at, mark);
             }
-            ShellMark::CommandEnd { .. } | ShellMark::PromptEnd | ShellMark::Cwd(_) => self.told_idle(at, mark),
+            ShellMark::CommandEnd { .. } | ShellMark::PromptEnd | ShellMark::Line { .. } | ShellMark::Cwd(_) => {
+                self.told_idle(at, mark);
+            }
         }
     }
 
     fn told_idle(&mut self, at: Offset, mark: ShellMark<'_>) {
         match mark {
-            ShellMark::PromptStart { state, .. } => {
+            ShellMark::PromptStart { state, asks, .. } => {
+                self.asks = asks;
                 if let Some(file) = state {
                     let started_at = self.started_at.take().filter(|started| *started < at);
                     self.written.retain(|other| other.file != file);
@@ -462,6 +486,7 @@ impl Tracker {
                 self.reads_line(at);
                 self.unsettled = None;
             }
+            ShellMark::Line { empty } => self.answered = Some((at, empty)),
             ShellMark::Continuation => {
                 self.place = Place::More;
                 self.line_is_read(at);
@@ -568,27 +593,6 @@ pub fn may_tell_an_end(unfinished: &[u8]) -> bool {
 fn end_mark_bytes(status: Option<i32>, token: &str) -> u64 {
     let status = status.map_or(0, |status| status.to_string().len());
     ("\x1b]133;D;;hf=\x07".len() + status + token.len()) as u64
-}
-
-/// A terminal's answers to queries are no keys.
-fn is_answer(keys: &[u8]) -> bool {
-    let mut rest = keys;
-    while let Some(after) = rest.strip_prefix(b"\x1b") {
-        let end = match after.first() {
-            Some(b'[') => {
-                let end = after[1..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 1);
-                end.filter(|end| b"cnRyt".contains(&after[*end]) || after[1..].starts_with(b"?"))
-            }
-            Some(b']' | b'P' | b'_') => after
-                .iter()
-                .position(|byte| *byte == 7)
-                .or_else(|| after.windows(2).position(|w| w == b"\x1b\\").map(|at| at + 1)),
-            _ => None,
-        };
-        let Some(end) = end else { return false };
-        rest = &after[end + 1..];
-    }
-    !keys.is_empty() && rest.is_empty()
 }
 
 #[cfg(test)]

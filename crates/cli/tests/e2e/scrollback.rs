@@ -90,3 +90,55 @@ fn what_was_on_the_terminal_before_stays_in_its_scrollback() {
     let before = terminal.peek(|seen| seen.lines().iter().filter(|line| line.starts_with("before ")).count());
     assert_eq!(before, 20);
 }
+
+#[test]
+fn lines_that_scroll_by_reach_terminals_of_every_size() {
+    let home = Home::new();
+    home.session(
+        "s",
+        "stty -echo; echo ready; read go; for n in $(seq 1 500); do echo \"line $n\"; done; echo done; exec cat",
+    );
+    let (first, _one) = Terminal::attached(&home, "s", "80x24");
+    first.wait_text("ready");
+    let (narrow, _two) = Terminal::attached(&home, "s", "60x20");
+    let (large, _three) = Terminal::attached(&home, "s", "120x50");
+    narrow.wait_text("ready");
+    large.wait_text("ready");
+    first.types("go\r");
+    wait_numbers(&first, &(1..=500).collect::<Vec<_>>());
+    large.wait_text("done");
+    wait_numbers(&large, &(1..=500).collect::<Vec<_>>());
+    // What the session's screen shows above the narrow one's first row is in neither.
+    narrow.wait_text("done");
+    wait_numbers(&narrow, &(1..=478).chain(483..=500).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_was_cleared_is_nowhere_any_more() {
+    for clear in ["\\033[H\\033[2J\\033[3J", "\\033c"] {
+        let home = Home::new();
+        let script = format!(
+            "stty -echo; for n in $(seq 1 {LINES}); do echo \"hunter2 $n\"; done; echo full; read go; printf '{clear}line 1\\n'; exec cat"
+        );
+        home.session("s", &script);
+        home.until_screen_shows("s", "full");
+        let files = || {
+            let dir = home.join("sessions");
+            let all = std::fs::read_dir(dir).unwrap().flatten().flat_map(|dir| std::fs::read_dir(dir.path()).unwrap());
+            all.flatten().filter(|file| file.file_name().to_string_lossy().starts_with("history.")).count()
+        };
+        // The files are there once the host has written what it knows.
+        home.ok(&["host", "restart"]);
+        home.ok(&["screen", "s", "--history", "3000"]);
+        assert_eq!(files(), 1);
+        home.ok(&["send", "s", "--enter", "go"]);
+        home.until_screen_shows("s", "line 1");
+        assert_eq!(home.ok(&["screen", "s", "--history", "3000"]), "line 1\n");
+        home.ok(&["host", "restart"]);
+        home.ok(&["screen", "s"]);
+        assert_eq!(files(), 0, "what was cleared is still on the disk");
+        let (terminal, _client) = Terminal::attached(&home, "s", "80x24");
+        wait_numbers(&terminal, &[1]);
+        assert!(!terminal.peek(Seen::lines).iter().any(|line| line.contains("hunter2")));
+    }
+}

@@ -23,6 +23,7 @@ mod http_tokens;
 mod inside;
 mod journal;
 mod killed;
+mod lines;
 mod links;
 mod logging;
 mod mcp;

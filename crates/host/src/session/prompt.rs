@@ -5,8 +5,10 @@
 
 use super::Session;
 use crate::shells::Kind;
+use crate::shells::keys::ASK_LINE;
 use holdfast_abi::ring::Ring;
-use holdfast_session::{Line, Place};
+use holdfast_session::{Line, Place, Sent};
+use holdfast_types::Actor;
 use holdfast_wire::attention::Now;
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
@@ -25,12 +27,15 @@ const REST_WAIT: Duration = Duration::from_millis(500);
 const REST_EVERY: Duration = Duration::from_millis(20);
 /// How often a shell is told again that it was interrupted.
 const HEAR_TRIES: u32 = 10;
+/// Why nothing is typed: behind what somebody left there.
+const INPUT_THERE: &str = "there is input at the prompt";
+const HALF_THERE: &str = "a half-typed command is at the prompt";
 /// Linux's `ICANON`: the terminal edits lines, so no line editor reads.
 const ICANON: u32 = 0o2;
 
 impl Session {
     /// Waits until the shell is at a prompt with an empty line; refuses where it is not.
-    pub(super) async fn idle_prompt(&self) -> Result<Kind, Fault> {
+    pub(super) async fn idle_prompt(&self, actor: &Actor) -> Result<Kind, Fault> {
         let name = self.name();
         let Some(kind) = self.state.borrow().spec.shell else {
             return Err(self.shell_busy("its command is not a shell with integration").await.hint(format!(
@@ -62,7 +67,7 @@ impl Session {
             Place::Prompt { at } => at,
             Place::Unknown => return Err(self.shell_busy("its shell has not shown a prompt yet").await),
             Place::Prompting | Place::Busy => return Err(self.shell_busy("a command runs").await),
-            Place::More => return Err(self.shell_busy("a half-typed command is at the prompt").await),
+            Place::More => return Err(self.shell_busy(HALF_THERE).await),
         };
         if self.state.borrow().core.runs.current().is_some() {
             return Err(self.shell_busy("a run is on").await);
@@ -71,19 +76,49 @@ impl Session {
         // What was typed meanwhile, directly.
         self.drain_log();
         self.look();
-        let line = self.state.borrow().core.runs.line();
+        let (line, can_be_asked) = {
+            let runs = &self.state.borrow().core.runs;
+            (runs.line(), runs.can_be_asked())
+        };
         let shows_nothing = || self.text_between(at, self.heads().0).trim().is_empty();
         let empty = match line {
             Line::Empty => true,
             Line::Ended if kind != Kind::Fish && self.state.borrow().core.runs.is_interrupted() => false,
+            Line::Ended if shows_nothing() => true,
+            Line::Ended | Line::Unsure if can_be_asked => return self.ask_line(kind, actor).await,
             // A prompt on the right stands there too.
-            Line::Ended => shows_nothing() || self.stays_quiet().await?,
+            Line::Ended => self.stays_quiet().await?,
             Line::Unsure => shows_nothing(),
         };
         if place() != (Place::Prompt { at }) || !empty {
-            return Err(self.shell_busy("there is input at the prompt").await);
+            return Err(self.shell_busy(INPUT_THERE).await);
         }
         Ok(kind)
+    }
+
+    /// Asks the shell whether its line is empty, by a key that it reads behind everything typed before.
+    async fn ask_line(&self, kind: Kind, actor: &Actor) -> Result<Kind, Fault> {
+        let asked_at = self.heads().0;
+        let answer = || self.state.borrow().core.runs.answer_behind(asked_at);
+        self.expect_marks(1);
+        if let Sent::Written { .. } | Sent::Queued { .. } = self.type_decided(actor, self.fence(), ASK_LINE).await {
+            self.until(Some(PROMPT_WAIT), || (answer().is_some() || !self.is_live()).then_some(())).await;
+        }
+        let place = || self.state.borrow().core.runs.place();
+        if let (Kind::Bash, Some((at, true))) = (kind, answer()) {
+            // readline shows its prompt again behind the answer.
+            let shown = || matches!(place(), Place::Prompt { at: prompt } if prompt > at);
+            self.until(Some(TAKEN_WAIT), || shown().then_some(())).await;
+        }
+        self.expect_marks(-1);
+        self.look();
+        match (answer(), place()) {
+            (Some((_, true)), Place::Prompt { .. }) => {
+                self.state.borrow_mut().core.runs.line_is_empty(asked_at);
+                Ok(kind)
+            }
+            _ => Err(self.shell_busy(INPUT_THERE).await),
+        }
     }
 
     /// Whether the shell still waits at the prompt of before, with nothing typed there and nothing on its way to it.
@@ -172,6 +207,7 @@ impl Session {
     async fn shell_busy(&self, why: &str) -> Fault {
         let seen = self.see().await;
         let (name, view) = (self.name(), self.state_view(&seen));
+        let way_out = way_out(&name, why, &seen.now);
         let why = match &seen.now {
             Now::Waiting { prompt, .. } if !prompt.is_empty() => format!("{why}, and waits for input: {prompt}"),
             Now::Waiting { .. } => format!("{why}, and waits for input"),
@@ -183,9 +219,7 @@ impl Session {
                 Some(run) => {
                     format!("wait for it: holdfast run wait {run}; or interrupt it: holdfast run cancel {run}")
                 }
-                None => {
-                    format!("wait for the prompt: holdfast wait {name} --for idle; or look: holdfast attach {name}")
-                }
+                None => way_out,
             });
         let mut details = serde_json::json!({ "why": why, "state": view });
         if let Some(run) = run {
@@ -201,5 +235,22 @@ impl Session {
         state.core.timers.rearm = Some(crate::now().clock_ms);
         drop(state);
         self.nudge.notify_one();
+    }
+}
+
+/// What helps where no command can be entered.
+fn way_out(name: &str, why: &str, now: &Now) -> String {
+    use holdfast_wire::attention::Kind::Repl;
+    let look = format!("or look: holdfast attach {name}");
+    match (why, now) {
+        (INPUT_THERE | HALF_THERE, _) => {
+            format!("finish it: holdfast attach {name}; or throw it away: holdfast send {name} --key C-c")
+        }
+        // Waiting for the session's own shell would not help.
+        (_, Now::IdlePrompt | Now::Waiting { kind: Repl, .. }) => {
+            format!("if it is a shell, say how its prompt looks: holdfast run {name} --detect prompt:REGEX; {look}")
+        }
+        (_, Now::Waiting { .. }) => format!("type what it waits for: holdfast send {name} --enter TEXT; {look}"),
+        _ => format!("wait for the prompt: holdfast wait {name} --for idle; {look}"),
     }
 }

@@ -232,7 +232,7 @@ impl Session {
             index::give_back(state_dir, whose, key);
         }
         let way = match &params.detect {
-            None => Way::Told(self.idle_prompt().await?),
+            None => Way::Told(self.idle_prompt(actor).await?),
             Some(detect) => {
                 super::watched::check(detect)?;
                 self.takes_a_line().await?;

@@ -25,6 +25,10 @@ const READ_RUN: &str = " . \"$__holdfast/run\"";
 /// Columns of that line: shown in place only where it does not wrap.
 pub const READ_RUN_COLUMNS: u16 = READ_RUN.len() as u16;
 
+/// The key to which an integrated shell answers whether its line is empty: one that no keyboard has. Without the letters `y` and `n`,
+/// which a shell may be asking for.
+pub const ASK_LINE: &[u8] = b"\x1b[7133~";
+
 /// How to enter a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {

@@ -157,7 +157,7 @@ impl Vt {
                 self.erase_rows(0, row);
             }
             2 => self.erase_rows(0, self.rows()),
-            // 3 clears a terminal's scrollback. What was recorded stays recorded here.
+            3 => self.history.clear(),
             _ => {}
         }
     }

@@ -186,7 +186,7 @@ impl Vt {
         let fresh = Vt::new(self.size);
         let old = std::mem::replace(self, fresh);
         self.history = old.history;
-        self.history.close();
+        self.history.clear();
         (self.marks, self.replies, self.at) = (old.marks, old.replies, old.at);
         (self.colors, self.cwd) = (old.colors, old.cwd);
         (self.title, self.title_stack) = (old.title, old.title_stack);

@@ -38,7 +38,7 @@ fn play(tracker: &mut Tracker, script: &str) {
         let token = rest.ends_with('=').then_some(TOKEN);
         let number = rest.trim_end_matches('=').parse().ok();
         let mark = match kind {
-            "A" => ShellMark::PromptStart { last: number, state: None },
+            "A" => ShellMark::PromptStart { last: number, state: None, asks: false },
             "B" => ShellMark::PromptEnd,
             "M" => ShellMark::Continuation,
             "C" => ShellMark::CommandStart { token },
@@ -52,7 +52,7 @@ fn play(tracker: &mut Tracker, script: &str) {
 
 fn typed() -> Tracker {
     let mut tracker = Tracker::default();
-    tracker.told(90, ShellMark::PromptStart { last: None, state: None }, 0);
+    tracker.told(90, ShellMark::PromptStart { last: None, state: None, asks: false }, 0);
     tracker.told(95, ShellMark::PromptEnd, 0);
     tracker.begin(run(1, 100));
     tracker
@@ -172,7 +172,9 @@ fn a_line_is_empty_when_what_was_typed_last_was_executed() {
         let mut tracker = Tracker::default();
         typed.iter().for_each(|(at, last)| tracker.typed(*at, *last));
         started.into_iter().for_each(|at| tracker.told(at, ShellMark::CommandStart { token: None }, 0));
-        prompt.into_iter().for_each(|at| tracker.told(at, ShellMark::PromptStart { last: None, state: None }, 0));
+        prompt
+            .into_iter()
+            .for_each(|at| tracker.told(at, ShellMark::PromptStart { last: None, state: None, asks: false }, 0));
         assert_eq!(tracker.line(), line, "{typed:?} {started:?} {prompt:?}");
     }
 }
@@ -250,15 +252,5 @@ fn what_may_become_an_end_is_told_from_other_sequences() {
     }
     for other in ["\x1b[1", "\x1b]133;C", "\x1b]0;title", "\x1bP"] {
         assert!(!may_tell_an_end(other.as_bytes()), "{other:?}");
-    }
-}
-
-#[test]
-fn answers_of_terminals_are_told_from_keys() {
-    for answer in ["\x1b[?62;4c", "\x1b[1;1R", "\x1b]11;rgb:0/0/0\x1b\\", "\x1bP1+r\x1b\\\x1b[?1u", "\x1b]10;x\x07"] {
-        assert!(is_answer(answer.as_bytes()), "{answer:?}");
-    }
-    for keys in ["", "a", "\x1b", "\x1b[A", "\x1b[?62;4ca", "\x1bb", "\x1b[200~ls\x1b[201~"] {
-        assert!(!is_answer(keys.as_bytes()), "{keys:?}");
     }
 }

@@ -164,12 +164,12 @@ impl Live {
                     path.clone_into(&mut self.cwd);
                     continue;
                 }
-                Some(ShellMark::PromptStart { last, state }) => {
+                Some(ShellMark::PromptStart { last, state, .. }) => {
                     self.state = state.or(self.state);
                     Told::Prompt { last }
                 }
                 Some(ShellMark::Continuation) => Told::More,
-                Some(ShellMark::PromptEnd) => Told::Reads,
+                Some(ShellMark::PromptEnd | ShellMark::Line { .. }) => Told::Reads,
                 Some(ShellMark::CommandStart { token: t }) => Told::Start(token(t)),
                 Some(ShellMark::CommandEnd { status, token: t }) => Told::End(status, token(t)),
             };
