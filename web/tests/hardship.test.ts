@@ -182,6 +182,7 @@ test("hostile words stay words: titles, prompts, commands, questions, output", a
   expect(await opened.locator("img[src='x'], main script").count()).toBe(0);
   await opened.getByRole("link", { name: /evil/ }).first().waitFor();
   await card.getByRole("button", { name: /script/ }).click();
+  await card.getByRole("button", { name: "Send now" }).click();
   await asked;
   await opened.goto(`${home.url}/s/evil`);
   await shows(opened, "<script>");

@@ -31,7 +31,7 @@ export interface AttachOptions {
   readOnly?: boolean;
   /** What others see as its name. */
   tty?: string;
-  /** The first paint has the lines above the screen, too. */
+  /** The first paint, and that of another size, have the lines above the screen, too. */
   history?: boolean;
   /** Ends it. */
   signal?: AbortSignal;
@@ -289,6 +289,7 @@ export class Attachment extends Emitter<AttachEvents> {
           this.wanted = "gap";
         } else if (size !== this.sessionSize) {
           this.wanted = "size";
+          this.wantsHistory ||= this.options.history ?? false;
         } else {
           await this.pass(bytes);
           output.done(bytes.length);

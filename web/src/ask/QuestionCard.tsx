@@ -1,13 +1,12 @@
-// A question of an operator, answered with one tap or a line of text. Approvals will look like this, too.
+// A question of an operator, answered with one tap, which can be taken back for a moment, or a line of text.
 
 import { useState } from "preact/hooks";
 import type { QuestionView as Question } from "@holdfast/client";
-import { client, questions } from "../lib/store.js";
 import { follow, sessionPath } from "../lib/route.js";
 import { span } from "../lib/text.js";
 import { ActorChip } from "../ui/Actor.js";
 import { Line, Lines } from "../ui/Text.js";
-import { attempt } from "../ui/told.js";
+import { answer, held, hold, sendHeld, takeBack } from "./held.js";
 
 interface Props {
   question: Question;
@@ -20,10 +19,11 @@ interface Props {
 export function QuestionCard({ question, where, folds }: Props) {
   const [busy, setBusy] = useState(false);
   const [isFolded, setFolded] = useState(false);
-  const answer = async (said: string | number) => {
+  const chosen = held.value.get(question.id)?.said;
+  const say = async (said: string | number) => {
+    if (typeof said === "number") return hold(question, said);
     setBusy(true);
-    const done = await attempt(() => client.answer(question, said));
-    if (done) questions.value = questions.value.filter((one) => one.id !== question.id);
+    await answer(question, said);
     setBusy(false);
   };
   return (
@@ -48,8 +48,26 @@ export function QuestionCard({ question, where, folds }: Props) {
           </button>
         )}
       </p>
-      {!isFolded && <Asked question={question} busy={busy} onAnswer={(said) => void answer(said)} />}
+      {chosen !== undefined && <Chosen question={question} said={chosen} />}
+      {chosen === undefined && !isFolded && <Asked question={question} busy={busy} onAnswer={(said) => void say(said)} />}
     </section>
+  );
+}
+
+/** What was tapped, while it can be taken back. */
+function Chosen({ question, said }: { question: Question; said: number }) {
+  return (
+    <div class="answers chosen" role="status">
+      <span>
+        Answering “<Line text={question.options[said] ?? ""} />” …
+      </span>
+      <button type="button" class="primary" onClick={() => void takeBack(question.id)}>
+        Undo
+      </button>
+      <button type="button" onClick={() => void sendHeld(question.id)}>
+        Send now
+      </button>
+    </div>
   );
 }
 

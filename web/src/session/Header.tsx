@@ -113,6 +113,8 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
         onClick={then(() => {
           fits.value = !fits.value;
           chooseFit(fits.value);
+          screen?.setFits(fits.value);
+          screen?.fitNow();
         })}
       >
         <Icon name="fit" size={16} /> <span class="fit-word">Fit</span>

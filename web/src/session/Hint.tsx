@@ -1,4 +1,4 @@
-// Said when somebody types without the turn: nothing was typed, and here is how to change that.
+// Said when somebody types and may not, or not now: nothing was typed, and here is how to change that.
 
 import { Icon } from "../ui/icons.js";
 import { Line } from "../ui/Text.js";
@@ -16,7 +16,6 @@ export function Hint({ now, may, onAct, onClose }: Props) {
     <div class="hint" role="status">
       <span class="hint-words">
         {!may && now.is !== "over" && "You may watch this session, but not type into it."}
-        {may && now.is === "free" && "Nothing was typed: you do not have the turn. It is free."}
         {now.is === "over" && "This session has ended."}
         {may && now.is === "theirs" && (
           <>
@@ -25,11 +24,6 @@ export function Hint({ now, may, onAct, onClose }: Props) {
           </>
         )}
       </span>
-      {may && now.is === "free" && (
-        <button type="button" class="small primary" onClick={onAct}>
-          Take the turn <kbd>Enter</kbd>
-        </button>
-      )}
       {may && now.is === "theirs" && !now.asked && (
         <button type="button" class="small primary" onClick={onAct}>
           Request the turn <kbd>Enter</kbd>

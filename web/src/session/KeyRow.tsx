@@ -27,27 +27,28 @@ const MORE: { name: string; label: string; keys: string }[] = [
 interface Props {
   screen: Screen;
   pane: HTMLElement;
-  mine: boolean;
+  /** Keys are typed. */
+  types: boolean;
   refused: () => void;
   /** The browser does not let us read its clipboard: the person puts the text in by hand. */
   askText: () => void;
 }
 
-export function KeyRow({ screen, pane, mine, refused, askText }: Props) {
+export function KeyRow({ screen, pane, types, refused, askText }: Props) {
   const [ctrl, setCtrl] = useState(false);
   useEffect(() => {
     const used = () => setCtrl(false);
     pane.addEventListener("ctrl-used", used);
     return () => pane.removeEventListener("ctrl-used", used);
   }, [pane]);
-  const press = (keys: string) => (mine ? screen.type(keys) : refused());
+  const press = (keys: string) => (types ? screen.type(keys) : refused());
   const hold = () => {
     screen.ctrl = !ctrl;
     setCtrl(!ctrl);
     screen.focus();
   };
   const paste = async () => {
-    if (!mine) return refused();
+    if (!types) return refused();
     const text = await navigator.clipboard?.readText().catch(() => undefined);
     if (text === undefined) askText();
     else if (text) screen.paste(text);

@@ -40,30 +40,35 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   const rights = useSignal<ReadonlySet<string>>(new Set(["observe"]));
   const now = useComputed(() => standing(live.view.value, myActor()));
   const mine = now.value.is === "mine" && rights.value.has("type");
+  const types = mine || (now.value.is === "free" && rights.value.has("type"));
   const acts = turnActs(live, screen, asking);
-  const takeOrAsk = () => {
-    if (now.value.is === "free") acts.take();
-    else if (now.value.is === "theirs" && !now.value.asked) acts.request();
+  const request = () => {
+    if (now.value.is === "theirs" && !now.value.asked) acts.request();
     screen.value?.focus();
   };
   const onKeyRefused = (event?: KeyboardEvent) => {
     // The key that a shown hint names.
-    if (event?.key === "Enter" && hint.value) takeOrAsk();
+    if (event?.key === "Enter" && hint.value) request();
     else hint.value = true;
   };
 
+  const closeFind = () => {
+    finding.value = false;
+    screen.value?.focus();
+  };
   useTerminal(live, pane, { screen, line, rights, asking, finding, offer }, onKeyRefused);
   useEffect(
     () =>
       // A plain effect runs at once, not with the next picture: who reads that the turn is theirs types.
       effect(() => {
-        const isMine = now.value.is === "mine" && rights.value.has("type");
-        screen.value?.setMine(isMine);
+        const may = rights.value.has("type");
+        const isMine = now.value.is === "mine" && may;
+        screen.value?.setTyping(isMine, isMine || (now.value.is === "free" && may));
         if (isMine) hint.value = false;
       }),
     [],
   );
-  useEffect(() => screen.value?.setFits(fits.value), [fits.value, screen.value, mine]);
+  useEffect(() => screen.value?.setFits(fits.value), [fits.value, screen.value]);
   useEffect(() => screen.value?.setAloud(aloud.value), [aloud.value, screen.value]);
   // Who has just started a session means to type into it.
   useEffect(() => {
@@ -81,11 +86,12 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
       <main class="session-main">
         <h1 class="visually-hidden">Terminal of {live.name}</h1>
         <div class={`pane-box ${mine ? "mine" : ""}`}>
-          <div class="pane" ref={pane} role="region" aria-label={mine ? "Terminal" : "Terminal, read-only"} />
+          <Dock live={live} />
+          <div class="pane" ref={pane} role="region" aria-label={types ? "Terminal" : "Terminal, read-only"} />
           <LineNote line={line.value} />
           <Offered offer={offer} onShow={(text) => (asking.value = { what: "copy", text })} />
-          {hint.value && !mine && <Hint now={now.value} may={rights.value.has("type")} onAct={takeOrAsk} onClose={() => (hint.value = false)} />}
-          <OverPane live={live} screen={screen.value} finding={finding} />
+          {hint.value && !mine && <Hint now={now.value} may={rights.value.has("type")} onAct={request} onClose={() => (hint.value = false)} />}
+          {finding.value && screen.value && <Find screen={screen.value} onClose={closeFind} />}
         </div>
         {panel && <PanelFrame id={panel} live={live} screen={screen.value} />}
       </main>
@@ -93,7 +99,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
         <KeyRow
           screen={screen.value}
           pane={pane.current}
-          mine={mine}
+          types={types}
           refused={() => onKeyRefused()}
           askText={() => (asking.value = { what: "paste" })}
         />
@@ -113,17 +119,12 @@ function Damaged({ what }: { what: string | null | undefined }) {
   );
 }
 
-/** What one looks for, and what is asked of one. */
-function OverPane({ live, screen, finding }: { live: LiveSession; screen: Screen | undefined; finding: Signal<boolean> }) {
+/** What is asked of one: it takes room of its own, and covers nothing. */
+function Dock({ live }: { live: LiveSession }) {
   const questions = live.questions.value;
-  if (!finding.value && questions.length === 0) return null;
-  const close = () => {
-    finding.value = false;
-    screen?.focus();
-  };
+  if (questions.length === 0) return null;
   return (
-    <div class="over-pane">
-      {finding.value && screen && <Find screen={screen} onClose={close} />}
+    <div class="dock">
       {questions.map((question) => (
         <QuestionCard key={question.id} question={question} folds />
       ))}

@@ -1,7 +1,7 @@
 // A session's terminal in the page: xterm.js, painted and fed by an attachment.
 //
-// It always has the session's size, so that what it shows is exact; a window that is smaller pans over it. Without the turn it is
-// read-only: a key is given to `refused` and goes nowhere.
+// It always has the session's size, so that what it shows is exact; a window that is smaller pans over it. Where the turn is free
+// the first key takes it. While somebody else has it the terminal is read-only: a key is given to `refused` and goes nowhere.
 
 import { Terminal, type IMarker } from "@xterm/xterm";
 import { SearchAddon } from "@xterm/addon-search";
@@ -10,10 +10,12 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { WebglAddon } from "@xterm/addon-webgl";
 import type { AttachEvents, Attachment } from "@holdfast/client";
 import "@xterm/xterm/css/xterm.css";
-import { connections, refresh, type LiveSession } from "../lib/store.js";
+import { connections, type LiveSession } from "../lib/store.js";
 import { sizeOf } from "../lib/text.js";
 import { clipboardText } from "./clipboard.js";
+import { Fit } from "./fit.js";
 import { hasGpu } from "./gpu.js";
+import { cellOf, knowScroll } from "./internals.js";
 import { allowStyles } from "./styles.js";
 import { DARK, FOUND, LIGHT } from "./themes.js";
 import { onTouch } from "./touch.js";
@@ -39,16 +41,19 @@ const MARKS_MAX = 4_000;
 const FONT = 'ui-monospace, "SF Mono", SFMono-Regular, Menlo, "Cascadia Mono", Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace';
 const FONT_MIN = 6;
 const FONT_MAX = 28;
+/** What a terminal says of a mouse. */
+const MOUSE = /^\x1b\[[<M]/;
 /** Who pans looks: the cursor is not followed for so long. */
 const PANNED_MS = 4_000;
 
 export class Screen {
   readonly term: Terminal;
   readonly attachment: Attachment;
-  /** Keys are typed. */
+  /** The turn is had. */
   private mine = false;
-  /** The session takes this window's size, and follows it. */
-  private fits = false;
+  /** Keys are typed: the turn is had, or is free to take. */
+  private types = false;
+  private readonly fit: Fit;
   private readonly dark = matchMedia("(prefers-color-scheme: dark)");
   private pannedAt = 0;
   private readonly marks: { offset: number; marker: IMarker }[] = [];
@@ -91,11 +96,14 @@ export class Screen {
     Object.assign(window, { holdfastTerminal: this.term });
     this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
     connections.add(this.attachment);
+    const box = pane.parentElement ?? pane;
+    this.fit = new Fit({ live, attachment: this.attachment, box, cell: () => cellOf(this.term), isMine: () => this.mine }, this.closing.signal);
     this.attachment.on("paint", (paint) => this.paint(paint));
     this.attachment.on("output", (output) => this.write(output));
     this.attachment.on("detached", ({ why }) => why === "ended" && !this.isOpen && this.showEnd());
-    this.term.onData((keys) => this.type(this.held(keys)));
-    this.term.onBinary((keys) => this.type(Uint8Array.from(keys, (character) => character.charCodeAt(0))));
+    // A mouse that moves takes no turn.
+    this.term.onData((keys) => (this.mine || !MOUSE.test(keys)) && this.type(this.held(keys)));
+    this.term.onBinary((keys) => this.mine && this.type(Uint8Array.from(keys, (character) => character.charCodeAt(0))));
   }
 
   /** Puts the terminal into the page. What it is written before costs a fraction of what it does after. */
@@ -107,48 +115,58 @@ export class Screen {
     this.pane.append(sheet);
     this.term.open(sheet);
     if (hasGpu()) this.useWebgl();
+    knowScroll(this.term);
     this.listen(sheet);
-    this.setMine(this.mine);
+    this.allowKeys();
+    this.fit.opened();
     if (document.activeElement === null || document.activeElement === document.body) this.term.focus();
   }
   private isOpen = false;
 
-  /** Whether what is typed goes to the session. */
-  setMine(mine: boolean): void {
+  /** Whether the turn is had, and whether what is typed goes to the session. */
+  setTyping(mine: boolean, types: boolean): void {
+    if (mine === this.mine && types === this.types) return;
     this.mine = mine;
-    this.fitted = "";
-    this.term.options.disableStdin = !mine;
-    this.term.options.cursorBlink = mine;
+    this.types = types;
+    this.allowKeys();
     this.colour();
+  }
+
+  private allowKeys(): void {
+    this.term.options.disableStdin = !this.types;
+    this.term.options.cursorBlink = this.mine;
     // A phone shows its keyboard only where there is something to type.
-    if (this.term.textarea) this.term.textarea.inputMode = mine ? "text" : "none";
-    if (mine && this.fits) this.fit();
+    if (this.term.textarea) this.term.textarea.inputMode = this.types ? "text" : "none";
   }
 
   /** Types text, as the key row and a paste do. */
   type(keys: string | Uint8Array): void {
-    if (!this.mine) return;
+    if (!this.types) return;
     this.pannedAt = 0;
+    this.fit.typed();
     void this.attachment.type(keys);
   }
 
   /** Pastes, in brackets where the program wants them. */
   paste(text: string): void {
-    if (this.mine) this.term.paste(text);
+    if (this.types) this.term.paste(text);
     else this.hooks.refused();
   }
 
   /** A cursor key, in the form the program wants. */
   arrow(letter: "A" | "B" | "C" | "D" | "H" | "F"): void {
-    if (!this.mine) return this.hooks.refused();
+    if (!this.types) return this.hooks.refused();
     this.type(`\x1b${this.term.modes.applicationCursorKeysMode ? "O" : "["}${letter}`);
   }
 
-  /** Gives the session this window's size now, and whenever the window changes; `false` stops that. */
+  /** Gives the session this window's size from now on; `false` stops that. */
   setFits(fits: boolean): void {
-    this.fits = fits;
-    this.fitted = "";
-    if (fits && this.mine) this.fit();
+    this.fit.set(fits);
+  }
+
+  /** Somebody chose it here: at once. */
+  fitNow(): void {
+    this.fit.now();
   }
 
   setFontSize(size: number): void {
@@ -156,12 +174,12 @@ export class Screen {
     if (next === this.term.options.fontSize) return;
     this.term.options.fontSize = next;
     this.hooks.fontSize(next);
-    if (this.fits && this.mine) requestAnimationFrame(() => this.fit());
+    requestAnimationFrame(() => this.fit.now());
   }
 
   /** The font size at which all columns are seen. */
   showWidth(): void {
-    const { width } = this.cell();
+    const { width } = cellOf(this.term);
     const room = this.pane.clientWidth - 18;
     const now = this.term.options.fontSize ?? 14;
     this.setFontSize(Math.floor(now * (room / (width * this.term.cols))));
@@ -243,13 +261,10 @@ export class Screen {
   private listen(sheet: HTMLElement): void {
     const { signal } = this.closing;
     this.term.attachCustomKeyEventHandler((event) => this.onKey(event));
-    this.term.textarea?.addEventListener("beforeinput", () => this.mine || this.hooks.refused(), { signal });
-    this.term.textarea?.addEventListener("paste", () => this.mine || this.hooks.refused(), { signal });
+    this.term.textarea?.addEventListener("beforeinput", () => this.types || this.hooks.refused(), { signal });
+    this.term.textarea?.addEventListener("paste", () => this.types || this.hooks.refused(), { signal });
     this.term.onCursorMove(() => this.followCursor());
-    const resized = new ResizeObserver(() => {
-      if (this.fits && this.mine) this.fit();
-      else this.followCursor();
-    });
+    const resized = new ResizeObserver(() => this.followCursor());
     resized.observe(this.pane);
     signal.addEventListener("abort", () => resized.disconnect());
     onTouch(sheet, signal, {
@@ -275,7 +290,7 @@ export class Screen {
       event.preventDefault();
       return false;
     }
-    if (this.mine) return true;
+    if (this.types) return true;
     const isHarmless = ["Control", "Shift", "Alt", "Meta", "Tab", "CapsLock"].includes(key) || (shiftKey && key.startsWith("Page")) || event.metaKey;
     if (!isHarmless && isDown) this.hooks.refused(event);
     return isHarmless && key !== "Tab";
@@ -293,12 +308,15 @@ export class Screen {
 
   private paint({ bytes, size, offset }: AttachEvents["paint"]): Promise<void> {
     const { cols, rows } = sizeOf(size);
+    const { baseY, viewportY } = this.term.buffer.active;
     this.marks.splice(0);
     this.term.reset();
     this.term.resize(cols, rows);
     return new Promise((done) =>
       this.term.write(bytes, () => {
         this.open();
+        // Who reads further up goes on there.
+        if (viewportY < baseY) this.term.scrollLines(viewportY - baseY);
         this.mark(offset);
         this.followCursor();
         done();
@@ -329,31 +347,6 @@ export class Screen {
     if (this.marks.length > MARKS_MAX) this.marks.shift()?.marker.dispose();
   }
 
-  private cell(): { width: number; height: number } {
-    const box = this.term.element?.querySelector(".xterm-screen")?.getBoundingClientRect();
-    return { width: (box?.width ?? 0) / this.term.cols || 8, height: (box?.height ?? 0) / this.term.rows || 17 };
-  }
-
-  private fit(): void {
-    if (!this.isOpen) return;
-    const { width, height } = this.cell();
-    // The sheet's padding, and the terminal's own scroll bar.
-    const cols = Math.max(20, Math.floor((this.pane.clientWidth - 16 - 12) / width));
-    const rows = Math.max(5, Math.floor((this.pane.clientHeight - 16) / height));
-    const size = `${cols}x${rows}`;
-    if (size === this.fitted) return;
-    this.fitted = size;
-    // A terminal in a page says no size by itself; it is given one as an act, in the turn. Then the attachment looks.
-    this.live.session.resize(size).then(
-      () => {
-        this.attachment.resize(size);
-        refresh(this.live);
-      },
-      () => (this.fitted = ""),
-    );
-  }
-  private fitted = "";
-
   private pan(dx: number, dy: number): void {
     this.pannedAt = Date.now();
     const { pane } = this;
@@ -367,7 +360,7 @@ export class Screen {
       this.term.element?.querySelector(".xterm-screen")?.dispatchEvent(new WheelEvent("wheel", wheel));
       return;
     }
-    this.scrolled += rest / this.cell().height;
+    this.scrolled += rest / cellOf(this.term).height;
     const lines = Math.trunc(this.scrolled);
     this.scrolled -= lines;
     if (lines !== 0) this.term.scrollLines(-lines);
@@ -384,7 +377,7 @@ export class Screen {
   private bringIntoView(column: number, row: number): void {
     const { pane } = this;
     if (pane.scrollWidth <= pane.clientWidth && pane.scrollHeight <= pane.clientHeight) return;
-    const { width, height } = this.cell();
+    const { width, height } = cellOf(this.term);
     const [x, y] = [column * width + 8, row * height + 8];
     if (x < pane.scrollLeft || x + 3 * width > pane.scrollLeft + pane.clientWidth) {
       pane.scrollLeft = x < pane.clientWidth * 0.8 ? 0 : x - pane.clientWidth / 2;

@@ -50,6 +50,22 @@ fn a_resize_is_done_by_the_next_host() {
 }
 
 #[test]
+fn a_resize_to_the_size_that_a_session_has_is_no_act() {
+    let world = World::new();
+    let session = world.session("sized", "exec cat");
+    let mut root = world.root(session);
+    let resize = |columns| ResizeParams { session: session.to_string(), size: Size::clamped(columns, 30), proof: None };
+    root.link.call::<op::Resize>(&resize(90)).unwrap();
+    let records = world.journal(session).len();
+    for _ in 0..3 {
+        root.link.call::<op::Resize>(&resize(90)).unwrap();
+    }
+    assert_eq!(world.journal(session).len(), records);
+    root.link.call::<op::Resize>(&resize(91)).unwrap();
+    assert!(world.journal(session).len() > records, "another size is one");
+}
+
+#[test]
 fn a_rename_is_done_by_the_next_host() {
     let world = World::new();
     let session = world.session("before", "exec cat");

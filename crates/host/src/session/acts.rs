@@ -107,7 +107,9 @@ impl Session {
     /// Resizes the terminal.
     pub async fn resize_asked(&self, params: &ResizeParams, actor: &Actor) -> Result<(), Fault> {
         self.running().await?;
-        self.act(actor, Ask::Resize { size: params.size }, params.proof)?;
+        if !self.state.borrow().core.is_sized_for(crate::now(), actor, params.size) {
+            self.act(actor, Ask::Resize { size: params.size }, params.proof)?;
+        }
         self.until_sized(params.size).await;
         Ok(())
     }

@@ -86,8 +86,6 @@ let unmark = () => {};
 function show({ term }: Screen, line: number): void {
   unmark();
   const { baseY, cursorY } = term.buffer.active;
-  // A terminal that was written before it was opened does not know yet how far it is scrolled; from the top it does.
-  term.scrollToTop();
   term.scrollToLine(Math.max(0, line - 2));
   const marker = term.registerMarker(line - (baseY + cursorY));
   const decoration = marker && term.registerDecoration({ marker, width: term.cols, layer: "top" });
