@@ -18,6 +18,7 @@ self.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || url.origin !== location.origin || url.pathname.startsWith("/v1")) return;
   if (request.mode === "navigate") event.respondWith(fresh());
   else if (url.pathname.startsWith("/assets/")) event.respondWith(kept(request));
+  else if (/^\/(icon|manifest)/.test(url.pathname)) event.respondWith(fetch(request).catch(() => atHand(request)));
 });
 
 self.addEventListener("notificationclick", (event) => {
@@ -40,6 +41,11 @@ async function keep() {
   const parts = (await page.clone().text()).match(/\/assets\/[\w.-]+/g) ?? [];
   await cache.addAll(["/icon.svg", "/icon-waits.svg", "/manifest.webmanifest", ...parts]);
   await cache.put("/", page);
+}
+
+// A picture whose name says nothing of what is in it, where the host is not reached.
+async function atHand(request) {
+  return (await (await caches.open(KEPT)).match(request)) ?? Response.error();
 }
 
 // The page as the host has it now; where the host is not reached, as it was.

@@ -1,11 +1,15 @@
 // Which view is shown, by who looks and what the address names.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Home } from "./home/Home.js";
 import { enter, login, whoAmI, type Login } from "./lib/login.js";
 import { route } from "./lib/route.js";
+import { mayStart, noteLogin, wasGuest } from "./lib/guest.js";
 import { client, start } from "./lib/store.js";
 import { start as startAttention } from "./lib/attention.js";
+import { NewSession } from "./home/NewSession.js";
+import { Palette } from "./palette/Palette.js";
+import { isPaletteOpen, onPaletteKey } from "./palette/commands.js";
 import { PageFrame } from "./panels/PageFrame.js";
 import { SessionPage } from "./session/SessionPage.js";
 import { ActorChip } from "./ui/Actor.js";
@@ -29,18 +33,30 @@ export function App() {
 }
 
 function Inside() {
+  const who = login.value;
+  useEffect(() => {
+    if (who.state === "in") noteLogin(who.me);
+  }, [who]);
   useEffect(() => {
     start();
     startAttention();
     // A signed-out browser comes in again with a fresh page.
     return () => client.close();
   }, []);
+  const [isNew, setIsNew] = useState(false);
+  useEffect(() => {
+    addEventListener("keydown", onPaletteKey);
+    return () => removeEventListener("keydown", onPaletteKey);
+  }, []);
   const where = route.value;
+  const mayNew = who.state === "in" && mayStart(who.me);
   return (
     <>
       {where.view === "home" && <Home />}
       {where.view === "session" && <SessionPage name={where.name} panel={where.panel} />}
       {where.view === "page" && <PageFrame id={where.page} />}
+      {isPaletteOpen.value && <Palette onNew={mayNew ? () => setIsNew(true) : undefined} />}
+      {isNew && <NewSession onClose={() => setIsNew(false)} />}
       <Toast />
     </>
   );
@@ -53,6 +69,7 @@ function Door({ why }: { why: string | undefined }) {
     addEventListener("focus", look);
     return () => removeEventListener("focus", look);
   }, []);
+  if (wasGuest()) return <Closed />;
   return (
     <main class="notice">
       <img src="/icon.svg" alt="" width="56" height="56" />
@@ -66,6 +83,17 @@ function Door({ why }: { why: string | undefined }) {
           <Line text={why} />
         </p>
       )}
+    </main>
+  );
+}
+
+/** A guest whose link was revoked, or has expired. */
+function Closed() {
+  return (
+    <main class="notice">
+      <img src="/icon.svg" alt="" width="56" height="56" />
+      <h1>This link no longer works</h1>
+      <p>Its time is over, or it was revoked. Ask the person who shared it with you for a new one.</p>
     </main>
   );
 }

@@ -1,13 +1,16 @@
 import { render } from "preact";
 import { App } from "./app.js";
+import { noteLink } from "./lib/guest.js";
 import { enter, followLinks } from "./lib/login.js";
 import { followViewport } from "./lib/viewport.js";
 import "./css/base.css";
 import "./css/home.css";
+import "./css/palette.css";
 import "./css/session.css";
 
 followViewport();
 followLinks();
+noteLink();
 void enter();
 const root = document.getElementById("app");
 if (root) render(<App />, root);

@@ -3,9 +3,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { enter, launch, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
+
+/** A small phone. */
+const TINY = { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true, reducedMotion: "reduce" } satisfies BrowserContextOptions;
 
 let home: Home;
 let browser: Browser;
@@ -110,7 +113,7 @@ test("on a small phone a question shows its options beside the terminal, and a t
   const long = "The migration renames two columns of the table of customers, takes a lock of about a minute, and cannot be undone. Shall I run it now?";
   const options = ["--option", "run it now", "--option", "tonight", "--option", "not at all"];
   const answer = home.as("agent:bot", "ask", "-t", "small", ...options, long);
-  const opened = await enter(browser, home, "small", { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true, reducedMotion: "reduce" });
+  const opened = await enter(browser, home, "small", TINY);
   await shows(opened, "$");
   const card = opened.getByRole("region", { name: "Question from agent:bot" });
   await card.waitFor();
@@ -127,4 +130,143 @@ test("on a small phone a question shows its options beside the terminal, and a t
   // Another view does not forget it.
   await opened.getByRole("link", { name: /All sessions/ }).click();
   expect((await answer).trim()).toBe("tonight");
+});
+
+test("what goes wrong in a dialog is said in it, without words for a terminal", async () => {
+  await home.shell("taken");
+  const opened = await enter(browser, home);
+  await opened.getByRole("searchbox", { name: "Search sessions" }).fill("nothing like it");
+  const none = opened.getByText("No session fits");
+  await none.waitFor();
+  expect((await none.boundingBox())?.height).toBeLessThan(40);
+  await opened.getByRole("button", { name: "New session" }).click();
+  const dialog = opened.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("taken");
+  await dialog.getByRole("button", { name: "Start" }).click();
+  const alert = dialog.getByRole("alert");
+  await alert.waitFor();
+  expect(await alert.innerText()).toBe("a session named taken is already running");
+  expect(await opened.locator(".toast").count()).toBe(0);
+});
+
+test("a program that only reads needs nobody, and one that asks does", async () => {
+  await home.shell("reads");
+  await home.hf("send", "reads", "--enter", "seq 3; cat");
+  await home.hf("new", "-d", "-n", "asks", "--", "sh", "-c", "printf 'Go on? '; read x");
+  await home.hf("new", "-d", "-n", "over", "--", "sh", "-c", "seq 30; exit 3");
+  const opened = await enter(browser, home);
+  await opened.getByRole("region", { name: "Needs you" }).getByRole("link", { name: /^asks/ }).waitFor();
+  await opened.getByRole("region", { name: "Sessions", exact: true }).getByRole("link", { name: /^reads/ }).getByText("reads input").waitFor();
+  // Lines of an ended session's card are whole.
+  await until("the lines", async () => (await opened.getByRole("link", { name: /^over/ }).locator(".tail-line").allInnerTexts()).join() === "28,29,30");
+});
+
+test("sizes of text are each session's own, and a phone's bar stays in its window", async () => {
+  await home.shell("large");
+  await home.shell("usual");
+  await home.as("agent:bot", "take", "large");
+  const opened = await enter(browser, home, "large");
+  const size = () => opened.evaluate(() => (window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal }).holdfastTerminal.options.fontSize);
+  await opened.getByRole("button", { name: "A+ larger text" }).first().click();
+  expect(await size()).toBe(15);
+  await opened.goto(`${home.url}/s/usual`);
+  await shows(opened, "$");
+  expect(await size()).toBe(14);
+  await opened.goto(`${home.url}/s/large`);
+  await shows(opened, "$");
+  expect(await size()).toBe(15);
+  const phone = await enter(browser, home, "large", TINY);
+  for (const one of [phone.getByRole("button", { name: "Seize" }), phone.getByLabel("More", { exact: true })]) {
+    const box = await one.boundingBox();
+    expect((box?.x ?? 999) + (box?.width ?? 0)).toBeLessThanOrEqual(360);
+  }
+});
+
+test("the graph names an integrated shell as the person does, and a page without its host has its picture", async () => {
+  await home.hf("new", "-d", "-n", "own-shell");
+  const opened = await enter(browser, home);
+  await opened.evaluate(async () => void (await navigator.serviceWorker.ready));
+  await opened.goto(`${home.url}/s/own-shell/graph`);
+  const root = opened.getByRole("button", { name: /^\/bin\/bash, process/ });
+  await root.waitFor();
+  await until("the worker", () => opened.evaluate(() => navigator.serviceWorker.controller !== null));
+  await opened.context().setOffline(true);
+  const other = await opened.context().newPage();
+  await other.goto(`${home.url}/`);
+  await other.getByText("Cannot reach the host").waitFor();
+  await until("the picture", () => other.evaluate(() => (document.querySelector("img")?.naturalWidth ?? 0) > 0));
+});
+
+test("a password is typed on a card, and the journal has its length only", async () => {
+  await home.hf("new", "-d", "-n", "locked", "--", "sh", "-c", "stty -echo; printf 'Passphrase: '; read x; stty echo; echo got $(printf %s \"$x\" | wc -c); cat");
+  const opened = await enter(browser, home);
+  const card = opened.getByRole("region", { name: "locked waits for a password" });
+  await card.getByText("Passphrase:").waitFor();
+  await card.getByLabel("Password").fill("open sesame");
+  await card.getByRole("button", { name: "Enter" }).click();
+  await card.waitFor({ state: "detached" });
+  await until("the program", async () => (await home.screen("locked")).some((row) => row.endsWith("got 11")));
+  expect(await home.hf("journal", "locked")).not.toContain("sesame");
+});
+
+test("Ctrl+K goes to another session, does what the view offers, and finds what sessions printed", async () => {
+  await home.shell("alpha");
+  await home.shell("beta");
+  await home.hf("send", "beta", "--enter", "echo needle-$((40+2))");
+  await until("the output", async () => (await home.screen("beta")).some((row) => row === "needle-42"));
+  await home.hf("release", "beta");
+  const opened = await enter(browser, home, "alpha");
+  await shows(opened, "$");
+  await opened.locator(".xterm-screen").click();
+  const field = opened.getByRole("combobox", { name: "Session or command" });
+  await opened.keyboard.press("Control+k");
+  await field.waitFor();
+  await opened.keyboard.type("bet");
+  await opened.getByRole("option", { name: /^beta/ }).waitFor();
+  await opened.keyboard.press("Enter");
+  await until("the other session", () => opened.url().endsWith("/s/beta"));
+  await shows(opened, "needle-42");
+  // The one before is the next, with no letter typed.
+  await opened.keyboard.press("Control+k");
+  await field.waitFor();
+  await opened.keyboard.press("Enter");
+  await until("the first again", () => opened.url().endsWith("/s/alpha"));
+  await shows(opened, "$");
+  await opened.keyboard.press("Control+k");
+  await opened.keyboard.type("take the");
+  await opened.getByRole("option", { name: /^Take the turn/ }).waitFor();
+  await opened.keyboard.press("Enter");
+  await opened.getByText("You have the turn").waitFor();
+  // Twice, the key is the terminal's: what is behind the cursor goes.
+  await opened.locator(".xterm-screen").click();
+  await opened.keyboard.type("echo ab");
+  await opened.keyboard.press("Control+b");
+  await shows(opened, /echo ab$/);
+  await opened.keyboard.press("Control+k");
+  await field.waitFor();
+  await opened.keyboard.press("Control+k");
+  await field.waitFor({ state: "detached" });
+  await shows(opened, /^\$ echo a$/);
+  await opened.keyboard.press("Control+k");
+  await field.fill("needle-4");
+  await opened.keyboard.press("Enter");
+  await opened.getByRole("option", { name: /needle-42 ?beta/ }).click();
+  await until("the session", () => opened.url().endsWith("/s/beta"));
+  await opened.getByRole("search").getByText(/of 1|1 of/).waitFor();
+});
+
+test("a session is renamed from the page, and started again when it has ended", async () => {
+  await home.hf("new", "-d", "-n", "short", "--", "sh", "-c", "echo ran; read x");
+  const opened = await enter(browser, home, "short");
+  await shows(opened, "ran");
+  await opened.getByLabel("More", { exact: true }).click();
+  await opened.getByRole("button", { name: "Rename" }).click();
+  await opened.getByRole("dialog").getByLabel("Name").fill("shorter");
+  await opened.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
+  await until("the new address", () => opened.url().endsWith("/s/shorter"));
+  await home.hf("end", "shorter", "--grace", "0");
+  await opened.getByRole("button", { name: "Start again" }).click();
+  await opened.getByText("You have the turn").waitFor();
+  await shows(opened, "ran");
+  expect((await home.json<{ life: string }>(HUMAN, "info", "shorter")).life).toBe("running");
 });

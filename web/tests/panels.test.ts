@@ -190,8 +190,10 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
   await guest.locator(".xterm-screen").click();
   await guest.keyboard.type("x\n");
   expect((await home.screen("lent"))[0]).toBe("$");
-  await guest.getByRole("link", { name: "Share" }).click();
-  await guest.getByText("You may not share this session").waitFor();
+  // A guest sees no button that is of no use to a guest; the owner sees whom the link is for.
+  expect(await guest.getByRole("link", { name: "Share" }).count()).toBe(0);
+  expect(await guest.getByRole("button", { name: "Fit the session to this window" }).count()).toBe(0);
+  await opened.getByRole("group", { name: "Attached" }).getByText("for Ben").waitFor();
   await guest.goto(`${home.url}/s/other`);
   await guest.getByText("No such session").waitFor();
   await guest.goto(`${home.url}/s/lent`);
@@ -200,15 +202,15 @@ test("a link that is shared lets somebody look and no more, until it is revoked"
   await opened.getByRole("button", { name: "Revoke for Ben" }).click();
   await opened.getByText("No active links.").waitFor();
   // At once: what comes now it does not see.
-  await guest.getByText("Open this page from your machine").waitFor();
+  await guest.getByText("This link no longer works").waitFor();
   await home.hf("run", "lent", "--", "echo", "secret");
   await shows(await enter(browser, home, "lent"), /^secret/);
   expect((await rows(guest)).join()).not.toContain("secret");
   await guest.reload();
-  await guest.getByText("Open this page from your machine").waitFor();
+  await guest.getByText("This link no longer works").waitFor();
   const late = await page(browser);
   await late.goto(url);
-  await late.getByText("Open this page from your machine").waitFor();
+  await late.getByText("This link no longer works").waitFor();
 });
 
 test("a link that may type takes the turn and types, and seizes nothing", async () => {

@@ -116,9 +116,7 @@ impl Core {
     /// Whether a resize by this actor would be allowed and change nothing: that is no act, and leaves no record.
     pub fn is_sized_for(&self, now: Now, actor: &Actor, size: Size) -> bool {
         let is_kept_by_another = || self.authority.state().turn().hold().is_some_and(|hold| hold.by.id != actor.id);
-        self.asked_size == size
-            && self.authority.rights(actor, now.time_ms).has(Right::Type)
-            && !is_kept_by_another()
+        self.asked_size == size && self.authority.rights(actor, now.time_ms).has(Right::Type) && !is_kept_by_another()
     }
 
     /// A client that attached was painted for the first time, with the screen at `offset`; `whole` where its terminal shows all

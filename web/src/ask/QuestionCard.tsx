@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { QuestionView as Question } from "@holdfast/client";
+import { myActor } from "../lib/login.js";
 import { follow, sessionPath } from "../lib/route.js";
 import { span } from "../lib/text.js";
 import { ActorChip } from "../ui/Actor.js";
@@ -54,6 +55,10 @@ export function QuestionCard({ question, where, folds }: Props) {
   );
 }
 
+function isHuman(): boolean {
+  return myActor()?.handle.startsWith("human:") ?? false;
+}
+
 /** What was tapped, while it can be taken back. */
 function Chosen({ question, said }: { question: Question; said: number }) {
   return (
@@ -78,7 +83,9 @@ function Asked({ question, busy, onAnswer }: { question: Question; busy: boolean
       <p class="asked">
         <Lines text={question.text} />
       </p>
-      {question.options.length > 0 ? (
+      {!isHuman() ? (
+        <p class="muted">Only people answer questions.</p>
+      ) : question.options.length > 0 ? (
         <div class="answers">
           {question.options.map((option, number) => (
             <button type="button" class="answer" key={number} disabled={busy} onClick={() => onAnswer(number)}>

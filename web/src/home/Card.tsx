@@ -9,6 +9,9 @@ import { ActorChip } from "../ui/Actor.js";
 import { StatePill } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
 
+/** Of a session that is over, what its card has room for. */
+const ENDED_LINES = 3;
+
 export function Card({ live }: { live: LiveSession }) {
   const view = live.view.value;
   const doing = live.doing.value;
@@ -29,7 +32,7 @@ export function Card({ live }: { live: LiveSession }) {
           <Line text={doing.prompt} />
         </span>
       )}
-      <Tail lines={live.tail.value} />
+      <Tail lines={view.life === "running" ? live.tail.value : live.tail.value.slice(-ENDED_LINES)} />
       <People live={live} />
     </a>
   );

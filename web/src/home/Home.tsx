@@ -2,9 +2,12 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
+import { SecretCard, waitsForSecret } from "../ask/SecretCard.js";
+import { standing } from "../session/standing.js";
 import { QuestionCard } from "../ask/QuestionCard.js";
 import { notifies, toggleNotifications } from "../lib/attention.js";
-import { leave, myActor } from "../lib/login.js";
+import { mayStart } from "../lib/guest.js";
+import { leave, login, myActor } from "../lib/login.js";
 import { followTails, link, loaded, questions, sessions, type LiveSession } from "../lib/store.js";
 import { commandLine } from "../lib/text.js";
 import { pages } from "../panels/index.js";
@@ -30,6 +33,8 @@ export function Home() {
   }, []);
   const wanted = search.value.trim().toLowerCase();
   const fitting = sessions.value.filter((live) => fits(live, wanted));
+  // Where this person can type now.
+  const secrets = sessions.value.filter((live) => waitsForSecret(live) && ["free", "mine"].includes(standing(live.view.value, myActor()).is) && canType());
   const needing = fitting.filter((live) => ["question", "waiting", "turn"].includes(live.need.value));
   const living = fitting.filter((live) => live.need.value === "none");
   const ended = fitting.filter((live) => live.need.value === "ended");
@@ -43,8 +48,11 @@ export function Home() {
             Reconnecting to the host. Your sessions keep running.
           </p>
         )}
-        {questions.value.length > 0 && (
+        {questions.value.length + secrets.length > 0 && (
           <section aria-label="Questions" class="questions">
+            {secrets.map((live) => (
+              <SecretCard key={live.id} live={live} where />
+            ))}
             {questions.value.map((question) => (
               <QuestionCard key={question.id} question={question} where />
             ))}
@@ -84,20 +92,34 @@ function Group({ title, all }: { title: string; all: LiveSession[] }) {
   );
 }
 
+/** Whether this login may type at all; what a session allows is told when it is tried. */
+function canType(): boolean {
+  const can = login.value.state === "in" ? login.value.me.token?.can : "";
+  return (myActor()?.handle.startsWith("human:") ?? false) && (can === undefined || can === null || can.split(/[ ,]+/).includes("type"));
+}
+
+function canStart(): boolean {
+  return login.value.state === "in" && mayStart(login.value.me);
+}
+
 function Nothing({ wanted, onNew }: { wanted: string; onNew: () => void }) {
   if (wanted !== "") {
     return (
-      <p class="empty muted">
-        No session fits “<Line text={wanted} />”.
-      </p>
+      <div class="empty">
+        <p class="muted">
+          No session fits “<Line text={wanted} />”.
+        </p>
+      </div>
     );
   }
   return (
     <div class="empty">
       <p class="muted">No sessions yet.</p>
-      <button type="button" class="primary" onClick={onNew}>
-        Start one
-      </button>
+      {canStart() && (
+        <button type="button" class="primary" onClick={onNew}>
+          Start one
+        </button>
+      )}
     </div>
   );
 }
@@ -143,10 +165,12 @@ function Bar({ onNew }: { onNew: () => void }) {
             </div>
           </details>
         )}
-        <button type="button" class="primary new" aria-label="New session" onClick={onNew}>
-          <Icon name="plus" size={16} />
-          <span>New session</span>
-        </button>
+        {canStart() && (
+          <button type="button" class="primary new" aria-label="New session" onClick={onNew}>
+            <Icon name="plus" size={16} />
+            <span>New session</span>
+          </button>
+        )}
       </nav>
     </header>
   );

@@ -2,7 +2,7 @@
 
 import { effect, signal } from "@preact/signals";
 import type { QuestionView } from "@holdfast/client";
-import { find, loaded, questions, sessions, waiting, type LiveSession } from "./store.js";
+import { find, isAsked, loaded, questions, sessions, waiting, type LiveSession } from "./store.js";
 import { go, route, sessionPath } from "./route.js";
 import { tell } from "../ui/told.js";
 import { shownLine } from "./text.js";
@@ -63,7 +63,7 @@ function askedNews({ id, name, by, text }: QuestionView): News {
 }
 
 function waitingNews({ id, name, doing }: LiveSession): News[] {
-  if (doing.value?.state !== "waiting") return [];
+  if (!doing.value || !isAsked(doing.value)) return [];
   const { since_ms, prompt = "" } = doing.value;
   return [{ key: `${id} ${since_ms}`, of: id, session: name, title: `${name} waits for input`, body: prompt }];
 }

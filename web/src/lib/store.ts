@@ -62,9 +62,14 @@ function need(live: LiveSession): Need {
   const { life, turn } = live.view.value;
   if (life !== "running") return "ended";
   if (live.questions.value.length > 0) return "question";
-  if (live.doing.value?.state === "waiting") return "waiting";
+  if (isAsked(live.doing.value)) return "waiting";
   if (turn.queue?.length && turn.holder?.actor.id === myActor()?.id) return "turn";
   return "none";
+}
+
+/** A program waits for an answer to something: one that only reads, as `cat` does, asks nobody. */
+export function isAsked(doing: Doing | undefined): boolean {
+  return doing?.state === "waiting" && (doing.kind === "password" || (doing.prompt ?? "") !== "");
 }
 
 /** The client of this page's host. It gives up nothing: a page waits until its host is there again. */

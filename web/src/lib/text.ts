@@ -44,6 +44,14 @@ export function commandLine(argv: readonly string[]): string {
   return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }
 
+/** Without what Holdfast adds to a shell that it integrates: that is no word of the person's. */
+export function ownWords(argv: readonly string[]): string[] {
+  const added = (word: string | undefined, value: string | undefined) =>
+    (word === "--rcfile" && /\/start\.bash$/.test(value ?? "")) || (word === "--init-command" && /\/shells\/.*fish\.fish/.test(value ?? ""));
+  const at = argv.findIndex((word, index) => added(word, argv[index + 1]));
+  return at < 0 ? [...argv] : [...argv.slice(0, at), ...argv.slice(at + 2)];
+}
+
 /** How long ago: `now`, `40 s`, `12 min`, `3 h`, `2 d`. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));

@@ -16,6 +16,8 @@ export interface PanelProps {
 export interface Panel {
   id: string;
   title: string;
+  /** The right without which it is of no use. */
+  needs?: string;
   load: () => Promise<{ default: ComponentType<PanelProps> }>;
 }
 
@@ -28,7 +30,7 @@ export interface Page {
 export const panels: Panel[] = [
   { id: "timeline", title: "Timeline", load: () => import("./timeline/Timeline.js") },
   { id: "graph", title: "Graph", load: () => import("./graph/Graph.js") },
-  { id: "share", title: "Share", load: () => import("./share/Share.js") },
+  { id: "share", title: "Share", needs: "grant", load: () => import("./share/Share.js") },
 ];
 
 export const pages: Page[] = [];

@@ -22,10 +22,10 @@ interface Found {
   all: number;
 }
 
-export function Find({ screen, onClose }: { screen: Screen; onClose: () => void }) {
+export function Find({ sought, screen, onClose }: { sought: string; screen: Screen; onClose: () => void }) {
   const field = useRef<HTMLInputElement>(null);
   const search = useRef<SearchAddon>(undefined);
-  const [text, setText] = useState("");
+  const [text, setText] = useState(sought);
   const [found, setFound] = useState<Found | undefined>(undefined);
   // Not after the next frame: a quick person would type the text into the session.
   useLayoutEffect(() => {
@@ -34,6 +34,7 @@ export function Find({ screen, onClose }: { screen: Screen; onClose: () => void 
     addon.onDidChangeResults(({ resultIndex, resultCount }) => setFound({ at: resultIndex + 1, all: resultCount }));
     search.current = addon;
     field.current?.focus();
+    if (sought !== "") seek(sought);
     return () => {
       addon.dispose();
       screen.setFinding(false);

@@ -5,18 +5,20 @@ import { myActor } from "../lib/login.js";
 import { follow, sessionPath } from "../lib/route.js";
 import { link, waiting, type LiveSession } from "../lib/store.js";
 import { commandLine, shownLine } from "../lib/text.js";
+import { isPaletteOpen } from "../palette/commands.js";
 import { panels } from "../panels/index.js";
 import { ActorChip } from "../ui/Actor.js";
 import { Icon } from "../ui/icons.js";
 import { StatePill } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
-import { aloud, chooseAloud, chooseFit, fontSize } from "./font.js";
+import { mayStartAgain, startAgain } from "./again.js";
+import { aloud, chooseAloud, chooseFit } from "./font.js";
 import type { Screen } from "./screen.js";
 import type { Standing } from "./standing.js";
 import { TurnBar, type TurnActs } from "./TurnBar.js";
 import type { Asking } from "./Workspace.js";
 
-interface Props {
+export interface Props {
   live: LiveSession;
   now: Standing;
   rights: ReadonlySet<string>;
@@ -25,7 +27,7 @@ interface Props {
   fits: Signal<boolean>;
   panel: string | undefined;
   asking: Signal<Asking | undefined>;
-  finding: Signal<boolean>;
+  finding: Signal<string | undefined>;
 }
 
 export function Header(props: Props) {
@@ -51,11 +53,16 @@ export function Header(props: Props) {
         {link.value === "reconnecting" && <span class="state waits">reconnecting</span>}
       </div>
       {now.is !== "over" && <TurnBar live={live} now={now} rights={rights} acts={acts} />}
+      {mayStartAgain(live) && (
+        <button type="button" class="small primary" onClick={() => void startAgain(live)}>
+          Start again
+        </button>
+      )}
       <Operators live={live} />
       <Tools {...props} />
       {panels.length > 0 && (
         <nav class="tabs" aria-label="Panels">
-          {panels.map(({ id, title }) => (
+          {panels.filter(({ needs }) => !needs || rights.has(needs)).map(({ id, title }) => (
             <a
               key={id}
               class="button quiet small"
@@ -97,13 +104,13 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
     act();
     screen?.focus();
   };
-  const font = (by: number) => then(() => screen?.setFontSize(fontSize.value + by));
+  const font = (by: number) => then(() => screen?.setFontSize(screen.fontSize + by));
   return (
     <div class="tools" role="group" aria-label="View">
       <span class="size muted" title="Columns and rows of the session">
         {size.replace("x", "×")}
       </span>
-      <button
+      {rights.has("type") && <button
         type="button"
         class="quiet small"
         aria-label="Fit the session to this window"
@@ -118,7 +125,7 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
         })}
       >
         <Icon name="fit" size={16} /> <span class="fit-word">Fit</span>
-      </button>
+      </button>}
       <span class="joined">
         <button type="button" class="quiet small" aria-label="A− smaller text" onClick={font(-1)}>
           A−
@@ -138,8 +145,11 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
           <button type="button" onClick={then(() => screen?.term.scrollToBottom())}>
             Go to the end
           </button>
-          <button type="button" onClick={() => (finding.value = true)}>
+          <button type="button" onClick={() => (finding.value ??= "")}>
             Find … <kbd>Ctrl+Shift+F</kbd>
+          </button>
+          <button type="button" onClick={() => (isPaletteOpen.value = true)}>
+            All commands … <kbd>Ctrl+K</kbd>
           </button>
           <button type="button" onClick={() => (asking.value = { what: "text" })}>
             Show as text …
@@ -147,6 +157,11 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
           <button type="button" aria-pressed={aloud.value} onClick={then(() => chooseAloud(!aloud.value))}>
             For a screen reader{aloud.value && " ✓"}
           </button>
+          {life === "running" && rights.has("configure") && (
+            <button type="button" onClick={() => (asking.value = { what: "rename" })}>
+              Rename …
+            </button>
+          )}
           {life === "running" && rights.has("end") && (
             <button type="button" class="danger" onClick={() => (asking.value = { what: "end" })}>
               End the session …

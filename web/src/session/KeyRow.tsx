@@ -2,7 +2,6 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { Icon } from "../ui/icons.js";
-import { fontSize } from "./font.js";
 import type { Screen } from "./screen.js";
 
 const KEYS: { name: string; label: string; keys: string }[] = [
@@ -74,8 +73,8 @@ export function KeyRow({ screen, pane, types, refused, askText }: Props) {
       {ARROWS.map(([name, label, letter]) => key(name, label, () => screen.arrow(letter)))}
       {key("Paste", "Paste", () => void paste())}
       {MORE.map(({ name, label, keys }) => key(name, label, () => press(keys)))}
-      {key("A−", "A− smaller text", () => screen.setFontSize(fontSize.value - 1))}
-      {key("A+", "A+ larger text", () => screen.setFontSize(fontSize.value + 1))}
+      {key("A−", "A− smaller text", () => screen.setFontSize(screen.fontSize - 1))}
+      {key("A+", "A+ larger text", () => screen.setFontSize(screen.fontSize + 1))}
       <button type="button" aria-label="Show the keyboard" onClick={() => screen.focus()}>
         <Icon name="keyboard" />
       </button>

@@ -4,12 +4,15 @@ import { useEffect, useRef } from "preact/hooks";
 import { follow, go, sessionPath } from "../lib/route.js";
 import { find, loaded } from "../lib/store.js";
 import { Line } from "../ui/Text.js";
+import { startedHere } from "./started.js";
 import { Workspace } from "./Workspace.js";
 
 export function SessionPage({ name, panel }: { name: string; panel?: string | undefined }) {
   const before = useRef<{ name: string; id: string } | undefined>(undefined);
   const known = before.current?.name === name ? find(before.current.id) : undefined;
-  const live = known ?? find(name);
+  // What was just started here is meant, though one of that name that has ended was looked at.
+  const named = find(name);
+  const live = named && startedHere.has(named.id) ? named : (known ?? named);
   if (live) before.current = { name, id: live.id };
   const renamed = live && live.id !== name && live.name !== name ? live.name : undefined;
   useEffect(() => {

@@ -5,26 +5,30 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Attachment } from "@holdfast/client";
 import { QuestionCard } from "../ask/QuestionCard.js";
+import { SecretCard, waitsForSecret } from "../ask/SecretCard.js";
 import { look, myActor } from "../lib/login.js";
 import { client, refresh, type LiveSession } from "../lib/store.js";
-import { attempt, tell } from "../ui/told.js";
+import { offer as offerCommands, wanted } from "../palette/commands.js";
+import { visit } from "../palette/visited.js";
+import { attempt, tell, tellError } from "../ui/told.js";
 import { PanelFrame } from "../panels/PanelFrame.js";
 import { shownLine } from "../lib/text.js";
 import { textOf } from "./content.js";
-import { AsText, Confirm, Paste, Seize } from "./dialogs.js";
+import { AsText, Confirm, Paste, Rename, Seize } from "./dialogs.js";
 import { Find } from "./Find.js";
-import { Header } from "./Header.js";
+import { Header, type Props as HeaderProps } from "./Header.js";
 import { Hint } from "./Hint.js";
 import { KeyRow } from "./KeyRow.js";
-import { aloud, fitsByChoice, fontSize, setFontSize } from "./font.js";
+import { aloud, fitsByChoice, fontOf, keepFont } from "./font.js";
 import { Offered, type Offer } from "./Offered.js";
 import type { Screen } from "./screen.js";
+import { commands, CTRL_K } from "./offers.js";
 import { rightsOf, standing } from "./standing.js";
 import { startedHere } from "./started.js";
 import type { TurnActs } from "./TurnBar.js";
 
 export type Asking =
-  | { what: "seize" | "end" | "paste" | "text" }
+  | { what: "seize" | "end" | "paste" | "text" | "rename" }
   | { what: "link"; url: string }
   | { what: "copy"; text: string };
 
@@ -35,7 +39,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   const hint = useSignal(false);
   const fits = useSignal(startedHere.has(live.id) || fitsByChoice());
   const asking = useSignal<Asking | undefined>(undefined);
-  const finding = useSignal(false);
+  const finding = useSignal<string | undefined>(undefined);
   const offer = useSignal<Offer>({ is: "none" });
   const rights = useSignal<ReadonlySet<string>>(new Set(["observe"]));
   const now = useComputed(() => standing(live.view.value, myActor()));
@@ -53,7 +57,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   };
 
   const closeFind = () => {
-    finding.value = false;
+    finding.value = undefined;
     screen.value?.focus();
   };
   useTerminal(live, pane, { screen, line, rights, asking, finding, offer }, onKeyRefused);
@@ -70,12 +74,8 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   );
   useEffect(() => screen.value?.setFits(fits.value), [fits.value, screen.value]);
   useEffect(() => screen.value?.setAloud(aloud.value), [aloud.value, screen.value]);
-  // Who has just started a session means to type into it.
-  useEffect(() => {
-    if (line.value !== "attached" || !startedHere.has(live.id) || now.value.is !== "free" || !rights.value.has("type")) return;
-    startedHere.delete(live.id);
-    acts.take();
-  }, [line.value, rights.value]);
+  useStarted(live, line.value === "attached" && now.value.is === "free" && rights.value.has("type"), acts.take);
+  usePalette({ live, now: now.value, rights: rights.value, acts, screen: screen.value, fits, asking, finding, panel }, line.value === "attached");
 
   return (
     <div class={`session ${panel ? "with-panel" : ""}`}>
@@ -86,12 +86,12 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
       <main class="session-main">
         <h1 class="visually-hidden">Terminal of {live.name}</h1>
         <div class={`pane-box ${mine ? "mine" : ""}`}>
-          <Dock live={live} />
+          <Dock live={live} may={types} />
           <div class="pane" ref={pane} role="region" aria-label={types ? "Terminal" : "Terminal, read-only"} />
           <LineNote line={line.value} />
           <Offered offer={offer} onShow={(text) => (asking.value = { what: "copy", text })} />
           {hint.value && !mine && <Hint now={now.value} may={rights.value.has("type")} onAct={request} onClose={() => (hint.value = false)} />}
-          {finding.value && screen.value && <Find screen={screen.value} onClose={closeFind} />}
+          {finding.value !== undefined && screen.value && <Find key={finding.value} sought={finding.value} screen={screen.value} onClose={closeFind} />}
         </div>
         {panel && <PanelFrame id={panel} live={live} screen={screen.value} />}
       </main>
@@ -109,6 +109,27 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
   );
 }
 
+/** Who has just started a session means to type into it. */
+function useStarted(live: LiveSession, canTake: boolean, take: () => void): void {
+  useEffect(() => {
+    if (!canTake || !startedHere.delete(live.id)) return;
+    take();
+  }, [canTake]);
+}
+
+/** Offers what can be done here, and looks for what somebody chose in the palette. */
+function usePalette(view: HeaderProps, isAttached: boolean): void {
+  const { live, screen, finding } = view;
+  useEffect(() => visit(live.id), []);
+  useEffect(() => offerCommands({ commands: () => commands(view), typeKey: () => screen?.type(CTRL_K) }));
+  useEffect(() => {
+    const sought = wanted.value;
+    if (!screen || !isAttached || sought?.session !== live.id) return;
+    wanted.value = undefined;
+    finding.value = sought.text;
+  }, [screen, isAttached, wanted.value]);
+}
+
 /** Records of the journal are missing: nobody should overlook that. */
 function Damaged({ what }: { what: string | null | undefined }) {
   if (!what) return null;
@@ -120,11 +141,13 @@ function Damaged({ what }: { what: string | null | undefined }) {
 }
 
 /** What is asked of one: it takes room of its own, and covers nothing. */
-function Dock({ live }: { live: LiveSession }) {
+function Dock({ live, may }: { live: LiveSession; may: boolean }) {
   const questions = live.questions.value;
-  if (questions.length === 0) return null;
+  const isSecret = may && waitsForSecret(live);
+  if (questions.length === 0 && !isSecret) return null;
   return (
     <div class="dock">
+      {isSecret && <SecretCard live={live} />}
       {questions.map((question) => (
         <QuestionCard key={question.id} question={question} folds />
       ))}
@@ -149,7 +172,7 @@ interface Held {
   line: Signal<Line>;
   rights: Signal<ReadonlySet<string>>;
   asking: Signal<Asking | undefined>;
-  finding: Signal<boolean>;
+  finding: Signal<string | undefined>;
   offer: Signal<Offer>;
 }
 
@@ -167,14 +190,14 @@ function useTerminal(live: LiveSession, pane: RefObject<HTMLDivElement | null>, 
     let opened: Screen | undefined;
     void import("./screen.js").then(({ Screen }) => {
       if (isGone || !pane.current) return;
-      opened = new Screen(live, pane.current, fontSize.value, {
+      opened = new Screen(live, pane.current, fontOf(live.id), {
         refused: (event) => latest.current(event),
         link: (url) => (asking.value = { what: "link", url }),
         // Not a dialog: a program that repeats this must not interrupt people.
         clipboard: (text) => offer.value.is !== "ignored" && (offer.value = { is: "made", text }),
         leave: () => document.querySelector<HTMLElement>(".session-bar a, .session-bar button")?.focus(),
-        find: () => (finding.value = true),
-        fontSize: setFontSize,
+        find: () => (finding.value ??= ""),
+        fontSize: (size) => keepFont(live.id, size),
       });
       listen(opened.attachment, live, line, rights);
       screen.value = opened;
@@ -192,7 +215,7 @@ function listen(attachment: Attachment, live: LiveSession, line: Signal<Line>, r
   attachment.on("size", () => refresh(live));
   attachment.on("refused", (error) => {
     refresh(live);
-    tell(error.message, "bad", error.hint);
+    tellError(error);
   });
   attachment.on("notice", (notice) => {
     refresh(live);
@@ -257,6 +280,14 @@ function Dialogs({ live, asking, screen }: { live: LiveSession; asking: Signal<A
     case "end": {
       const end = () => void attempt(() => live.session.end()).then(() => refresh(live));
       return <Confirm title="End this session" text="This ends all its processes." yes="End it" danger onClose={onClose} onYes={end} />;
+    }
+    case "rename": {
+      const rename = async (name: string) => {
+        if (!(await attempt(() => live.session.rename(name)))) return;
+        refresh(live);
+        onClose();
+      };
+      return <Rename name={live.name} onClose={onClose} onName={(name) => void rename(name)} />;
     }
     case "paste":
       return <Paste onClose={onClose} onText={(text) => screen.value?.paste(text)} />;

@@ -86,6 +86,44 @@ export function Paste({ onClose, onText }: { onClose: () => void; onText: (text:
   );
 }
 
+export function Rename({ name, onClose, onName }: { name: string; onClose: () => void; onName: (name: string) => void }) {
+  const [text, setText] = useState(name);
+  return (
+    <Dialog title="Rename this session" onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onName(text.trim());
+        }}
+      >
+        <label>
+          Name
+          <input
+            class="field"
+            value={text}
+            maxLength={64}
+            pattern="[A-Za-z0-9._\-]+"
+            required
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+        <p class="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={text.trim() === "" || text.trim() === name}>
+            Rename
+          </button>
+        </p>
+      </form>
+    </Dialog>
+  );
+}
+
 interface ConfirmProps {
   title: string;
   text: string;

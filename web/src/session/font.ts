@@ -1,20 +1,32 @@
-// How this browser shows terminals, kept for the next time: a phone and a desk differ.
+// How this browser shows terminals, kept for the next time: a phone and a desk differ, and so do sessions.
 
 import { signal } from "@preact/signals";
 
-const STORED = "holdfast.font";
+const STORED = "holdfast.fonts";
+/** Sessions whose size is remembered, the newest last. */
+const REMEMBERED = 60;
 
 function initial(): number {
-  const kept = Number(localStorage.getItem(STORED));
-  if (kept >= 6 && kept <= 28) return kept;
   return matchMedia("(max-width: 700px)").matches ? 12 : 14;
 }
 
-export const fontSize = signal(initial());
+function remembered(): [string, number][] {
+  try {
+    return Object.entries(JSON.parse(localStorage.getItem(STORED) ?? "{}") as Record<string, number>);
+  } catch {
+    return [];
+  }
+}
 
-export function setFontSize(size: number): void {
-  fontSize.value = size;
-  localStorage.setItem(STORED, String(size));
+/** The size of a session's text. */
+export function fontOf(session: string): number {
+  const kept = remembered().find(([id]) => id === session)?.[1] ?? 0;
+  return kept >= 6 && kept <= 28 ? kept : initial();
+}
+
+export function keepFont(session: string, size: number): void {
+  const others = remembered().filter(([id]) => id !== session);
+  localStorage.setItem(STORED, JSON.stringify(Object.fromEntries([...others.slice(1 - REMEMBERED), [session, size]])));
 }
 
 const STORED_FIT = "holdfast.fit";

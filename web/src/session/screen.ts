@@ -12,6 +12,7 @@ import type { AttachEvents, Attachment } from "@holdfast/client";
 import "@xterm/xterm/css/xterm.css";
 import { connections, type LiveSession } from "../lib/store.js";
 import { sizeOf } from "../lib/text.js";
+import { isPaletteKey } from "../palette/commands.js";
 import { clipboardText } from "./clipboard.js";
 import { Fit } from "./fit.js";
 import { hasGpu } from "./gpu.js";
@@ -169,6 +170,10 @@ export class Screen {
     this.fit.now();
   }
 
+  get fontSize(): number {
+    return this.term.options.fontSize ?? FONT_MIN;
+  }
+
   setFontSize(size: number): void {
     const next = Math.min(FONT_MAX, Math.max(FONT_MIN, Math.round(size)));
     if (next === this.term.options.fontSize) return;
@@ -181,7 +186,7 @@ export class Screen {
   showWidth(): void {
     const { width } = cellOf(this.term);
     const room = this.pane.clientWidth - 18;
-    const now = this.term.options.fontSize ?? 14;
+    const now = this.fontSize;
     this.setFontSize(Math.floor(now * (room / (width * this.term.cols))));
   }
 
@@ -269,7 +274,7 @@ export class Screen {
     signal.addEventListener("abort", () => resized.disconnect());
     onTouch(sheet, signal, {
       pan: (dx, dy) => this.pan(dx, dy),
-      zoom: (factor) => this.setFontSize((this.term.options.fontSize ?? 14) * factor),
+      zoom: (factor) => this.setFontSize(this.fontSize * factor),
     });
   }
 
@@ -280,6 +285,8 @@ export class Screen {
       if (isDown) this.hooks.leave();
       return false;
     }
+    // The page's own: it bubbles.
+    if (isPaletteKey(event)) return false;
     if (((ctrlKey && shiftKey) || event.metaKey) && key.toLowerCase() === "f") {
       if (isDown) this.hooks.find();
       event.preventDefault();

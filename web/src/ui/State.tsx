@@ -1,6 +1,6 @@
 // What a session does, in a word and a colour; the word says it all.
 
-import type { LiveSession } from "../lib/store.js";
+import { isAsked, type LiveSession } from "../lib/store.js";
 import type { Exit } from "@holdfast/client";
 
 export interface Shown {
@@ -22,6 +22,7 @@ export function stateShown(live: LiveSession): Shown {
   if (turn.frozen) return { word: "frozen", tone: "frozen" };
   switch (live.doing.value?.state) {
     case "waiting":
+      if (!isAsked(live.doing.value)) return { word: "reads input", tone: "calm" };
       return { word: live.doing.value.kind === "password" ? "waits for a password" : "waits for input", tone: "waits" };
     case "idle_prompt":
       return { word: "idle", tone: "calm" };

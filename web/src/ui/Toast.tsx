@@ -1,8 +1,9 @@
-import { told } from "./told.js";
+import { dialogs, told } from "./told.js";
 import { Line } from "./Text.js";
 
 export function Toast() {
-  const now = told.value;
+  // A dialog says itself what goes wrong in it.
+  const now = told.value?.tone === "bad" && dialogs.value > 0 ? undefined : told.value;
   return (
     <div class="toasts" role="status" aria-live="polite">
       {now && (

@@ -13,6 +13,9 @@ use holdfast_wire::Fault;
 use holdfast_wire::attention::{Now, PROMPT_CHARS_MAX, StateView};
 use holdfast_wire::params::Life;
 
+/// How a line ends that a program wrote to ask for something, though it went on to the next.
+const ENDS_OF_QUESTIONS: [char; 6] = ['?', ':', ']', ')', '>', '…'];
+
 /// What was seen last, and since when.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
@@ -116,9 +119,10 @@ impl Session {
                 facts.shell_prompt = by_its_marks(state.core.runs.place());
                 let screen = state.picture.screen();
                 facts.alternate_screen = screen.alternate();
-                prompt = before_cursor(screen);
+                let before = before_cursor(screen);
+                prompt = asked(screen, &before);
                 drop(state);
-                waiting::state(keeper, shell, &facts).with_screen(&prompt)
+                waiting::state(keeper, shell, &facts).with_screen(&before)
             }
             other => other,
         };
@@ -186,6 +190,13 @@ fn before_cursor(screen: &Screen) -> String {
     text[from..].to_owned()
 }
 
+/// What a program asks: the line it left open. A whole line above the cursor is output, as of `seq 3; cat`, unless it ends as questions
+/// do.
+fn asked(screen: &Screen, before: &str) -> String {
+    let is_open = screen.cursor().0 > 0;
+    if is_open || before.ends_with(ENDS_OF_QUESTIONS) { before.to_owned() } else { String::new() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +225,19 @@ mod tests {
         assert_eq!(begun_at(&Now::Running, times, 70_000, 90_000), 70_000, "another state was seen then");
         assert_eq!(begun_at(&Now::Running, times, 10_000, 30_000), 30_000, "a clock that was put back");
         assert_eq!(begun_at(&Now::IdlePrompt, None, 10_000, 90_000), 90_000);
+    }
+
+    #[test]
+    fn a_line_that_a_program_left_behind_asks_nothing_unless_it_ends_as_a_question() {
+        let asked = |output: &str| {
+            let mut screen = Screen::new("40x5".parse().unwrap(), 0);
+            screen.feed(output.as_bytes());
+            asked(&screen, &before_cursor(&screen))
+        };
+        assert_eq!(asked("2\r\n3\r\n"), "");
+        assert_eq!(asked("Name"), "Name");
+        assert_eq!(asked("Really?\r\n"), "Really?");
+        assert_eq!(asked("Enter a value:\r\n\r\n"), "Enter a value:");
     }
 
     #[test]

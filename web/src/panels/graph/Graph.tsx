@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { GraphAnswer } from "@holdfast/client";
-import { shownLine, commandLine } from "../../lib/text.js";
+import { commandLine, ownWords, shownLine } from "../../lib/text.js";
 import { ActorChip, parts } from "../../ui/Actor.js";
 import { Line } from "../../ui/Text.js";
 import type { PanelProps } from "../index.js";
@@ -163,12 +163,12 @@ function facts({ process, ended }: Twig, columns: number): string {
 function said({ process, binding, held, ended }: Twig): string {
   const whose = binding?.actor ? `started by ${binding.actor.handle}, ${KNOWN[binding.by].short}` : "who started it is unknown";
   const holds = held.slice(0, 6).map(({ title: holding }) => holding);
-  return shownLine([`${commandLine(process.argv) || process.comm}, process ${process.pid}`, ended ?? "", whose, ...holds].filter(Boolean).join("; "));
+  return shownLine([`${commandLine(ownWords(process.argv)) || process.comm}, process ${process.pid}`, ended ?? "", whose, ...holds].filter(Boolean).join("; "));
 }
 
 /** The words of a process, its program without the path. */
 function title({ process }: Twig): string {
-  const [program = process.comm, ...rest] = process.argv;
+  const [program = process.comm, ...rest] = ownWords(process.argv);
   return commandLine([program.slice(program.lastIndexOf("/") + 1) || program, ...rest]);
 }
 

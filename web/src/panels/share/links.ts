@@ -4,10 +4,8 @@
 
 import { signal } from "@preact/signals";
 import type { Actor } from "@holdfast/client";
+import { SHARED, UNNAMED } from "../../lib/names.js";
 import { client, type LiveSession } from "../../lib/store.js";
-
-/** Actors that are links. */
-const PREFIX = "device:share-";
 
 export interface SharedLink {
   handle: string;
@@ -39,7 +37,7 @@ export class Links {
     ]);
     this.may.value = new Set(granted.yours.split(","));
     const links = new Map<string, SharedLink>();
-    for (const { to, id, rights, until_ms, by } of granted.grants.filter(({ to }) => to.handle.startsWith(PREFIX))) {
+    for (const { to, id, rights, until_ms, by } of granted.grants.filter(({ to }) => to.handle.startsWith(SHARED))) {
       const token = tokens.find(({ actor }) => actor === to.handle);
       const known = links.get(to.id);
       if (known) known.grants.push(id);
@@ -60,8 +58,8 @@ export class Links {
 
   /** Makes a link; what it opens with is shown this once. */
   async make(rights: string, forMs: number, note: string): Promise<{ url: string; handle: string; untilMs: number }> {
-    const handle = `${PREFIX}${random()}`;
-    const made = await client.call("token.new", { actor: handle, can: rights, for_ms: forMs, note: note || `link to ${this.live.name}` });
+    const handle = `${SHARED}${random()}`;
+    const made = await client.call("token.new", { actor: handle, can: rights, for_ms: forMs, note: note || `${UNNAMED}${this.live.name}` });
     const untilMs = made.token.until_ms;
     try {
       const actor = (await client.call("actor.list", {})).find((one) => one.actor.handle === handle)?.actor;

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Terminal } from "@xterm/xterm";
 import type { LiveSession } from "../../lib/store.js";
 import { allowStyles } from "../../session/styles.js";
-import { fontSize } from "../../session/font.js";
+import { fontOf } from "../../session/font.js";
 import { DARK, LIGHT } from "../../session/themes.js";
 import { ActorChip } from "../../ui/Actor.js";
 import { Icon } from "../../ui/icons.js";
@@ -32,7 +32,7 @@ export function Past({ live, kept, offset, act, stops, onOffset, onClose }: Prop
   const [range] = useState({ oldest: kept.oldest, head: kept.head });
   useEffect(() => {
     if (!place.current) return;
-    const made = new Replayer(kept, place.current, live.view.value.size);
+    const made = new Replayer(kept, place.current, live.view.value.size, fontOf(live.id));
     replayer.current = made;
     slider.current?.focus();
     return () => made.close();
@@ -97,11 +97,11 @@ class Replayer {
   private isBusy = false;
   private isOver = false;
 
-  constructor(kept: Kept, place: HTMLElement, size: string) {
+  constructor(kept: Kept, place: HTMLElement, size: string, fontSize: number) {
     allowStyles();
     this.kept = kept;
     this.at = kept.oldest;
-    this.term = quietTerminal(size, { fontFamily: getComputedStyle(place).fontFamily, fontSize: fontSize.value, lineHeight: 1.15 });
+    this.term = quietTerminal(size, { fontFamily: getComputedStyle(place).fontFamily, fontSize, lineHeight: 1.15 });
     this.colour();
     this.dark.addEventListener("change", this.colour);
     const sheet = document.createElement("div");

@@ -1,0 +1,50 @@
+// What the palette offers in a session's view.
+
+import { mayStartAgain, startAgain } from "./again.js";
+import { chooseFit } from "./font.js";
+import type { Props } from "./Header.js";
+import { go, sessionPath } from "../lib/route.js";
+import type { Command } from "../palette/commands.js";
+import { panels } from "../panels/index.js";
+
+/** What the palette's own key types. */
+export const CTRL_K = "\x0b";
+
+export function commands(props: Props): Command[] {
+  const { live, screen, finding, asking } = props;
+  const { name, life } = live.view.value;
+  const all: Command[] = [
+    ...turn(props),
+    ...panels.filter(({ needs }) => !needs || props.rights.has(needs)).map(({ id, title }) => ({ name: title, note: "panel", run: () => go(sessionPath(name, id)) })),
+    { name: "Find in the terminal", note: "Ctrl+Shift+F", run: () => (finding.value ??= "") },
+    { name: "Show as text", run: () => (asking.value = { what: "text" }) },
+    { name: "Show the whole width", run: () => screen?.showWidth() },
+    { name: "Go to the end", run: () => screen?.term.scrollToBottom() },
+    { name: "Larger text", run: () => screen?.setFontSize(screen.fontSize + 1) },
+    { name: "Smaller text", run: () => screen?.setFontSize(screen.fontSize - 1) },
+  ];
+  if (life === "running" && props.rights.has("configure")) all.push({ name: "Rename this session", run: () => (asking.value = { what: "rename" }) });
+  if (life === "running" && props.rights.has("end")) all.push({ name: "End this session", run: () => (asking.value = { what: "end" }) });
+  if (mayStartAgain(live)) all.unshift({ name: "Start again", note: "the same command, in the same directory", run: () => void startAgain(live) });
+  return all;
+}
+
+function turn({ now, rights, acts, fits, screen }: Props): Command[] {
+  if (!rights.has("type")) return [];
+  if (now.is === "mine") {
+    const fit = () => {
+      fits.value = true;
+      chooseFit(true);
+      screen?.setFits(true);
+      screen?.fitNow();
+    };
+    return [
+      { name: "Release the turn", run: acts.release },
+      { name: "Fit the session to this window", run: fit },
+    ];
+  }
+  if (now.is === "free") return [{ name: "Take the turn", run: acts.take }];
+  if (now.is === "over") return [];
+  const ask = now.asked ? { name: "Withdraw the request for the turn", run: acts.withdraw } : { name: "Request the turn", run: acts.request };
+  return rights.has("seize") ? [ask, { name: "Seize the turn", run: acts.seize }] : [ask];
+}
