@@ -24,6 +24,18 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
 }
 
+impl Chunk {
+    /// Without its beginning up to the first line end: behind a gap that may be the rest of an escape sequence or of a character.
+    pub fn without_cut_line(mut self) -> Chunk {
+        let within = &self.bytes[..self.bytes.len().min(SEQUENCE_BYTES_MAX)];
+        if let Some(end) = within.iter().position(|byte| *byte == b'\n') {
+            self.bytes.drain(..=end);
+            self.from += end as Offset + 1;
+        }
+        self
+    }
+}
+
 /// At this moment the output had come so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anchor {

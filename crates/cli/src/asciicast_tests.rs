@@ -107,3 +107,11 @@ fn intervals(text: &str) -> Vec<u64> {
     };
     events.map(interval).collect()
 }
+
+#[test]
+fn behind_a_gap_a_recording_begins_with_a_whole_line() {
+    let cut = chunk(100, b"1;31mred\x1b[m\r\nwhole\r\n");
+    assert_eq!(cut.without_cut_line(), chunk(113, b"whole\r\n"));
+    let endless = chunk(7, b"no line end");
+    assert_eq!(endless.clone().without_cut_line(), endless);
+}

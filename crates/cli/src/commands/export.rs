@@ -66,6 +66,9 @@ fn read(link: &mut Link<'_>, session: &SessionView) -> Result<(Vec<Chunk>, Vec<G
         }
         from = answer.to;
     }
+    let is_cut = |chunk: &Chunk| gaps.iter().any(|gap: &Gap| gap.to == chunk.from);
+    let chunks =
+        chunks.into_iter().map(|chunk| if is_cut(&chunk) { chunk.without_cut_line() } else { chunk }).collect();
     Ok((chunks, gaps))
 }
 
