@@ -123,24 +123,35 @@ impl Chord {
     }
 }
 
-/// The line that tells what can be pressed.
-pub fn help(control: u8, detach_key: u8) -> String {
+/// The keys behind the chord: what each does, in full and in a word.
+const KEYS: [(char, &str, &str); 8] = [
+    ('t', "requests the turn", "turn"),
+    ('g', "gives the turn", "give"),
+    ('r', "releases the turn", "release"),
+    ('s', "seizes the turn", "seize"),
+    ('u', "thaws", "thaw"),
+    ('o', "who is here", "who"),
+    ('a', "answers a question", "answer"),
+    ('?', "this line", "help"),
+];
+
+/// What a key does behind the chord already.
+#[must_use]
+pub fn chord_key(key: u8) -> Option<&'static str> {
+    KEYS.iter().find(|(known, _, _)| known.eq_ignore_ascii_case(&char::from(key))).map(|(_, what, _)| *what)
+}
+
+/// The line that tells what can be pressed, in so many columns: in full, or a word for each key.
+pub fn help(control: u8, detach_key: u8, columns: usize) -> String {
     let (chord, detach) = (char::from(control + 64), char::from(detach_key));
-    let keys = [
-        ('t', "requests the turn"),
-        ('g', "gives it"),
-        ('r', "releases it"),
-        ('s', "seizes it"),
-        ('u', "thaws"),
-        ('o', "who is here"),
-        ('a', "answers a question"),
-    ];
-    let others: String = keys
-        .iter()
-        .filter(|(key, _)| !key.eq_ignore_ascii_case(&detach))
-        .map(|(key, what)| format!(" · {key} {what}"))
-        .collect();
-    format!(" Ctrl-{chord} then {detach} detaches{others} · Ctrl-{chord} types one · ? this line ")
+    let others = || KEYS.iter().filter(|(key, _, _)| !key.eq_ignore_ascii_case(&detach));
+    let full: String = others().map(|(key, what, _)| format!(" · {key} {what}")).collect();
+    let full = format!(" Ctrl-{chord} then {detach} detaches{full} · Ctrl-{chord} types one ");
+    if full.chars().count() <= columns {
+        return full;
+    }
+    let short: String = others().map(|(key, _, word)| format!(" {key} {word}")).collect();
+    format!(" C-{chord}: {detach} detach{short} ")
 }
 
 fn find(keys: &[u8], form: &[u8]) -> Option<usize> {
@@ -220,10 +231,13 @@ mod tests {
     #[test]
     fn the_help_names_each_key_once() {
         assert_eq!(
-            help(0x1c, b'd'),
-            " Ctrl-\\ then d detaches · t requests the turn · g gives it · r releases it · s seizes it · u thaws · o who is \
-             here · a answers a question · Ctrl-\\ types one · ? this line "
+            help(0x1c, b'd', 200),
+            " Ctrl-\\ then d detaches · t requests the turn · g gives the turn · r releases the turn · s seizes the turn · u thaws \
+             · o who is here · a answers a question · ? this line · Ctrl-\\ types one "
         );
-        assert!(!help(0x01, b't').contains("requests the turn"));
+        let short = help(0x1c, b'd', 80);
+        assert_eq!(short, " C-\\: d detach t turn g give r release s seize u thaw o who a answer ? help ");
+        assert!(short.len() <= 80);
+        assert!(!help(0x01, b't', 200).contains("requests the turn"));
     }
 }

@@ -24,5 +24,6 @@ mod questions;
 mod reports;
 mod turns;
 
+pub use chord::chord_key;
 pub use inputs::{Answer, AttachEnd, Effect, Event, Input, Paint, Picture, Request, Tag};
 pub use machine::{Attached, Begin, Options};

@@ -100,7 +100,9 @@ impl Attached {
                 }
                 self.show_prompt(prompt);
             }
-            Meaning::Help | Meaning::Nothing => self.say(chord::help(self.options.chord, self.options.detach_key)),
+            Meaning::Help | Meaning::Nothing => {
+                self.say(chord::help(self.options.chord, self.options.detach_key, usize::from(self.size.cols())))
+            }
             // Not about the turn: the process that reads the keys handles them.
             Meaning::Type(_) | Meaning::Detach => {}
         }

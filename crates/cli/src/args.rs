@@ -54,6 +54,7 @@ pub enum Command {
     #[command(visible_alias = "a")]
     Attach(AttachArgs),
     /// List sessions
+    #[command(visible_alias = "list")]
     Ls(LsArgs),
     /// Show the details of a session
     Info(SessionArg),
@@ -98,6 +99,7 @@ pub enum Command {
     /// Send a signal to a session's processes
     Signal(SignalArgs),
     /// End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period
+    #[command(visible_alias = "kill")]
     End(EndArgs),
     /// Show who has the turn to type in a session, and who is waiting for it
     Turn(SessionArg),
@@ -151,7 +153,10 @@ pub enum Command {
 #[derive(Debug, Default, clap::Args)]
 pub struct NewArgs {
     /// Name of the session [default: a generated name]
-    #[arg(short, long)]
+    #[arg(value_name = "NAME")]
+    pub called: Option<SessionName>,
+    /// Name of the session, in place of NAME
+    #[arg(short, long, conflicts_with = "called")]
     pub name: Option<SessionName>,
     /// Print the session's name instead of attaching
     #[arg(short, long)]
@@ -163,7 +168,7 @@ pub struct NewArgs {
     #[arg(long = "env", value_name = "K=V", value_parser = variable)]
     pub env: Vec<String>,
     /// Columns and rows, for example 120x40
-    #[arg(long, value_name = "CxR")]
+    #[arg(long, value_name = "CxR", value_parser = size)]
     pub size: Option<Size>,
     /// Amount of output to keep, for example 512k or 4MiB
     #[arg(long, value_name = "BYTES")]
@@ -181,13 +186,14 @@ pub struct NewArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct AttachArgs {
-    #[command(flatten)]
-    pub of: SessionArg,
+    /// Name, id, or the beginning of one [default: the only session, or your choice]
+    #[arg(value_name = "NAME")]
+    pub session: Option<String>,
     /// Watch only: send nothing you type to the session
     #[arg(short, long)]
     pub read_only: bool,
     /// Start the session with your shell if it does not exist
-    #[arg(short, long)]
+    #[arg(short, long, requires = "session")]
     pub create: bool,
     /// Allow attaching from inside a session
     #[arg(long)]
@@ -206,6 +212,9 @@ pub struct LsArgs {
     /// Include ended sessions
     #[arg(long)]
     pub all: bool,
+    /// Show the list until q is pressed, and what changes in it
+    #[arg(long)]
+    pub watch: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -270,7 +279,7 @@ pub struct ResizeArgs {
     #[command(flatten)]
     pub of: SessionArg,
     /// Columns and rows, for example 120x40
-    #[arg(value_name = "CxR")]
+    #[arg(value_name = "CxR", value_parser = size)]
     pub size: Size,
 }
 
@@ -298,7 +307,7 @@ pub struct DetachArgs {
 #[derive(Debug, clap::Args)]
 pub struct EndArgs {
     /// Name, id, or prefix of an id
-    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(value_name = "NAME", conflicts_with = "all")]
     pub session: Option<String>,
     /// Every session
     #[arg(long)]
@@ -325,17 +334,34 @@ pub enum HostCommand {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = COMPLETIONS_GO)]
 pub struct CompletionsArgs {
     /// Which shell
     #[arg(value_enum)]
     pub shell: Shell,
 }
 
+/// Where each shell looks for them.
+const COMPLETIONS_GO: &str = "Where the output goes:
+  bash  ~/.local/share/bash-completion/completions/holdfast
+  zsh   a file `_holdfast` in a directory of $fpath
+  fish  ~/.config/fish/completions/holdfast.fish";
+
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum Shell {
     Bash,
     Zsh,
     Fish,
+}
+
+/// A size as it was asked for; one that no terminal can have is refused, not replaced.
+fn size(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse().map_err(|error: holdfast_types::SizeError| error.to_string())?;
+    let asked: Vec<u32> = text.split(['x', 'X']).filter_map(|number| number.parse().ok()).collect();
+    if asked == [u32::from(size.cols()), u32::from(size.rows())] {
+        return Ok(size);
+    }
+    Err(format!("no terminal can have this size; the nearest is {size}"))
 }
 
 /// `K=V` as it is, where K can name a variable.

@@ -143,7 +143,7 @@ impl Config {
     fn set(&mut self, key: &str, found: Found) -> Result<(), String> {
         match key {
             "chord" => self.chord = chord(&found.text()?)?,
-            "detach_key" => self.detach_key = single_byte(&found.text()?)?,
+            "detach_key" => self.detach_key = detach_key(&found.text()?)?,
             "ring" => self.ring = Some(found.text_or_number()?.parse::<Bytes>().map_err(|e| e.to_string())?.0),
             "history_lines" => self.history_lines = Some(found.number()?),
             "ended_keep" => self.ended_keep_ms = Some(found.time_ms()?),
@@ -257,6 +257,15 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
+/// A key that nothing else is behind the chord.
+fn detach_key(text: &str) -> Result<u8, String> {
+    let key = single_byte(text)?;
+    match holdfast_client::chord_key(key) {
+        Some(what) => Err(format!("{text:?} is taken: behind the chord it {what}")),
+        None => Ok(key),
+    }
+}
+
 fn single_byte(text: &str) -> Result<u8, String> {
     match text.parse::<Key>().as_ref().map(|key| key.0.as_slice()) {
         Ok([byte]) => Ok(*byte),
@@ -350,6 +359,7 @@ mod tests {
             ("ring = true", ":1: ring: expected a string in quotes, not true or false"),
             ("\n\nring = \"1k\"", ":3: ring: expected 256 KiB to 1024 MiB"),
             ("history_lines = \"5\"", ":1: history_lines: expected a whole number, not a string"),
+            ("detach_key = \"s\"", ":1: detach_key: \"s\" is taken: behind the chord it seizes the turn"),
             ("chord = \"d\"", ":1: chord: expected a control key"),
             ("grace = \"soon\"", ":1: grace: expected seconds"),
             ("rights_agent = \"observe,fly\"", ":1: rights_agent: unknown right \"fly\""),

@@ -10,7 +10,7 @@ use holdfast_store::trust::must_be_ours;
 use holdfast_types::{ActorClass, Home, Proof};
 use holdfast_wire::hello::Inside;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{SessionParams, SessionView};
+use holdfast_wire::params::{ListParams, SessionParams, SessionView};
 use holdfast_wire::{Code, Operation};
 use rustix::termios::isatty;
 use std::cell::{OnceCell, RefCell};
@@ -159,9 +159,7 @@ impl Here {
         let said = if !is_inside || self.said.is_none() || handle.class() != ActorClass::Human {
             greeted.identify(who)
         } else {
-            say(&format!(
-                "confirm that you are {handle}: at an attached terminal (C-\\ a), or outside with `holdfast answer`"
-            ));
+            say(&format!("confirm that you are {handle}: press Ctrl-\\ a here, or `holdfast answer` outside"));
             greeted.confirm(who)
         };
         match said {
@@ -297,7 +295,24 @@ impl Link<'_> {
 
     /// One session.
     pub fn get(&mut self, session: &str) -> Result<SessionView, Failure> {
-        self.call::<op::Get>(&SessionParams { session: session.to_owned() })
+        match self.call::<op::Get>(&SessionParams { session: session.to_owned() }) {
+            Err(failure) if failure.is("not_found") => Err(self.nearest(failure, session)),
+            other => other,
+        }
+    }
+
+    /// Names the session that may have been meant.
+    fn nearest(&mut self, failure: Failure, wanted: &str) -> Failure {
+        let all = self.call::<op::List>(&ListParams { all: false }).unwrap_or_default();
+        let distance = |name: &str| strsim::damerau_levenshtein(name, wanted);
+        let near = all.iter().map(|session| (distance(session.name.as_str()), session.name.as_str())).min();
+        match near {
+            // Half of a word that is wrong is no slip of the finger.
+            Some((distance, near)) if distance * 2 <= wanted.len() => {
+                failure.hint(format!("did you mean {near}? all of them: holdfast ls"))
+            }
+            Some(_) | None => failure,
+        }
     }
 
     /// Who asks.

@@ -8,7 +8,7 @@ mod connection;
 mod identity;
 mod start;
 
-pub use attach::{AttachEnd, AttachError, AttachOptions, attach};
+pub use attach::{AttachEnd, AttachError, AttachOptions, attach, chord_key};
 pub use connection::{CallError, Connection, Greeted, Incoming};
 pub use identity::{Identity, KeyError, PublicKey};
 pub use start::{

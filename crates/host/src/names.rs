@@ -2,12 +2,26 @@
 
 use crate::session::Session;
 use holdfast_types::{SessionId, SessionName};
+use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 /// All sessions of a home, by their ids.
 pub(crate) type Sessions = RefCell<BTreeMap<SessionId, Rc<Session>>>;
+
+/// Words of `holdfast run` in the place of a session: `run wait` would be about another thing.
+const WORDS: [&str; 5] = ["ls", "status", "wait", "output", "cancel"];
+
+/// Refuses a name that somewhere means something else. Sessions that have one keep it.
+pub(crate) fn must_not_mislead(name: &SessionName) -> Result<(), Fault> {
+    let why = match name.as_str() {
+        "." | ".." => "it is a directory in paths and addresses",
+        name if WORDS.contains(&name) => "`holdfast run` takes it for a command of its own",
+        _ => return Ok(()),
+    };
+    Err(Fault::new(Code::BadRequest, format!("a session cannot be named {name}: {why}")).hint("choose another name"))
+}
 
 /// The names of a home. Sessions have it too: one that takes up a rename of before must know whether the name is still free.
 #[derive(Debug, Clone, Default)]

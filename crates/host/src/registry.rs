@@ -5,7 +5,7 @@ use crate::actors::Actors;
 use crate::attention::Attention;
 use crate::birth::Birth;
 use crate::metrics::Metrics;
-use crate::names::{Names, Sessions};
+use crate::names::{Names, Sessions, must_not_mislead};
 use crate::proofs::Proofs;
 use crate::runs::OwnRun;
 use crate::session::{self, Missed, Origin, Session, Shared};
@@ -315,6 +315,7 @@ impl Registry {
 
     /// Reserves the name asked for, or one made from the command.
     fn reserve(&self, name: Option<SessionName>, command: &[String]) -> Result<SessionName, Fault> {
+        name.as_ref().map_or(Ok(()), must_not_mislead)?;
         let name = match name {
             Some(name) if self.is_taken(&name) => {
                 return Err(Fault::new(Code::NameTaken, format!("a session named {name} is already running"))

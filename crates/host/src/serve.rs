@@ -314,6 +314,7 @@ impl Server {
     }
 
     fn rename(&self, session: &Session, params: &RenameParams, actor: &Actor) -> Result<SessionView, Fault> {
+        crate::names::must_not_mislead(&params.name)?;
         if session.name() != params.name.as_str() && self.registry.is_taken(&params.name) {
             return Err(Fault::new(Code::NameTaken, format!("a session named {} is already running", params.name))
                 .hint("choose another name"));

@@ -4,11 +4,12 @@ use super::new;
 use crate::args::{AttachArgs, NewArgs};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::show::{on_terminal, print, print_json, say};
+use crate::show::{command_line, on_terminal, print, print_json, say};
 use holdfast_client::{AttachEnd, AttachOptions};
 use holdfast_types::SessionName;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, SessionView};
+use std::io::Write;
 
 /// The session of a bare `holdfast`.
 const MAIN: &str = "main";
@@ -20,16 +21,73 @@ pub fn attach(here: &Here, args: &AttachArgs) -> Result<u8, Failure> {
     }
     need_terminal("attach")?;
     let mut link = here.link()?;
-    if args.create {
-        match args.of.session.parse::<SessionName>() {
-            Ok(name) => drop(ensure(here, &mut link, name)?),
+    let session = match &args.session {
+        None => choose(&mut link)?,
+        Some(wanted) if args.create => match wanted.parse::<SessionName>() {
+            Ok(name) => ensure(here, &mut link, name)?.0,
             // An id: it names a session that is there already, or none.
-            Err(_) if link.get(&args.of.session).is_ok() => {}
-            Err(error) => return Err(Failure::from_error("bad_request", &error)),
+            Err(error) => link.get(wanted).map_err(|_| Failure::from_error("bad_request", &error))?,
+        },
+        Some(wanted) => begins_with(&mut link, wanted)?,
+    };
+    go_in(here, link, &session.id.to_string(), session.name.as_str(), args.read_only)
+}
+
+/// The session of this name or id, or the only live one whose name begins so.
+fn begins_with(link: &mut Link<'_>, wanted: &str) -> Result<SessionView, Failure> {
+    let unknown = match link.get(wanted) {
+        Err(failure) if failure.is("not_found") => failure,
+        other => return other,
+    };
+    let mut fits = live(link)?;
+    fits.retain(|session| session.name.as_str().starts_with(wanted));
+    match fits.len() {
+        0 => Err(unknown),
+        1 => Ok(fits.remove(0)),
+        _ => {
+            let names: Vec<&str> = fits.iter().map(|session| session.name.as_str()).collect();
+            Err(Failure::new("ambiguous", format!("several sessions begin with {wanted:?}: {}", names.join(", "))))
         }
     }
-    let name = &args.of.session;
-    go_in(here, link, name, name, args.read_only)
+}
+
+/// The only session there is, or the one that the person chooses.
+fn choose(link: &mut Link<'_>) -> Result<SessionView, Failure> {
+    let mut all = live(link)?;
+    match all.len() {
+        0 => return Err(Failure::new("not_found", "no sessions").hint("start one with: holdfast new")),
+        1 => return Ok(all.remove(0)),
+        _ => {}
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    for (at, session) in all.iter().enumerate() {
+        say_plain(&format!("{:>3}  {:<16} {}", at + 1, session.name, command_line(&session.command)));
+    }
+    let mut line = String::new();
+    say_part("attach to which (number or name)? ");
+    std::io::stdin().read_line(&mut line).map_err(|error| Failure::io("cannot read the answer", error))?;
+    let wanted = line.trim();
+    let by_number = wanted.parse::<usize>().ok().filter(|at| (1..=all.len()).contains(at)).map(|at| at - 1);
+    match by_number {
+        _ if wanted.is_empty() => Err(Failure::new("not_found", "no session was chosen")),
+        Some(at) => Ok(all.remove(at)),
+        None => begins_with(link, wanted),
+    }
+}
+
+fn live(link: &mut Link<'_>) -> Result<Vec<SessionView>, Failure> {
+    let mut all = link.call::<op::List>(&ListParams { all: false })?;
+    all.retain(|session| session.life == Life::Running);
+    Ok(all)
+}
+
+fn say_plain(line: &str) {
+    say_part(&format!("{line}\n"));
+}
+
+/// On standard error, where a question belongs.
+fn say_part(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// `holdfast` without a command: into the session `main`, or its whereabouts where there is no terminal.

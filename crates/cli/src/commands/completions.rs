@@ -1,14 +1,20 @@
 //! `holdfast completions`: what the parser knows, and the names of sessions and actors asked for when they are needed.
 
-use crate::args::{Args, Shell};
+use crate::args::{Args, McpClient, Shell};
 use crate::failure::Failure;
 use crate::show::print;
-use clap::CommandFactory;
+use clap::{CommandFactory, ValueEnum};
 use clap_complete::generate;
 use clap_complete::shells;
+use holdfast_types::Right;
 
 /// Commands whose first word is a session.
-const NAMING: &str = "attach a info graph ps ports screen logs send state env watch wait resize rename detach signal end turn take request withdraw give release seize thaw grant revoke grants journal export questions";
+const NAMING: &str = "run attach a info graph ps ports screen logs send state env watch wait resize rename detach signal end kill turn take request withdraw give release seize thaw grant revoke grants journal export questions";
+
+/// Words behind `run` that are about runs, and those of them that name one.
+const ABOUT_RUNS: &str = "ls status wait output cancel";
+/// What `wait --for` knows.
+const AWAITED: &str = "exit idle waiting text: port: quiet:";
 
 // A colon ends a word for bash: of `agent:cl` it asks to complete `cl` alone.
 const BASH: &str = r#"
@@ -23,6 +29,17 @@ _holdfast_named() {
         local begun=${COMP_WORDS[COMP_CWORD]}
         COMPREPLY=($(compgen -W "$(holdfast __actors 2>/dev/null)" -- "$class${begun#:}"))
         COMPREPLY=("${COMPREPLY[@]#"$class"}")
+    elif [[ ${COMP_WORDS[1]} == wait && ${COMP_WORDS[at-1]} == --for ]]; then
+        compopt -o nospace 2>/dev/null
+        COMPREPLY=($(compgen -W "@AWAITED@" -- "${COMP_WORDS[COMP_CWORD]}"))
+    elif [[ ${COMP_WORDS[at-1]} == --can ]]; then
+        local done=${COMP_WORDS[COMP_CWORD]%"${COMP_WORDS[COMP_CWORD]##*,}"}
+        compopt -o nospace 2>/dev/null
+        COMPREPLY=($(compgen -P "$done" -W "@RIGHTS@" -- "${COMP_WORDS[COMP_CWORD]##*,}"))
+    elif [[ $COMP_CWORD -eq 3 && ${COMP_WORDS[1]} == run && " status wait output cancel " == *" ${COMP_WORDS[2]} "* ]]; then
+        COMPREPLY=($(compgen -W "$(holdfast __runs 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+    elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == run && ${COMP_WORDS[COMP_CWORD]} != -* ]]; then
+        COMPREPLY=($(compgen -W "@ABOUT@ $(holdfast __names 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
     elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[COMP_CWORD]} != -* && " @NAMING@ " == *" ${COMP_WORDS[1]} "* ]]; then
         COMPREPLY=($(compgen -W "$(holdfast __names 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
     else
@@ -34,6 +51,12 @@ complete -F _holdfast_named -o bashdefault -o default holdfast
 
 const FISH: &str = r#"
 complete -c holdfast -n "__fish_seen_subcommand_from @NAMING@" -f -a "(holdfast __names 2>/dev/null)"
+complete -c holdfast -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from @ABOUT@" -f -a "@ABOUT@"
+complete -c holdfast -n "__fish_seen_subcommand_from run; and __fish_seen_subcommand_from status wait output cancel" -f -a "(holdfast __runs 2>/dev/null)"
+complete -c holdfast -n "__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from install" -f -a "@AGENTS@"
+complete -c holdfast -n "__fish_seen_subcommand_from completions" -f -a "bash zsh fish"
+complete -c holdfast -n "__fish_seen_subcommand_from wait" -l for -x -a "@AWAITED@"
+complete -c holdfast -n "__fish_seen_subcommand_from grant token" -l can -x -a "(__fish_append , @RIGHTS@)"
 complete -c holdfast -l as -x -a "(holdfast __actors 2>/dev/null)"
 complete -c holdfast -n "__fish_seen_subcommand_from give grant revoke" -l to -x -a "(holdfast __actors 2>/dev/null)"
 "#;
@@ -43,6 +66,17 @@ _holdfast_names() {
     local -a names
     names=(${(f)"$(holdfast __names 2>/dev/null)"})
     compadd -a names
+}
+_holdfast_runs() {
+    local -a runs
+    runs=(${(f)"$(holdfast __runs 2>/dev/null)"})
+    compadd -a runs
+}
+_holdfast_awaited() {
+    compadd -S '' @AWAITED@
+}
+_holdfast_rights() {
+    _sequence compadd - @RIGHTS@
 }
 _holdfast_actors() {
     local -a actors
@@ -62,11 +96,21 @@ pub fn completions(shell: Shell) -> Result<u8, Failure> {
     }
     let text = String::from_utf8_lossy(&out).into_owned();
     print(match shell {
-        Shell::Bash => text + &BASH.replace("@NAMING@", NAMING),
-        Shell::Fish => text + &FISH.replace("@NAMING@", NAMING),
+        Shell::Bash => text + &filled(BASH),
+        Shell::Fish => text + &filled(FISH),
         Shell::Zsh => with_names(&text),
     })?;
     Ok(0)
+}
+
+/// Ours, with the words that it offers.
+fn filled(text: &str) -> String {
+    let rights: Vec<&str> = Right::EACH.iter().map(|right| right.word()).collect();
+    let agents = McpClient::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let agents: Vec<String> = agents.map(|agent| agent.get_name().to_owned()).collect();
+    let words = [("@NAMING@", NAMING), ("@ABOUT@", ABOUT_RUNS), ("@AWAITED@", AWAITED)];
+    let text = words.iter().fold(text.to_owned(), |text, (mark, words)| text.replace(mark, words));
+    text.replace("@RIGHTS@", &rights.join(" ")).replace("@AGENTS@", &agents.join(" "))
 }
 
 /// zsh names what completes each word: ours takes the place of files where a session or an actor is meant.
@@ -74,11 +118,15 @@ fn with_names(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let session = line.contains("session -- ") && line.contains(":_default");
-        let line = line.replace(":ACTOR:_default", ":ACTOR:_holdfast_actors");
+        let line = line
+            .replace(":ACTOR:_default", ":ACTOR:_holdfast_actors")
+            .replace(":WHAT:_default", ":WHAT:_holdfast_awaited")
+            .replace(":RIGHTS:_default", ":RIGHTS:_holdfast_rights");
+        let line = if line.contains("run -- ") { line.replace(":_default", ":_holdfast_runs") } else { line };
         out.push_str(&if session { line.replace(":_default", ":_holdfast_names") } else { line.clone() });
         out.push('\n');
         if line.starts_with("autoload ") {
-            out.push_str(ZSH);
+            out.push_str(&filled(ZSH));
         }
     }
     out

@@ -1,7 +1,7 @@
 //! `holdfast end`: HUP to the whole tree, KILL after the grace.
 
 use crate::args::EndArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, STATUS_USAGE};
 use crate::here::{Here, Link};
 use crate::show::{print, print_json, state, visible};
 use holdfast_authority::Ask;
@@ -19,6 +19,11 @@ const ASKED_MAX: usize = 256;
 
 /// `holdfast end`.
 pub fn end(here: &Here, args: &EndArgs) -> Result<u8, Failure> {
+    if args.session.is_none() && !args.all {
+        return Err(Failure::new("usage", "which session?")
+            .hint("one: holdfast end NAME\nevery session: holdfast end --all")
+            .status(STATUS_USAGE));
+    }
     let grace_ms = match args.grace {
         Some(grace) => grace.ms,
         None => here.config()?.grace_ms,

@@ -138,6 +138,7 @@ fn brought_up(here: &Here, args: &ListenArgs, logs_anew: bool) -> Result<(HostSt
     let changed = listen::keep(&here.home, args)? || logs_anew;
     Ok(match running(here)? {
         Some((_, status)) if changed || status.http_error.is_some() => {
+            here.config()?;
             bring_down(here)?;
             (bring_up(here)?, format!("restarted; {}", went_on(status.running)))
         }
@@ -180,6 +181,8 @@ fn stop(here: &Here) -> Result<u8, Failure> {
 }
 
 fn restart(here: &Here) -> Result<u8, Failure> {
+    // The next host reads it too: with one that it cannot read there would be none.
+    here.config()?;
     let before = bring_down(here)?;
     let after = bring_up(here)?;
     if here.json {

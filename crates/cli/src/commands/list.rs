@@ -1,47 +1,130 @@
 //! `holdfast ls`, `holdfast info`: sessions as a person reads them.
 
+use super::canvas::{Canvas, QUIT_KEYS};
 use super::graph::Essence;
 use super::turn;
+use crate::args::LsArgs;
 use crate::failure::Failure;
-use crate::here::Here;
+use crate::here::{Here, Link};
 use crate::show::{
-    self, bytes, columns, command_line, cut, fields, moment, now_ms, print, print_json, span, state, styled, table,
-    visible,
+    self, bytes, columns, command_line, cut, fields, moment, now_ms, on_terminal, print, print_json, span, state,
+    styled, table, visible,
 };
-use holdfast_types::TimeMs;
+use holdfast_client::Incoming;
+use holdfast_types::{SessionId, TimeMs};
+use holdfast_wire::attention::{Kind, Now, StateView};
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{ClientView, Life, ListParams, SessionView};
+use holdfast_wire::params::{ClientView, Life, ListParams, SessionParams, SessionView};
 use holdfast_wire::runs::{RunListParams, RunView};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
+use std::collections::HashMap;
 
+/// Words of a command in a list.
+const WORDS_MAX: usize = 32;
 /// Columns of a run's command.
 const COMMAND_COLUMNS: usize = 60;
 
+/// Sessions that are looked at for a list: more than a person reads, and a look is an answer of the session's keeper.
+const LOOKS_MAX: usize = 256;
+/// How often a list that is watched is drawn anew.
+const WATCH_EVERY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const NONE: &str = "no sessions; start one with: holdfast new\n";
+
+/// What sessions do, where that was seen.
+type Seen = HashMap<SessionId, StateView>;
+
 /// `holdfast ls`.
-pub fn list(here: &Here, all: bool) -> Result<u8, Failure> {
-    let mut sessions = here.link()?.call::<op::List>(&ListParams { all })?;
-    sessions.sort_by(|a, b| (a.life == Life::Ended, &a.name, a.id).cmp(&(b.life == Life::Ended, &b.name, b.id)));
+pub fn list(here: &Here, args: &LsArgs) -> Result<u8, Failure> {
+    let mut link = here.link()?;
+    if args.watch {
+        return watch(here, &mut link, args.all);
+    }
+    let sessions = all(&mut link, args.all)?;
     if here.json {
         print_json(&sessions)?;
     } else if sessions.is_empty() {
-        print("no sessions; start one with: holdfast new\n")?;
+        print(NONE)?;
     } else {
-        print(listed(&sessions, now_ms(), columns(), styled()))?;
+        let seen = look(&mut link, &sessions);
+        print(listed(&sessions, &seen, now_ms(), columns(), styled()))?;
     }
     Ok(0)
 }
 
-fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: bool) -> String {
+fn all(link: &mut Link<'_>, all: bool) -> Result<Vec<SessionView>, Failure> {
+    let mut sessions = link.call::<op::List>(&ListParams { all })?;
+    sessions.sort_by(|a, b| (a.life == Life::Ended, &a.name, a.id).cmp(&(b.life == Life::Ended, &b.name, b.id)));
+    Ok(sessions)
+}
+
+/// The list, drawn again and again until a key ends it.
+fn watch(here: &Here, link: &mut Link<'_>, ended_too: bool) -> Result<u8, Failure> {
+    if here.json || !on_terminal() {
+        return Err(
+            Failure::new("no_terminal", "`ls --watch` needs a terminal").hint("for programs: holdfast watch --json")
+        );
+    }
+    let canvas = Canvas::new()?;
+    loop {
+        let sessions = all(link, ended_too)?;
+        let seen = look(link, &sessions);
+        let text = match sessions.is_empty() {
+            true => NONE.to_owned(),
+            false => listed(&sessions, &seen, now_ms(), columns(), styled()),
+        };
+        canvas.draw(&text)?;
+        let mut keys = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
+        let mut typed = [0; 64];
+        match poll(&mut keys, Some(&WATCH_EVERY)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => match rustix::io::read(rustix::stdio::stdin(), &mut typed) {
+                // The terminal is gone.
+                Ok(0) | Err(_) => return Ok(0),
+                Ok(count) if typed[..count].iter().any(|key| QUIT_KEYS.contains(key)) => return Ok(0),
+                Ok(_) => {}
+            },
+            Err(error) => return Err(Failure::io("cannot wait for keys", std::io::Error::from(error))),
+        }
+    }
+}
+
+/// What the live ones do, all asked at once. One that cannot be looked at is shown without it.
+fn look(link: &mut Link<'_>, sessions: &[SessionView]) -> Seen {
+    let connection = link.connection();
+    let mut asked = Vec::new();
+    for session in sessions.iter().filter(|session| session.life == Life::Running).take(LOOKS_MAX) {
+        match connection.ask::<op::State>(&SessionParams { session: session.id.to_string() }, &[]) {
+            Ok(request) => asked.push(request),
+            Err(_) => return Seen::new(),
+        }
+    }
+    let mut seen = Seen::new();
+    while !asked.is_empty() {
+        match connection.receive() {
+            Ok(Incoming::Answer { id, result, .. }) => {
+                asked.retain(|request| *request != id);
+                let view = result.ok().and_then(|view| serde_json::from_value::<StateView>(view).ok());
+                seen.extend(view.map(|view| (view.session, view)));
+            }
+            Ok(Incoming::Event { .. }) => {}
+            Err(_) => return seen,
+        }
+    }
+    seen
+}
+
+fn listed(sessions: &[SessionView], seen: &Seen, now: TimeMs, width: Option<usize>, styled: bool) -> String {
     let head = ["NAME", "STATE", "SIZE", "CLIENTS", "TURN", "AGE", "COMMAND"].map(str::to_owned).to_vec();
     let row = |session: &SessionView| {
         vec![
             visible(session.name.as_str()),
-            status(session),
+            status(session, seen.get(&session.id)),
             session.size.to_string(),
             session.clients.len().to_string(),
             holder(session),
             span(now.saturating_sub(session.created_ms)),
-            command_line(&session.command),
+            foreground(session, seen.get(&session.id)),
         ]
     };
     let rows: Vec<_> = std::iter::once(head).chain(sessions.iter().map(row)).collect();
@@ -57,8 +140,12 @@ fn listed(sessions: &[SessionView], now: TimeMs, width: Option<usize>, styled: b
 }
 
 /// Its state, and what a person should not miss.
-fn status(session: &SessionView) -> String {
-    let mut text = state(session);
+fn status(session: &SessionView, seen: Option<&StateView>) -> String {
+    let mut text = match (session.life, &session.turn.frozen, seen) {
+        (Life::Running, Some(frozen), _) => format!("frozen by {}", frozen.by),
+        (Life::Running, None, Some(seen)) => word(&seen.now).to_owned(),
+        (Life::Running, None, None) | (Life::Ended | Life::Unknown | Life::Damaged, _, _) => state(session),
+    };
     if session.damaged.is_some() {
         text.push_str(", JOURNAL DAMAGED");
     }
@@ -71,10 +158,38 @@ fn status(session: &SessionView) -> String {
     text
 }
 
-/// Who may type now; a frozen session says so.
+/// What it does, in a column's width.
+fn word(now: &Now) -> &'static str {
+    match now {
+        Now::IdlePrompt => "idle",
+        // What waits for time or for a network runs, for who reads a list.
+        Now::Running | Now::BlockedElsewhere | Now::Unknown { .. } => "running",
+        Now::Waiting { kind: Kind::Password, .. } => "waits: password",
+        Now::Waiting { kind: Kind::Choice, .. } => "waits: choice",
+        Now::Waiting { kind: Kind::Line | Kind::Repl, .. } => "waits: input",
+        Now::FullScreen => "full screen",
+        Now::Stopped => "stopped",
+        Now::Frozen { .. } => "frozen",
+        Now::Ended { .. } => "ended",
+    }
+}
+
+/// What has its terminal now; what it was started with where that is the same, or where nobody can tell.
+fn foreground(session: &SessionView, seen: Option<&StateView>) -> String {
+    let pid = seen.and_then(|seen| seen.pid).filter(|pid| *pid != session.pid);
+    let arguments = pid.and_then(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).ok()).unwrap_or_default();
+    let words: Vec<String> = arguments
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .take(WORDS_MAX)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    if words.is_empty() { command_line(&session.command) } else { command_line(&words) }
+}
+
+/// Who may type now.
 fn holder(session: &SessionView) -> String {
-    let holder = session.turn.holder.as_ref().map_or("-".to_owned(), |holder| holder.actor.to_string());
-    if session.turn.frozen.is_some() { format!("{holder} frozen") } else { holder }
+    session.turn.holder.as_ref().map_or("-".to_owned(), |holder| holder.actor.to_string())
 }
 
 /// `holdfast info`.
@@ -233,14 +348,24 @@ mod tests {
         let turn = TurnView { frozen: Some(frozen), ..held_by("human:ann") };
         let still = SessionView { turn, ..session("still", Life::Running) };
         let all = [session("main", Life::Running), held, still, session("old", Life::Unknown), ended, lost];
-        insta::assert_snapshot!(listed(&all, 1_065_000, Some(88), true).replace('\x1b', "ESC"), @r"
-        NAME     STATE                   SIZE   CLIENTS  TURN              AGE  COMMAND
-        main     running                 80x24  0        -                 1m   sh -c 'echo \u{…
-        held     running                 80x24  0        agent:claude      1m   sh -c 'echo \u{…
-        still    running                 80x24  0        human:ann frozen  1m   sh -c 'echo \u{…
-        old      unknown keeper version  80x24  0        -                 1m   sh -c 'echo \u{…
-        ESC[2mbuild.2  killed by signal 9      80x24  0        -                 1m   sh -c 'echo \u{…ESC[0m
-        ESC[2mlost     lost                    80x24  0        -                 1m   sh -c 'echo \u{…ESC[0m
+        let asks = StateView {
+            session: SessionId::from_random_bits(7),
+            name: "main".parse().unwrap(),
+            now: Now::Waiting { kind: Kind::Password, prompt: String::new() },
+            pid: None,
+            since_ms: 0,
+            at: 0,
+        };
+        let waits = listed(&all[..1], &Seen::from([(asks.session, asks)]), 1_065_000, Some(88), false);
+        assert!(waits.contains("main  waits: password"), "{waits}");
+        insta::assert_snapshot!(listed(&all, &Seen::new(), 1_065_000, Some(88), true).replace('\x1b', "ESC"), @r"
+        NAME     STATE                   SIZE   CLIENTS  TURN          AGE  COMMAND
+        main     running                 80x24  0        -             1m   sh -c 'echo \u{1b}[…
+        held     running                 80x24  0        agent:claude  1m   sh -c 'echo \u{1b}[…
+        still    frozen by human:ann     80x24  0        human:ann     1m   sh -c 'echo \u{1b}[…
+        old      unknown keeper version  80x24  0        -             1m   sh -c 'echo \u{1b}[…
+        ESC[2mbuild.2  killed by signal 9      80x24  0        -             1m   sh -c 'echo \u{1b}[…ESC[0m
+        ESC[2mlost     lost                    80x24  0        -             1m   sh -c 'echo \u{1b}[…ESC[0m
         ");
     }
 

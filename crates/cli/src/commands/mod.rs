@@ -3,6 +3,7 @@
 mod actor;
 mod as_user;
 mod attach;
+mod canvas;
 mod completions;
 mod doctor;
 mod end;
@@ -52,7 +53,7 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         None => attach::main_session(&here()?),
         Some(Command::New(args)) => new::new(&here()?, &args),
         Some(Command::Attach(args)) => attach::attach(&here()?, &args),
-        Some(Command::Ls(args)) => list::list(&here()?, args.all),
+        Some(Command::Ls(args)) => list::list(&here()?, &args),
         Some(Command::Info(args)) => list::info(&here()?, &args.session),
         Some(Command::Graph(args)) => graph::graph(&here()?, &args),
         Some(Command::Ps(args)) => graph::ps(&here()?, &args),
@@ -102,8 +103,8 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
     }
 }
 
-/// What only programs call: `host spawn`, by the client library, `host tend`, by that, `session as`, by keepers, and `__names` and
-/// `__actors`, by completions. The parser does not know them, so neither help nor completions show them.
+/// What only programs call: `host spawn`, by the client library, `host tend`, by that, `session as`, by keepers, and `__names`, `__runs`
+/// and `__actors`, by completions. The parser does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None)?.if_ours();
     match words {
@@ -111,6 +112,7 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
         ["session", "as", ..] => Some(as_user::run()),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
+        ["__runs"] => Some(here().and_then(|here| run::ids(&here))),
         ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,
     }

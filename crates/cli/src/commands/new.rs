@@ -17,9 +17,17 @@ use rustix::process::{Resource, getrlimit, umask};
 use rustix::termios::tcgetwinsize;
 use std::path::{Path, PathBuf};
 
-/// Variables that belong to the caller alone: the session it is in itself, and who it is. What runs inside is somebody else.
-const OUTER: [&str; 6] =
-    ["HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", who::VARIABLE, who::TOKEN, "HOLDFAST_URL"];
+/// Variables that belong to the caller alone: the session or pane it is in itself, and who it is. What runs inside is somebody else.
+const OUTER: [&str; 8] = [
+    "TMUX",
+    "TMUX_PANE",
+    "HOLDFAST_SESSION",
+    "HOLDFAST_SESSION_NAME",
+    "HOLDFAST_ENV",
+    who::VARIABLE,
+    who::TOKEN,
+    "HOLDFAST_URL",
+];
 /// What nearly every terminal that will be attached understands.
 const TERM_DEFAULT: &str = "xterm-256color";
 
@@ -66,7 +74,7 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         words => words.to_vec(),
     };
     Ok(NewParams {
-        name: args.name.clone(),
+        name: args.called.clone().or_else(|| args.name.clone()),
         command,
         argv0: None,
         env: Some(environment(args, &cwd)),
@@ -99,6 +107,7 @@ fn directory(flag: Option<&Path>) -> Result<String, Failure> {
     let path = path.map_err(|e| Failure::io("cannot find the current directory", e).hint("use --cwd DIR"))?;
     path.into_os_string().into_string().map_err(|path| {
         Failure::new("bad_request", format!("the directory {} is not UTF-8", PathBuf::from(path).display()))
+            .hint("start it elsewhere: holdfast new --cwd DIR")
     })
 }
 

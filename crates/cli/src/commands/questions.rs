@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 const WAIT_MS: u64 = 20_000;
 /// Shortest beginning of an id that is looked for: less is a slip of the finger.
 const ID_BEGINNING_MIN: usize = 4;
+/// Columns of a question's id.
+const ID_COLUMNS: usize = 30;
 /// Columns of a question in a list.
 const TEXT_COLUMNS: usize = 100;
 
@@ -138,7 +140,8 @@ pub fn questions(here: &Here, args: &QuestionsArgs) -> Result<u8, Failure> {
         print_json(&questions)?;
         return Ok(0);
     }
-    let mut text = String::new();
+    let head = format!("{:<ID_COLUMNS$}  {:<9} {:>4}  SESSION  QUESTION\n", "ID", "STATE", "AGE");
+    let mut text = if questions.is_empty() { "no open questions\n".to_owned() } else { head };
     for question in &questions {
         text.push_str(&listed(question));
     }

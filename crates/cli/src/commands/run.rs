@@ -5,7 +5,7 @@ use crate::args::{NewArgs, RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 use crate::expect::{Expect, Expected, Outcome};
 use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
 use crate::here::{Here, Link};
-use crate::show::{cut, print, print_json, say, span, visible};
+use crate::show::{columns, cut, print, print_json, say, span, table, visible};
 use crate::values::Seconds;
 use holdfast_authority::{Ask, recorded};
 use holdfast_screen::PlainText;
@@ -323,18 +323,30 @@ fn list_of(link: &mut Link<'_>, session: Option<String>) -> Result<Vec<RunView>,
     link.call::<op::RunList>(&RunListParams { session })
 }
 
+/// The ids of all runs, one a line; completes nothing where no host runs.
+pub fn ids(here: &Here) -> Result<u8, Failure> {
+    // Pressing Tab must not create a key.
+    let Some(who) = here.who_if_there() else { return Ok(0) };
+    let Ok(mut connection) = holdfast_client::connect(&here.home, &who) else { return Ok(0) };
+    let runs = connection.call::<op::RunList>(&RunListParams { session: None })?;
+    print(runs.iter().map(|run| format!("{}\n", run.id)).collect::<String>())?;
+    Ok(0)
+}
+
 fn list(here: &Here, session: Option<String>) -> Result<u8, Failure> {
     let runs = list_of(&mut here.link()?, session)?;
     if here.json {
         print_json(&runs)?;
         return Ok(0);
     }
-    let mut text = String::new();
-    for run in &runs {
+    let head = ["RUN", "STATE", "TOOK", "SESSION", "COMMAND"].map(str::to_owned).to_vec();
+    let row = |run: &RunView| {
         let (took, command) = (span(run.duration_ms), cut(&visible(&run.command), COMMAND_COLUMNS));
-        text.push_str(&format!("{}  {:<12} {took:>4}  {}  {command}\n", run.id, outcome(run), run.name));
-    }
-    print(text)?;
+        vec![run.id.to_string(), outcome(run), took, run.name.to_string(), command]
+    };
+    let rows: Vec<_> = std::iter::once(head).chain(runs.iter().map(row)).collect();
+    let lines = if runs.is_empty() { vec!["no runs".to_owned()] } else { table(&rows, columns()) };
+    print(lines.join("\n") + "\n")?;
     Ok(0)
 }
 

@@ -18,7 +18,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
     here.must_not_be_watched("a link that logs in", "holdfast web --json > FILE")?;
     let (mut status, _) = host::listening(here, &ListenArgs::default())?;
-    if status.http.is_none() && status.http_error.is_none() {
+    let is_new = status.http.is_none() && status.http_error.is_none();
+    if is_new {
         let args = ListenArgs { http: Some(None), ..ListenArgs::default() };
         status = host::listening(here, &args)?.0;
     }
@@ -46,6 +47,9 @@ pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
     print(format!("{link}\n"))?;
     let at_a_desk = std::env::var_os("DISPLAY").is_some() || std::env::var_os("WAYLAND_DISPLAY").is_some();
     eprintln!("this link logs in as {}, once, within five minutes", here.who()?.actor().handle);
+    if is_new {
+        eprintln!("the host listens at {url} from now on; to turn that off: holdfast host start --no-http");
+    }
     if !args.no_open && !args.phone && at_a_desk && is_seen && !crate::browser::open(&link).unwrap_or(false) {
         eprintln!("no browser came for it; open the link yourself");
     }

@@ -85,14 +85,14 @@ fn a_wrong_call_is_told_with_status_2_and_starts_nothing() {
     let _settled = home.settle_snapshots();
     let calls: &[&[&str]] = &[
         &["attahc"],
-        &["new", "work"],
+        &["new", "a/b"],
+        &["resize", "x", "99999x3"],
         &["new", "-n", "a b"],
         &["new", "-n", "ses_x"],
         &["new", "-d", "--env", "NOVALUE"],
         &["new", "-d", "--size", "80"],
         &["new", "-d", "--ring", "1k"],
         &["new", "-d", "--ring", "lots"],
-        &["attach"],
         &["send", "x"],
         &["send", "x", "--key", "Hyper-x"],
         &["send", "x", "--stdin", "text"],
@@ -177,6 +177,9 @@ fn bash_completes_commands_and_names_of_sessions() {
     assert_eq!(complete("holdfast give work --to"), "human:tester agent:claude\n");
     assert_eq!(complete("holdfast give work --to agent :"), "claude\n", "bash splits words at colons");
     assert_eq!(complete("holdfast seize"), "work\n");
+    assert_eq!(complete("holdfast run"), "ls status wait output cancel work\n");
+    assert_eq!(complete("holdfast wait work --for"), "exit idle waiting text: port: quiet:\n");
+    assert!(complete("holdfast grant work --can").starts_with("observe type run"));
     assert!(complete("holdfast").contains(" attach "), "{}", complete("holdfast"));
     assert!(complete("holdfast host").contains(" restart "), "{}", complete("holdfast host"));
 }

@@ -14,6 +14,7 @@ mod env;
 mod follow;
 mod grants;
 mod graph;
+mod habits;
 mod help;
 mod homes;
 mod hostile;

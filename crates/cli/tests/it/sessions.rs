@@ -16,6 +16,7 @@ fn a_session_is_listed_and_described() {
     let home = Home::new();
     let _settled = home.settle_snapshots();
     assert_eq!(home.ok(&["new", "-d", "-n", "work", "--size", "100x30", "--", "cat", "-u"]), "work\n");
+    home.ok(&["wait", "work", "--for", "waiting", "--timeout", "20"]);
     insta::assert_snapshot!("listed", home.ok(&["ls"]));
     insta::assert_snapshot!("described", home.ok(&["info", "work"]));
     insta::assert_snapshot!("described_in_json", home.run(&["--json", "info", "work"]));

@@ -18,7 +18,7 @@ use crate::identity::Identity;
 use holdfast_types::Home;
 use std::path::PathBuf;
 
-pub use holdfast_attach::AttachEnd;
+pub use holdfast_attach::{AttachEnd, chord_key};
 
 /// How to attach.
 #[derive(Debug, Clone)]

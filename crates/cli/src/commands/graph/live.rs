@@ -1,5 +1,6 @@
 //! `holdfast graph --watch`: the tree drawn again whenever something happens; events alone where there is no terminal.
 
+use super::super::canvas::{Canvas, QUIT_KEYS};
 use super::{COLUMNS_DEFAULT, get, text};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
@@ -12,7 +13,6 @@ use holdfast_wire::graphs::{ConnectionView, GraphNews, HowWatched, WatchGraphAns
 use holdfast_wire::operations::op;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::time::{Duration, Instant};
 
 /// How long a question for more waits at the host before it is asked again.
@@ -21,8 +21,6 @@ const WAIT_MS: u64 = 20_000;
 const REFRESH: Duration = Duration::from_secs(2);
 /// Drawn at most so often: a build starts hundreds of processes a second.
 const DRAW_PAUSE: Duration = Duration::from_millis(100);
-/// `Ctrl-C` and `Ctrl-D`.
-const QUIT_KEYS: [u8; 4] = [b'q', b'Q', 3, 4];
 
 pub(super) fn watch(here: &Here, link: &mut Link<'_>, session: &str) -> Result<u8, Failure> {
     // The id: a name may go to another session while we watch.
@@ -95,52 +93,6 @@ fn line(news: &GraphNews) -> String {
         GraphNews::NotListening { port } => format!("no longer listens {}", port.local),
         GraphNews::Connect { connection: there } => format!("connect {}", connection(there)),
         GraphNews::Closed { connection: there } => format!("closed {}", connection(there)),
-    }
-}
-
-/// The terminal while it is drawn on; it is as before when this is dropped.
-struct Canvas {
-    before: Termios,
-}
-
-impl Canvas {
-    fn new() -> Result<Canvas, Failure> {
-        let failed =
-            |error: rustix::io::Errno| Failure::io("cannot set the terminal's modes", std::io::Error::from(error));
-        let before = tcgetattr(rustix::stdio::stdin()).map_err(failed)?;
-        let mut modes = before.clone();
-        modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
-        modes.special_codes[SpecialCodeIndex::VMIN] = 0;
-        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &modes).map_err(failed)?;
-        let canvas = Canvas { before };
-        print("\x1b[?1049h\x1b[?25l\x1b[?7l")?;
-        Ok(canvas)
-    }
-
-    /// Draws what fits.
-    fn draw(&self, text: &str) -> Result<(), Failure> {
-        let rows = tcgetwinsize(rustix::stdio::stdout()).map_or(24, |size| usize::from(size.ws_row.max(2)));
-        let lines: Vec<&str> = text.lines().collect();
-        let mut out = String::from("\x1b[H");
-        let shown = if lines.len() > rows { rows - 1 } else { lines.len() };
-        for line in &lines[..shown] {
-            out.push_str(line);
-            out.push_str("\x1b[K\r\n");
-        }
-        if shown < lines.len() {
-            out.push_str(&format!("… {} more\x1b[K", lines.len() - shown));
-        }
-        // The last line end would scroll a screen that is full.
-        let out = if shown == rows { out.trim_end_matches("\r\n").to_owned() } else { out };
-        print(format!("{out}\x1b[J"))
-    }
-}
-
-impl Drop for Canvas {
-    fn drop(&mut self) {
-        let _ = print("\x1b[?7h\x1b[?25h\x1b[?1049l");
-        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.before);
     }
 }
 
