@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { violations } from "./support/axe.js";
 import { enter, launch, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
 
@@ -221,6 +222,7 @@ test("Ctrl+K goes to another session, does what the view offers, and finds what 
   const field = opened.getByRole("combobox", { name: "Session or command" });
   await opened.keyboard.press("Control+k");
   await field.waitFor();
+  expect(await violations(opened)).toEqual([]);
   await opened.keyboard.type("bet");
   await opened.getByRole("option", { name: /^beta/ }).waitFor();
   await opened.keyboard.press("Enter");
@@ -269,4 +271,54 @@ test("a session is renamed from the page, and started again when it has ended", 
   await opened.getByText("You have the turn").waitFor();
   await shows(opened, "ran");
   expect((await home.json<{ life: string }>(HUMAN, "info", "shorter")).life).toBe("running");
+});
+
+test("commands that were typed have their status and time in the timeline, and are stepped through", async () => {
+  await home.hf("new", "-d", "-n", "steps", "--size", "80x24");
+  const opened = await enter(browser, home, "steps");
+  await opened.goto(`${home.url}/s/steps/timeline`);
+  await shows(opened, /[#$]$/);
+  await take(opened);
+  await opened.keyboard.type("sh -c 'sleep 0.1; exit 3'\n");
+  const failed = opened.locator(".act", { hasText: "exit 3'" });
+  await failed.locator(".end", { hasText: /^exit 3 · \d+ ms$/ }).waitFor();
+  await opened.keyboard.type("seq 200\n");
+  await opened.locator(".act", { hasText: "seq 200" }).locator(".end", { hasText: /^exit 0/ }).waitFor();
+  await opened.keyboard.press("Alt+PageUp");
+  await until("the last command", async () => (await rows(opened, "viewportY")).slice(0, 4).some((row) => row.endsWith("seq 200")));
+  await opened.keyboard.press("Alt+PageUp");
+  await until("the one before", async () => (await rows(opened, "viewportY")).slice(0, 4).some((row) => row.includes("sleep 0.1")));
+  await opened.keyboard.press("Alt+PageDown");
+  await opened.keyboard.press("Alt+PageDown");
+  await until("the end", async () => (await scrolled(opened)).up === 0);
+  // A link to that moment opens the session there.
+  await opened.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await failed.getByRole("button").click();
+  await opened.getByRole("button", { name: "Copy link" }).click();
+  await opened.getByText("The link to this moment is copied.").waitFor();
+  const link = await opened.evaluate(() => navigator.clipboard.readText());
+  expect(link).toMatch(/\/s\/steps\/timeline#at=\d+$/);
+  await opened.goto("about:blank");
+  await opened.goto(link);
+  await until("the moment", async () => (await rows(opened, "viewportY")).slice(0, 5).some((row) => row.includes("sleep 0.1")));
+});
+
+test("text is composed on a phone, and scaled where the session is smaller than the window", async () => {
+  await home.shell("composed", HUMAN, "40x8");
+  const phone = await enter(browser, home, "composed", TINY);
+  await shows(phone, "$");
+  await phone.getByRole("button", { name: "Write" }).click();
+  await phone.getByLabel("Text to send").fill("echo composed-$((40+2))");
+  await phone.getByRole("button", { name: "Send", exact: true }).click();
+  await shows(phone, /^composed-42/);
+  expect(await phone.getByLabel("Text to send").inputValue()).toBe("");
+  const desk = await enter(browser, home, "composed");
+  await shows(desk, /^composed-42/);
+  const width = () => desk.locator(".xterm-screen").evaluate((screen) => screen.getBoundingClientRect().width);
+  const before = await width();
+  await desk.getByLabel("More", { exact: true }).click();
+  await desk.getByRole("button", { name: "Scale text to the window" }).click();
+  await until("larger text", async () => (await width()) > before * 1.5);
+  expect(await desk.evaluate(() => document.querySelector(".pane")?.scrollWidth)).toBeLessThanOrEqual(1440);
+  expect(await resizes("composed")).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // All sessions of the host, what needs this person first.
 
 import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { SecretCard, waitsForSecret } from "../ask/SecretCard.js";
 import { standing } from "../session/standing.js";
@@ -19,6 +20,36 @@ import { Card } from "./Card.js";
 import { NewSession } from "./NewSession.js";
 
 const search = signal("");
+
+const STORED_ORDER = "holdfast.order";
+/** How sessions stand within their group. */
+const ORDERS: Record<string, { words: string; compare: (a: LiveSession, b: LiveSession) => number }> = {
+  newest: { words: "Newest first", compare: (a, b) => b.view.value.created_ms - a.view.value.created_ms },
+  name: { words: "By name", compare: (a, b) => a.name.localeCompare(b.name) },
+  directory: { words: "By directory", compare: (a, b) => a.view.value.cwd.localeCompare(b.view.value.cwd) || a.name.localeCompare(b.name) },
+};
+const order = signal(localStorage.getItem(STORED_ORDER) ?? "newest");
+
+function inOrder(all: LiveSession[]): LiveSession[] {
+  const { compare } = ORDERS[order.value] ?? { compare: () => 0 };
+  return [...all].sort(compare);
+}
+
+function Order() {
+  const choose = (chosen: string) => {
+    order.value = chosen;
+    localStorage.setItem(STORED_ORDER, chosen);
+  };
+  return (
+    <select class="order" aria-label="Order of sessions" value={order.value} onChange={(event) => choose(event.currentTarget.value)}>
+      {Object.entries(ORDERS).map(([id, { words }]) => (
+        <option key={id} value={id}>
+          {words}
+        </option>
+      ))}
+    </select>
+  );
+}
 
 /** After Home has shown itself and its cards. */
 const TERMINAL_AFTER_MS = 800;
@@ -59,8 +90,8 @@ export function Home() {
           </section>
         )}
         <Group title="Needs you" all={needing} />
-        <Group title="Sessions" all={living} />
-        <Group title="Ended" all={ended} />
+        <Group title="Sessions" all={inOrder(living)} end={<Order />} />
+        <Group title="Ended" all={inOrder(ended)} />
         {loaded.value && fitting.length === 0 && <Nothing wanted={wanted} onNew={() => setIsNew(true)} />}
       </main>
       {isNew && <NewSession onClose={() => setIsNew(false)} />}
@@ -76,13 +107,16 @@ function fits(live: LiveSession, wanted: string): boolean {
   return [name, commandLine(command), cwd, title ?? "", ...actors, ...ports].some((text) => text.toLowerCase().includes(wanted));
 }
 
-function Group({ title, all }: { title: string; all: LiveSession[] }) {
+function Group({ title, all, end }: { title: string; all: LiveSession[]; end?: ComponentChildren }) {
   if (all.length === 0) return null;
   return (
     <section class="group" aria-label={title}>
-      <h2>
-        {title} <span class="count">{all.length}</span>
-      </h2>
+      <div class="group-top">
+        <h2>
+          {title} <span class="count">{all.length}</span>
+        </h2>
+        {end}
+      </div>
       <div class="cards">
         {all.map((live) => (
           <Card key={live.id} live={live} />

@@ -12,7 +12,7 @@ import { Icon } from "../ui/icons.js";
 import { StatePill } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
 import { mayStartAgain, startAgain } from "./again.js";
-import { aloud, chooseAloud, chooseFit } from "./font.js";
+import { aloud, chooseAloud, chooseFit, chooseScale, scales } from "./font.js";
 import type { Screen } from "./screen.js";
 import type { Standing } from "./standing.js";
 import { TurnBar, type TurnActs } from "./TurnBar.js";
@@ -141,6 +141,9 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
         <div class="menu-list">
           <button type="button" onClick={then(() => screen?.showWidth())}>
             Show the whole width
+          </button>
+          <button type="button" aria-pressed={scales.value} onClick={then(() => chooseScale(!scales.value))}>
+            Scale text to the window{scales.value && " ✓"}
           </button>
           <button type="button" onClick={then(() => screen?.term.scrollToBottom())}>
             Go to the end

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { Icon } from "../ui/icons.js";
+import { Compose } from "./Compose.js";
 import type { Screen } from "./screen.js";
 
 const KEYS: { name: string; label: string; keys: string }[] = [
@@ -35,6 +36,7 @@ interface Props {
 
 export function KeyRow({ screen, pane, types, refused, askText }: Props) {
   const [ctrl, setCtrl] = useState(false);
+  const [isComposing, setComposing] = useState(false);
   useEffect(() => {
     const used = () => setCtrl(false);
     pane.addEventListener("ctrl-used", used);
@@ -58,26 +60,32 @@ export function KeyRow({ screen, pane, types, refused, askText }: Props) {
     </button>
   );
   return (
-    <div
-      class="key-row"
-      role="toolbar"
-      aria-label="Keys"
-      // The focus stays where it is, and with it the phone's keyboard.
-      onPointerDown={(event) => event.preventDefault()}
-      onMouseDown={(event) => event.preventDefault()}
-    >
-      {KEYS.map(({ name, label, keys }) => key(name, label, () => press(keys)))}
-      <button type="button" aria-pressed={ctrl} aria-label="Ctrl, for the next key" onClick={hold}>
-        Ctrl
-      </button>
-      {ARROWS.map(([name, label, letter]) => key(name, label, () => screen.arrow(letter)))}
-      {key("Paste", "Paste", () => void paste())}
-      {MORE.map(({ name, label, keys }) => key(name, label, () => press(keys)))}
-      {key("A−", "A− smaller text", () => screen.setFontSize(screen.fontSize - 1))}
-      {key("A+", "A+ larger text", () => screen.setFontSize(screen.fontSize + 1))}
-      <button type="button" aria-label="Show the keyboard" onClick={() => screen.focus()}>
-        <Icon name="keyboard" />
-      </button>
+    <div class="keys">
+      {isComposing && <Compose screen={screen} types={types} refused={refused} />}
+      <div
+        class="key-row"
+        role="toolbar"
+        aria-label="Keys"
+        // The focus stays where it is, and with it the phone's keyboard.
+        onPointerDown={(event) => event.preventDefault()}
+        onMouseDown={(event) => event.preventDefault()}
+      >
+        {KEYS.map(({ name, label, keys }) => key(name, label, () => press(keys)))}
+        <button type="button" aria-pressed={ctrl} aria-label="Ctrl, for the next key" onClick={hold}>
+          Ctrl
+        </button>
+        {ARROWS.map(([name, label, letter]) => key(name, label, () => screen.arrow(letter)))}
+        {key("Paste", "Paste", () => void paste())}
+        <button type="button" aria-pressed={isComposing} onClick={() => setComposing(!isComposing)}>
+          Write
+        </button>
+        {MORE.map(({ name, label, keys }) => key(name, label, () => press(keys)))}
+        {key("A−", "A− smaller text", () => screen.setFontSize(screen.fontSize - 1))}
+        {key("A+", "A+ larger text", () => screen.setFontSize(screen.fontSize + 1))}
+        <button type="button" aria-label="Show the keyboard" onClick={() => screen.focus()}>
+          <Icon name="keyboard" />
+        </button>
+      </div>
     </div>
   );
 }

@@ -19,10 +19,10 @@ import { Find } from "./Find.js";
 import { Header, type Props as HeaderProps } from "./Header.js";
 import { Hint } from "./Hint.js";
 import { KeyRow } from "./KeyRow.js";
-import { aloud, fitsByChoice, fontOf, keepFont } from "./font.js";
+import { aloud, fitsByChoice, fontOf, keepFont, scales } from "./font.js";
 import { Offered, type Offer } from "./Offered.js";
 import type { Screen } from "./screen.js";
-import { commands, CTRL_K } from "./offers.js";
+import { commands, CTRL_K, stepper } from "./offers.js";
 import { rightsOf, standing } from "./standing.js";
 import { startedHere } from "./started.js";
 import type { TurnActs } from "./TurnBar.js";
@@ -73,6 +73,7 @@ export function Workspace({ live, panel }: { live: LiveSession; panel?: string |
     [],
   );
   useEffect(() => screen.value?.setFits(fits.value), [fits.value, screen.value]);
+  useEffect(() => screen.value?.setScales(scales.value), [scales.value, screen.value]);
   useEffect(() => screen.value?.setAloud(aloud.value), [aloud.value, screen.value]);
   useStarted(live, line.value === "attached" && now.value.is === "free" && rights.value.has("type"), acts.take);
   usePalette({ live, now: now.value, rights: rights.value, acts, screen: screen.value, fits, asking, finding, panel }, line.value === "attached");
@@ -197,6 +198,7 @@ function useTerminal(live: LiveSession, pane: RefObject<HTMLDivElement | null>, 
         clipboard: (text) => offer.value.is !== "ignored" && (offer.value = { is: "made", text }),
         leave: () => document.querySelector<HTMLElement>(".session-bar a, .session-bar button")?.focus(),
         find: () => (finding.value ??= ""),
+        step: (by) => void stepper(live, opened, by),
         fontSize: (size) => keepFont(live.id, size),
       });
       listen(opened.attachment, live, line, rights);

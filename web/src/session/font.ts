@@ -36,6 +36,16 @@ export function fitsByChoice(): boolean {
   return localStorage.getItem(STORED_FIT) === "yes";
 }
 
+const STORED_SCALE = "holdfast.scale";
+
+/** A session that is smaller than its window is shown as large as the window allows. */
+export const scales = signal(localStorage.getItem(STORED_SCALE) === "yes");
+
+export function chooseScale(isScaled: boolean): void {
+  scales.value = isScaled;
+  localStorage.setItem(STORED_SCALE, isScaled ? "yes" : "no");
+}
+
 const STORED_ALOUD = "holdfast.aloud";
 
 /** The terminal says its lines to a screen reader. Costs some speed, so who needs it asks for it. */

@@ -1,10 +1,14 @@
 // What the palette offers in a session's view.
 
 import { mayStartAgain, startAgain } from "./again.js";
-import { chooseFit } from "./font.js";
+import { chooseFit, chooseScale, scales } from "./font.js";
 import type { Props } from "./Header.js";
 import { go, sessionPath } from "../lib/route.js";
 import type { Command } from "../palette/commands.js";
+import type { LiveSession } from "../lib/store.js";
+import type { Steps } from "../panels/timeline/steps.js";
+import { attempt } from "../ui/told.js";
+import type { Screen } from "./screen.js";
 import { panels } from "../panels/index.js";
 
 /** What the palette's own key types. */
@@ -18,7 +22,10 @@ export function commands(props: Props): Command[] {
     ...panels.filter(({ needs }) => !needs || props.rights.has(needs)).map(({ id, title }) => ({ name: title, note: "panel", run: () => go(sessionPath(name, id)) })),
     { name: "Find in the terminal", note: "Ctrl+Shift+F", run: () => (finding.value ??= "") },
     { name: "Show as text", run: () => (asking.value = { what: "text" }) },
+    { name: "Scale text to the window", note: scales.value ? "on" : "off", run: () => chooseScale(!scales.value) },
     { name: "Show the whole width", run: () => screen?.showWidth() },
+    { name: "Previous command", note: "Alt+PageUp", run: () => void stepper(live, screen, -1) },
+    { name: "Next command", note: "Alt+PageDown", run: () => void stepper(live, screen, 1) },
     { name: "Go to the end", run: () => screen?.term.scrollToBottom() },
     { name: "Larger text", run: () => screen?.setFontSize(screen.fontSize + 1) },
     { name: "Smaller text", run: () => screen?.setFontSize(screen.fontSize - 1) },
@@ -27,6 +34,21 @@ export function commands(props: Props): Command[] {
   if (life === "running" && props.rights.has("end")) all.push({ name: "End this session", run: () => (asking.value = { what: "end" }) });
   if (mayStartAgain(live)) all.unshift({ name: "Start again", note: "the same command, in the same directory", run: () => void startAgain(live) });
   return all;
+}
+
+let steps: { of: LiveSession; steps: Steps } | undefined;
+
+/** Goes to the command before or after; what counts lines is loaded when it is first wanted. */
+export async function stepper(live: LiveSession, screen: Screen | undefined, by: -1 | 1): Promise<void> {
+  if (!screen) return;
+  const { Steps } = await import("../panels/timeline/steps.js");
+  if (steps?.of !== live) {
+    steps?.steps.close();
+    steps = { of: live, steps: new Steps(live) };
+  }
+  const { steps: known } = steps;
+  await attempt(() => known.step(screen, by));
+  screen.focus();
 }
 
 function turn({ now, rights, acts, fits, screen }: Props): Command[] {

@@ -32,6 +32,8 @@ export interface Hooks {
   leave(): void;
   /** A text is to be found. */
   find(): void;
+  /** The command before, or after, is to be shown. */
+  step(by: -1 | 1): void;
   fontSize(size: number): void;
 }
 
@@ -39,6 +41,8 @@ export interface Hooks {
 const HISTORY_LINES = 10_000;
 /** Places in the output that can be jumped to. */
 const MARKS_MAX = 4_000;
+/** Commands whose time is kept. */
+const TIMED_MAX = 500;
 const FONT = 'ui-monospace, "SF Mono", SFMono-Regular, Menlo, "Cascadia Mono", Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace';
 const FONT_MIN = 6;
 const FONT_MAX = 28;
@@ -68,12 +72,14 @@ export class Screen {
   constructor(live: LiveSession, pane: HTMLElement, fontSize: number, hooks: Hooks) {
     allowStyles();
     this.live = live;
+    this.own = fontSize;
     this.pane = pane;
     this.hooks = hooks;
     const size = sizeOf(live.view.value.size);
     this.term = new Terminal({
       ...size,
       allowProposedApi: true,
+      // A page that nobody touches draws nothing; the cursor's colour says whether one types.
       cursorBlink: false,
       disableStdin: true,
       fontFamily: FONT,
@@ -93,6 +99,7 @@ export class Screen {
       if (text !== undefined) hooks.clipboard(text);
       return true;
     });
+    this.term.parser.registerOscHandler(133, (mark) => this.timed(mark));
     // For tests, and for debugging in the browser.
     Object.assign(window, { holdfastTerminal: this.term });
     this.attachment = live.session.attach({ size: live.view.value.size, history: true, tty: "web" });
@@ -135,7 +142,6 @@ export class Screen {
 
   private allowKeys(): void {
     this.term.options.disableStdin = !this.types;
-    this.term.options.cursorBlink = this.mine;
     // A phone shows its keyboard only where there is something to type.
     if (this.term.textarea) this.term.textarea.inputMode = this.types ? "text" : "none";
   }
@@ -177,6 +183,7 @@ export class Screen {
   setFontSize(size: number): void {
     const next = Math.min(FONT_MAX, Math.max(FONT_MIN, Math.round(size)));
     if (next === this.term.options.fontSize) return;
+    this.own = next;
     this.term.options.fontSize = next;
     this.hooks.fontSize(next);
     requestAnimationFrame(() => this.fit.now());
@@ -189,6 +196,25 @@ export class Screen {
     const now = this.fontSize;
     this.setFontSize(Math.floor(now * (room / (width * this.term.cols))));
   }
+
+  /** Shows a session that is smaller than its window as large as fits; never smaller than its own text. */
+  setScales(isScaled: boolean): void {
+    this.isScaled = isScaled;
+    this.scale();
+  }
+  private isScaled = false;
+
+  private scale(): void {
+    if (!this.isOpen) return;
+    const { width, height } = cellOf(this.term);
+    const { clientWidth, clientHeight } = this.pane.parentElement ?? this.pane;
+    const now = this.fontSize;
+    const fitting = Math.floor(Math.min((clientWidth - 28) / (width * this.term.cols), (clientHeight - 16) / (height * this.term.rows)) * now);
+    const next = this.isScaled ? Math.min(FONT_MAX, Math.max(this.own, fitting)) : this.own;
+    if (next !== now) this.term.options.fontSize = next;
+  }
+  /** The size somebody chose. */
+  private own: number;
 
   focus(): void {
     this.term.focus();
@@ -269,7 +295,10 @@ export class Screen {
     this.term.textarea?.addEventListener("beforeinput", () => this.types || this.hooks.refused(), { signal });
     this.term.textarea?.addEventListener("paste", () => this.types || this.hooks.refused(), { signal });
     this.term.onCursorMove(() => this.followCursor());
-    const resized = new ResizeObserver(() => this.followCursor());
+    const resized = new ResizeObserver(() => {
+      this.scale();
+      this.followCursor();
+    });
     resized.observe(this.pane);
     signal.addEventListener("abort", () => resized.disconnect());
     onTouch(sheet, signal, {
@@ -289,6 +318,11 @@ export class Screen {
     if (isPaletteKey(event)) return false;
     if (((ctrlKey && shiftKey) || event.metaKey) && key.toLowerCase() === "f") {
       if (isDown) this.hooks.find();
+      event.preventDefault();
+      return false;
+    }
+    if (event.altKey && !ctrlKey && (key === "PageUp" || key === "PageDown")) {
+      if (isDown) this.hooks.step(key === "PageUp" ? -1 : 1);
       event.preventDefault();
       return false;
     }
@@ -325,6 +359,7 @@ export class Screen {
         // Who reads further up goes on there.
         if (viewportY < baseY) this.term.scrollLines(viewportY - baseY);
         this.mark(offset);
+        this.scale();
         this.followCursor();
         done();
       }),
@@ -332,8 +367,28 @@ export class Screen {
   }
 
   private write({ bytes, offset }: AttachEvents["output"]): Promise<void> {
+    this.chunk = { from: offset, to: offset + bytes.length };
     this.mark(offset);
     return new Promise((done) => this.term.write(bytes, done));
+  }
+
+  /** The shell says that a command begins or ends: how long it took is known only to who is there. */
+  private timed(mark: string): boolean {
+    if (mark.startsWith("C")) this.began = { ...this.chunk, at: performance.now() };
+    if (!mark.startsWith("D") || !this.began) return true;
+    const { from, to, at } = this.began;
+    this.timings.push({ from, to, ms: performance.now() - at });
+    if (this.timings.length > TIMED_MAX) this.timings.shift();
+    this.began = undefined;
+    return true;
+  }
+  private chunk = { from: 0, to: 0 };
+  private began: { from: number; to: number; at: number } | undefined;
+  private readonly timings: { from: number; to: number; ms: number }[] = [];
+
+  /** How long the command took whose output begins at an offset, where it began and ended while this terminal was here. */
+  tookAt(start: number): number | undefined {
+    return this.timings.find(({ from, to }) => from <= start && start <= to)?.ms;
   }
 
   /** A session that has ended cannot be attached to; its last screen is still there. */

@@ -4,12 +4,16 @@ import { useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RunView } from "@holdfast/client";
 import { myActor } from "../../lib/login.js";
+import { sessionPath } from "../../lib/route.js";
 import { ActorChip } from "../../ui/Actor.js";
 import { Icon } from "../../ui/icons.js";
 import { Line } from "../../ui/Text.js";
 import { attempt, tell } from "../../ui/told.js";
+import type { LiveSession } from "../../lib/store.js";
+import type { Screen } from "../../session/screen.js";
 import type { PanelProps } from "../index.js";
 import { Feed, stream } from "./feed.js";
+import { commandAt, markedCommands, type Marked } from "./marks.js";
 import { Past } from "./Past.js";
 import { Places } from "./places.js";
 import { actAt, clock, type Entry, type Kind } from "./tell.js";
@@ -25,6 +29,8 @@ const FILTERS: { word: string; kinds: Kind[] }[] = [
 ];
 /** Drawn at once; the rest on demand. */
 const ROWS = 300;
+/** The output is there before the host has said that a command is over. */
+const LOOK_AFTER_MS = 150;
 /** Nearer to the end than this, one looks at the end. */
 const END_PX = 60;
 
@@ -36,6 +42,7 @@ export default function Timeline({ live, screen }: PanelProps) {
   const past = useSignal<number | undefined>(undefined);
   const marked = useSignal<string | undefined>(undefined);
   const selected = useSignal<number | undefined>(undefined);
+  const commands = useCommands(live, feed, places);
   useEffect(
     () => () => {
       feed.close();
@@ -57,6 +64,8 @@ export default function Timeline({ live, screen }: PanelProps) {
   const kinds = FILTERS.find(({ word }) => word === filter)?.kinds;
   const chosen = all.filter(({ kind }) => kinds?.includes(kind));
   const acts = pointing({ live, screen }, feed, places, past, marked);
+  const chosenAt = placeOf(all.find(({ key }) => key === marked.value), feed);
+  useMoment(feed.loaded.value ? screen : undefined, all, acts.jump);
   const whoTyped = async () => {
     const act = selected.value === undefined ? undefined : await acts.whoTyped(selected.value);
     if (!act) return;
@@ -74,6 +83,11 @@ export default function Timeline({ live, screen }: PanelProps) {
               Who typed this?
             </button>
           )}
+          {chosenAt !== undefined && (
+            <button type="button" class="small" onClick={() => void copyLink(live, chosenAt)}>
+              Copy link
+            </button>
+          )}
           <button type="button" class="small" aria-pressed={past.value !== undefined} onClick={toggle}>
             <Icon name="past" size={15} /> Scrub<span class="visually-hidden"> back</span>
           </button>
@@ -84,7 +98,7 @@ export default function Timeline({ live, screen }: PanelProps) {
           <Line text={feed.trouble.value} />
         </p>
       )}
-      <Acts feed={feed} chosen={chosen} rows={rows} marked={marked.value} onMore={() => setRows(rows + ROWS)} onJump={acts.jump} />
+      <Acts feed={feed} commands={commands} screen={screen} chosen={chosen} rows={rows} marked={marked.value} onMore={() => setRows(rows + ROWS)} onJump={acts.jump} />
       {past.value !== undefined && (
         <Past
           live={live}
@@ -148,8 +162,60 @@ function Filters({ chosen, onChoose }: { chosen: string; onChoose: (word: string
   );
 }
 
+/** Where an entry's output begins. */
+function placeOf(entry: Entry | undefined, feed: Feed): number | undefined {
+  return (entry?.seq === undefined ? undefined : feed.runs.value.get(entry.seq)?.from) ?? entry?.at;
+}
+
+/** An address that opens the session there. Whoever opens it needs a login of their own. */
+function copyLink(live: LiveSession, offset: number): Promise<void> {
+  const url = `${location.origin}${sessionPath(live.name, "timeline")}#at=${offset}`;
+  return attempt(async () => {
+    await navigator.clipboard.writeText(url);
+    tell("The link to this moment is copied.");
+  });
+}
+
+/** Goes to the moment that the address names, once. */
+function useMoment(screen: Screen | undefined, entries: readonly Entry[], jump: (entry: Entry, offset: number) => void): void {
+  useEffect(() => {
+    const offset = Number(new URLSearchParams(location.hash.slice(1)).get("at") ?? "none");
+    const entry = Number.isSafeInteger(offset) ? actAt(entries, offset) : undefined;
+    // Once it is painted: before, there is no line to go to.
+    if (screen && entry) void screen.attachment.ready.then(() => jump(entry, offset));
+  }, [screen]);
+}
+
+/** How commands that were typed ended, by the shell's marks: looked at anew when something was typed, or the session does something else. */
+function useCommands(live: LiveSession, feed: Feed, places: Places): readonly Marked[] {
+  const [commands, setCommands] = useState<readonly Marked[]>([]);
+  const typed = feed.entries.value.findLast(isTyped)?.key;
+  const doing = live.doing.value?.since_ms;
+  useEffect(() => {
+    if (typed === undefined) return;
+    // The host says what a session does a moment after its output.
+    const timer = setTimeout(
+      () =>
+        void places.kept.read(live).then(
+          () => setCommands(markedCommands(places.kept)),
+          () => undefined,
+        ),
+      LOOK_AFTER_MS,
+    );
+    return () => clearTimeout(timer);
+  }, [typed, doing, feed.entries.value.length]);
+  return commands;
+}
+
+/** Keys that ended a line. */
+function isTyped({ words, quoted, isRefused }: Entry): boolean {
+  return words === "typed" && !isRefused && (quoted?.endsWith("⏎") ?? false);
+}
+
 interface ActsProps {
   feed: Feed;
+  commands: readonly Marked[];
+  screen: Screen | undefined;
   chosen: readonly Entry[];
   rows: number;
   marked: string | undefined;
@@ -157,7 +223,7 @@ interface ActsProps {
   onJump: (entry: Entry, offset: number) => void;
 }
 
-function Acts({ feed, chosen, rows, marked, onMore, onJump }: ActsProps) {
+function Acts({ feed, commands, screen, chosen, rows, marked, onMore, onJump }: ActsProps) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const drawn = chosen.slice(-rows);
@@ -188,7 +254,8 @@ function Acts({ feed, chosen, rows, marked, onMore, onJump }: ActsProps) {
       <ol class="acts">
         {drawn.map((entry, at) => {
           const day = dayBetween(drawn[at - 1], entry);
-          return <Row key={entry.key} entry={entry} day={day} run={entry.seq === undefined ? undefined : feed.runs.value.get(entry.seq)} isMarked={marked === entry.key} onJump={onJump} />;
+          const command = entry.at !== undefined && isTyped(entry) ? commandAt(commands, entry.at) : undefined;
+          return <Row key={entry.key} entry={entry} day={day} command={command} took={command && screen?.tookAt(command.start)} run={entry.seq === undefined ? undefined : feed.runs.value.get(entry.seq)} isMarked={marked === entry.key} onJump={onJump} />;
         })}
       </ol>
     </div>
@@ -205,11 +272,14 @@ interface RowProps {
   entry: Entry;
   day: string | undefined;
   run: RunView | undefined;
+  /** How the command that was typed ended, and how long it took, where that is known. */
+  command: Marked | undefined;
+  took: number | undefined;
   isMarked: boolean;
   onJump: (entry: Entry, offset: number) => void;
 }
 
-function Row({ entry, day, run, isMarked, onJump }: RowProps) {
+function Row({ entry, day, run, command, took, isMarked, onJump }: RowProps) {
   const { by, kind, timeMs, at, isRefused, isGrave } = entry;
   const offset = run?.from ?? at;
   const time = new Date(timeMs);
@@ -234,6 +304,7 @@ function Row({ entry, day, run, isMarked, onJump }: RowProps) {
           )}
         </span>
         {run && <RunEnd run={run} />}
+        {!run && command && <TypedEnd command={command} took={took} />}
       </span>
       {entry.quoted && entry.isCode && <Line class="act-code" text={entry.quoted} />}
     </>
@@ -273,6 +344,16 @@ function RunEnd({ run }: { run: RunView }) {
   return (
     <span class={`end ${code === 0 ? "good" : code === undefined || code === null ? "" : "bad"}`}>
       {word} · {took}
+    </span>
+  );
+}
+
+function TypedEnd({ command: { end, status }, took }: { command: Marked; took: number | undefined }) {
+  if (end === undefined) return <span class="end busy">runs</span>;
+  const word = status === undefined ? "ended" : `exit ${status}`;
+  return (
+    <span class={`end ${status === 0 ? "good" : status === undefined ? "" : "bad"}`} title="By the marks that the shell prints">
+      {took === undefined ? word : `${word} · ${duration(took)}`}
     </span>
   );
 }
