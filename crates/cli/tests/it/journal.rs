@@ -291,5 +291,5 @@ fn a_recording_of_a_lapped_ring_says_what_is_missing() {
     let events: Vec<_> = text.lines().skip(1).filter(|line| !line.starts_with('#')).map(event).collect();
     assert_eq!(events[0].2, format!("output before offset {oldest} is no longer kept"));
     let bytes: usize = events.iter().filter(|event| event.1 == "o").map(|event| event.2.len()).sum();
-    assert_eq!(bytes as u64, 600_000 - oldest);
+    assert_eq!(bytes as u64, (600_000 - oldest) / 100 * 100, "all but the line of which only the end is kept");
 }
