@@ -255,6 +255,20 @@ test("Ctrl+K goes to another session, does what the view offers, and finds what 
   await opened.getByRole("option", { name: /needle-42 ?beta/ }).click();
   await until("the session", () => opened.url().endsWith("/s/beta"));
   await opened.getByRole("search").getByText(/of 1|1 of/).waitFor();
+  // By night, though the browser says that it is day: the page, and the terminal in it.
+  await opened.keyboard.press("Control+k");
+  await field.fill("theme: dark");
+  await opened.keyboard.press("Enter");
+  const grounds = () =>
+    opened.evaluate(() => {
+      const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
+      return [getComputedStyle(document.documentElement).backgroundColor, term.options.theme?.background];
+    });
+  await until("the night", async () => (await grounds()).join(" ") === "rgb(16, 22, 21) #0b100f");
+  expect(await violations(opened)).toEqual([]);
+  await opened.reload();
+  await shows(opened, "needle-42");
+  expect(await grounds()).toEqual(["rgb(16, 22, 21)", "#0b100f"]);
 });
 
 test("a session is renamed from the page, and started again when it has ended", async () => {

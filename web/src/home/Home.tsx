@@ -11,6 +11,7 @@ import { mayStart } from "../lib/guest.js";
 import { leave, login, myActor } from "../lib/login.js";
 import { followTails, link, loaded, questions, sessions, type LiveSession } from "../lib/store.js";
 import { commandLine } from "../lib/text.js";
+import { chooseTheme, theme, THEMES } from "../lib/theme.js";
 import { pages } from "../panels/index.js";
 import { follow } from "../lib/route.js";
 import { ActorChip } from "../ui/Actor.js";
@@ -193,6 +194,11 @@ function Bar({ onNew }: { onNew: () => void }) {
               <ActorChip handle={me.handle} />
             </summary>
             <div class="menu-list">
+              {THEMES.map((one) => (
+                <button key={one} type="button" aria-pressed={theme.value === one} onClick={() => chooseTheme(one)}>
+                  Theme: {one}
+                </button>
+              ))}
               <button type="button" onClick={() => void leave()}>
                 Sign out
               </button>

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go, route, sessionPath } from "../lib/route.js";
 import { find, sessions, type LiveSession } from "../lib/store.js";
 import { commandLine } from "../lib/text.js";
+import { themeCommands } from "../lib/theme.js";
 import { stateShown } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
 import { isPaletteKey, isPaletteOpen, offered, wanted } from "./commands.js";
@@ -108,6 +109,7 @@ function sessionItems(here: LiveSession | undefined): Item[] {
 function commandItems(onNew: (() => void) | undefined): Item[] {
   const all = [...offered(), ...(onNew ? [{ name: "New session", run: onNew }] : [])];
   if (route.value.view !== "home") all.push({ name: "All sessions", run: () => go("/") });
+  all.push(...themeCommands());
   return all.map(({ name, note = "", run }) => ({ key: `do ${name}`, group: "Commands", name, note, text: name, run }));
 }
 

@@ -3,6 +3,7 @@
 // It always has the session's size, so that what it shows is exact; a window that is smaller pans over it. Where the turn is free
 // the first key takes it. While somebody else has it the terminal is read-only: a key is given to `refused` and goes nowhere.
 
+import { effect } from "@preact/signals";
 import { Terminal, type IMarker } from "@xterm/xterm";
 import { SearchAddon } from "@xterm/addon-search";
 import { Unicode11Addon } from "@xterm/addon-unicode11";
@@ -12,6 +13,7 @@ import type { AttachEvents, Attachment } from "@holdfast/client";
 import "@xterm/xterm/css/xterm.css";
 import { connections, type LiveSession } from "../lib/store.js";
 import { sizeOf } from "../lib/text.js";
+import { isDark } from "../lib/theme.js";
 import { isPaletteKey } from "../palette/commands.js";
 import { clipboardText } from "./clipboard.js";
 import { Fit } from "./fit.js";
@@ -59,7 +61,6 @@ export class Screen {
   /** Keys are typed: the turn is had, or is free to take. */
   private types = false;
   private readonly fit: Fit;
-  private readonly dark = matchMedia("(prefers-color-scheme: dark)");
   private pannedAt = 0;
   private readonly marks: { offset: number; marker: IMarker }[] = [];
   private readonly live: LiveSession;
@@ -89,8 +90,7 @@ export class Screen {
       macOptionIsMeta: true,
       linkHandler: { activate: (_, url) => hooks.link(url), allowNonHttpProtocols: false },
     });
-    this.dark.addEventListener("change", () => this.colour(), { signal: this.closing.signal });
-    this.colour();
+    this.closing.signal.addEventListener("abort", effect(() => this.colour()));
     this.term.loadAddon(new Unicode11Addon());
     this.term.unicode.activeVersion = "11";
     this.term.loadAddon(new WebLinksAddon((_, url) => hooks.link(url)));
@@ -271,11 +271,11 @@ export class Screen {
 
   /** Colours by day and night; a cursor that cannot be typed at is grey. */
   private colour(): void {
-    const isDark = this.dark.matches;
-    const theme = isDark ? DARK : LIGHT;
-    const cursor = this.mine ? {} : { cursor: isDark ? "#5f6e6a" : "#a9b5b1" };
+    const night = isDark.value;
+    const theme = night ? DARK : LIGHT;
+    const cursor = this.mine ? {} : { cursor: night ? "#5f6e6a" : "#a9b5b1" };
     this.term.options.theme = { ...theme, ...cursor, ...(this.isFinding ? FOUND : {}) };
-    this.term.options.minimumContrastRatio = isDark ? 1 : 4.5;
+    this.term.options.minimumContrastRatio = night ? 1 : 4.5;
   }
 
   private useWebgl(): void {

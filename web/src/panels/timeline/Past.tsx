@@ -1,8 +1,10 @@
 // What the session looked like at an offset of its output: replayed from the oldest byte that is kept, and plainly marked as past.
 
+import { effect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Terminal } from "@xterm/xterm";
 import type { LiveSession } from "../../lib/store.js";
+import { isDark } from "../../lib/theme.js";
 import { allowStyles } from "../../session/styles.js";
 import { fontOf } from "../../session/font.js";
 import { DARK, LIGHT } from "../../session/themes.js";
@@ -90,8 +92,7 @@ export function Past({ live, kept, offset, act, stops, onOffset, onClose }: Prop
 class Replayer {
   private readonly kept: Kept;
   private readonly term: Terminal;
-  private readonly dark = matchMedia("(prefers-color-scheme: dark)");
-  private readonly colour = () => (this.term.options.theme = this.dark.matches ? DARK : LIGHT);
+  private readonly uncolour: () => void;
   private at: number;
   private wanted: number | undefined;
   private isBusy = false;
@@ -102,8 +103,7 @@ class Replayer {
     this.kept = kept;
     this.at = kept.oldest;
     this.term = quietTerminal(size, { fontFamily: getComputedStyle(place).fontFamily, fontSize, lineHeight: 1.15 });
-    this.colour();
-    this.dark.addEventListener("change", this.colour);
+    this.uncolour = effect(() => void (this.term.options.theme = isDark.value ? DARK : LIGHT));
     const sheet = document.createElement("div");
     sheet.className = "sheet";
     place.append(sheet);
@@ -120,7 +120,7 @@ class Replayer {
 
   close(): void {
     this.isOver = true;
-    this.dark.removeEventListener("change", this.colour);
+    this.uncolour();
     this.term.dispose();
   }
 
