@@ -77,6 +77,8 @@ pub struct Core {
     pub timers: Timers,
     /// It runs: its terminal takes input.
     pub is_running: bool,
+    /// The process at the terminal.
+    pub(crate) child: u32,
     pub(crate) first_link: Option<Origin>,
     pub(crate) connection: u32,
     pub(crate) sends: Sends,
@@ -111,6 +113,7 @@ impl Core {
             runs,
             timers: Timers::default(),
             is_running: true,
+            child: 0,
             first_link: Some(origin),
             connection: 0,
             sends: Sends::default(),
@@ -174,6 +177,7 @@ impl Core {
     pub fn connected(&mut self, out: &mut impl Outside, now: Now, welcome: &Welcome) -> Connected {
         self.size = Size::clamped(welcome.cols, welcome.rows);
         self.asked_size = self.size;
+        self.child = welcome.child_pid;
         self.log_seen = 0;
         let logged = self.logged().max(out.log_base());
         let lost_typing = welcome.log_head.saturating_sub(logged) > out.log_bytes();

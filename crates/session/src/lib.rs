@@ -12,7 +12,9 @@
 //! - Bytes accepted under one fence are sent again under a newer one only while no other actor had the turn in between.
 //! - A client is named to the keeper as the writer only after the shell is in the place where its processes are known by it.
 //!
-//! It does not know what reads `/proc`, what runs in the shell, or who waits for an answer over which connection.
+//! A run is typed at an empty prompt only, after its key and its record are on disk; see [`Check`] and [`Entering`].
+//!
+//! It does not know what reads `/proc`, what a key's file looks like, or who waits for an answer over which connection.
 
 mod attach;
 mod clients;
@@ -20,7 +22,9 @@ mod core;
 mod decide;
 mod deeds;
 mod drive;
+mod enter;
 mod outside;
+mod prompt;
 mod runs;
 mod sends;
 mod shown;
@@ -30,9 +34,12 @@ pub use attach::{Arrival, Resumption, Updated};
 pub use clients::{Client, Clients};
 pub use core::{Connected, Core, Now, Origin, Timers};
 pub use decide::{Decided, Undecided};
+pub use enter::{Came, Entering, Next, NotEntered, SavedRuns, TakeUp};
 pub use outside::{Event, Fed, Outside, Placing, Probed, Unwritten};
+pub use prompt::{Busy, Check, Editor, Look, Seen};
 pub use runs::{
-    COMMAND_SHOWN_BYTES_MAX, LastKey, Line, Place, RUNS_MAX, Run, Tracker, Written, forgotten_first, may_tell_an_end,
+    COMMAND_SHOWN_BYTES_MAX, LastKey, Line, RUNS_MAX, Run, ShellState, Tracker, Written, forgotten_first,
+    may_tell_an_end,
 };
 pub use sends::{Send, Sent, Ticket};
 pub use typing::{Typing, is_own_stream, is_reserved_stream, read_bursts};

@@ -73,6 +73,8 @@ pub enum Event {
 pub trait Outside {
     /// The output head; where there is no ring yet, where it will begin.
     fn head(&self) -> Offset;
+    /// The oldest offset that the ring still has.
+    fn oldest(&self) -> Offset;
     /// Bytes the ring holds.
     fn ring_bytes(&self) -> u64;
     /// The head of the keeper's log; none where there is no ring.
@@ -110,6 +112,16 @@ pub trait Outside {
     fn record(&mut self, records: &[Record], is_new_turn: bool, authority: &Authority) -> (u64, Result<(), Unwritten>);
     /// Writes what could not be written before.
     fn retry_journal(&mut self) -> Result<(), Unwritten>;
+
+    /// Writes what became of runs. What was written survives a crash of the host.
+    fn keep_runs(&mut self, changed: &[Run]) -> Result<(), Unwritten>;
+    /// Leaves for the shell under which token the next command runs, and its text where it reads that from a file. An empty token
+    /// takes back the one before.
+    fn tell_shell(&mut self, token: &str, file: Option<&[u8]>) -> Result<(), Unwritten>;
+    /// Runs may have moved on: they are to be saved ([`Core::save_runs`](crate::Core::save_runs)).
+    fn runs_moved(&mut self);
+    /// Nothing was started under a run's key: gives it back.
+    fn free_key(&mut self, run: &Run);
 
     /// Says something to the keeper; false where there is no connection. It is then about to be taken up anew, and what follows
     /// from the state said again.

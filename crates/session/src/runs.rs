@@ -9,12 +9,14 @@
 //! Knows nothing of terminals, files or clocks.
 
 mod reports;
+mod run;
+
+pub use run::Run;
 
 use holdfast_authority::Burst;
 use holdfast_screen::{Mark, ShellMark};
-use holdfast_types::{Actor, Exit, Offset, TimeMs};
+use holdfast_types::{Exit, Offset, TimeMs};
 use holdfast_wire::runs::{RunEnd, RunId, RunState};
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Runs remembered per session: a day of an agent that runs something each five minutes.
@@ -22,86 +24,9 @@ pub const RUNS_MAX: usize = 256;
 /// Bytes of a command that are kept to be shown.
 pub const COMMAND_SHOWN_BYTES_MAX: usize = 4096;
 
-/// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
-    /// Its identity.
-    pub id: RunId,
-    /// What makes it happen once, where it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// Its beginning, where it is long.
-    pub command: String,
-    /// Who runs it.
-    pub actor: Actor,
-    /// Its act's number in the session's journal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub act: Option<u64>,
-    /// What the shell says its end under; empty where it does not tell.
-    pub token: String,
-    /// Where it stands.
-    pub state: RunState,
-    /// Its status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// How its end is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<RunEnd>,
-    /// When it was begun.
-    pub started_ms: TimeMs,
-    /// When it was over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_ms: Option<TimeMs>,
-    /// Where the output stood before it was typed.
-    pub typed_at: Offset,
-    /// Where its output begins.
-    pub from: Offset,
-    /// Where its output ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<Offset>,
-    /// Where the shell was before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd_before: Option<String>,
-    /// Where the shell was behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd_after: Option<String>,
-    /// The shell reads it from a file, and tells its start twice.
-    #[serde(default)]
-    pub by_file: bool,
-    /// It is the session's own command.
-    #[serde(default)]
-    pub own: bool,
-    /// Somebody interrupted it.
-    #[serde(default)]
-    pub cancelled: bool,
-    /// Its key is everybody's.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared: bool,
-}
-
-impl Run {
-    /// The output that is this run's for certain, where output up to `seen` was parsed: from its first byte to behind its last so
-    /// far. It only grows at its end, once it is not empty.
-    ///
-    /// Until the shell has said where the output begins there is none: what lies there is the echo of what was typed.
-    pub fn range(&self, seen: Offset) -> (Offset, Offset) {
-        let awaits_start = !self.token.is_empty() && (self.state == RunState::Starting || self.by_file);
-        let to = self.to.unwrap_or(if awaits_start { self.from } else { seen });
-        (self.from, to.max(self.from))
-    }
-
-    fn over(&mut self, end: RunEnd, exit_code: Option<i32>, to: Offset, now: TimeMs) {
-        self.state = if self.cancelled { RunState::Cancelled } else { RunState::Ended };
-        self.end = Some(end);
-        self.exit_code = exit_code;
-        self.to = Some(to.max(self.from));
-        self.ended_ms = Some(now);
-    }
-}
-
 /// What the shell does, as its marks say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Place {
+pub enum ShellState {
     /// It said nothing yet.
     #[default]
     Unknown,
@@ -174,7 +99,7 @@ pub struct Written {
 /// The runs of a session, and what its shell does.
 #[derive(Debug, Default)]
 pub struct Tracker {
-    place: Place,
+    shell: ShellState,
     cwd: Option<String>,
     /// Where the last command started.
     command_at: Option<Offset>,
@@ -227,8 +152,8 @@ impl Tracker {
     }
 
     /// What the shell does.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn shell(&self) -> ShellState {
+        self.shell
     }
 
     /// Where the shell is.
@@ -267,6 +192,11 @@ impl Tracker {
         ids.into_iter().filter_map(|id| self.get(id).cloned()).collect()
     }
 
+    /// The same, and the next call gives them again.
+    pub(crate) fn unsaved(&self) -> Vec<Run> {
+        self.unsaved.iter().filter_map(|id| self.get(*id).cloned()).collect()
+    }
+
     /// Runs that are over since the last call; each is given once.
     pub fn take_over(&mut self) -> Vec<Run> {
         let ids = std::mem::take(&mut self.untold);
@@ -290,7 +220,7 @@ impl Tracker {
 
     /// The shell wants the rest of a command, and does not say so.
     pub fn wants_more(&mut self) {
-        self.place = Place::More;
+        self.shell = ShellState::More;
     }
 
     /// So many more wait for a prompt.
@@ -478,28 +408,28 @@ impl Tracker {
                 }
                 self.prompt_at = self.prompt_at.max(Some(at));
                 self.line_is_read(at);
-                self.place = Place::Prompting;
+                self.shell = ShellState::Prompting;
                 self.unsettled = None;
             }
             ShellMark::PromptEnd => {
-                self.place = Place::Prompt { at };
+                self.shell = ShellState::Prompt { at };
                 self.reads_line(at);
                 self.unsettled = None;
             }
             ShellMark::Line { empty } => self.answered = Some((at, empty)),
             ShellMark::Continuation => {
-                self.place = Place::More;
+                self.shell = ShellState::More;
                 self.line_is_read(at);
                 self.reads_line(at);
             }
             ShellMark::CommandStart { .. } => {
-                self.place = Place::Busy;
+                self.shell = ShellState::Busy;
                 self.line_is_read(at);
                 self.command_at = self.command_at.max(Some(at));
                 // The first since the last prompt: what a program prints comes later.
                 self.started_at = Some(self.started_at.map_or(at, |first| first.min(at)));
             }
-            ShellMark::CommandEnd { .. } => self.place = Place::Prompting,
+            ShellMark::CommandEnd { .. } => self.shell = ShellState::Prompting,
             ShellMark::Cwd(path) => {
                 self.cwd = Some(path.to_owned());
                 if let Some(id) = self.unsettled {
@@ -527,12 +457,12 @@ impl Tracker {
         let (id, to) = (run.id, at.saturating_sub(end_mark_bytes(status, token)));
         self.finish(id, |run| run.over(RunEnd::Exact, status, to, now));
         self.unsettled = Some(id);
-        self.place = Place::Prompting;
+        self.shell = ShellState::Prompting;
     }
 
     /// Everything the ring still has was told; `lapped`: not everything since the run was typed.
     pub fn caught_up(&mut self, lapped: bool, head: Offset, now: TimeMs) {
-        if let (true, Some(id), Place::Prompt { .. }) = (lapped, self.current, self.place) {
+        if let (true, Some(id), ShellState::Prompt { .. }) = (lapped, self.current, self.shell) {
             self.finish(id, |run| run.over(RunEnd::Unknown, None, head, now));
         }
     }

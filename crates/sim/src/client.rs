@@ -357,7 +357,7 @@ impl Client {
                 attach::Answer::Resumed { client, writes, fence, turn: Box::new(turn(fence)) }
             }
             Answer::Sent { fence } => attach::Answer::Sent(fence),
-            Answer::Attached(_) | Answer::Read { .. } | Answer::Acted => attach::Answer::Unreadable,
+            Answer::Attached(_) | Answer::Read { .. } | Answer::Acted | Answer::Ran => attach::Answer::Unreadable,
         };
         self.feed(ctx, Input::Answered { tag, answer: Ok(answer) });
     }

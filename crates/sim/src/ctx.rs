@@ -1,6 +1,6 @@
 //! What every part of the world can reach: the clock, chance, the wires, the terminals, the truth, and the log.
 
-use crate::host::Line;
+use crate::host::{Disk, Line};
 use crate::net::Net;
 use crate::oracle::Oracle;
 use crate::program::Pty;
@@ -61,6 +61,15 @@ pub struct Counts {
     pub sizes_compared: u64,
     pub inputs: u64,
     pub output_bytes: u64,
+    pub marks_forged: u64,
+    pub runs_asked: u64,
+    pub runs_busy: u64,
+    pub runs_executed: u64,
+    pub runs_exact: u64,
+    pub runs_lost: u64,
+    pub runs_not_entered: u64,
+    pub runs_taken_up: u64,
+    pub keys_freed: u64,
 }
 
 impl Counts {
@@ -73,7 +82,7 @@ impl Counts {
     }
 
     /// Every count with its name.
-    pub fn fields_mut(&mut self) -> [(&'static str, &mut u64); 50] {
+    pub fn fields_mut(&mut self) -> [(&'static str, &mut u64); 59] {
         macro_rules! all {
             ($($name:ident)*) => { [$((stringify!($name), &mut self.$name)),*] };
         }
@@ -83,7 +92,8 @@ impl Counts {
             crashes_with_grants replays segments resumes_too_late sent_through_host keys_refused tokens_refused
             records_of_typing bytes_recorded notices answers_held_back_too_long long_jumps answers_lost_with_the_turn
             flushes resizes queries queries_calm answered_by_host answered_by_terminal answered_twice unanswered
-            screens_compared sizes_compared inputs output_bytes]
+            screens_compared sizes_compared inputs output_bytes
+            marks_forged runs_asked runs_busy runs_executed runs_exact runs_lost runs_not_entered runs_taken_up keys_freed]
     }
 }
 
@@ -97,6 +107,8 @@ pub(crate) struct Ctx {
     /// Clients' connections to hosts; those that are not closed lead to the present one.
     pub lines: Vec<Line>,
     pub oracle: Oracle,
+    /// Files about runs.
+    pub disk: Disk,
     /// The program stands still.
     pub frozen: bool,
     pub counts: Counts,
@@ -114,6 +126,7 @@ impl Ctx {
             terminals: Vec::new(),
             lines: Vec::new(),
             oracle: Oracle::default(),
+            disk: Disk::default(),
             frozen: false,
             counts: Counts::default(),
             log: String::new(),

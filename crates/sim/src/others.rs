@@ -111,6 +111,62 @@ impl Sender {
     }
 }
 
+/// Runs commands, each under a key of its own, and again with the same key until it was told that the run is there.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    line: Option<usize>,
+    who: Who,
+    asked: bool,
+    number: u32,
+    step: u32,
+    /// Something stands at the prompt: it is sent away by Enter.
+    clears: bool,
+    seq: u64,
+}
+
+impl Runner {
+    /// Its runs have the numbers from `first` on, `step` apart.
+    pub fn new(who: Who, first: u32, step: u32) -> Runner {
+        Runner { line: None, who, asked: false, number: first, step, clears: false, seq: 0 }
+    }
+
+    pub fn turn(&mut self, ctx: &mut Ctx, host_is_up: bool, may_begin: bool) {
+        let Some(line) = self.line else {
+            self.line = host_is_up.then(|| ctx.connect_host());
+            self.asked = false;
+            return;
+        };
+        match ctx.lines[line].hear() {
+            Incoming::Closed => self.line = None,
+            Incoming::Answer(_, answer) => {
+                self.asked = false;
+                match answer {
+                    Answer::Ran => self.number += self.step,
+                    Answer::Refused { code } => self.clears = code == "shell_busy" && ctx.chance(30),
+                    _ => {}
+                }
+            }
+            Incoming::Event(..) | Incoming::Nothing => {}
+        }
+        if let (false, true, Some(line)) = (self.asked, may_begin && ctx.chance(60), self.line) {
+            self.asked = true;
+            let who = self.who;
+            ctx.lines[line].ask(if std::mem::take(&mut self.clears) {
+                self.seq += 1;
+                let (stream, seq) = (1000 + u64::from(self.step), self.seq);
+                Request::Send { who, client: None, stream, seq, bytes: b"\r".to_vec() }
+            } else {
+                ctx.counts.runs_asked += 1;
+                Request::Run { who, number: self.number }
+            });
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        !self.asked
+    }
+}
+
 /// Asks for the turn, or gives it away, without a terminal.
 #[derive(Debug)]
 pub(crate) struct Asker {

@@ -5,6 +5,7 @@
 //! them and which one they are.
 
 use crate::ctx::Ctx;
+use crate::shell::{SHELL_PID, Shell};
 use std::collections::VecDeque;
 
 /// What the kernel holds of output before the program must wait.
@@ -89,6 +90,10 @@ pub(crate) struct Pty {
     pub out: VecDeque<u8>,
     pub input: VecDeque<u8>,
     pub echo_off: bool,
+    /// The terminal edits lines: no line editor reads.
+    pub reads_lines: bool,
+    /// Who has the terminal.
+    pub foreground: u32,
     /// What the program has read of a token, and of an answer.
     tokens: TokenReader,
     answer: Vec<u8>,
@@ -127,11 +132,29 @@ pub(crate) struct Program {
     line: u32,
     next_query: u16,
     deaf_until: u64,
+    /// It is a shell, and what it says comes from its commands.
+    shell: Option<Shell>,
 }
 
 impl Program {
-    pub fn new(budget: usize) -> Program {
-        Program { saying: VecDeque::new(), budget, flood_left: 0, line: 0, next_query: QUERY_FIRST, deaf_until: 0 }
+    pub fn new(ctx: &mut Ctx, budget: usize, is_shell: bool) -> Program {
+        (ctx.pty.reads_lines, ctx.pty.foreground) = (true, SHELL_PID);
+        let mut saying = VecDeque::new();
+        let shell = is_shell.then(|| Shell::new(&mut saying));
+        Program { saying, budget, flood_left: 0, line: 0, next_query: QUERY_FIRST, deaf_until: 0, shell }
+    }
+
+    /// The shell's turn: whether a command runs, which thinks of something to say.
+    fn shell_turn(&mut self, ctx: &mut Ctx, ends: bool) -> bool {
+        // What it says comes in order: the end of a command behind what the command said.
+        if self.saying.is_empty()
+            && self.flood_left == 0
+            && let Some(shell) = &mut self.shell
+        {
+            let printed = shell.turn(ctx, ends);
+            self.saying.extend(printed);
+        }
+        self.shell.as_ref().is_none_or(Shell::is_running)
     }
 
     /// It reads a little, thinks of something to say, and says what its terminal takes.
@@ -140,7 +163,7 @@ impl Program {
             return;
         }
         self.listen(ctx, false);
-        if self.saying.is_empty() && self.flood_left == 0 {
+        if self.shell_turn(ctx, false) && self.saying.is_empty() && self.flood_left == 0 {
             self.think(ctx);
         }
         self.speak(ctx);
@@ -153,12 +176,13 @@ impl Program {
         }
         self.flood_left = 0;
         self.listen(ctx, true);
+        self.shell_turn(ctx, true);
         self.speak(ctx);
     }
 
     /// Whether everything thought of is said.
     pub fn is_silent(&self) -> bool {
-        self.saying.is_empty() && self.flood_left == 0
+        self.saying.is_empty() && self.flood_left == 0 && !self.shell.as_ref().is_some_and(Shell::is_running)
     }
 
     fn think(&mut self, ctx: &mut Ctx) {
@@ -236,12 +260,17 @@ impl Program {
             if *byte >= 0x80 {
                 if let Some(token) = ctx.pty.tokens.feed(*byte) {
                     ctx.arrived(token);
+                    let echo = self.shell.as_mut().map_or(&b""[..], |shell| shell.token(token));
+                    self.saying.extend(echo);
                 }
+            } else if let Some(shell) = self.shell.as_mut().filter(|_| ctx.pty.answer.is_empty() && *byte != 0x1b) {
+                let printed = shell.key(ctx, *byte);
+                self.saying.extend(printed);
             } else {
                 answer_byte(ctx, *byte);
             }
         }
-        if !bytes.is_empty() && !ctx.pty.echo_off && !all && self.budget > 0 {
+        if !bytes.is_empty() && !ctx.pty.echo_off && !all && self.budget > 0 && self.shell.is_none() {
             self.saying.extend(b"*".repeat(bytes.len().min(8)));
         }
     }

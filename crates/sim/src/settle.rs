@@ -5,8 +5,9 @@ use crate::world::World;
 use holdfast_abi::protocol::STALL_MS;
 use holdfast_types::Size;
 
-/// Rounds in which everybody has a turn, and what each takes: more than two seconds, longer than anybody waits.
-const ROUNDS_MAX: u32 = 600;
+/// Rounds in which everybody has a turn, and what each takes: five seconds, longer than anybody waits. A host waits three for the
+/// word of a run that its predecessor may have typed.
+const ROUNDS_MAX: u32 = 1000;
 const ROUND_MS: u64 = 5;
 /// Rounds that are always had: the host saves what rests, and reads what was typed.
 const ROUNDS_MIN: u32 = 100;
@@ -65,6 +66,9 @@ impl World {
         for sender in &mut self.senders {
             sender.turn(&mut self.ctx, up, false);
         }
+        for runner in &mut self.runners {
+            runner.turn(&mut self.ctx, up, false);
+        }
         self.ctx.now += ROUND_MS;
     }
 
@@ -74,7 +78,7 @@ impl World {
         let head = keeper.head();
         let is_at_head = |client: &Client| client.is_attached() && self.ctx.terminals[client.terminal].at == head;
         let has_keys = |client: &Client| client.has_keys_to_send() || self.ctx.terminals[client.terminal].has_keys();
-        let all: [(bool, &str); 8] = [
+        let all: [(bool, &str); 10] = [
             (!self.host_is_up(), "no host"),
             (!self.program.is_silent() || !self.ctx.pty.out.is_empty(), "output the keeper has not read"),
             (!self.ctx.pty.input.is_empty() || !keeper.queue_is_empty(), "input the program has not read"),
@@ -83,6 +87,8 @@ impl World {
             (!self.ctx.net.is_quiet(), "a frame on its way"),
             (self.readers.iter().any(|reader| reader.position != head), "a reader that has not read everything"),
             (self.senders.iter().any(|sender| !sender.is_done()), "a sender that has not sent everything"),
+            (self.runners.iter().any(|runner| !runner.is_done()), "a run that is not entered"),
+            (self.host.as_ref().is_some_and(|host| !host.has_entered_all()), "a run that may have been typed"),
         ];
         all.iter().find(|(is_so, _)| *is_so).map(|(_, what)| *what)
     }

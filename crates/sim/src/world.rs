@@ -6,7 +6,7 @@ use crate::ctx::{Counts, Ctx};
 use crate::host::{Crashed, Host, Origin};
 use crate::keeper::Keeper;
 use crate::oracle::SOURCES_MAX;
-use crate::others::{Asker, Reader, Sender};
+use crate::others::{Asker, Reader, Runner, Sender};
 use crate::program::Program;
 use crate::terminal::Terminal;
 use holdfast_abi::protocol::{STALL_MS, Token};
@@ -15,6 +15,8 @@ use holdfast_types::{RING_BYTES_MIN, Size};
 
 /// Terminals that may be attached at once.
 const CLIENTS_MAX: usize = 4;
+/// Makes of a seed the one that says whether the program is a shell.
+const SHELLS: u64 = 0x5e11;
 /// Sizes terminals have.
 const SIZES: [(u16, u16); 3] = [(80, 24), (100, 30), (40, 12)];
 
@@ -78,6 +80,7 @@ pub(crate) struct World {
     pub readers: Vec<Reader>,
     pub senders: Vec<Sender>,
     askers: Vec<Asker>,
+    pub runners: Vec<Runner>,
     pub first_size: Size,
     next_source: u8,
     mood: Mood,
@@ -107,8 +110,10 @@ impl World {
             keeper_dies: ctx.chance(10),
             pause_ms: [3, 8, 20][ctx.rng.usize(..3)],
         };
+        // From a source of its own: what happens without a shell does not depend on it.
+        let is_shell = fastrand::Rng::with_seed(seed ^ SHELLS).u32(..100) < 40;
         ctx.oracle.first_size = first_size;
-        ctx.note(format_args!("seed {seed} {mood:?}"));
+        ctx.note(format_args!("seed {seed} {mood:?} shell {is_shell}"));
         let host = Host::first(&mut ctx, dir.path(), first_size, secret);
         let mut senders = Vec::new();
         // Most runs have no script: one keeps the turn for seconds, which is most of a run.
@@ -119,9 +124,11 @@ impl World {
         }
         let askers = (0..4).map(|n| Asker::new(Who(n))).collect();
         let readers = (0..ctx.rng.usize(..3)).map(Reader::new).collect();
+        let runners = if is_shell { vec![Runner::new(Who(2), 1, 2), Runner::new(Who(0), 2, 2)] } else { Vec::new() };
+        let budget = ctx.rng.usize(50_000..1_000_000);
         World {
             keeper: Some(Keeper::new(ring, (first_size.cols(), first_size.rows()), secret)),
-            program: Program::new(ctx.rng.usize(50_000..1_000_000)),
+            program: Program::new(&mut ctx, budget, is_shell),
             host: Some(host),
             host_back_at: 0,
             host_away_ms: 0,
@@ -131,6 +138,7 @@ impl World {
             readers,
             senders,
             askers,
+            runners,
             first_size,
             mood,
             secret,
@@ -157,6 +165,7 @@ impl World {
             80..85 => self.type_something(),
             85..88 => self.reader_turn(),
             88..92 => self.sender_turn(),
+            92..96 if !self.runners.is_empty() => self.runner_turn(),
             _ => self.pass(),
         }
     }
@@ -281,6 +290,17 @@ impl World {
             let at = self.ctx.rng.usize(..self.readers.len());
             let up = self.host_is_up();
             self.readers[at].turn(&mut self.ctx, up);
+        }
+    }
+
+    fn runner_turn(&mut self) {
+        let at = self.ctx.rng.usize(..self.runners.len());
+        let up = self.host_is_up();
+        self.runners[at].turn(&mut self.ctx, up, true);
+        // Soon after a run was asked for a host dies of one of the steps by which it is entered.
+        if self.mood.crashes && self.ctx.chance(10) {
+            let left = self.ctx.rng.u32(..16);
+            self.host.iter_mut().for_each(|host| host.set_fuse(Some(left)));
         }
     }
 

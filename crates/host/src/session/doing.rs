@@ -7,7 +7,7 @@
 use super::Session;
 use holdfast_observe::waiting::{self, Blind, Doing, TerminalFacts, TerminalTimes};
 use holdfast_screen::Screen;
-use holdfast_session::Place;
+use holdfast_session::ShellState;
 use holdfast_types::{Exit, Offset, TimeMs};
 use holdfast_wire::Fault;
 use holdfast_wire::attention::{Now, PROMPT_CHARS_MAX, StateView};
@@ -116,7 +116,7 @@ impl Session {
             Doing::IdlePrompt { .. } | Doing::Waiting { .. } => {
                 self.look();
                 let mut state = self.state.borrow_mut();
-                facts.shell_prompt = by_its_marks(state.core.runs.place());
+                facts.shell_prompt = by_its_marks(state.core.runs.shell());
                 let screen = state.picture.screen();
                 facts.alternate_screen = screen.alternate();
                 let before = before_cursor(screen);
@@ -146,11 +146,11 @@ impl Session {
 
 /// Whether the shell is at its prompt, by what it says itself; any program can say the same, so it counts only for a shell
 /// that waits at the terminal. One that wants the rest of a command waits for a line.
-fn by_its_marks(place: Place) -> Option<bool> {
+fn by_its_marks(place: ShellState) -> Option<bool> {
     match place {
-        Place::Unknown => None,
-        Place::Prompting | Place::Prompt { .. } => Some(true),
-        Place::More | Place::Busy => Some(false),
+        ShellState::Unknown => None,
+        ShellState::Prompting | ShellState::Prompt { .. } => Some(true),
+        ShellState::More | ShellState::Busy => Some(false),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::notes::About;
 use crate::off_thread;
 use crate::shells::kept::{self, Told};
 use holdfast_abi::ring::Ring;
-use holdfast_session::{Place, Run, Written};
+use holdfast_session::{Run, ShellState, Written};
 use holdfast_types::{Actor, TimeMs};
 use holdfast_wire::env::{Changed, EnvAnswer, EnvParams, Known};
 use holdfast_wire::params::Life;
@@ -61,7 +61,7 @@ impl Session {
     /// What an earlier host did not get to is told again.
     pub(super) fn take_up_shell(&self) {
         if self.state.borrow().spec.shell.is_some() && kept::is_left(&self.dir) {
-            self.scan_marks(0);
+            self.with_core(|core, held, now| core.scan_marks(held, now, 0));
         }
     }
 
@@ -80,7 +80,7 @@ impl Session {
         }
         let step = if typed { 0 } else { self.unread.step.get() };
         let mut state = self.state.borrow_mut();
-        let is_over = matches!(state.core.runs.place(), Place::Prompt { .. } | Place::More);
+        let is_over = matches!(state.core.runs.shell(), ShellState::Prompt { .. } | ShellState::More);
         if !is_over && state.core.clients.someone_answers() {
             state.timers.shell = Some(now + PAUSES.get(step).copied().unwrap_or(SLOW));
             self.unread.step.set(step + 1);

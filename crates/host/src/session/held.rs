@@ -11,12 +11,14 @@ use crate::metrics::Metrics;
 use crate::notes::{About, Notes};
 use crate::picture::Picture;
 use crate::questions::Questions;
-use crate::store::Spec;
+use crate::runs::index::{self, Whose};
+use crate::runs::kept;
+use crate::store::{Spec, replace};
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::journal::Link as Chained;
 use holdfast_authority::{Act, Authority, Change, DeedId, How, Outcome, Record};
-use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Undecided, Unwritten};
+use holdfast_session::{Event, Fed, Outside, Placing, Probed, Run, Sent, Ticket, Undecided, Unwritten};
 use holdfast_types::{ActorId, Offset, SessionName};
 use holdfast_wire::Message;
 use holdfast_wire::params::{AnswerEvent, DetachedEvent, Life};
@@ -33,6 +35,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+/// What host and shell share, in the session's directory.
+pub(super) const SHELL_DIR: &str = "shell";
+
 /// A client that was told to detach and did not is cut off after this long.
 const DETACH_WAIT: Duration = Duration::from_millis(1000);
 
@@ -47,6 +52,8 @@ pub(crate) struct Held {
     pub spec: Spec,
     /// Where the session's files are.
     pub dir: PathBuf,
+    /// Where keys of runs are.
+    pub state_dir: PathBuf,
     pub life: Life,
     /// The offset at which this life began, until the ring tells.
     pub base: Offset,
@@ -144,6 +151,10 @@ fn unwritten(error: &io::Error) -> Unwritten {
 impl Outside for Held {
     fn head(&self) -> Offset {
         Held::head(self)
+    }
+
+    fn oldest(&self) -> Offset {
+        self.ring.as_ref().map_or(self.base, Ring::oldest)
     }
 
     fn ring_bytes(&self) -> u64 {
@@ -272,6 +283,33 @@ impl Outside for Held {
 
     fn retry_journal(&mut self) -> Result<(), Unwritten> {
         self.journal.retry().map_err(|error| unwritten(&error))
+    }
+
+    fn keep_runs(&mut self, changed: &[Run]) -> Result<(), Unwritten> {
+        kept::append(&self.dir, changed).map_err(|error| unwritten(&error))
+    }
+
+    fn tell_shell(&mut self, token: &str, file: Option<&[u8]>) -> Result<(), Unwritten> {
+        let dir = self.dir.join(SHELL_DIR);
+        let write = |name: &str, text: &[u8]| replace(&dir, name, text).map_err(|error| unwritten(&error));
+        if let Some(text) = file {
+            write("run", text)?;
+        }
+        match (token, self.spec.shell) {
+            (_, None) => Ok(()),
+            ("", Some(_)) => write("next", b""),
+            (token, Some(_)) => write("next", format!("{token}\n").as_bytes()),
+        }
+    }
+
+    fn runs_moved(&mut self) {
+        self.after.fed = true;
+    }
+
+    fn free_key(&mut self, run: &Run) {
+        if let Some(key) = &run.key {
+            index::give_back(&self.state_dir, Whose::of(&run.actor, run.shared), key);
+        }
     }
 
     fn say(&mut self, frame: ToKeeper<'_>) -> bool {

@@ -189,6 +189,7 @@ impl Session {
                     picture: Picture::new(&dir, spec.size, shared.config.history_lines),
                     sizes: sizes::Sizes::new(spec.size),
                     dir: dir.clone(),
+                    state_dir: home.state.clone(),
                     to_tree: Vec::new(),
                     names: shared.names.clone(),
                     life,

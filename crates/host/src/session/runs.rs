@@ -11,13 +11,11 @@ use crate::runs::index::{self, Whose};
 use crate::runs::kept;
 use crate::shells::keys::{READ_RUN_COLUMNS, keys_for};
 use crate::shells::{self, Kind};
-use crate::store::replace;
-use holdfast_abi::protocol::ToKeeper;
-use holdfast_abi::ring::{Copied, Ring};
+use holdfast_abi::ring::Ring;
 use holdfast_authority::{Ask, recorded};
-use holdfast_screen::{Mark, Screen};
-use holdfast_session::{COMMAND_SHOWN_BYTES_MAX, LastKey, Place, RUNS_MAX, Run, Sent};
-use holdfast_types::{Actor, Exit, Fence, Offset, Right, terms_of};
+use holdfast_screen::Mark;
+use holdfast_session::{COMMAND_SHOWN_BYTES_MAX, Came, Entering, Next, NotEntered, Run, Seen, ShellState};
+use holdfast_types::{Actor, Exit, Offset, SessionId, terms_of};
 use holdfast_wire::attention::{Now, What};
 use holdfast_wire::params::Life;
 use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
@@ -27,18 +25,12 @@ use std::time::Duration;
 
 /// An ended run's directory comes with the next prompt, unless hooks of the user's are slow.
 const SETTLE_WAIT: Duration = Duration::from_millis(250);
-/// After this long a run that a dead host may never have typed is lost.
-const TYPED_WAIT: Duration = Duration::from_secs(3);
 /// How often a shell is told that nobody will type the rest of a command.
 const TAKE_BACK_EVERY: Duration = Duration::from_millis(50);
 const TAKE_BACK_TRIES: u32 = 20;
 /// How often, and how many times, a shell that does not say so is looked at before it is taken to want more of a command.
 const UNSTARTED_EVERY: Duration = Duration::from_millis(100);
 const UNSTARTED_LOOKS: u32 = 10;
-/// Read at once when marks are looked for in the ring.
-const SCAN_BYTES: usize = 512 * 1024;
-/// SIGINT, to the group in the foreground.
-const INTERRUPT: u8 = 2;
 
 /// What became of a run that was to be entered.
 #[derive(Debug)]
@@ -63,10 +55,10 @@ impl State {
 impl Session {
     /// What host and shell share.
     pub(crate) fn shell_dir(&self) -> PathBuf {
-        self.dir.join("shell")
+        self.dir.join(super::held::SHELL_DIR)
     }
 
-    /// A run begins: on disk before anything of it is done.
+    /// A run begins that has this session for itself: on disk before anything of it is done.
     pub(crate) fn record_run(&self, run: Run) -> std::io::Result<()> {
         self.state.borrow_mut().core.runs.begin(run);
         let changed = self.state.borrow_mut().core.runs.take_unsaved();
@@ -75,62 +67,42 @@ impl Session {
 
     /// Writes what became of runs, and tells who waits.
     pub(super) fn save_runs(&self) {
-        let (changed, over, news, incomplete, written) = {
-            let runs = &mut self.state.borrow_mut().core.runs;
-            (runs.take_unsaved(), runs.take_over(), runs.take_news(), runs.take_incomplete(), runs.take_written())
-        };
+        let (saved, incomplete, written) = self
+            .with_core(|core, held, _| (core.save_runs(held), core.runs.take_incomplete(), core.runs.take_written()));
         self.shell_wrote(written);
         if incomplete {
             self.take_back();
         }
-        if !changed.is_empty() {
-            let kept = kept::append(&self.dir, &changed);
+        if !saved.changed.is_empty() {
+            let kept = saved.kept.map_err(|why| why.0);
             self.state.borrow_mut().notes.wrote(About::Runs, "what became of runs cannot be written", &kept);
-            if changed.iter().any(|run| run.state.is_over() && run.from == run.typed_at && !run.own) {
-                // Its token is nobody's any more.
-                let _ = replace(&self.shell_dir(), "next", b"");
-            }
         }
-        // Behind the writing: what was told is over for a later host too, and is not told again.
-        over.iter().for_each(|run| self.tell_watchers(ended(run)));
-        if changed.iter().any(|run| run.state.is_over()) {
+        saved.over.iter().for_each(|run| self.tell_watchers(ended(run)));
+        if saved.changed.iter().any(|run| run.state.is_over()) {
             self.hooks.stirred.notify_one();
         }
         self.run_left();
-        if news || !changed.is_empty() {
+        if saved.is_news {
             self.changed.notify_waiters();
         }
     }
 
     /// What an earlier host left running is looked for in the ring.
     pub(super) fn take_up_runs(&self) {
-        let run = {
-            let mut state = self.state.borrow_mut();
-            if state.spec.shell.is_some() && state.core.runs.place() == Place::Unknown {
-                let at = state.core.authority().state().wrote_at();
-                if at > 0 {
-                    state.core.runs.typed(at, LastKey::Enter);
-                }
-            }
-            state.core.runs.current().cloned()
-        };
-        let Some(run) = run.filter(|run| !run.own) else { return };
-        if run.token.is_empty() {
-            // Who watched its output is gone.
-            self.state.borrow_mut().core.runs.lose(run.id, true, run.from, crate::now_ms());
-            return self.save_runs();
-        }
-        self.scan_marks(run.typed_at);
-        let Some(this) = self.this.upgrade().filter(|_| run.state == RunState::Starting) else { return };
+        let up = self.with_core(|core, held, now| {
+            let tells = held.spec.shell.is_some();
+            core.take_up_runs(held, now, tells)
+        });
+        self.save_runs();
+        self.nudge.notify_one();
+        let Some((mut up, this)) = up.zip(self.this.upgrade()) else { return };
         tokio::task::spawn_local(async move {
-            let is_starting = || this.run(run.id).is_some_and(|run| run.state == RunState::Starting);
-            this.until(Some(TYPED_WAIT), || (!is_starting()).then_some(())).await;
-            let not_typed = is_starting() && this.has_nothing_typed().await;
-            if is_starting() {
-                let head = this.heads().0;
-                this.state.borrow_mut().core.runs.lose(run.id, !not_typed, head, crate::now_ms());
-                this.save_runs();
+            let looked = this.look_on(None, |core, held, now, seen| core.take_up(held, now, &mut up, seen)).await;
+            if looked.is_err() {
+                // The keeper went away meanwhile: it will not answer.
+                this.with_core(|core, held, now| core.take_up(held, now, &mut up, Seen::Probed(None)));
             }
+            this.save_runs();
         });
     }
 
@@ -140,9 +112,9 @@ impl Session {
         let Some(run) = self.run_on() else { return };
         let ring = self.open_ring().ok();
         let head = ring.as_ref().map_or(run.from, Ring::head);
-        if !run.own && ring.is_some() {
+        if !run.own && !run.token.is_empty() && ring.is_some() {
             self.state.borrow_mut().ring = ring;
-            self.scan_marks(run.typed_at);
+            self.with_core(|core, held, now| core.scan_marks(held, now, run.typed_at));
             self.state.borrow_mut().ring = None;
         }
         let mut state = self.state.borrow_mut();
@@ -150,39 +122,6 @@ impl Session {
         state.core.runs.session_ended(exit, head, ended_ms.unwrap_or_else(crate::now_ms));
         drop(state);
         self.save_runs();
-    }
-
-    /// Reads marks from the ring: what the screen saw before this host was there.
-    pub(super) fn scan_marks(&self, from: Offset) {
-        let mut state = self.state.borrow_mut();
-        let Some(ring) = state.ring.take() else { return };
-        let (mut at, head) = (from.max(ring.oldest()), ring.head());
-        let lapped = at > from;
-        let mut screen = Screen::new(state.core.size, at);
-        let mut buffer = vec![0; SCAN_BYTES.min(head.saturating_sub(at) as usize)];
-        while at < head {
-            let wanted = buffer.len().min((head - at) as usize);
-            match ring.copy(at, &mut buffer[..wanted]) {
-                Copied::Bytes(0) | Copied::Ahead { .. } => break,
-                Copied::Bytes(count) => {
-                    screen.feed(&buffer[..count]);
-                    screen.drain_history(&mut Vec::new());
-                    at += count as u64;
-                }
-                Copied::Lapped { oldest } => {
-                    screen = Screen::new(state.core.size, oldest);
-                    at = oldest;
-                }
-            }
-            let marks = screen.take_marks();
-            state.told(&marks);
-        }
-        state.core.runs.caught_up(lapped, head, crate::now_ms());
-        state.ring = Some(ring);
-        state.core.timers.rearm = Some(crate::now().clock_ms);
-        drop(state);
-        self.save_runs();
-        self.nudge.notify_one();
     }
 
     /// Everything is known of a run that is over, its directory too.
@@ -244,65 +183,95 @@ impl Session {
             Some(decided) => decided,
             None => self.ask(actor, None, ask, params.proof)?,
         };
-        let mut deed = deed.unwrap_or_else(|| self.begun(&decided));
-        let fence = decided.fence().unwrap_or_else(|| self.fence());
-        let run = Run { act: decided.act, ..self.new_run(params, actor, entry.run.is_some(), way) };
-        if let Some(key) = run.key.clone() {
-            let (session, run, command) = (self.id, run.id, recorded(&params.command).into_owned());
-            let (created_ms, actor, shared) = (crate::now_ms(), Some(actor.clone()), params.shared);
-            let entry = index::Entry { key, session, run, command, own: false, created_ms, actor, ended: None, shared };
-            if let Some(first) = take_key(state_dir, entry).await? {
-                return Ok(Entered::Taken(Box::new(first)));
-            }
-            holdfast_pause::task_point("run.key_taken").await;
-        }
-        let id = run.id;
+        let run = self.new_run(params, actor, way);
+        let (keys, has_hook) = (entry.keys, params.on_exit.is_some());
+        let entering = Entering::new(&self.state.borrow().core, &decided, run, keys, entry.run, has_hook);
+        deed.iter_mut().for_each(Begun::pass_on);
+        self.bring_in(Underway(self, entering), params, state_dir).await
+    }
+
+    /// Brings about what each step of entering a run needs.
+    async fn bring_in(
+        &self,
+        mut underway: Underway<'_>,
+        params: &RunStartParams,
+        state_dir: &Path,
+    ) -> Result<Entered, Fault> {
+        let run = underway.1.run().clone();
         let hook = params.on_exit.as_ref().map(|on_exit| Hook::of(on_exit, self.id, &run));
-        let recorded = match &hook {
-            Some(hook) => self.hooks.record(hook).await,
-            None => Ok(()),
-        };
-        let key = run.key.clone();
-        let typed = match recorded {
-            Ok(()) => self.type_run(run, &entry, (fence, &mut deed), state_dir).await,
-            Err(fault) => {
-                key.iter().for_each(|key| index::give_back(state_dir, whose, key));
-                Err(fault)
-            }
-        };
-        match (typed, hook) {
-            (Ok(()), hook) => {
-                hook.into_iter().for_each(|hook| self.hooks.arm(hook));
-                Ok(Entered::Begun(id))
-            }
-            (Err(fault), _) => {
-                self.hooks.forget(id);
-                Err(fault)
+        let (mut came, mut failed) = (Came::Decided, None);
+        loop {
+            // What became of those before.
+            self.save_runs();
+            let next = self.with_core(|core, held, now| core.enter(held, now, &mut underway.1, came));
+            came = match next {
+                Next::TakeKey => match take_key(state_dir, key_of(self.id, &run, params)).await {
+                    Ok(None) => {
+                        holdfast_pause::task_point("run.key_taken").await;
+                        Came::KeyTaken
+                    }
+                    Ok(Some(first)) => {
+                        failed = Some(Ok(Entered::Taken(Box::new(first))));
+                        Came::Failed
+                    }
+                    Err(fault) => {
+                        failed = Some(Err(fault));
+                        Came::Failed
+                    }
+                },
+                Next::KeepHook => match &hook {
+                    Some(hook) => match self.hooks.record(hook).await {
+                        Ok(()) => Came::HookKept,
+                        Err(fault) => {
+                            failed = Some(Err(fault));
+                            Came::Failed
+                        }
+                    },
+                    None => Came::HookKept,
+                },
+                Next::Type { fence, bytes } => {
+                    self.tell_watchers(started(&run));
+                    self.nudge.notify_one();
+                    holdfast_pause::task_point("run.recorded").await;
+                    Came::Sent(self.type_decided(&run.actor, fence, &bytes).await)
+                }
+                Next::Entered => {
+                    if !run.token.is_empty() && self.state.borrow().spec.shell == Some(Kind::Fish) {
+                        self.watch_for_start(run.id);
+                    }
+                    hook.into_iter().for_each(|hook| self.hooks.arm(hook));
+                    return Ok(Entered::Begun(run.id));
+                }
+                Next::NotEntered(why) => {
+                    self.save_runs();
+                    self.hooks.forget(run.id);
+                    return failed.unwrap_or_else(|| Err(self.not_entered(&why)));
+                }
             }
         }
     }
 
-    /// A host went away between taking the key and recording the run, which comes before the first key is typed. Only for who
-    /// enters runs, or will look again when it does: this host may be between the two.
+    fn not_entered(&self, why: &NotEntered) -> Fault {
+        match why {
+            NotEntered::Unrecorded(why) => unkept(&why.0),
+            NotEntered::Refused(undecided) => self.undecided(undecided),
+            NotEntered::Full(code) => {
+                Fault::new(Code::Busy, format!("{} is not taking input (code {code})", self.name())).hint("try again")
+            }
+            NotEntered::Failed => Fault::new(Code::Busy, "the run was not entered").hint("try again"),
+        }
+    }
+
+    /// A key stands for a run in this session that was never typed.
     pub(crate) fn never_typed(&self, entry: &index::Entry) -> bool {
         let state = self.state.borrow();
-        // Of a run that was forgotten for newer ones nothing is known.
-        let all = state.core.runs.runs().count() < RUNS_MAX;
-        entry.session == self.id
-            && !entry.own
-            && all
-            && state.life == Life::Running
-            && state.core.runs.get(entry.run).is_none()
+        let is_here = entry.session == self.id && !entry.own && state.life == Life::Running;
+        is_here && state.core.was_never_typed(entry.run)
     }
 
     /// Whether the authority will say no, as far as can be told without asking.
     fn is_refused(&self, actor: &Actor) -> bool {
-        let state = self.state.borrow();
-        let authority = state.core.authority().state();
-        let held = authority.turn().hold().is_some_and(|hold| hold.by.id != actor.id);
-        let frozen = authority.frozen().is_some();
-        drop(state);
-        held || frozen || !self.rights(actor).has(Right::Run)
+        self.state.borrow().core.is_run_refused(crate::now(), actor)
     }
 
     fn keys_of(&self, command: &str, way: Way) -> Result<shells::keys::Entry, Fault> {
@@ -321,7 +290,7 @@ impl Session {
         keys_for(command, kind, screen.bracketed_paste(), column).map_err(|error| bad(error.to_string()))
     }
 
-    fn new_run(&self, params: &RunStartParams, actor: &Actor, by_file: bool, way: Way) -> Run {
+    fn new_run(&self, params: &RunStartParams, actor: &Actor, way: Way) -> Run {
         let token = match way {
             Way::Told(_) => holdfast_types::hex_text(&crate::random_token()),
             Way::Watched => String::new(),
@@ -329,62 +298,7 @@ impl Session {
         let state = self.state.borrow();
         let at = state.ring.as_ref().map_or(0, Ring::head);
         let cwd = state.core.runs.cwd().map(str::to_owned).filter(|_| !token.is_empty());
-        Run { cwd_before: cwd, by_file, token, ..begun(params, actor, at) }
-    }
-
-    /// Types it: what it is must be on disk before, and whatever is seen of it after counts.
-    async fn type_run(
-        &self,
-        run: Run,
-        entry: &shells::keys::Entry,
-        (fence, deed): (Fence, &mut Begun<'_>),
-        state_dir: &Path,
-    ) -> Result<(), Fault> {
-        let (id, key, told) = (run.id, run.key.clone(), !run.token.is_empty());
-        let whose = Whose::of(&run.actor, run.shared);
-        let actor = run.actor.clone();
-        let token = run.token.clone();
-        // What became of those before.
-        self.save_runs();
-        let begins = started(&run);
-        let recorded = self.record_run(run);
-        // From here on the run's own record tells what became of it.
-        deed.over(&recorded);
-        self.tell_watchers(begins);
-        let prepared = recorded.and_then(|()| {
-            if let Some(text) = &entry.run {
-                replace(&self.shell_dir(), "run", text)?;
-            }
-            if told { replace(&self.shell_dir(), "next", format!("{token}\n").as_bytes()) } else { Ok(()) }
-        });
-        self.expect_marks(0);
-        holdfast_pause::task_point("run.recorded").await;
-        let typed = match prepared {
-            Ok(()) => Ok(self.type_decided(&actor, fence, &entry.keys).await),
-            Err(error) => Err(unkept(&error)),
-        };
-        let refusal = match typed {
-            // Those that are queued are on their way.
-            Ok(Sent::Written { .. } | Sent::Queued { .. }) => {
-                if told && self.state.borrow().spec.shell == Some(Kind::Fish) {
-                    self.watch_for_start(id);
-                }
-                return Ok(());
-            }
-            Ok(Sent::Refused(undecided)) => self.undecided(&undecided),
-            Ok(Sent::Full(code)) => {
-                Fault::new(Code::Busy, format!("{} is not taking input (code {code})", self.name())).hint("try again")
-            }
-            // It may have been typed: its marks tell, or have told when it ended the session.
-            Ok(Sent::Lost | Sent::Unknown | Sent::EchoOn | Sent::EchoUnknown | Sent::ReservedStream) => return Ok(()),
-            Err(fault) => fault,
-        };
-        self.state.borrow_mut().core.runs.refuse(id, crate::now_ms());
-        self.save_runs();
-        if let Some(key) = key {
-            index::give_back(state_dir, whose, &key);
-        }
-        Err(refusal)
+        Run { cwd_before: cwd, token, ..begun(params, actor, at) }
     }
 
     /// Waits until a run is over, and its directory known.
@@ -431,7 +345,7 @@ impl Session {
         tokio::task::spawn_local(async move {
             for _ in 0..TAKE_BACK_TRIES {
                 tokio::time::sleep(TAKE_BACK_EVERY).await;
-                let wants_more = this.state.borrow().core.runs.place() == Place::More;
+                let wants_more = this.state.borrow().core.runs.shell() == ShellState::More;
                 if !wants_more || this.state.borrow().core.runs.current().map(|run| run.id) != id {
                     return;
                 }
@@ -462,10 +376,34 @@ impl Session {
     }
 
     pub(super) fn interrupt(&self) {
-        if let Some(link) = self.link().filter(|_| self.view_life() == Life::Running) {
-            // Where that fails the keeper's connection is taken up anew, and the run goes on until it is interrupted again.
-            let _ = link.send(ToKeeper::Signal { fence: self.fence().0, target: 0, number: INTERRUPT });
+        if self.view_life() == Life::Running {
+            self.with_core(|core, held, _| core.interrupt(held));
         }
+    }
+}
+
+/// A run on its way into the shell. Where its asker goes away it is given up.
+struct Underway<'a>(&'a Session, Entering);
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        self.0.with_core(|core, held, now| core.give_up(held, now, &mut self.1));
+    }
+}
+
+/// What a run's key stands for.
+fn key_of(session: SessionId, run: &Run, params: &RunStartParams) -> index::Entry {
+    let command = recorded(&params.command).into_owned();
+    index::Entry {
+        key: run.key.clone().unwrap_or_default(),
+        session,
+        run: run.id,
+        command,
+        own: false,
+        created_ms: crate::now_ms(),
+        actor: Some(run.actor.clone()),
+        ended: None,
+        shared: run.shared,
     }
 }
 
@@ -531,7 +469,7 @@ pub(crate) async fn take_key(state_dir: &Path, entry: index::Entry) -> Result<Op
     crate::disk::at_disk(move || index::take(&dir, &entry)).await.map_err(|e| unkept(&e))
 }
 
-pub(crate) fn unkept(error: &std::io::Error) -> Fault {
+pub(crate) fn unkept(error: &impl std::fmt::Display) -> Fault {
     Fault::new(Code::Unrecorded, format!("cannot record the run: {error}"))
         .hint("is the disk full? the host runs nothing that it cannot record")
 }

@@ -95,7 +95,7 @@ fn what_is_printed_lies_between_start_and_end() {
     let mark = format!("\x1b]133;D;0;hf={TOKEN}\x07").len() as u64;
     assert_eq!((run.from, run.to), (110, Some(130 - mark).max(Some(110))));
     assert_eq!(run.cwd_after.as_deref(), Some("/after"));
-    assert_eq!(tracker.place(), Place::Prompt { at: 160 });
+    assert_eq!(tracker.shell(), ShellState::Prompt { at: 160 });
 
     let mut tracker = Tracker::default();
     tracker.begin(Run { by_file: true, ..super::tests::run(1, 100) });
@@ -120,7 +120,7 @@ fn marks_say_what_the_shell_does_while_a_run_is_watched() {
     play(&mut tracker, "C D0 A0 B");
     let watched = tracker.current().expect("no mark ends it");
     assert_eq!((watched.state, watched.end), (Starting, None));
-    assert!(matches!(tracker.place(), Place::Prompt { .. }));
+    assert!(matches!(tracker.shell(), ShellState::Prompt { .. }));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn an_end_nobody_saw_is_unknown_once_the_shell_is_back_at_its_prompt() {
     tracker.caught_up(true, 500, 9);
     assert!(tracker.current().is_some(), "nothing says that it is over");
     // Whatever was told of it is lost; the prompt is not.
-    tracker.place = Place::Prompt { at: 400 };
+    tracker.shell = ShellState::Prompt { at: 400 };
     tracker.caught_up(true, 500, 9);
     let run = tracker.runs().next().expect("it is there");
     assert_eq!((run.state, run.end), (Ended, Some(RunEnd::Unknown)));

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on says where
 
 mod deeds;
+mod runs;
 mod sends;
 mod typed;
 mod world;

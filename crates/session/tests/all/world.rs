@@ -5,8 +5,8 @@ use holdfast_abi::protocol::{FromKeeper, ToKeeper, VERSION, Welcome};
 use holdfast_authority::journal::Link;
 use holdfast_authority::{Act, Ask, Authority, Caller, DeedId, Effect, Ending, Input, Moment, Policy, Record};
 use holdfast_session::{
-    Arrival, Core, Decided, Event, Fed, Now, Origin, Outside, Placing, Probed, Resumption, Send, Sent, Ticket, Tracker,
-    Undecided, Unwritten,
+    Arrival, Core, Decided, Event, Fed, Now, Origin, Outside, Placing, Probed, Resumption, Run, Send, Sent, Ticket,
+    Tracker, Undecided, Unwritten,
 };
 use holdfast_types::{Actor, ActorId, ClientToken, Defaults, Offset, SessionId, SessionName, Size};
 use holdfast_wire::params::Resume;
@@ -20,7 +20,7 @@ pub fn actor(handle: &str) -> Actor {
     Actor { id: ActorId(id), handle: handle.parse().unwrap() }
 }
 
-fn policy() -> Policy {
+pub fn policy() -> Policy {
     let known = ["human:ann", "human:bob", "agent:bot"].map(actor);
     Policy { defaults: Defaults::default(), vouched: known.into_iter().map(|a| (a.id, a.handle)).collect() }
 }
@@ -36,7 +36,10 @@ pub struct Outer {
     pub log: Vec<u8>,
     pub names: Vec<SessionName>,
     pub output: Vec<u8>,
-    /// A shell that tells of itself reads a command.
+    /// Runs on disk, one for each change; the shell's token; keys that were given back.
+    pub kept: Vec<Run>,
+    pub token: String,
+    pub freed: Vec<String>,
     /// The disk is full.
     pub full: bool,
     /// The shell must be moved before anybody else writes.
@@ -48,6 +51,9 @@ pub struct Outer {
 
 impl Outside for Outer {
     fn head(&self) -> Offset {
+        self.output.len() as u64
+    }
+    fn oldest(&self) -> Offset {
         0
     }
     fn ring_bytes(&self) -> u64 {
@@ -107,6 +113,19 @@ impl Outside for Outer {
         frame.encode(&mut bytes);
         self.frames.push(bytes);
         true
+    }
+    fn keep_runs(&mut self, changed: &[Run]) -> Result<(), Unwritten> {
+        self.retry_journal()?;
+        self.kept.extend_from_slice(changed);
+        Ok(())
+    }
+    fn tell_shell(&mut self, token: &str, _: Option<&[u8]>) -> Result<(), Unwritten> {
+        self.token = token.to_owned();
+        Ok(())
+    }
+    fn runs_moved(&mut self) {}
+    fn free_key(&mut self, run: &Run) {
+        self.freed.extend(run.key.clone());
     }
     fn reach_tree(&mut self, _: DeedId, frame: ToKeeper<'static>) -> Option<bool> {
         Some(self.say(frame))

@@ -4,11 +4,11 @@ use super::serve::event;
 use crate::cast::Who;
 use crate::ctx::Ctx;
 use holdfast_abi::protocol::ToKeeper;
-use holdfast_abi::ring::Ring;
+use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::journal::Link;
 use holdfast_authority::{Act, Ask, Authority, Change, DeedId, Outcome, Record, State};
 use holdfast_host::parts::{Journal, Picture};
-use holdfast_session::{Event, Fed, Outside, Placing, Probed, Sent, Ticket, Unwritten, is_own_stream};
+use holdfast_session::{Event, Fed, Outside, Placing, Probed, Run, Sent, Ticket, Unwritten, is_own_stream};
 use holdfast_types::{ActorId, Offset, SessionName};
 use holdfast_wire::params::{AnswerEvent, DetachedEvent};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};
@@ -30,12 +30,14 @@ pub(super) struct Files {
     pub recorded: State,
     /// Sends whose fate is known and not yet told.
     pub sent: Vec<(Ticket, Sent)>,
+    /// What the keeper said of its terminal, not yet given to who asked.
+    pub probed: Vec<Probed>,
 }
 
 impl Files {
     pub fn new(dir: &Path, wire: usize, ring: Ring, picture: Picture, journal: Journal, recorded: State) -> Files {
-        let (fuse, is_dead, sent) = (None, false, Vec::new());
-        Files { dir: dir.to_owned(), wire, fuse, is_dead, ring, picture, journal, recorded, sent }
+        let (fuse, is_dead, sent, probed) = (None, false, Vec::new(), Vec::new());
+        Files { dir: dir.to_owned(), wire, fuse, is_dead, ring, picture, journal, recorded, sent, probed }
     }
 
     /// Something reaches the world outside: here a host may die. Whether it lives.
@@ -82,8 +84,17 @@ impl Outside for Outer<'_> {
         bytes
     }
 
-    fn output(&self, _: Offset, _: usize) -> Vec<u8> {
-        Vec::new()
+    fn oldest(&self) -> Offset {
+        self.files.ring.oldest()
+    }
+
+    fn output(&self, from: Offset, max: usize) -> Vec<u8> {
+        let mut bytes = vec![0; self.files.ring.head().saturating_sub(from).min(max as u64) as usize];
+        match self.files.ring.copy(from, &mut bytes) {
+            Copied::Bytes(count) => bytes.truncate(count),
+            Copied::Lapped { .. } | Copied::Ahead { .. } => bytes.clear(),
+        }
+        bytes
     }
 
     fn feed(&mut self, slices: u32) -> Fed {
@@ -94,6 +105,7 @@ impl Outside for Outer<'_> {
         for _ in 0..slices {
             let step = picture.step(ring, &mut buffer);
             fed.replies.extend(step.replies);
+            fed.marks.extend(step.marks);
             if !step.more {
                 fed.more = false;
                 break;
@@ -165,6 +177,28 @@ impl Outside for Outer<'_> {
         Ok(())
     }
 
+    fn keep_runs(&mut self, changed: &[Run]) -> Result<(), Unwritten> {
+        if self.files.reach() {
+            self.ctx.disk.runs.extend_from_slice(changed);
+        }
+        Ok(())
+    }
+
+    fn tell_shell(&mut self, token: &str, _: Option<&[u8]>) -> Result<(), Unwritten> {
+        if self.files.reach() {
+            self.ctx.disk.token = token.to_owned();
+        }
+        Ok(())
+    }
+
+    fn runs_moved(&mut self) {}
+
+    fn free_key(&mut self, run: &Run) {
+        if self.files.reach() {
+            self.ctx.disk.keys.retain(|key, _| Some(key) != run.key.as_ref());
+        }
+    }
+
     fn say(&mut self, frame: ToKeeper<'_>) -> bool {
         let reaches = self.files.reach();
         if reaches {
@@ -207,7 +241,9 @@ impl Outside for Outer<'_> {
         self.files.sent.push((ticket, sent));
     }
 
-    fn probed(&mut self, _: Probed) {}
+    fn probed(&mut self, probed: Probed) {
+        self.files.probed.push(probed);
+    }
 
     fn place_writer(&mut self, _: Placing<'_>) {}
 

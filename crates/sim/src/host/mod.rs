@@ -5,8 +5,10 @@
 //! What was written to the journal survives, as it does a process.
 
 mod files;
+mod runs;
 mod serve;
 
+pub(crate) use runs::Disk;
 pub(crate) use serve::{Answer, Attached, Incoming, Line, Request};
 
 use crate::cast;
@@ -18,7 +20,7 @@ use holdfast_abi::ring::Ring;
 use holdfast_authority::{Ask, Authority, Caller, Input};
 use holdfast_host::parts::{Journal, Opened, Picture};
 use holdfast_screen::history_text;
-use holdfast_session::{Core, Decided, Now, Origin as CoreOrigin, Tracker, Undecided};
+use holdfast_session::{Core, Decided, Now, Origin as CoreOrigin, Undecided};
 use holdfast_types::{SessionId, Size};
 use std::path::Path;
 
@@ -46,6 +48,7 @@ pub(crate) struct Host {
     /// It has heard who is attached: a host listens to clients after that.
     heard: bool,
     tasks: Vec<serve::Task>,
+    jobs: runs::Jobs,
     /// When it was last at work, for the oracle.
     pub worked_ms: u64,
 }
@@ -93,11 +96,12 @@ impl Host {
         ctx.net.say(wire, ToKeeper::Hello { version: VERSION, role: 1, token: secret });
         let recorded = authority.state().clone();
         Host {
-            core: Core::new(session(), authority, size, origin, REPLY_STREAM, Tracker::default()),
+            core: Core::new(session(), authority, size, origin, REPLY_STREAM, ctx.disk.tracker()),
             files: Files::new(dir, wire, ring, Picture::new(dir, size, HISTORY_LINES), journal, recorded),
             greeted: false,
             heard: false,
             tasks: Vec::new(),
+            jobs: runs::Jobs::default(),
             worked_ms: ctx.now,
         }
     }
@@ -129,8 +133,20 @@ impl Host {
         if self.files.is_dead {
             return Err(Crashed);
         }
+        self.give_probes();
         self.answer_sends(ctx)?;
+        self.save_runs(ctx)?;
         Ok(result)
+    }
+
+    /// Writes what became of runs.
+    fn save_runs(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        let saved = self.core.save_runs(&mut Outer { files: &mut self.files, ctx: &mut *ctx });
+        if self.files.is_dead {
+            return Err(Crashed);
+        }
+        saved.over.iter().for_each(|run| ctx.run_is_over(run));
+        Ok(())
     }
 
     fn decide(&mut self, ctx: &mut Ctx, input: Input) -> Result<Result<Decided, Undecided>, Crashed> {
@@ -149,6 +165,7 @@ impl Host {
                 Ok(FromKeeper::Welcome(welcome)) => {
                     self.connected(ctx, &welcome)?;
                     self.greeted = true;
+                    self.take_up_runs(ctx)?;
                     self.core(ctx, |core, out, now| core.begin(out, now))?;
                 }
                 other => ctx.fail(format!("the keeper did not greet the host: {other:?}")),

@@ -27,19 +27,39 @@ pub(crate) enum Request {
     Read { from: u64 },
     Send { who: Who, client: Option<u32>, stream: u64, seq: u64, bytes: Vec<u8> },
     Act { who: Who, client: Option<u32>, ask: Ask },
+    Run { who: Who, number: u32 },
 }
 
 /// What it is answered.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Attached(Box<Attached>),
-    Resumed { client: u32, writes: bool, fence: u64 },
-    Painted { painted: Painted, bytes: Vec<u8> },
-    Updated { size: Size },
-    Read { gap: Option<Gap>, from: u64, bytes: Vec<u8> },
-    Sent { fence: u64 },
+    Resumed {
+        client: u32,
+        writes: bool,
+        fence: u64,
+    },
+    Painted {
+        painted: Painted,
+        bytes: Vec<u8>,
+    },
+    Updated {
+        size: Size,
+    },
+    Read {
+        gap: Option<Gap>,
+        from: u64,
+        bytes: Vec<u8>,
+    },
+    Sent {
+        fence: u64,
+    },
     Acted,
-    Refused { code: &'static str },
+    /// A run was entered, or was before.
+    Ran,
+    Refused {
+        code: &'static str,
+    },
 }
 
 /// The answer to an attach.
@@ -146,6 +166,7 @@ impl Host {
             return Ok(());
         }
         self.finish_tasks(ctx)?;
+        self.runs_turn(ctx)?;
         let count = ctx.lines.len();
         for n in 0..count {
             let line = (n + ctx.now as usize) % count;
@@ -201,6 +222,10 @@ impl Host {
                 return self.core(ctx, |core, out, now| core.send(out, now, ticket(line, id), send));
             }
             Request::Act { who, client, ask } => self.act(ctx, who, client, ask)?,
+            Request::Run { who, number } => {
+                self.run(line, id, who, number);
+                return Ok(());
+            }
         };
         self.reply(ctx, line, id, answer)
     }
@@ -211,7 +236,7 @@ impl Host {
     }
 
     /// An answer reaches a client, unless the host dies of it.
-    fn reply(&mut self, ctx: &mut Ctx, line: usize, id: u64, answer: Answer) -> Result<(), Crashed> {
+    pub(super) fn reply(&mut self, ctx: &mut Ctx, line: usize, id: u64, answer: Answer) -> Result<(), Crashed> {
         if !self.files.reach() {
             return Err(Crashed);
         }
@@ -222,6 +247,10 @@ impl Host {
     /// Tells senders what became of their bytes.
     pub(super) fn answer_sends(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
         for (ticket, sent) in std::mem::take(&mut self.files.sent) {
+            if Host::is_of_run(ticket) {
+                self.jobs.sent = Some(sent);
+                continue;
+            }
             let answer = match sent {
                 Sent::Written { fence, .. } | Sent::Queued { fence } => Answer::Sent { fence: fence.0 },
                 Sent::Refused(undecided) => {

@@ -115,8 +115,13 @@ impl Keeper {
                 self.announce_log(ctx);
             }
             ToKeeper::Probe => {
-                let lflag = if ctx.pty.echo_off { ICANON } else { ICANON | ECHO };
-                self.send(ctx, at, FromKeeper::Probed { foreground: 1, iflag: 0, oflag: 0, lflag, unread: 0 });
+                let lflag = match (ctx.pty.reads_lines, ctx.pty.echo_off) {
+                    (true, true) => ICANON,
+                    (true, false) => ICANON | ECHO,
+                    (false, _) => 0,
+                };
+                let (foreground, unread) = (ctx.pty.foreground, ctx.pty.input.len() as u32);
+                self.send(ctx, at, FromKeeper::Probed { foreground, iflag: 0, oflag: 0, lflag, unread });
             }
             ToKeeper::Hello { .. }
             | ToKeeper::Follow { .. }

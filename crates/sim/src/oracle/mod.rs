@@ -21,7 +21,11 @@
 //! 10. What was typed, at the keeper or through a host, is in the journal in the end: those bytes in that order, once, each by
 //!     the actor that typed it and under its fence. Nothing typed for an actor passes for the host's own words.
 //! 11. A host that starts is where the journal was left: turn, fence, queue, operators and grants.
+//! 12. Where the program is a shell: a key never runs twice; a run's first key comes to a prompt at which stands nothing of
+//!     anybody else's, and never to a program; a run ended exactly only if the shell ended a command under its token, with that
+//!     status; one that is lost without having started never runs.
 
+mod runs;
 mod writes;
 
 pub(crate) use writes::Accepted;
@@ -75,6 +79,7 @@ pub struct Oracle {
     held_too_long: BTreeSet<u16>,
     pub(crate) newest_fence: u64,
     writes: writes::Writes,
+    pub(crate) runs: runs::Runs,
     /// Who types by each source.
     pub(crate) typists: Vec<Who>,
     /// Whose each client's connection to the keeper is.

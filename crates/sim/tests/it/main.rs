@@ -40,7 +40,7 @@ fn no_seed_breaks_an_invariant_and_no_run_is_empty() {
 
 #[test]
 fn the_same_seed_gives_the_same_log() {
-    for seed in [3, 4, 5] {
+    for seed in [3, 4, 36] {
         let (first, second) = (run(seed, STEPS), run(seed, STEPS));
         assert!(first.log == second.log, "seed {seed} has two logs");
         assert!(first.log.lines().count() > 100, "seed {seed} has a log of nothing");
