@@ -263,7 +263,7 @@ impl Session {
     /// A client is spoken for by its own actor, and by the connection it attached by.
     pub fn own_client(&self, client: u32, actor: &Actor, peer: u64) -> Result<(), Fault> {
         let is_its = self.state.borrow().core.is_clients(client, actor, peer);
-        if is_its { Ok(()) } else { Err(super::looks::not_attached(client)) }
+        if is_its { Ok(()) } else { Err(super::attaching::not_attached(client)) }
     }
 
     /// A client's connection to the host is gone; it may still follow its keeper and come back.

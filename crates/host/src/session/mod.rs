@@ -4,14 +4,15 @@
 //! nothing is borrowed across an await.
 
 mod acts;
+mod attaching;
 mod decide;
+mod detect;
 mod doing;
 mod drive;
 mod env;
 mod followed;
 mod graph;
 mod held;
-mod looks;
 mod place;
 mod ports;
 mod prompt;
@@ -23,10 +24,9 @@ mod sizes;
 mod track;
 mod turns;
 mod waits;
-mod watched;
 
+pub use attaching::Peer;
 pub use drive::{Missed, connect, drive};
-pub use looks::Peer;
 
 pub(crate) use decide::{event, fault};
 pub(crate) use graph::ports_of;

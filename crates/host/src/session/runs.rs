@@ -173,7 +173,7 @@ impl Session {
         let way = match &params.detect {
             None => Way::Told(self.idle_prompt(actor).await?),
             Some(detect) => {
-                super::watched::check(detect)?;
+                super::detect::check(detect)?;
                 self.takes_a_line().await?;
                 Way::Watched
             }

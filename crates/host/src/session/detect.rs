@@ -1,4 +1,4 @@
-//! Ends of runs that nobody tells: taken from what the terminal shows, and said to be no more than that.
+//! `--detect`: ends of runs whose shell does not tell, inferred from what the terminal shows and reported as inferred.
 
 use super::Session;
 use holdfast_types::Offset;

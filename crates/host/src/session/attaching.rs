@@ -1,4 +1,4 @@
-//! Looking at a session: its screen, its output, a terminal's first paint.
+//! Attaching to a session and resizing it: a terminal's first paint, the screen, the output, waiting for a change.
 
 use super::{Session, State};
 use crate::shares::{aside, here};
