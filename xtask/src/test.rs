@@ -23,6 +23,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("gdb", "gdb"),
     ("cc", "gcc"),
     ("tmux", "tmux"),
+    ("ssh", "openssh-client"),
+    ("/usr/sbin/sshd", "openssh-server"),
     ("python3", "python3"),
     ("ps", "procps"),
     ("node", "nodejs"),

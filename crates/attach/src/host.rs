@@ -2,12 +2,16 @@
 
 use super::inputs::{Answer, AttachEnd, Effect, Event, Request, Tag};
 use super::machine::Attached;
-use super::notice::HOST_AWAY;
+use super::notice::{BACK, HOST_AWAY, KEYS_LOST, RECONNECTING};
 use super::output::View;
 use holdfast_types::Size;
 use holdfast_wire::Fault;
 use holdfast_wire::params::{Answers, Resume};
 use holdfast_wire::turns::TurnView;
+
+/// Keys that were typed while the way to a session elsewhere was broken are typed there only if the break was this short: behind a
+/// longer one nobody remembers what the screen showed.
+const KEYS_AGE_MS_MAX: u64 = 5_000;
 
 impl Attached {
     /// The host answered.
@@ -42,6 +46,14 @@ impl Attached {
 
     /// A new host knows us again.
     fn resumed(&mut self, turn: &TurnView, writes: bool, fence: u64) {
+        if let Some(since) = self.away_since.take() {
+            let stale = self.now_ms.saturating_sub(since) > KEYS_AGE_MS_MAX || !self.keys.kept_the_turn(writes, fence);
+            let lost = stale && self.keys.unsent().next().is_some();
+            if lost {
+                self.keys.drop_all();
+            }
+            self.say(if lost { KEYS_LOST } else { BACK });
+        }
         self.repaint_rearranged();
         self.turns.known.saw(turn, &self.options.us);
         self.told_writes(writes, fence);
@@ -63,8 +75,12 @@ impl Attached {
         self.host = false;
         (self.paint_asked, self.update_asked, self.resume_asked) = (None, None, None);
         self.updates.clear();
-        self.keys.host_gone();
+        self.keys.host_gone(self.options.far);
         self.turns.host_gone();
+        if self.options.far && self.away_since.is_none() {
+            self.away_since = Some(self.now_ms);
+            self.say(RECONNECTING);
+        }
         if !self.answers {
             // The next one will say it again.
             self.duty.begin = None;

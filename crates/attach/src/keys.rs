@@ -163,7 +163,7 @@ impl Keys {
 
     /// Everything that waits is dropped. What is typed next begins anew: the number may be used up, or be waited for, and one
     /// that was ever sent must not stand for other bytes.
-    fn drop_all(&mut self) {
+    pub fn drop_all(&mut self) {
         (self.stream, self.seq) = (following(self.stream), 0);
         self.outbox.clear();
         (self.in_flight, self.tried, self.retry_at) = (None, false, None);
@@ -202,11 +202,21 @@ impl Keys {
         (self.with_keeper, self.keeper_paints) = (None, false);
     }
 
-    /// The host went away, perhaps with a message.
-    pub fn host_gone(&mut self) {
-        if matches!(self.in_flight, Some(Way::Host { .. })) {
+    /// The host went away, perhaps with a message; and with it the keeper, where the session is elsewhere.
+    pub fn host_gone(&mut self, far: bool) {
+        if far {
+            // The next host gives another client number: it says anew whether that one writes.
+            self.writes = false;
+        }
+        if far || matches!(self.in_flight, Some(Way::Host { .. })) {
             self.in_flight = None;
         }
+    }
+
+    /// Nobody else had the turn since we last heard of it: the fence is the same, or went up by the one that gave us, who had it,
+    /// another client number.
+    pub fn kept_the_turn(&self, writes: bool, fence: u64) -> bool {
+        fence == self.fence || (writes && fence == self.fence + 1)
     }
 
     /// It is the answer to what we typed.

@@ -27,6 +27,8 @@ pub struct Options {
     pub path: Option<Vec<u8>>,
     /// The session waits for this terminal while it is slow.
     pub holds: bool,
+    /// The session is on another machine: without the host there is neither output nor a way to type.
+    pub far: bool,
     /// Who attaches.
     pub us: Handle,
     /// What the host knows this client by, whichever host it is.
@@ -68,6 +70,8 @@ pub struct Attached {
     last_tag: u64,
     /// There is a connection to a host.
     pub(crate) host: bool,
+    /// Since when the way to a session elsewhere is broken.
+    pub(crate) away_since: Option<u64>,
     pub(crate) client: u32,
     /// Our terminal's size and the session's.
     pub(crate) size: Size,
@@ -113,6 +117,7 @@ impl Attached {
             effects: Vec::new(),
             last_tag: 0,
             host: true,
+            away_since: None,
             client: begin.client,
             size: begin.size,
             session_size: begin.paint.size,

@@ -8,6 +8,12 @@ use std::fmt::Write as _;
 
 /// There is no host to ask.
 pub const HOST_AWAY: &str = " the host is being restarted, try again ";
+/// The way to a session elsewhere is broken.
+pub const RECONNECTING: &str = " connection lost, reconnecting… ";
+/// It is back.
+pub const BACK: &str = " reconnected ";
+/// It is back, and what was typed meanwhile is too old.
+pub const KEYS_LOST: &str = " reconnected; keys typed meanwhile were dropped ";
 /// The turn has come.
 pub const YOURS: &str = " you have the turn ";
 

@@ -4,6 +4,7 @@ mod attention;
 mod authority;
 mod env;
 mod graph;
+mod hosts;
 mod mcp;
 mod network;
 mod questions;
@@ -13,6 +14,7 @@ pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
+pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
 pub use network::{HTTP_ADDRESS, ListenArgs, LogArgs, StartArgs, TokenCommand, TokenNewArgs, WebArgs};
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
@@ -42,6 +44,9 @@ pub struct Args {
     /// Act as ACTOR: a handle, or the path of a key file (overrides HOLDFAST_ACTOR)
     #[arg(long = "as", global = true, value_name = "ACTOR", help_heading = "Global options")]
     pub who: Option<Said>,
+    /// Ask the host HOST, which you added with `hosts add`; HOST/SESSION does the same
+    #[arg(long, global = true, value_name = "HOST", help_heading = "Global options")]
+    pub host: Option<String>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -140,6 +145,11 @@ pub enum Command {
     /// Manage the host, the daemon that connects clients and sessions
     #[command(subcommand, arg_required_else_help = false)]
     Host(HostCommand),
+    /// Manage hosts on other machines
+    #[command(subcommand, arg_required_else_help = false)]
+    Hosts(HostsCommand),
+    /// Open a way to a host on another machine, for programs
+    Connect(ConnectArgs),
     /// Check what this machine supports, and how to fix what is missing
     Doctor,
     /// Print shell completions

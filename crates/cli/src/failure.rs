@@ -3,7 +3,7 @@
 use crate::show::{harmless, visible};
 use holdfast_client::{AttachError, CallError, ConnectError, KeyError};
 use holdfast_store::trust::Untrusted;
-use holdfast_types::{NoHome, SessionName};
+use holdfast_types::NoHome;
 use holdfast_wire::Fault;
 use serde_json::json;
 use std::error::Error;
@@ -60,7 +60,7 @@ impl Failure {
     }
 
     /// Names the session in the hint, so that the command to request the turn is complete.
-    pub fn of_session(self, name: &SessionName) -> Failure {
+    pub fn of_session(self, name: &str) -> Failure {
         if self.code == "turn_held" { self.hint(format!("to request it: holdfast request {name}")) } else { self }
     }
 
@@ -146,7 +146,16 @@ impl From<CallError> for Failure {
 
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Failure {
+        if let ConnectError::Far { hint, .. } = &error {
+            let hint = hint.clone();
+            let failure = Failure::from_error("unreachable", &error);
+            return match hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            };
+        }
         let code = match error {
+            ConnectError::Far { .. } => "unreachable",
             ConnectError::NoHost(_) => "no_host",
             ConnectError::Socket(..) => "socket",
             ConnectError::Start(..) | ConnectError::NotReady(_) => "host_start",

@@ -2,10 +2,11 @@
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::hosts::{self, Elsewhere};
 use crate::show::say;
 use crate::who::{self, Me, Said};
 use holdfast_authority::Ask;
-use holdfast_client::{CallError, ConnectError, Connection, Greeted, Identity, greet, greet_or_start};
+use holdfast_client::{CallError, ConnectError, Connection, Greeted, Identity, Route, greet, greet_or_start};
 use holdfast_store::trust::must_be_ours;
 use holdfast_types::{ActorClass, Home, Proof};
 use holdfast_wire::hello::Inside;
@@ -44,15 +45,19 @@ pub struct Here {
     inside: OnceCell<Option<Inside>>,
     /// A connection on which nobody has said yet who speaks.
     greeted: RefCell<Option<Greeted>>,
+    /// The host that is asked, where it is another machine's.
+    elsewhere: Option<Elsewhere>,
 }
 
 impl Here {
     /// From the command line and the environment.
-    pub fn find(home: Option<&Path>, json: bool, said: Option<Said>) -> Result<Here, Failure> {
+    pub fn find(home: Option<&Path>, json: bool, said: Option<Said>, host: Option<&str>) -> Result<Here, Failure> {
         let program = own_path()?;
         settle_home(home, &program)?;
         let home = Home::from_env(|key| std::env::var_os(key))?;
+        let elsewhere = host.map(|name| hosts::find(&home, name)).transpose()?;
         Ok(Here {
+            elsewhere,
             home,
             program,
             json,
@@ -79,7 +84,14 @@ impl Here {
             return Ok(me);
         }
         self.make_state()?;
-        let me = who::find(&self.home, self.said.as_ref(), || self.inside())?;
+        let mut me = who::find(&self.home, self.said.as_ref(), || self.inside())?;
+        if let Some(elsewhere) = &self.elsewhere {
+            let mut host = elsewhere.clone();
+            me.identity = host.known_as(&self.home, &me.identity)?;
+            if host != *elsewhere {
+                hosts::keep(&self.home, &host)?;
+            }
+        }
         Ok(self.me.get_or_init(|| me))
     }
 
@@ -103,6 +115,27 @@ impl Here {
         Config::load(&self.home.config_file(), |key| std::env::var_os(key))
     }
 
+    /// The way to the host that is asked.
+    pub fn route(&self) -> Route {
+        match &self.elsewhere {
+            Some(elsewhere) => elsewhere.route(&self.home),
+            None => Route::Here { home: self.home.clone(), program: self.program.clone() },
+        }
+    }
+
+    /// The host that is asked is another machine's.
+    pub fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
+    }
+
+    /// What a person calls a session from here.
+    pub fn called(&self, session: &str) -> String {
+        match &self.elsewhere {
+            Some(elsewhere) => format!("{}/{session}", elsewhere.name),
+            None => session.to_owned(),
+        }
+    }
+
     /// A link to the host, which is started where it does not run.
     pub fn link(&self) -> Result<Link<'_>, Failure> {
         Ok(Link { here: self, connection: self.connect()?, breaks: 0 })
@@ -122,6 +155,9 @@ impl Here {
     /// A connection to the host, which is started where it does not run.
     pub fn connect(&self) -> Result<Connection, Failure> {
         self.make_state()?;
+        if self.is_elsewhere() {
+            return Ok(self.route().connect(self.who()?)?);
+        }
         let kept = self.greeted.borrow_mut().take();
         let greeted = match kept.map_or_else(|| greet(&self.home), Ok) {
             Err(ConnectError::NoHost(_)) => return self.start(),
@@ -275,7 +311,8 @@ impl Link<'_> {
                 }
                 Err(error) => {
                     let code = if let CallError::Fault(fault) = &error { Some(fault.code) } else { None };
-                    return Err(NotDone { failure: Failure::from(error).of_session(&session.name), code, again });
+                    let failure = Failure::from(error).of_session(&self.here.called(session.name.as_str()));
+                    return Err(NotDone { failure, code, again });
                 }
             }
         }

@@ -13,6 +13,7 @@ mod expect;
 mod failure;
 mod help;
 mod here;
+mod hosts;
 mod journal_args;
 mod listen;
 mod notify;

@@ -45,6 +45,8 @@ pub enum Incoming {
         method: String,
         /// The details.
         params: Value,
+        /// Bytes that belong to it.
+        bytes: Vec<u8>,
     },
 }
 
@@ -223,7 +225,7 @@ impl Connection {
         };
         let incoming = match message.body {
             Body::Answer { id, result } => Incoming::Answer { id, result, bytes: message.bytes },
-            Body::Event { method, params } => Incoming::Event { method, params },
+            Body::Event { method, params } => Incoming::Event { method, params, bytes: message.bytes },
             Body::Request { method, .. } => {
                 return Err(CallError::Nonsense(format!("a request from the host: {method}")));
             }

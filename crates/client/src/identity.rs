@@ -13,6 +13,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// How many handles are tried for one actor: machines of one name and login are few.
+const ADMIT_TRIES: u32 = 20;
+
 /// An actor that can prove it is itself.
 #[derive(Clone)]
 pub struct Identity {
@@ -66,6 +69,12 @@ impl Identity {
     #[must_use]
     pub fn new(handle: Handle, secret: [u8; 32]) -> Identity {
         Identity { actor: Actor { id: proof::actor_id(&secret), handle }, secret }
+    }
+
+    /// The same key under the handle by which another host knows it.
+    #[must_use]
+    pub fn called(&self, handle: Handle) -> Identity {
+        Identity::new(handle, self.secret)
     }
 
     /// Key and handle.
@@ -153,6 +162,35 @@ impl Identity {
         }
         Err(KeyError::Damaged(home.actor_public(handle), "its secret key is missing"))
     }
+}
+
+/// Makes an actor whose secret lies elsewhere known to this home: by this handle, or the next free one. A key that is known keeps its
+/// handle.
+pub fn admit(home: &Home, handle: &Handle, id: ActorId) -> Result<Handle, KeyError> {
+    let dir = home.actors();
+    holdfast_store::make_dir(&dir).map_err(|error| KeyError::Io(dir.clone(), error))?;
+    let names = std::iter::once(handle.clone())
+        .chain((2..=ADMIT_TRIES).map(|n| Handle::near(handle.class(), &format!("{}-{n}", handle.name()))));
+    if let Some(known) = known_as(&dir, id) {
+        return Ok(known);
+    }
+    let mut last = None;
+    for handle in names {
+        let path = home.actor_public(&handle);
+        match write_new(&path, &PublicKey { handle: handle.clone(), id, created_ms: now_ms() }) {
+            Err(KeyError::Taken(path)) => last = Some(KeyError::Taken(path)),
+            other => return other.map(|()| handle),
+        }
+    }
+    Err(last.unwrap_or(KeyError::Missing(dir)))
+}
+
+/// The handle by which a home knows a key.
+fn known_as(actors: &Path, id: ActorId) -> Option<Handle> {
+    let files = std::fs::read_dir(actors).ok()?.flatten().map(|entry| entry.path());
+    let public = files.filter(|path| path.extension().is_some_and(|ending| ending == "pub"));
+    let known = public.filter_map(|path| serde_json::from_slice::<PublicKey>(&std::fs::read(path).ok()?).ok());
+    known.into_iter().find(|known| known.id == id).map(|known| known.handle)
 }
 
 /// Milliseconds since the epoch.

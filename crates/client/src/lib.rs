@@ -6,12 +6,14 @@
 mod attach;
 mod connection;
 mod identity;
+mod route;
 mod start;
 
 pub use attach::{AttachEnd, AttachError, AttachOptions, attach, chord_key};
 pub use connection::{CallError, Connection, Greeted, Incoming};
-pub use identity::{Identity, KeyError, PublicKey};
+pub use identity::{Identity, KeyError, PublicKey, admit};
+pub use route::{Route, Ssh, is_host_name, join, machine_name};
 pub use start::{
     ConnectError, HOST_READY_MS, connect, connect_as, connect_or_start, connect_or_start_as, finish, greet,
-    greet_or_start,
+    greet_or_start, socket_or_start,
 };

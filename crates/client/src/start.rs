@@ -35,6 +35,16 @@ pub enum ConnectError {
     /// It was started and does not answer.
     #[error("the host was started but does not answer; its log is {0}")]
     NotReady(PathBuf),
+    /// A host elsewhere cannot be reached.
+    #[error("cannot reach the host {name}: {why}")]
+    Far {
+        /// What people call it.
+        name: String,
+        /// What went wrong.
+        why: String,
+        /// What to try.
+        hint: Option<String>,
+    },
     /// It answered something else than hello.
     #[error("the host refused the connection")]
     Hello(#[source] CallError),
@@ -56,18 +66,22 @@ pub fn greet(home: &Home) -> Result<Greeted, ConnectError> {
 }
 
 fn greet_as(home: &Home, said: &str) -> Result<Greeted, ConnectError> {
-    let path = home.host_socket();
-    let stream = match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
-        Ok(stream) => stream,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-            return Err(ConnectError::NoHost(path));
-        }
-        Err(error) => return Err(ConnectError::Socket(path, error)),
-    };
+    let stream = stream_to(home)?;
     // A stopped or stuck host accepts without answering: report that instead of waiting.
     let patience = Some(Duration::from_millis(HOST_READY_MS));
-    stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(path, error))?;
+    stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(home.host_socket(), error))?;
     finish(home, Greeted::on(stream, said))
+}
+
+fn stream_to(home: &Home) -> Result<UnixStream, ConnectError> {
+    let path = home.host_socket();
+    match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
+        Ok(stream) => Ok(stream),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            Err(ConnectError::NoHost(path))
+        }
+        Err(error) => Err(ConnectError::Socket(path, error)),
+    }
 }
 
 /// What a broken beginning means.
@@ -80,6 +94,11 @@ pub fn finish<T>(home: &Home, begun: Result<T, CallError>) -> Result<T, ConnectE
         Err(CallError::Broken(_)) => Err(ConnectError::NoHost(path())),
         Err(error) => Err(ConnectError::Hello(error)),
     }
+}
+
+/// The host's socket, and nothing said yet: for what passes on somebody else's words. The host is started where it does not run.
+pub fn socket_or_start(home: &Home, program: &Path) -> Result<UnixStream, ConnectError> {
+    or_start(home, program, || stream_to(home))
 }
 
 /// Connects to the host, and starts `program host run` first where none listens.

@@ -73,6 +73,7 @@ impl Path {
         match call {
             Call::Attach(mut params) if self.is_remote() => {
                 params.remote = true;
+                params.sizes = false;
                 params.read_only |= !types;
                 params.resume = None;
                 params.env.clear();

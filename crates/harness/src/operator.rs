@@ -183,6 +183,7 @@ impl Operator {
             env: Vec::new(),
             resume: None,
             remote: false,
+            sizes: false,
         };
         let answer = self.link.call::<op::Attach>(&params)?;
         self.client = Some(answer.client);
@@ -193,7 +194,7 @@ impl Operator {
     #[track_caller]
     pub fn hears(&mut self, wanted: &str) -> Value {
         self.waits_for(wanted, |incoming| match incoming {
-            Incoming::Event { method, params } => (method == wanted).then_some(params),
+            Incoming::Event { method, params, .. } => (method == wanted).then_some(params),
             Incoming::Answer { .. } => None,
         })
     }

@@ -22,8 +22,10 @@ pub struct Arrival {
     pub size: Size,
     /// It cannot write.
     pub read_only: bool,
-    /// It shows the session as it is: it neither sizes it nor answers its queries.
+    /// It reads and types through the host, and answers no queries.
     pub remote: bool,
+    /// Its window gives the session its size.
+    pub sizes: bool,
     /// The number of its connection to the host.
     pub peer: u64,
     /// What it will show the keeper.
@@ -73,7 +75,7 @@ impl Core {
         now: Now,
         arrival: Arrival,
     ) -> Result<(u32, Option<Size>), Undecided> {
-        let Arrival { actor, pid, tty, size, read_only, remote, peer, token } = arrival;
+        let Arrival { actor, pid, tty, size, read_only, remote, sizes, peer, token } = arrival;
         let id = self.new_operator(out, now, &actor)?;
         self.clients.add(Client {
             id,
@@ -84,6 +86,7 @@ impl Core {
             size: Some(size),
             read_only,
             remote,
+            sizes: sizes && !read_only,
             since_ms: now.time_ms,
             token,
             connection: None,

@@ -31,8 +31,10 @@ pub struct Client {
     pub size: Option<Size>,
     /// It cannot write.
     pub read_only: bool,
-    /// It shows the session as it is: it neither sizes it nor answers its queries.
+    /// It reads and types through the host, and answers no queries.
     pub remote: bool,
+    /// Its window gives the session its size: it writes, and is a person's terminal.
+    pub sizes: bool,
     /// Since when.
     pub since_ms: TimeMs,
     /// What it shows the keeper.
@@ -152,7 +154,7 @@ impl Clients {
 
     /// Whether this client may set the size without having typed: it writes, and nobody else does.
     pub fn is_only_writer(&self, id: u32) -> bool {
-        self.all.iter().all(|c| (c.id == id) != (c.read_only || c.remote))
+        self.all.iter().all(|c| (c.id == id) == c.sizes)
     }
 
     /// Whether a change of this client's size is the session's.
@@ -162,7 +164,7 @@ impl Clients {
 
     /// The size the session should take from this client, which writes now; none where it was taken already.
     pub fn wants_size(&self, id: u32) -> Option<Size> {
-        let size = self.all.iter().find(|c| c.id == id && !c.read_only && !c.remote)?.size?;
+        let size = self.all.iter().find(|c| c.id == id && c.sizes)?.size?;
         (self.sized != Some((id, size))).then_some(size)
     }
 
@@ -305,6 +307,7 @@ mod tests {
                 size: size.parse().ok(),
                 read_only: *read_only,
                 remote: false,
+                sizes: !read_only,
                 since_ms: 0,
                 token: [id as u8; 16],
                 connection: Some(id),

@@ -101,6 +101,7 @@ impl Core {
             size: None,
             read_only: rights & RIGHT_WRITE == 0,
             remote: false,
+            sizes: rights & RIGHT_WRITE != 0,
             since_ms: now.time_ms,
             token,
             connection: Some(connection),

@@ -254,6 +254,7 @@ impl Client {
             detach_key: b'd',
             path: self.options.has_path.then(|| (self.terminal as u64).to_le_bytes().to_vec()),
             holds: self.options.holds,
+            far: false,
             us: self.who.actor().handle,
             token: ClientToken(admission.token),
         };

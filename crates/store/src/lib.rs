@@ -61,5 +61,7 @@ pub const HOOK: Format = Format { kind: "hook", version: 2 };
 pub const RUN_KEY: Format = Format { kind: "run-key", version: 2 };
 /// Tokens, as hashes.
 pub const TOKENS: Format = Format { kind: "tokens", version: 2 };
+/// Hosts elsewhere.
+pub const HOSTS: Format = Format { kind: "hosts", version: 2 };
 /// Where to listen for HTTP.
 pub const HTTP: Format = Format { kind: "http", version: 2 };

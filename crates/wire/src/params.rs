@@ -203,6 +203,9 @@ pub struct AttachParams {
     /// and leaves terminal queries to the host. Clients over a network do.
     #[serde(default, skip_serializing_if = "is_false")]
     pub remote: bool,
+    /// With `remote`: it is a person's terminal, and its window gives the session its size as a local one's does.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sizes: bool,
 }
 
 /// What a client that goes on without its host still has.

@@ -99,6 +99,8 @@ export interface AttachParams {
   session: string;
   /** The terminal's size. */
   size: Size;
+  /** With `remote`: it is a person's terminal, and its window gives the session its size as a local one's does. */
+  sizes?: boolean;
   /** The terminal's name. */
   tty?: string;
 }

@@ -1,12 +1,12 @@
 //! Where keys go, and when they go nowhere.
 
-use super::player::{Player, Start, turn};
+use super::player::{FENCE, Player, Start, turn};
 use holdfast_abi::protocol::{FromKeeper, refused};
 use holdfast_attach::{Answer, Input};
 use holdfast_wire::Code;
 
-const WRITER: Start = Start { writes: true, read_only: false, path: false, answers: false };
-const GUEST: Start = Start { writes: false, read_only: false, path: false, answers: false };
+const WRITER: Start = Start { writes: true, read_only: false, path: false, answers: false, far: false };
+const GUEST: Start = Start { writes: false, read_only: false, path: false, answers: false, far: false };
 const NOTHING: [&str; 0] = [];
 
 #[test]
@@ -213,4 +213,28 @@ fn an_act_that_found_no_host_is_said_so() {
     assert!(told.iter().any(|line| line.contains("the host is being restarted")), "{told:?}");
     let told = bob.types("\x1cr");
     assert!(told.iter().any(|line| line.contains("the host is being restarted")), "{told:?}");
+}
+
+#[test]
+fn keys_typed_while_the_way_was_broken_go_once_or_are_dropped() {
+    // How long it was away, whether the client writes then, and under which fence: one more is its own new number's.
+    for (away_ms, writes, fence, kept) in [
+        (4_000, false, FENCE, true),
+        (4_000, true, FENCE + 1, true),
+        (4_000, false, FENCE + 1, false),
+        (4_000, true, FENCE + 2, false),
+        (6_000, true, FENCE, false),
+    ] {
+        let mut ann = Player::new(Start { far: true, ..WRITER });
+        ann.began();
+        assert_eq!(ann.types("a"), [format!("keeper: types 0.1 a under {FENCE}")]);
+        ann.play(Input::HostGone);
+        assert!(ann.types("b").iter().all(|said| !said.starts_with("keeper: types")), "there is no way");
+        ann.now_ms += away_ms;
+        ann.play(Input::HostBack);
+        let said = ann.answered(Answer::Resumed { client: 2, writes, fence, turn: Box::new(turn()) });
+        // Under the same number: it may have been written.
+        let typed: Vec<_> = said.iter().filter(|said| said.contains("types 0.1 a")).collect();
+        assert_eq!(typed.len(), usize::from(kept), "away {away_ms} fence {fence} writes {writes}: {said:?}");
+    }
 }

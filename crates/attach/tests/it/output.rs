@@ -5,7 +5,7 @@ use holdfast_abi::protocol::FromKeeper;
 use holdfast_attach::{Answer, Event, Input};
 use holdfast_types::Size;
 
-const GUEST: Start = Start { writes: false, read_only: false, path: false, answers: false };
+const GUEST: Start = Start { writes: false, read_only: false, path: false, answers: false, far: false };
 const QUERY: &[u8] = b"a\x1b[cb";
 const NOTHING: [&str; 0] = [];
 

@@ -17,6 +17,8 @@ pub struct Start {
     /// The keeper can open its terminal.
     pub path: bool,
     pub answers: bool,
+    /// The session is on another machine.
+    pub far: bool,
 }
 
 /// A client, and who plays the others.
@@ -47,6 +49,7 @@ impl Player {
             detach_key: b'd',
             path: start.path.then(|| b"/dev/pts/7".to_vec()),
             holds: true,
+            far: start.far,
             us: "human:ann".parse().expect("a handle"),
             token: holdfast_types::ClientToken([3; 16]),
         };

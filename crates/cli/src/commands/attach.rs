@@ -125,10 +125,10 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &str, name: &str, read_only: 
         chord: config.chord,
         detach_key: config.detach_key,
         history: config.attach_history,
-        home: here.home.clone(),
-        program: here.program.clone(),
+        route: here.route(),
         who: here.who()?.clone(),
     };
+    let name = here.called(name);
     match holdfast_client::attach(link.into_connection(), &options)? {
         AttachEnd::Detached => {
             say(&format!("detached; to come back: holdfast attach {name}"));

@@ -12,6 +12,7 @@ mod export;
 mod grants;
 mod graph;
 mod host;
+mod hosts;
 mod journal;
 mod list;
 mod logs;
@@ -33,18 +34,27 @@ mod watch;
 mod web;
 mod whoami;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Misplaced};
 use crate::denied;
-use crate::failure::Failure;
+use crate::failure::{Failure, STATUS_USAGE};
 use crate::here::Here;
 
 /// Runs a command; none is the session `main`.
-pub fn run(args: Args) -> Result<u8, Failure> {
-    let find = || Here::find(args.home.as_deref(), args.json, args.who.clone());
+pub fn run(mut args: Args) -> Result<u8, Failure> {
+    let host = args.take_host().map_err(misplaced)?;
+    let find = || Here::find(args.home.as_deref(), args.json, args.who.clone(), host.as_deref());
     dispatch(args.command, &find).map_err(|failure| match find() {
         Ok(here) => denied::explain(failure, &here),
         Err(_) => failure,
     })
+}
+
+fn misplaced(why: Misplaced) -> Failure {
+    let message = match why {
+        Misplaced::Two(one, other) => format!("two hosts in one command: {one} and {other}"),
+        Misplaced::OnlyHere => "this command works on this machine only".into(),
+    };
+    Failure::new("usage", message).hint("run it over there: ssh MACHINE holdfast …").status(STATUS_USAGE)
 }
 
 fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
@@ -91,6 +101,8 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         Some(Command::Web(args)) => web::web(&here()?, &args),
         Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
+        Some(Command::Hosts(command)) => hosts::hosts(&here()?, &command),
+        Some(Command::Connect(args)) => hosts::connect(&here()?, &args),
         Some(Command::Host(command)) => host::host(&here()?, command),
         // It says what is wrong with a home, whatever that is.
         Some(Command::Doctor) => doctor::doctor(&find()?),
@@ -106,7 +118,7 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
 /// What only programs call: `host spawn`, by the client library, `host tend`, by that, `session as`, by keepers, and `__names`, `__runs`
 /// and `__actors`, by completions. The parser does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
-    let here = || Here::find(None, false, None)?.if_ours();
+    let here = || Here::find(None, false, None, None)?.if_ours();
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
         ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),

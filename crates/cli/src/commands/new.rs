@@ -60,7 +60,27 @@ pub fn start(here: &Here, link: &mut Link<'_>, args: &NewArgs) -> Result<Session
 
 /// What a session is started with.
 pub fn params(here: &Here, args: &NewArgs) -> Result<NewParams, Failure> {
+    if here.is_elsewhere() {
+        return Ok(params_elsewhere(args));
+    }
     params_by(here.config()?, args)
+}
+
+/// What a session of another machine is started with: what that machine has, and what was said.
+fn params_elsewhere(args: &NewArgs) -> NewParams {
+    let term = std::env::var("TERM").ok().filter(|term| !term.is_empty());
+    let term = format!("TERM={}", term.as_deref().unwrap_or(TERM_DEFAULT));
+    NewParams {
+        name: args.called.clone().or_else(|| args.name.clone()),
+        command: args.command.clone(),
+        env_add: std::iter::once(term).chain(args.env.iter().cloned()).collect(),
+        cwd: args.cwd.as_ref().map(|dir| dir.to_string_lossy().into_owned()),
+        size: args.size.or_else(terminal_size).unwrap_or_default(),
+        ring_bytes: args.ring.map(|ring| ring.0),
+        integrate: args.no_integration.then_some(false),
+        user: args.user.clone(),
+        ..NewParams::default()
+    }
 }
 
 /// What a session is started with, by these settings.

@@ -45,7 +45,8 @@ pub fn send(here: &Here, args: &SendArgs) -> Result<u8, Failure> {
     };
     let mut last = SendAnswer { at: session.head, written: true, fence: session.turn.fence };
     for piece in bytes.chunks(MESSAGE_BYTES_MAX) {
-        last = patiently(&mut link, &params, piece).map_err(|failure| failure.of_session(&session.name))?;
+        last = patiently(&mut link, &params, piece)
+            .map_err(|failure| failure.of_session(&here.called(session.name.as_str())))?;
         params.seq += piece.len().div_ceil(SEQ_BYTES) as u64;
     }
     if here.json {

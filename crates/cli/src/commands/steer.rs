@@ -53,7 +53,7 @@ pub fn signal(here: &Here, args: &SignalArgs) -> Result<u8, Failure> {
             let hint = format!("{} may or may not have been sent: check before you send it again", args.signal);
             return Err(Failure::from(error).hint(hint));
         }
-        Err(error) => return Err(Failure::from(error).of_session(&session.name)),
+        Err(error) => return Err(Failure::from(error).of_session(&here.called(session.name.as_str()))),
     };
     if here.json {
         print_json(&answer)?;

@@ -8,6 +8,7 @@ mod alien;
 mod changes;
 mod crowd;
 mod damage;
+mod elsewhere;
 mod ends;
 mod environment;
 mod graphs;

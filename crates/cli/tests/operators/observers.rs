@@ -18,6 +18,7 @@ fn attach_params(session: SessionId, env: &[&str]) -> AttachParams {
         env: env.iter().map(|pair| (*pair).to_owned()).collect(),
         resume: None,
         remote: false,
+        sizes: false,
     }
 }
 

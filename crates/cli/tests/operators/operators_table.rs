@@ -240,6 +240,7 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
             env: vec![],
             resume: None,
             remote: false,
+            sizes: false,
         }),
         Call::Paint(PaintParams {
             session: session.to_owned(),

@@ -148,7 +148,7 @@ fn nobody_is_named_to_write_before_the_shell_was_moved_for_their_turn() {
                 break Fence(result.unwrap()["fence"].as_u64().unwrap());
             }
             Incoming::Answer { .. } => {}
-            Incoming::Event { method, params } => told.push((method, params)),
+            Incoming::Event { method, params, .. } => told.push((method, params)),
         }
     };
     let writes = |(method, params): &(String, Value)| method == "writes" && params["writes"] == true;

@@ -1,6 +1,6 @@
 //! Requests to the host and its answers, between the wire and what decides.
 
-use super::run::Driver;
+use super::run::{Driver, Source};
 use super::terminal::Terminal;
 use super::{AttachError, AttachOptions, failed};
 use crate::connection::Incoming;
@@ -44,18 +44,29 @@ impl Driver<'_> {
         };
         for one in incoming {
             match one {
-                Incoming::Event { method, params } => {
+                Incoming::Event { method, params, bytes } if method == "output" => self.pushed(params, &bytes),
+                Incoming::Event { method, params, .. } => {
                     if let Some((client, event)) = Event::read(&method, params) {
                         self.feed(Input::Event { client, event })?;
                     }
                 }
                 Incoming::Answer { id, result, bytes } => {
+                    if let (Source::Far(far), Some(host)) = (&mut self.source, &mut self.host)
+                        && far.answered(id, &result, host)
+                    {
+                        continue;
+                    }
                     let Some(at) = self.asked.iter().position(|asked| asked.id == id) else { continue };
                     let Asked { tag, read, .. } = self.asked.swap_remove(at);
                     let answer = match result {
                         Ok(value) => Ok(read(value, bytes)?),
                         Err(fault) => Err(fault),
                     };
+                    if let (Ok(Answer::Resumed { client, .. }), Source::Far(far), Some(host)) =
+                        (&answer, &mut self.source, &mut self.host)
+                    {
+                        far.back(*client, host);
+                    }
                     self.feed(Input::Answered { tag, answer })?;
                 }
             }
@@ -63,7 +74,19 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// Output of a session elsewhere.
+    fn pushed(&mut self, params: Value, bytes: &[u8]) {
+        if let (Source::Far(far), Some(host)) = (&mut self.source, &mut self.host)
+            && let Ok(event) = serde_json::from_value(params)
+        {
+            far.pushed(event, bytes, host);
+        }
+    }
+
     pub(super) fn host_is_gone(&mut self) {
+        if let Source::Far(far) = &mut self.source {
+            far.lost();
+        }
         self.host = None;
         self.asked.clear();
     }
@@ -93,7 +116,7 @@ impl Driver<'_> {
                 })
             }
             Request::Paint { size, history, answers } => {
-                let params = PaintParams { session, size, history, answers, remote: false };
+                let params = paint_params(session, size, history, answers);
                 self.ask::<op::Paint>(tag, &params, &[], |value, bytes| {
                     let unreadable = |e| io::Error::new(io::ErrorKind::InvalidData, e);
                     let painted = serde_json::from_value(value)
@@ -216,6 +239,11 @@ pub(super) fn paint(painted: &Painted, mut bytes: Vec<u8>) -> Result<Paint, Atta
     Ok(Paint { offset: painted.offset, size: painted.size, picture })
 }
 
+/// For a terminal of this size.
+pub(super) fn paint_params(session: String, size: Size, history: bool, answers: Option<u32>) -> PaintParams {
+    PaintParams { session, size, history, answers, remote: false }
+}
+
 /// What this terminal is, for the host.
 pub(super) fn attach_params(
     options: &AttachOptions,
@@ -224,14 +252,18 @@ pub(super) fn attach_params(
     resume: Option<Resume>,
 ) -> AttachParams {
     let followed = |key: &&str| std::env::var(key).ok().map(|value| format!("{key}={value}"));
+    let far = options.route.is_far();
+    let env = if far { Vec::new() } else { FOLLOWED.iter().filter_map(followed).collect() };
     AttachParams {
         session: options.session.clone(),
         size,
         read_only: options.read_only,
         tty: terminal.name(),
         pid: std::process::id(),
-        env: FOLLOWED.iter().filter_map(followed).collect(),
-        resume,
-        remote: false,
+        env,
+        // Elsewhere the client has nothing left of what it was, and begins anew.
+        resume: resume.filter(|_| !far),
+        remote: far,
+        sizes: far,
     }
 }

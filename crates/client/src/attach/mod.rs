@@ -7,6 +7,7 @@
 //!
 //! `holdfast_attach` decides; here is what it is told from and what it acts upon: sockets, the ring file, the terminal.
 
+mod far;
 mod host;
 mod keeper;
 mod relink;
@@ -15,8 +16,7 @@ mod terminal;
 
 use crate::connection::{CallError, Connection};
 use crate::identity::Identity;
-use holdfast_types::Home;
-use std::path::PathBuf;
+use crate::route::Route;
 
 pub use holdfast_attach::{AttachEnd, chord_key};
 
@@ -33,10 +33,8 @@ pub struct AttachOptions {
     pub detach_key: u8,
     /// Bring the history into the terminal's scrollback.
     pub history: bool,
-    /// Where the host is, to find it again.
-    pub home: Home,
-    /// The program that starts it.
-    pub program: PathBuf,
+    /// The way to the host, to find it again.
+    pub route: Route,
     /// Who attaches.
     pub who: Identity,
 }

@@ -2,12 +2,10 @@
 
 use crate::connection::Connection;
 use crate::identity::Identity;
-use crate::start::connect_or_start;
-use holdfast_types::Home;
+use crate::route::Route;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -22,13 +20,13 @@ pub struct Relink {
 }
 
 impl Relink {
-    /// Starts searching; the host is started where there is none.
-    pub fn start(home: Home, program: PathBuf, who: Identity) -> std::io::Result<Relink> {
+    /// Starts searching; this machine's host is started where there is none.
+    pub fn start(route: Route, who: Identity) -> std::io::Result<Relink> {
         let (bell, mut ring) = UnixStream::pair()?;
         let (sender, found) = channel();
         std::thread::Builder::new().name("relink".into()).spawn(move || {
             loop {
-                if let Ok(connection) = connect_or_start(&home, &program, &who) {
+                if let Ok(connection) = route.connect(&who) {
                     // Once the terminal has been left, there is no receiver.
                     let _ = sender.send(connection);
                     let _ = ring.write_all(b"!");

@@ -1,6 +1,7 @@
 //! The attached terminal's loop: tells what decides what happened, and does what it says.
 
-use super::host::{Asked, attach_params, paint};
+use super::far::{Far, Said};
+use super::host::{Asked, attach_params, paint, paint_params};
 use super::keeper::Keeper;
 use super::relink::Relink;
 use super::terminal::Terminal;
@@ -12,7 +13,7 @@ use holdfast_attach::{Attached, Begin, Effect, Input, Options};
 use holdfast_types::{ClientToken, Exit, SessionId};
 use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{AttachAnswer, WaitParams};
+use holdfast_wire::params::{AttachAnswer, Painted, WaitParams};
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
 use std::io::{self, Read};
@@ -29,8 +30,7 @@ const ENDING_MS: u64 = 2_000;
 pub struct Driver<'a> {
     pub(super) options: &'a AttachOptions,
     pub(super) terminal: Terminal,
-    keeper: Keeper,
-    ring: Ring,
+    pub(super) source: Source,
     pub(super) host: Option<Connection>,
     /// What the host has not answered.
     pub(super) asked: Vec<Asked>,
@@ -48,6 +48,14 @@ pub struct Driver<'a> {
     end: Option<AttachEnd>,
     window_changed: UnixStream,
     told_to_go: UnixStream,
+}
+
+/// Where output comes from, and where keys go.
+pub enum Source {
+    /// A keeper and a ring of this machine.
+    Near(Keeper, Ring),
+    /// Those of another one, by its host.
+    Far(Box<Far>),
 }
 
 /// What came of beginning.
@@ -90,14 +98,24 @@ impl<'a> Driver<'a> {
         let (window_changed, told_to_go) = watch_signals().map_err(signals)?;
         let size = Terminal::size();
         let params = attach_params(options, &terminal, size, None);
-        let (answer, bytes) = host.call_with_bytes::<op::Attach>(&params, &[])?;
-        let file = std::fs::File::open(&answer.ring).map_err(failed("cannot open the session's ring"))?;
-        let ring = Ring::open(&file).map_err(|e| failed("cannot use the session's ring")(io::Error::other(e)))?;
-        let token = token(&answer)
-            .ok_or_else(|| failed("the host sent an invalid token")(io::ErrorKind::InvalidData.into()))?;
-        let keeper = match Keeper::open(Path::new(&answer.keeper), token.0) {
-            Ok(keeper) => keeper,
-            Err(error) => return ended_meanwhile(&mut host, &answer, error),
+        let (mut answer, mut bytes) = host.call_with_bytes::<op::Attach>(&params, &[])?;
+        let far = options.route.is_far();
+        let (source, token) = if far {
+            if answer.painted.size != size {
+                // Painted for the session's size: to draw it in ours, its screen is needed.
+                let params = paint_params(answer.session.id.to_string(), size, false, None);
+                (answer.painted, bytes) = host.call_with_bytes::<op::Paint>(&params, &[])?;
+            }
+            let Painted { offset, size, .. } = answer.painted;
+            let far = Far::new(answer.session.id, answer.client, offset, size);
+            (Source::Far(Box::new(far)), ClientToken([0; 16]))
+        } else {
+            let token = token(&answer)
+                .ok_or_else(|| failed("the host sent an invalid token")(io::ErrorKind::InvalidData.into()))?;
+            match near(&answer, token)? {
+                Ok(source) => (source, token),
+                Err(error) => return ended_meanwhile(&mut host, &answer, error),
+            }
         };
         let fixed = Options {
             read_only: options.read_only,
@@ -105,6 +123,7 @@ impl<'a> Driver<'a> {
             detach_key: options.detach_key,
             path: terminal.path.clone(),
             holds: true,
+            far,
             us: options.who.actor().handle.clone(),
             token,
         };
@@ -124,8 +143,7 @@ impl<'a> Driver<'a> {
         let mut driver = Driver {
             options,
             terminal,
-            keeper,
-            ring,
+            source,
             host: Some(host),
             asked: Vec::new(),
             relink: None,
@@ -150,8 +168,8 @@ impl<'a> Driver<'a> {
             self.leave();
         }
         // The keeper must not read or write the terminal once it is the shell's again.
-        let Driver { keeper, terminal, attached, .. } = self;
-        drop(keeper);
+        let Driver { source, terminal, attached, .. } = self;
+        drop(source);
         let _ = terminal.write(&attached.farewell(matches!(ran, Ok(AttachEnd::Ended(_)))));
         ran
     }
@@ -162,6 +180,9 @@ impl<'a> Driver<'a> {
             self.feed(Input::Proceed)?;
             if let Some(end) = self.end {
                 return Ok(end);
+            }
+            if self.hear_far()? {
+                continue;
             }
             // In a flood we look up once for each acknowledgement.
             if self.moved && self.attached.floods() {
@@ -202,7 +223,14 @@ impl<'a> Driver<'a> {
     }
 
     fn tell_keeper(&mut self, frame: &[u8]) -> Result<(), AttachError> {
-        match self.keeper.send(frame) {
+        let keeper = match &mut self.source {
+            Source::Near(keeper, _) => keeper,
+            Source::Far(far) => {
+                far.tell(frame, self.host.as_mut());
+                return Ok(());
+            }
+        };
+        match keeper.send(frame) {
             Ok(()) => Ok(()),
             // It has ended: what it said before is still to be read.
             Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Ok(()),
@@ -216,7 +244,10 @@ impl<'a> Driver<'a> {
         if buffer.len() < bytes_max {
             buffer.resize(bytes_max, 0);
         }
-        let copied = self.ring.copy(at, &mut buffer[..bytes_max]);
+        let copied = match &mut self.source {
+            Source::Near(_, ring) => ring.copy(at, &mut buffer[..bytes_max]),
+            Source::Far(far) => far.copy(at, &mut buffer[..bytes_max]),
+        };
         self.moved = matches!(copied, Copied::Bytes(1..));
         let fed = match copied {
             Copied::Bytes(count) => self.feed(Input::Output(&buffer[..count])),
@@ -229,8 +260,8 @@ impl<'a> Driver<'a> {
     fn find_host(&mut self) {
         self.host_is_gone();
         if self.relink.is_none() {
-            self.relink =
-                Relink::start(self.options.home.clone(), self.options.program.clone(), self.options.who.clone()).ok();
+            // Nobody can answer a question of ssh's while the terminal is the session's.
+            self.relink = Relink::start(self.options.route.clone().unattended(), self.options.who.clone()).ok();
         }
     }
 
@@ -252,9 +283,13 @@ impl<'a> Driver<'a> {
         add(self.window_changed.as_fd());
         add(self.told_to_go.as_fd());
         // After the keeper has ended its socket would always be ready.
-        let (with_keeper, with_keys) = (!self.attached.is_over(), self.attached.reads_keys());
-        if with_keeper {
-            add(self.keeper.descriptor());
+        let keeper = match &self.source {
+            Source::Near(keeper, _) => Some(keeper).filter(|_| !self.attached.is_over()),
+            Source::Far(_) => None,
+        };
+        let (with_keeper, with_keys) = (keeper.is_some(), self.attached.reads_keys());
+        if let Some(keeper) = keeper {
+            add(keeper.descriptor());
         }
         if with_keys {
             add(rustix::stdio::stdin());
@@ -311,10 +346,11 @@ impl<'a> Driver<'a> {
     fn read_keeper(&mut self) -> Result<(), AttachError> {
         let mut buffer = [0; FRAME_BYTES_MAX];
         loop {
-            match self.keeper.receive_now(&mut buffer).map_err(failed("the keeper cannot be read"))? {
+            let Source::Near(keeper, ring) = &self.source else { return Ok(()) };
+            match keeper.receive_now(&mut buffer).map_err(failed("the keeper cannot be read"))? {
                 None => return Ok(()),
                 Some(0) => {
-                    let (exit, head) = (self.ending(), self.ring.head());
+                    let (exit, head) = (ending(ring), ring.head());
                     return self.feed(Input::KeeperGone { exit, head });
                 }
                 Some(count) => {
@@ -326,14 +362,20 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// How the session ended whose keeper closed the connection; none: the keeper lives.
-    fn ending(&self) -> Option<Exit> {
-        let header = self.ring.header();
-        if header.state.load(Ordering::Acquire) == STATE_ENDED {
-            Some(Exit::from_wait_status(header.status.load(Ordering::Relaxed) as i32))
-        } else {
-            (!lives(header.keeper_pid)).then_some(Exit::Lost)
+    /// What a keeper elsewhere says; true where it said something.
+    fn hear_far(&mut self) -> Result<bool, AttachError> {
+        let Source::Far(far) = &mut self.source else { return Ok(false) };
+        let Some(said) = far.take_said() else { return Ok(false) };
+        match said {
+            Said::Frame(frame) => {
+                if let Ok(frame) = FromKeeper::decode(&frame) {
+                    self.feed(Input::Keeper(frame))?;
+                }
+            }
+            Said::Gone { exit, head } => self.feed(Input::KeeperGone { exit, head })?,
         }
+        self.feed(Input::Settle)?;
+        Ok(true)
     }
 
     /// Reads keys ourselves.
@@ -353,6 +395,23 @@ fn random() -> u64 {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
     u64::from_le_bytes(bytes)
+}
+
+/// Opens the keeper's connection and the ring; the inner error says that there is no keeper.
+fn near(answer: &AttachAnswer, token: ClientToken) -> Result<io::Result<Source>, AttachError> {
+    let file = std::fs::File::open(&answer.ring).map_err(failed("cannot open the session's ring"))?;
+    let ring = Ring::open(&file).map_err(|e| failed("cannot use the session's ring")(io::Error::other(e)))?;
+    Ok(Keeper::open(Path::new(&answer.keeper), token.0).map(|keeper| Source::Near(keeper, ring)))
+}
+
+/// How the session ended whose keeper closed the connection; none: the keeper lives.
+fn ending(ring: &Ring) -> Option<Exit> {
+    let header = ring.header();
+    if header.state.load(Ordering::Acquire) == STATE_ENDED {
+        Some(Exit::from_wait_status(header.status.load(Ordering::Relaxed) as i32))
+    } else {
+        (!lives(header.keeper_pid)).then_some(Exit::Lost)
+    }
 }
 
 fn token(answer: &AttachAnswer) -> Option<ClientToken> {

@@ -178,6 +178,7 @@ impl Session {
             size: params.size,
             read_only: params.read_only,
             remote: params.remote,
+            sizes: params.sizes || !params.remote,
             peer: peer.0,
             token,
         };

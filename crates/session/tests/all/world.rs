@@ -314,6 +314,7 @@ impl World {
             size,
             read_only: false,
             remote: false,
+            sizes: true,
             peer: 1,
             token,
         };

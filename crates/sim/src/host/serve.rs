@@ -287,6 +287,7 @@ impl Host {
             size,
             read_only,
             remote: false,
+            sizes: true,
             peer: line as u64,
             token,
         };

@@ -195,9 +195,9 @@ class AsyncCalls:
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
 
-    async def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
+    async def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal; the answer's bytes paint the session's state at an offset."""
-        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "tty": tty})
+        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
         found: AttachAnswer
         found, more = await self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
@@ -580,9 +580,9 @@ class Calls:
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found
 
-    def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
+    def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal; the answer's bytes paint the session's state at an offset."""
-        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "tty": tty})
+        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
         found: AttachAnswer
         found, more = self._ask("session.attach", params, b"", AttachAnswer)
         return found, more

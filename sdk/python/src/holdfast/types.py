@@ -102,6 +102,8 @@ class AttachParams(Model):
     """It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size, and leaves terminal queries to the host. Clients over a network do."""
     resume: Resume | None = None
     """What this client still has, after its host went away."""
+    sizes: bool = False
+    """With `remote`: it is a person's terminal, and its window gives the session its size as a local one's does."""
     tty: str = ''
     """The terminal's name."""
 

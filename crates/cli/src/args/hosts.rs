@@ -1,0 +1,227 @@
+//! The options of hosts elsewhere, and which of them a command is for.
+
+use super::{Args, Command, RunCommand};
+use clap::{Subcommand, ValueHint};
+
+#[derive(Debug, Subcommand)]
+pub enum HostsCommand {
+    /// Add a host that ssh reaches; then HOST/SESSION names its sessions
+    Add(HostsAddArgs),
+    /// List the hosts you added, and whether each answers
+    Ls,
+    /// Change what you call a host
+    Rename(HostsRenameArgs),
+    /// Forget a host; its sessions keep running
+    Forget(HostsForgetArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct HostsAddArgs {
+    /// What you will call it
+    #[arg(value_name = "HOST")]
+    pub name: String,
+    /// Where ssh finds it: user@machine, or an alias of your ssh configuration
+    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Hostname)]
+    pub ssh: String,
+    /// The holdfast program there, if it is not in PATH
+    #[arg(long, value_name = "PATH", default_value = "holdfast", hide_default_value = true)]
+    pub program: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct HostsRenameArgs {
+    /// What you call it now
+    #[arg(value_name = "HOST")]
+    pub name: String,
+    /// What you will call it
+    #[arg(value_name = "NEW")]
+    pub new: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct HostsForgetArgs {
+    /// What you call it
+    #[arg(value_name = "HOST")]
+    pub name: String,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "holdfast connect <HOST> [--socket <PATH>]\n       holdfast connect --stdio")]
+pub struct ConnectArgs {
+    /// Give this machine's programs a socket that speaks to HOST, until interrupted
+    #[arg(value_name = "HOST", required_unless_present_any = ["stdio", "admit"], conflicts_with_all = ["stdio", "admit"])]
+    pub to: Option<String>,
+    /// Where the socket lies [default: a place that is printed]
+    #[arg(long, value_name = "PATH", requires = "to", value_hint = ValueHint::FilePath)]
+    pub socket: Option<std::path::PathBuf>,
+    /// Join standard input and output with this machine's host: what ssh starts here
+    #[arg(long, conflicts_with = "admit")]
+    pub stdio: bool,
+    /// Read a public key from standard input and make its actor known here: what `hosts add` starts here
+    #[arg(long, hide = true)]
+    pub admit: bool,
+}
+
+/// Why a command names no host.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Misplaced {
+    /// Two hosts are named.
+    Two(String, String),
+    /// The command is about this machine.
+    OnlyHere,
+}
+
+impl Args {
+    /// Takes the host out of `--host` and of each `HOST/SESSION`; none: this machine's.
+    pub fn take_host(&mut self) -> Result<Option<String>, Misplaced> {
+        let mut found = self.host.take();
+        for session in self.command.as_mut().map(sessions).unwrap_or_default() {
+            // A session's name and id have no slash.
+            let Some((host, rest)) = session.split_once('/') else { continue };
+            let (host, rest) = (host.to_owned(), rest.to_owned());
+            match found.take() {
+                Some(other) if other != host => return Err(Misplaced::Two(other, host)),
+                Some(_) | None => found = Some(host),
+            }
+            *session = rest;
+        }
+        match &self.command {
+            Some(command) if found.is_some() && is_only_here(command) => Err(Misplaced::OnlyHere),
+            Some(_) | None => Ok(found),
+        }
+    }
+}
+
+/// What asks files, processes or the terminal of this machine, or is about another machine already.
+fn is_only_here(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Actor(_)
+            | Command::Completions(_)
+            | Command::Connect(_)
+            | Command::Doctor
+            | Command::Host(_)
+            | Command::Hosts(_)
+            | Command::Man
+            | Command::Mcp(_)
+            | Command::Schema
+            | Command::Skill
+            | Command::Web(_)
+            | Command::Whoami
+    )
+}
+
+/// Every place of a command that names a session.
+fn sessions(command: &mut Command) -> Vec<&mut String> {
+    fn maybe(session: &mut Option<String>) -> Vec<&mut String> {
+        session.as_mut().into_iter().collect()
+    }
+    match command {
+        Command::Attach(args) => maybe(&mut args.session),
+        Command::Info(of)
+        | Command::State(of)
+        | Command::Turn(of)
+        | Command::Take(of)
+        | Command::Withdraw(of)
+        | Command::Release(of)
+        | Command::Thaw(of)
+        | Command::Grants(of) => vec![&mut of.session],
+        Command::Graph(args) => maybe(&mut args.session),
+        Command::Ps(args) | Command::Ports(args) => maybe(&mut args.session),
+        Command::Screen(args) => vec![&mut args.of.session],
+        Command::Logs(args) => vec![&mut args.of.session],
+        Command::Journal(args) => maybe(&mut args.session),
+        Command::Export(args) => vec![&mut args.of.session],
+        Command::Send(args) => vec![&mut args.of.session],
+        Command::Env(args) => vec![&mut args.of.session],
+        Command::Watch(args) => maybe(&mut args.session),
+        Command::Run(args) => match &mut args.about {
+            Some(RunCommand::Ls(args)) => maybe(&mut args.session),
+            Some(_) => Vec::new(),
+            None => maybe(&mut args.start.session),
+        },
+        Command::Ask(args) => maybe(&mut args.session),
+        Command::Questions(args) => maybe(&mut args.session),
+        Command::Wait(args) => vec![&mut args.of.session],
+        Command::Resize(args) => vec![&mut args.of.session],
+        Command::Rename(args) => vec![&mut args.of.session],
+        Command::Detach(args) => vec![&mut args.of.session],
+        Command::Signal(args) => vec![&mut args.of.session],
+        Command::End(args) => maybe(&mut args.session),
+        Command::Request(args) => vec![&mut args.of.session],
+        Command::Give(args) => vec![&mut args.of.session],
+        Command::Seize(args) => vec![&mut args.of.session],
+        Command::Grant(args) => vec![&mut args.of.session],
+        Command::Revoke(args) => vec![&mut args.of.session],
+        Command::New(_)
+        | Command::Ls(_)
+        | Command::Answer(_)
+        | Command::Whoami
+        | Command::Mcp(_)
+        | Command::Skill
+        | Command::Actor(_)
+        | Command::Web(_)
+        | Command::Token(_)
+        | Command::Host(_)
+        | Command::Hosts(_)
+        | Command::Connect(_)
+        | Command::Doctor
+        | Command::Completions(_)
+        | Command::Man
+        | Command::Schema => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+
+    fn host_of(words: &[&str]) -> Result<Option<String>, Misplaced> {
+        Args::parse_from(std::iter::once(&"holdfast").chain(words)).take_host()
+    }
+
+    #[test]
+    fn every_command_that_names_a_session_takes_one_of_another_host() {
+        // What else a command needs beside a session.
+        let more = |name: &str| -> &[&str] {
+            match name {
+                "send" => &["text"],
+                "run" => &["--", "true"],
+                "export" => &["--asciicast"],
+                "seize" => &["--reason", "a look"],
+                "resize" => &["80x24"],
+                "rename" => &["new"],
+                "give" | "revoke" => &["--to", "human:ann"],
+                "grant" => &["--to", "human:ann", "--can", "observe"],
+                "signal" => &["INT"],
+                "ask" => &["what?"],
+                _ => &[],
+            }
+        };
+        let mut tried = 0;
+        for command in Args::command().get_subcommands() {
+            let positional = command.get_positionals().any(|arg| arg.get_id() == "session");
+            if !positional {
+                continue;
+            }
+            let name = command.get_name();
+            let words: Vec<&str> = [name, "gpu/work"].into_iter().chain(more(name).iter().copied()).collect();
+            let parsed = Args::try_parse_from(std::iter::once(&"holdfast").chain(&words));
+            let mut args = parsed.unwrap_or_else(|error| panic!("{words:?}: {error}"));
+            assert_eq!(args.take_host(), Ok(Some("gpu".into())), "{words:?}");
+            assert!(format!("{args:?}").contains("\"work\""), "{args:?}");
+            tried += 1;
+        }
+        assert!(tried > 20, "{tried}");
+    }
+
+    #[test]
+    fn a_command_is_for_one_host_or_for_this_machine() {
+        assert_eq!(host_of(&["--host", "gpu", "ls"]), Ok(Some("gpu".into())));
+        assert_eq!(host_of(&["--host", "gpu", "info", "gpu/work"]), Ok(Some("gpu".into())));
+        assert_eq!(host_of(&["info", "work"]), Ok(None));
+        assert_eq!(host_of(&["--host", "a", "info", "b/work"]), Err(Misplaced::Two("a".into(), "b".into())));
+        assert_eq!(host_of(&["--host", "gpu", "doctor"]), Err(Misplaced::OnlyHere));
+    }
+}

@@ -1,0 +1,237 @@
+//! `holdfast hosts`: machines elsewhere whose sessions can be named from here; and `holdfast connect`, the way to one.
+
+use crate::args::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs};
+use crate::failure::Failure;
+use crate::here::Here;
+use crate::hosts::{self, Admission, Elsewhere};
+use crate::show::{columns, now_ms, print, print_json, table, visible};
+use holdfast_client::{Connection, admit, join, socket_or_start};
+use holdfast_types::ActorClass;
+use holdfast_wire::operations::op;
+use holdfast_wire::params::{Life, ListParams};
+use serde_json::json;
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// What a public key and a handle take, and more.
+const ADMISSION_BYTES_MAX: u64 = 4096;
+/// How long `hosts ls` waits for hosts that do not answer.
+const LOOK: Duration = Duration::from_secs(5);
+/// Connections through one socket at once: programs of one person.
+const THROUGH_MAX: usize = 64;
+
+/// `holdfast hosts`.
+pub fn hosts(here: &Here, command: &HostsCommand) -> Result<u8, Failure> {
+    match command {
+        HostsCommand::Add(args) => add(here, args),
+        HostsCommand::Ls => list(here),
+        HostsCommand::Rename(args) => rename(here, args),
+        HostsCommand::Forget(args) => forget(here, &args.name),
+    }
+}
+
+fn add(here: &Here, args: &HostsAddArgs) -> Result<u8, Failure> {
+    hosts::must_be_a_name(&args.name)?;
+    if args.ssh.starts_with('-') || args.ssh.is_empty() {
+        return Err(Failure::new("bad_request", format!("invalid ssh target {:?}", args.ssh)));
+    }
+    if hosts::load(&here.home)?.iter().any(|host| host.name == args.name) {
+        let message = format!("a host is already called {}", args.name);
+        return Err(Failure::new("name_taken", message).hint(format!("forget it: holdfast hosts forget {}", args.name)));
+    }
+    let mut host = Elsewhere {
+        name: args.name.clone(),
+        ssh: args.ssh.clone(),
+        program: args.program.clone(),
+        actors: Default::default(),
+        added_ms: now_ms(),
+    };
+    // Reached before it is kept: one that never answered is no host.
+    let who = host.known_as(&here.home, here.who()?)?;
+    let mut connection = host.route(&here.home).connect(&who)?;
+    let running = running(&mut connection)?;
+    let program = connection.hello().program.clone();
+    hosts::change(&here.home, |hosts| {
+        hosts.push(host);
+        Ok(())
+    })?;
+    let handle = &who.actor().handle;
+    if here.json {
+        print_json(
+            &json!({"name": args.name, "ssh": args.ssh, "program": program, "actor": handle, "sessions": running}),
+        )?;
+        return Ok(0);
+    }
+    print(format!(
+        "added {name}: {program}, {running} session{s}; you are {handle} there\n  list    holdfast --host {name} ls\n  \
+         start   holdfast --host {name} new\n  attach  holdfast attach {name}/SESSION\n",
+        name = args.name,
+        s = if running == 1 { "" } else { "s" },
+    ))?;
+    Ok(0)
+}
+
+fn running(connection: &mut Connection) -> Result<usize, Failure> {
+    let all = connection.call::<op::List>(&ListParams { all: false })?;
+    Ok(all.iter().filter(|session| session.life == Life::Running).count())
+}
+
+/// What a look at a host gave: the time it took and its sessions.
+type Looked = Result<(Duration, usize, String), Failure>;
+
+fn look(here_home: &holdfast_types::Home, mut host: Elsewhere, who: &holdfast_client::Identity) -> Looked {
+    let who = host.known_as(here_home, who)?;
+    let mut connection = host.route(here_home).unattended().connect(&who)?;
+    let program = connection.hello().program.clone();
+    let asked = Instant::now();
+    let running = running(&mut connection)?;
+    Ok((asked.elapsed(), running, program))
+}
+
+fn list(here: &Here) -> Result<u8, Failure> {
+    let all = hosts::load(&here.home)?;
+    if all.is_empty() && !here.json {
+        print("no hosts; add one: holdfast hosts add NAME --ssh user@machine\n")?;
+        return Ok(0);
+    }
+    let (sender, answers) = channel();
+    for (at, host) in all.iter().enumerate() {
+        let (sender, host, home, who) = (sender.clone(), host.clone(), here.home.clone(), here.who()?.clone());
+        // One that does not answer keeps nobody else waiting.
+        std::thread::spawn(move || sender.send((at, look(&home, host, &who))));
+    }
+    drop(sender);
+    let mut looked: Vec<Option<Looked>> = all.iter().map(|_| None).collect();
+    let deadline = Instant::now() + LOOK;
+    while let Ok((at, found)) = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        looked[at] = Some(found);
+    }
+    if here.json {
+        let view = |(host, looked): (&Elsewhere, &Option<Looked>)| match looked {
+            Some(Ok((took, running, program))) => json!({
+                "name": host.name, "path": "ssh", "ssh": host.ssh, "state": "up", "latency_ms": took.as_secs_f64() * 1e3,
+                "sessions": running, "program": program,
+            }),
+            Some(Err(why)) => {
+                json!({"name": host.name, "path": "ssh", "ssh": host.ssh, "state": "down", "why": why.message()})
+            }
+            None => json!({"name": host.name, "path": "ssh", "ssh": host.ssh, "state": "silent"}),
+        };
+        print_json(&all.iter().zip(&looked).map(view).collect::<Vec<_>>())?;
+        return Ok(0);
+    }
+    let head = ["HOST", "PATH", "STATE", "SESSIONS", "LATENCY"].map(str::to_owned).to_vec();
+    let row = |(host, looked): (&Elsewhere, &Option<Looked>)| {
+        let (state, sessions, latency) = match looked {
+            Some(Ok((took, running, _))) => {
+                ("up".into(), running.to_string(), format!("{:.1} ms", took.as_secs_f64() * 1e3))
+            }
+            Some(Err(why)) => (format!("down: {}", visible(why.message())), "-".into(), "-".into()),
+            None => ("no answer".into(), "-".into(), "-".into()),
+        };
+        vec![host.name.clone(), format!("ssh {}", visible(&host.ssh)), state, sessions, latency]
+    };
+    let rows: Vec<_> = std::iter::once(head).chain(all.iter().zip(&looked).map(row)).collect();
+    print(table(&rows, columns()).into_iter().map(|line| line + "\n").collect::<String>())?;
+    Ok(0)
+}
+
+fn rename(here: &Here, args: &HostsRenameArgs) -> Result<u8, Failure> {
+    hosts::must_be_a_name(&args.new)?;
+    hosts::find(&here.home, &args.name)?;
+    hosts::change(&here.home, |hosts| {
+        if hosts.iter().any(|host| host.name == args.new) {
+            return Err(Failure::new("name_taken", format!("a host is already called {}", args.new)));
+        }
+        hosts.iter_mut().filter(|host| host.name == args.name).for_each(|host| host.name.clone_from(&args.new));
+        Ok(())
+    })?;
+    Ok(0)
+}
+
+fn forget(here: &Here, name: &str) -> Result<u8, Failure> {
+    let host = hosts::find(&here.home, name)?;
+    hosts::change(&here.home, |hosts| {
+        hosts.retain(|host| host.name != name);
+        Ok(())
+    })?;
+    host.ssh(&here.home).close();
+    Ok(0)
+}
+
+/// `holdfast connect`.
+pub fn connect(here: &Here, args: &ConnectArgs) -> Result<u8, Failure> {
+    if args.admit {
+        return admit_actor(here);
+    }
+    match &args.to {
+        None => {
+            here.make_state()?;
+            let socket = socket_or_start(&here.home, &here.program)?;
+            join(socket).map_err(|e| Failure::io("the connection broke", e))?;
+            Ok(0)
+        }
+        Some(host) => serve_socket(here, host, args.socket.as_deref()),
+    }
+}
+
+/// Makes an actor of another machine known here: whoever logged in by ssh is this user.
+fn admit_actor(here: &Here) -> Result<u8, Failure> {
+    let mut text = Vec::new();
+    std::io::stdin()
+        .take(ADMISSION_BYTES_MAX)
+        .read_to_end(&mut text)
+        .map_err(|e| Failure::io("cannot read the key", e))?;
+    let said: Admission = serde_json::from_slice(&text)
+        .map_err(|e| Failure::new("bad_request", format!("expected a handle and a key as JSON: {e}")))?;
+    if said.handle.class() == ActorClass::Human && here.inside().is_some() {
+        return Err(Failure::new("denied", format!("{} can only be admitted from outside of sessions", said.handle)));
+    }
+    here.make_state()?;
+    let handle = admit(&here.home, &said.handle, said.id)?;
+    if handle.class() != said.handle.class() {
+        return Err(Failure::new("denied", format!("the key belongs to {handle}")));
+    }
+    print_json(&Admission { handle, id: said.id })?;
+    Ok(0)
+}
+
+/// A socket on this machine that speaks to a host elsewhere: for programs that know the protocol and no ssh.
+fn serve_socket(here: &Here, name: &str, path: Option<&Path>) -> Result<u8, Failure> {
+    let host = hosts::find(&here.home, name)?;
+    let path = path.map_or_else(|| here.home.run.join(format!("{name}.sock")), Path::to_owned);
+    holdfast_store::make_dir(&here.home.run).map_err(|e| Failure::io("cannot create the socket's directory", e))?;
+    let failed = |error| Failure::io(format!("cannot listen on {}", path.display()), error);
+    match std::fs::symlink_metadata(&path) {
+        Ok(found) if found.file_type().is_socket() && UnixStream::connect(&path).is_err() => {
+            std::fs::remove_file(&path).map_err(failed)?;
+        }
+        Ok(_) => return Err(Failure::new("taken", format!("{} already exists", path.display()))),
+        Err(_) => {}
+    }
+    // Asked once here, where a person can answer ssh.
+    host.ssh(&here.home).ask(&["--version"], b"")?;
+    let listener = UnixListener::bind(&path).map_err(failed)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    if here.json {
+        print_json(&json!({"host": name, "socket": path}))?;
+    } else {
+        print(format!("{}\n", path.display()))?;
+    }
+    let open = std::sync::Arc::new(());
+    for stream in listener.incoming().flatten() {
+        if std::sync::Arc::strong_count(&open) > THROUGH_MAX {
+            continue;
+        }
+        let (ssh, place) = (host.ssh(&here.home), std::sync::Arc::clone(&open));
+        std::thread::spawn(move || {
+            let _ = ssh.carry(stream);
+            drop(place);
+        });
+    }
+    Ok(0)
+}
