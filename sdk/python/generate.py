@@ -253,14 +253,14 @@ def errors_text(schema: Schema) -> str:
         HEAD,
         '"""An exception for each code a host answers with."""\n\n',
         "from __future__ import annotations\n\n",
-        "from ._fault import Fault, HoldfastError, Interrupted, TimedOut, Unreachable\n\n",
+        "from ._fault import Fault, HoldfastError, Interrupted, TimedOut, Unreachable, Untrusted\n\n",
     ]
     for name, choice in zip(names, choices, strict=True):
         lines.append(f"\nclass {name}(Fault):\n{doc(choice.get('description'), '    ')}\n")
     lines.append("\nBY_CODE: dict[str, type[Fault]] = {\n")
     lines += [f'    "{choice["const"]}": {name},\n' for name, choice in zip(names, choices, strict=True)]
     lines.append("}\n\n__all__ = [\n")
-    every = ["Fault", "HoldfastError", "Interrupted", "TimedOut", "Unreachable", *names]
+    every = ["Fault", "HoldfastError", "Interrupted", "TimedOut", "Unreachable", "Untrusted", *names]
     lines += [f'    "{name}",\n' for name in ["BY_CODE", *sorted(every)]]
     lines.append("]\n")
     return "".join(lines)

@@ -3,10 +3,11 @@
 import type { Code, Fault } from "./types.js";
 
 /**
- * A host's codes, and three of the client's own: `disconnected` (the connection broke, and whether the act happened is not
- * known), `timeout` (a wait timed out), `protocol` (the client cannot read the host's answer).
+ * A host's codes, and four of the client's own: `disconnected` (the connection broke, and whether the act happened is not
+ * known), `timeout` (a wait timed out), `protocol` (the client cannot read the host's answer), `untrusted_home` (somebody else decides
+ * what lies in the home).
  */
-export type ErrorCode = Code | "disconnected" | "timeout" | "protocol";
+export type ErrorCode = Code | "disconnected" | "timeout" | "protocol" | "untrusted_home";
 
 /** A refusal or a failure. */
 export class HoldfastError extends Error {

@@ -20,6 +20,8 @@ export { keyText } from "./keys.js";
 export type { Retry } from "./link.js";
 export { gather } from "./output.js";
 export type { Chunk } from "./output.js";
+export { pageKey, showPage } from "./page.js";
+export type { Challenge } from "./page.js";
 export { plainText } from "./plain.js";
 export type { AskOptions } from "./question.js";
 export { Run } from "./run.js";

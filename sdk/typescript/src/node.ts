@@ -6,6 +6,7 @@ import { HoldfastError } from "./errors.js";
 import { connect as connectByUrl, type ConnectOptions } from "./index.js";
 import { homeFrom, homeUnder } from "./node/home.js";
 import { Identity } from "./node/identity.js";
+import { mustBeOurs } from "./node/trust.js";
 import { unixDialer } from "./node/unix.js";
 import type { NewParams } from "./types.js";
 import { TOKEN_SUBPROTOCOL, type WebSocketMaker } from "./websocket.js";
@@ -49,6 +50,8 @@ export async function connect(where?: string | LocalOptions, options: ConnectOpt
 async function local(options: LocalOptions): Promise<Client> {
   const env = options.env ?? process.env;
   const home = options.home === undefined ? homeFrom(env) : homeUnder(options.home);
+  mustBeOurs(home.state);
+  mustBeOurs(home.run);
   const said = options.actor ?? (env["HOLDFAST_ACTOR"] || "agent:node");
   const prover = said.includes("/") ? Identity.fromFile(said) : await Identity.ofHandle(home, said);
   if (!prover) throw new HoldfastError("no_such_actor", `no key file ${said}`);

@@ -26,7 +26,7 @@ export interface WebSocketLike {
 export type WebSocketMaker = (url: string, subprotocols: string[]) => WebSocketLike;
 
 /** What says who speaks; a function is asked at each connection. */
-export type Token = string | (() => string | undefined);
+export type Token = string | (() => string | undefined | Promise<string | undefined>);
 
 /** The address of a host's WebSocket from that of its HTTP server. */
 export function socketUrl(url: string): string {
@@ -45,8 +45,8 @@ export function webSocketDialer(url: string, token: Token | undefined, make: Web
   const address = socketUrl(url);
   return {
     where: url,
-    dial: (receiver, signal) => {
-      const shown = typeof token === "function" ? token() : token;
+    dial: async (receiver, signal) => {
+      const shown = typeof token === "function" ? await token() : token;
       const subprotocols = shown === undefined ? [SUBPROTOCOL] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + shown];
       return dial(address, subprotocols, make, receiver, signal);
     },

@@ -7,7 +7,7 @@ from . import aio, errors, types
 from ._client import Lost
 from ._session import Paint, Piece, RunOutput, Screen
 from ._sync import Client, Run, Session, Turn, connect
-from .errors import Fault, HoldfastError, Interrupted, TimedOut, Unreachable
+from .errors import Fault, HoldfastError, Interrupted, TimedOut, Unreachable, Untrusted
 from .types import Event, Gap
 
 __version__ = "0.1.0"
@@ -29,6 +29,7 @@ __all__ = [
     "TimedOut",
     "Turn",
     "Unreachable",
+    "Untrusted",
     "aio",
     "connect",
     "errors",

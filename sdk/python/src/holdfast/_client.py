@@ -285,6 +285,7 @@ def connect(
         dialer = WebSocketDialer(url, token if token is not None else os.environ.get("HOLDFAST_TOKEN"))
     else:
         place = Home.from_env() if home is None else Home.under(home)
+        place.must_be_ours()
         who = Identity.load_or_make(place, actor or os.environ.get("HOLDFAST_ACTOR") or DEFAULT_ACTOR)
         dialer = UnixDialer(place, who, start)
     return Connecting(dialer, patience)

@@ -32,6 +32,12 @@ class Unreachable(HoldfastError):
     code = "unreachable"
 
 
+class Untrusted(Unreachable):
+    """Somebody else decides what lies in this home."""
+
+    code = "untrusted_home"
+
+
 class Interrupted(HoldfastError):
     """The connection broke before the answer, and repeating the request is not safe: it may have been performed."""
 

@@ -286,6 +286,8 @@ class UnixDialer:
 
     async def dial(self) -> Connection:
         """One attempt; `NoHost` says that another may do."""
+        # Again: what was not there when it was looked at may be somebody else's now.
+        self.home.must_be_ours()
         try:
             wire = UnixWire(*await _open_unix(self.home.socket))
         except (FileNotFoundError, ConnectionRefusedError) as error:

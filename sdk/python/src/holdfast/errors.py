@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ._fault import Fault, HoldfastError, Interrupted, TimedOut, Unreachable
+from ._fault import Fault, HoldfastError, Interrupted, TimedOut, Unreachable, Untrusted
 
 
 class BadRequest(Fault):
@@ -255,5 +255,6 @@ __all__ = [
     "UnknownOperation",
     "Unreachable",
     "Unrecorded",
+    "Untrusted",
     "Version",
 ]

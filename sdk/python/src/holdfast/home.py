@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ._fault import Unreachable
+from ._trust import must_be_ours
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Home:
                 raise Unreachable("cannot find a directory for sessions: neither HOLDFAST_HOME nor HOME is set")
             state = Path(env["HOME"]) / ".local/state/holdfast"
         return Home(state, xdg("XDG_RUNTIME_DIR") or state / "run")
+
+    def must_be_ours(self) -> None:
+        """Fails with `Untrusted` where anybody else decides what lies in it: who is who, and which host answers."""
+        must_be_ours(self.state)
+        must_be_ours(self.run)
 
     @property
     def socket(self) -> Path:

@@ -9,6 +9,7 @@ import { encodeStreamFrame, FrameReader } from "../frame.js";
 import { Backoff, pause } from "../signals.js";
 import type { Dialer, Prover, Receiver, Transport } from "../transport.js";
 import type { Home } from "./home.js";
+import { mustBeOurs } from "./trust.js";
 
 /** How long a host may take until it answers: it reads every session's files first, on a machine that may be busy. */
 const HOST_READY_MS = 15_000;
@@ -36,6 +37,8 @@ async function dial(options: UnixOptions, receiver: Receiver, signal: AbortSigna
   let startAt = 0;
   for (;;) {
     signal.throwIfAborted();
+    // Again: what was not there when it was looked at may be somebody else's now.
+    mustBeOurs(options.home.run);
     const socket = await open(options.socket);
     if (!(socket instanceof Error)) return carry(socket, receiver);
     const code = (socket as NodeJS.ErrnoException).code;
