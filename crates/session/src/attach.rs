@@ -81,6 +81,7 @@ impl Core {
             id,
             actor: Some(actor.clone()),
             told_writes: None,
+            late: false,
             pid,
             tty,
             size: Some(size),

@@ -45,13 +45,15 @@ pub struct Client {
     pub peer: Option<u64>,
     /// The fence under which it was told that it writes; none: it was told that it does not.
     pub told_writes: Option<Fence>,
+    /// It outlived the last host, and has not reported back in time: nobody waits for its answers any more.
+    pub late: bool,
 }
 
 impl Client {
     /// It outlived the last host and has not reported back: its terminal may answer queries.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        self.size.is_none() && !self.read_only
+        self.size.is_none() && !self.read_only && !self.late
     }
 }
 
@@ -74,6 +76,8 @@ pub struct Clients {
 struct Answerer {
     client: u32,
     from: Offset,
+    /// Where the output stood when it lost the turn: what it answers from there on is typed no more.
+    lost: Option<Offset>,
 }
 
 impl Clients {
@@ -230,7 +234,7 @@ impl Clients {
     pub fn start_answering(&mut self, client: u32, from: Offset) {
         let may = |c: &Client| c.id == client && !c.read_only && !c.remote;
         if self.answerer.is_none() && self.all.iter().any(may) {
-            self.answerer = Some(Answerer { client, from });
+            self.answerer = Some(Answerer { client, from, lost: None });
         }
     }
 
@@ -246,12 +250,31 @@ impl Clients {
                 let unseen = |reply: &Reply| answers.left < reply.at && reply.at <= answers.from;
                 let (due, kept): (Vec<_>, Vec<_>) = self.withheld.drain(..).partition(unseen);
                 self.withheld = kept.into();
-                self.answerer = Some(Answerer { client, from: answers.from });
+                self.answerer = self.answerer.map(|answerer| Answerer { from: answers.from, ..answerer });
                 due
             }
             (false, true) => self.stop_answering(answers.left),
             (false, false) => Vec::new(),
         }
+    }
+
+    /// The turn is this client's while the output stands at `head`; gives whether another one still answers, which should say that
+    /// it no longer does.
+    pub fn turn_is(&mut self, holder: Option<u32>, head: Offset) -> bool {
+        let Some(answerer) = &mut self.answerer else { return false };
+        answerer.lost = (Some(answerer.client) != holder).then_some(answerer.lost.unwrap_or(head));
+        answerer.lost.is_some()
+    }
+
+    /// Where the output stood when the one that answers lost the turn.
+    pub fn lost_turn(&self) -> Option<Offset> {
+        self.answerer?.lost
+    }
+
+    /// Nobody waits any more for clients that outlived the last host and have not reported back; gives the answers that are now due.
+    pub fn give_up_waiting(&mut self) -> Vec<Reply> {
+        self.all.iter_mut().filter(|client| client.is_doubtful()).for_each(|client| client.late = true);
+        self.release()
     }
 
     /// From `from` on nobody answers; gives the answers kept back that are now due.
@@ -302,6 +325,7 @@ mod tests {
                 id,
                 actor: None,
                 told_writes: None,
+                late: false,
                 pid: 0,
                 tty: String::new(),
                 size: size.parse().ok(),

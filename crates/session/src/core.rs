@@ -41,13 +41,18 @@ pub struct Timers {
     pub rule: Option<u64>,
     /// Bytes on their way have waited long enough for something.
     pub sends: Option<u64>,
+    /// A terminal that lost the turn has had the time to say that it answers no longer.
+    pub answers: Option<u64>,
+    /// Clients that outlived the last host have had the time to report back.
+    pub reports: Option<u64>,
 }
 
 impl Timers {
     /// The first of them.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
-        [self.rearm, self.drain, self.rest, self.rule, self.sends].into_iter().flatten().min()
+        let all = [self.rearm, self.drain, self.rest, self.rule, self.sends, self.answers, self.reports];
+        all.into_iter().flatten().min()
     }
 }
 

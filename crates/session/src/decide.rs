@@ -182,6 +182,7 @@ impl Core {
         }
         self.retire_answerer(out, now);
         self.appoint(out, now);
+        self.watch_answerer(out, now);
         out.stirred();
     }
 

@@ -21,6 +21,10 @@ const FLOOD_BYTES: u64 = 8 * 1024;
 const REST_AFTER_MS: u64 = 150;
 /// The screen is at most this far behind, however large the ring: a look must not take long.
 const BEHIND_BYTES_MAX: u64 = 1024 * 1024;
+/// How long a terminal that lost the turn may take to say that it no longer answers queries: what programs ask meanwhile waits.
+const ANSWERS_OFF_MS: u64 = 1000;
+/// How long a client that outlived the last host may take to report back: as long as it may take to find the next one.
+const REPORT_MS: u64 = 15_000;
 /// Slices fed before other sessions get their turn.
 const SLICES_AT_ONCE: u32 = 4;
 
@@ -96,6 +100,7 @@ impl Core {
             id,
             actor: None,
             told_writes: None,
+            late: false,
             pid,
             tty: String::new(),
             size: None,
@@ -107,6 +112,7 @@ impl Core {
             connection: Some(connection),
             peer: None,
         });
+        self.timers.reports.get_or_insert(now.clock_ms + REPORT_MS);
     }
 
     /// By which connection a client types: recorded before it may.
@@ -162,6 +168,31 @@ impl Core {
         }
     }
 
+    /// Looks whether the terminal that answers still has the turn. One that does not says so, or is relieved in a moment.
+    pub(crate) fn watch_answerer(&mut self, out: &impl Outside, now: Now) {
+        let hold = self.authority.state().turn().hold();
+        let holder = hold.and_then(|hold| hold.operator).map(|operator| operator.0);
+        let since = self.timers.answers.unwrap_or(now.clock_ms + ANSWERS_OFF_MS);
+        self.timers.answers = self.clients.turn_is(holder, out.head()).then_some(since);
+    }
+
+    /// A terminal that lost the turn has not said that it no longer answers: the host does, or the next writer's terminal.
+    fn relieve_answerer(&mut self, out: &mut impl Outside, now: Now) {
+        self.timers.answers = None;
+        let Some(lost) = self.clients.lost_turn() else { return };
+        // Whoever typed at an offset has seen, and answered, what was before it.
+        self.drain_log(out, now, true);
+        self.look(out, now);
+        let due = self.clients.stop_answering(lost.max(self.authority.state().wrote_at()));
+        self.answer_instead(out, now, due);
+    }
+
+    fn answer_instead(&mut self, out: &mut impl Outside, now: Now, due: Vec<Reply>) {
+        self.timers.rearm = Some(now.clock_ms);
+        self.type_replies(out, due);
+        self.appoint(out, now);
+    }
+
     /// Brings the screen up to the head.
     pub fn look(&mut self, out: &mut impl Outside, now: Now) {
         let mut replies = Vec::new();
@@ -192,6 +223,16 @@ impl Core {
         }
         if due(timers.sends) {
             self.go_on_sending(out, now);
+        }
+        if due(timers.answers) {
+            self.relieve_answerer(out, now);
+        }
+        if due(timers.reports) {
+            self.timers.reports = None;
+            // What they answered, if anything, must be behind the screen before the host answers.
+            self.look(out, now);
+            let due = self.clients.give_up_waiting();
+            self.answer_instead(out, now, due);
         }
         if due(timers.rearm) {
             self.advance(out, now);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on says where
 
+mod answers;
 mod deeds;
 mod runs;
 mod sends;

@@ -4,6 +4,7 @@ use holdfast_abi::log::{FLAG_ECHO_OFF, Kind, Record as Logged};
 use holdfast_abi::protocol::{FromKeeper, ToKeeper, VERSION, Welcome};
 use holdfast_authority::journal::Link;
 use holdfast_authority::{Act, Ask, Authority, Caller, DeedId, Effect, Ending, Input, Moment, Policy, Record};
+use holdfast_screen::Reply;
 use holdfast_session::{
     Arrival, Core, Decided, Event, Fed, Now, Origin, Outside, Placing, Probed, Resumption, Run, Send, Sent, Ticket,
     Tracker, Undecided, Unwritten,
@@ -40,6 +41,8 @@ pub struct Outer {
     pub kept: Vec<Run>,
     pub token: String,
     pub freed: Vec<String>,
+    /// Answers to queries in output that the screen has not seen yet.
+    pub queries: Vec<Reply>,
     /// The disk is full.
     pub full: bool,
     /// The shell must be moved before anybody else writes.
@@ -76,7 +79,7 @@ impl Outside for Outer {
         self.output[from..].iter().take(max).copied().collect()
     }
     fn feed(&mut self, _: u32) -> Fed {
-        Fed::default()
+        Fed { replies: std::mem::take(&mut self.queries), ..Fed::default() }
     }
     fn seen(&self) -> Offset {
         0
