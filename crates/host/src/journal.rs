@@ -9,6 +9,7 @@ mod acts;
 mod archive;
 
 pub use acts::{Wrote, writing_acts, wrote_before};
+pub use archive::{Ahead, Done};
 pub use holdfast_store::segments::Reader;
 
 use holdfast_authority::journal::{Broken, Chain, End, Entry, Kept, Link, Reading, What, entry, read};
@@ -37,6 +38,18 @@ pub struct Journal {
     pinned: Option<Link>,
     /// What is kept of segments that are gone.
     kept: Option<Kept>,
+    archiving: Archiving,
+}
+
+/// How far keeping is of what goes with the next segment.
+#[derive(Debug, Default)]
+enum Archiving {
+    /// Not begun: where a segment is begun now, it is done then.
+    #[default]
+    No,
+    /// On another thread: nothing goes before it is done.
+    OnItsWay,
+    Done(Done),
 }
 
 /// A journal that was read back.
@@ -60,7 +73,15 @@ impl Journal {
     }
 
     fn of(session: SessionId, files: Segments) -> Journal {
-        Journal { session, chain: Chain::default(), files, oldest: 1, pinned: None, kept: None }
+        Journal {
+            session,
+            chain: Chain::default(),
+            files,
+            oldest: 1,
+            pinned: None,
+            kept: None,
+            archiving: Archiving::No,
+        }
     }
 
     /// Reads back what is there, and makes it fit to be gone on with: a torn last record is cut, damage is set aside. Never
@@ -228,12 +249,14 @@ impl Journal {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the header does not carry on this journal"));
         }
         self.files.make_room()?;
-        let kept = archive::keep(&self.files, self.kept)?;
+        let (kept, goes) = self.kept_behind_next()?;
         if kept != self.kept {
             kept.into_iter().for_each(|kept| self.files.wrote_beside(archive::path(&self.files, kept.generation)));
         }
         let before = std::mem::replace(&mut self.kept, kept);
-        self.oldest = self.files.oldest_behind_next().unwrap_or(self.oldest);
+        if goes {
+            self.oldest = self.files.oldest_behind_next().unwrap_or(self.oldest);
+        }
         let mut header = header.clone();
         if let Act::Header { oldest, kept, .. } = &mut header.act {
             (*oldest, *kept) = (Some(self.oldest), self.kept);
@@ -241,9 +264,39 @@ impl Journal {
         self.files.begin(self.chain.append(&header));
         self.retry()?;
         // The header that speaks of them is written.
-        self.files.drop_oldest();
+        if goes {
+            self.files.drop_oldest();
+        }
         archive::forget_other_than(&self.files, before, self.kept);
         Ok(())
+    }
+
+    /// What is kept once the next segment is begun, and whether the oldest ones go.
+    fn kept_behind_next(&mut self) -> io::Result<(Option<Kept>, bool)> {
+        match std::mem::take(&mut self.archiving) {
+            Archiving::OnItsWay => {
+                self.archiving = Archiving::OnItsWay;
+                Ok((self.kept, false))
+            }
+            Archiving::Done(done) if done.goes == self.files.goes_next() => Ok((done.kept, true)),
+            Archiving::Done(_) | Archiving::No => {
+                let done = Ahead::of(&self.files, self.kept).map(Ahead::run).transpose()?;
+                Ok((done.map_or(self.kept, |done| done.kept), true))
+            }
+        }
+    }
+
+    /// What is to be done on another thread before the next segment is begun, so that nobody waits for it then; once.
+    /// [`Journal::archived`] says how it went.
+    pub fn archives(&mut self) -> Option<Ahead> {
+        let ahead = matches!(self.archiving, Archiving::No).then(|| Ahead::of(&self.files, self.kept)).flatten()?;
+        self.archiving = Archiving::OnItsWay;
+        Some(ahead)
+    }
+
+    /// It was done; where it failed, it is tried again.
+    pub fn archived(&mut self, done: io::Result<Done>) {
+        self.archiving = done.map_or(Archiving::No, Archiving::Done);
     }
 
     /// The last record, written or waiting.

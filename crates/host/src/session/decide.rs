@@ -100,6 +100,11 @@ impl Session {
                 }
                 this.state.borrow_mut().notes.wrote(About::Sync, "the journal may not survive a crash", &synced);
             }
+            let ahead = this.state.borrow_mut().journal.archives();
+            if let Some(ahead) = ahead {
+                let done = at_disk(move || ahead.run()).await;
+                this.state.borrow_mut().journal.archived(done);
+            }
         });
     }
 

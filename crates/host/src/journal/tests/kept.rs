@@ -87,6 +87,48 @@ fn no_noise_pushes_out_what_was_asked_for_and_done_nor_what_a_human_did() {
 }
 
 #[test]
+fn what_goes_is_read_ahead_on_another_thread_and_not_when_a_segment_begins() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut host = Host::with(Journal::open(dir.path(), session(), with_bot()));
+    host.handle(Input::Started { by: ann() }).unwrap();
+    host.types("what ann typed").unwrap();
+    let noise = "x".repeat(SEGMENT_BYTES_MAX as usize / 2);
+    while host.journal.files().len() < SEGMENTS_MAX {
+        assert!(host.journal.archives().is_none(), "nothing goes yet");
+        host.types(&noise).unwrap();
+    }
+    // A segment that begins meanwhile does not wait for it: then nothing goes.
+    let ahead = host.journal.archives().unwrap();
+    assert!(host.journal.archives().is_none(), "once");
+    while host.journal.files().len() == SEGMENTS_MAX {
+        host.types(&noise).unwrap();
+    }
+    assert!(dir.path().join("journal.1").exists() && checked(&host.journal).missing().is_none());
+    host.journal.archived(std::thread::spawn(|| ahead.run()).join().unwrap());
+    let ahead = host.journal.archives();
+    assert!(ahead.is_none(), "what was kept does not count yet");
+    // Of others than it was done for: it is done again, for all of them.
+    while dir.path().join("journal.1").exists() {
+        host.types(&noise).unwrap();
+    }
+    assert!(host.journal.files().len() <= SEGMENTS_MAX);
+    let ahead = host.journal.archives().unwrap();
+    host.journal.archived(std::thread::spawn(|| ahead.run()).join().unwrap());
+    // What goes is not looked at any more.
+    let oldest = host.journal.files().remove(0);
+    std::fs::remove_file(&oldest).unwrap();
+    let files = host.journal.files();
+    while host.journal.files().contains(&files[0]) {
+        host.types(&noise).unwrap();
+    }
+    let text = String::from_utf8(host.journal.reader().read(0, 10_000).unwrap().bytes).unwrap();
+    assert!(text.contains("what ann typed"), "{text}");
+    let summary = checked(&host.journal);
+    assert!(summary.has_all_kept() && summary.missing().is_none(), "{summary:?}");
+    assert_eq!(Journal::open(dir.path(), session(), with_bot()).damage, None);
+}
+
+#[test]
 fn what_is_kept_is_bounded_and_humans_acts_go_last() {
     let dir = tempfile::tempdir().unwrap();
     let mut host = Host::with(Journal::open(dir.path(), session(), with_bot()));
