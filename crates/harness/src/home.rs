@@ -265,12 +265,13 @@ impl Home {
         locks.lines().filter(|line| !line.contains("->")).find(held)?.split_whitespace().nth(4)?.parse().ok()
     }
 
-    /// Kills the host at once and waits until it is gone.
+    /// Kills the host at once and waits until it is gone, and its lock with it: of a killed process the first thread is a zombie
+    /// before the others have let go of its files.
     #[track_caller]
     pub fn kill_host(&self) -> u32 {
         let pid = self.host_pid();
         kill(pid);
-        until("the host's end", || gone(pid));
+        until("the host's end", || gone(pid) && self.lock_holder() != Some(pid));
         pid
     }
 
