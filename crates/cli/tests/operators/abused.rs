@@ -1,9 +1,12 @@
 //! An observer that makes everything expensive at once delays no seizure.
 
-use holdfast_harness::{Raw, World};
+use crate::operators_table::{Stage, params};
+use holdfast_harness::{Raw, World, until};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Looks that are done on other threads.
 fn looks(session: &str) -> Vec<(&'static str, Value)> {
@@ -45,6 +48,53 @@ fn while_every_place_for_looking_is_taken_a_human_seizes_freezes_and_looks() {
         let answers = observer.answers(looks(&name).len());
         assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     }
+}
+
+/// How fast is for `cargo bench --bench seize` to say; printed here for who wants to see it.
+#[test]
+fn while_observers_abuse_every_operation_at_once_every_seizure_is_answered() {
+    let mut stage = Stage::new();
+    let observers = ["agent:one", "agent:two", "agent:three"].map(|handle| stage.world.actor(handle));
+    for observer in &observers {
+        stage.ann.revoke_all_of(observer.actor().id).unwrap();
+        stage.ann.grant(observer.actor(), "observe", None).unwrap();
+    }
+    // What is the host's own and changes it is not an observer's to abuse.
+    let all = stage.calls.iter().filter(|call| !call.row().terms.who.is_hosts());
+    let all: Vec<(&str, Value)> = all.map(|call| (call.row().name, params(call))).collect();
+    assert!(all.len() > 30, "{all:?}");
+    let (over, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut took = Vec::new();
+    std::thread::scope(|scope| {
+        for observer in &observers {
+            let (mut raw, all, over, rounds) = (Raw::of(&stage.world, observer), &all, &over, &rounds);
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    for (method, params) in all {
+                        raw.ask(method, params, &[]);
+                    }
+                    raw.answers(all.len());
+                    rounds.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        until("all of it to be asked", || rounds.load(Ordering::Relaxed) > 3);
+        for _ in 0..100 {
+            let began = Instant::now();
+            stage.ann.seize(false).expect("a seizure is answered");
+            took.push(began.elapsed());
+            stage.ann.release().unwrap();
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    took.sort();
+    println!(
+        "seizures: p50 {:?}, p99 {:?}, {} rounds of {} questions",
+        took[49],
+        took[98],
+        rounds.into_inner(),
+        all.len()
+    );
 }
 
 #[test]

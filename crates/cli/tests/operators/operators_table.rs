@@ -77,7 +77,7 @@ fn kind(call: &Call) -> Kind {
     }
 }
 
-fn params(call: &Call) -> Value {
+pub fn params(call: &Call) -> Value {
     fn json(params: impl serde::Serialize) -> Value {
         serde_json::to_value(params).unwrap()
     }
@@ -276,16 +276,16 @@ fn other() -> Size {
 }
 
 /// A recorder session with a human attached to it, and one call of each operation.
-struct Stage {
-    world: World,
+pub struct Stage {
+    pub world: World,
     session: SessionId,
     file: PathBuf,
-    ann: Operator,
-    calls: Vec<Call>,
+    pub ann: Operator,
+    pub calls: Vec<Call>,
 }
 
 impl Stage {
-    fn new() -> Stage {
+    pub fn new() -> Stage {
         let world = World::new();
         let (session, file) = world.recorder("table");
         let mut ann = world.operator("human:ann", session);
