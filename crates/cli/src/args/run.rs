@@ -33,6 +33,9 @@ pub struct RunStartArgs {
     /// Keep the new session listed after it ends
     #[arg(long, requires = "new")]
     pub keep: bool,
+    /// Run as another user, in its home and environment; the host must run as root
+    #[arg(long, value_name = "USER", requires = "new", value_hint = ValueHint::Username)]
+    pub user: Option<String>,
     /// Run once: the same key and command return the same run. Every actor has keys of its own
     #[arg(long, value_name = "K")]
     pub key: Option<String>,
@@ -66,6 +69,7 @@ impl RunStartArgs {
             || self.new
             || self.name.is_some()
             || self.keep
+            || self.user.is_some()
             || self.key.is_some()
             || self.shared
             || self.timeout.is_some()

@@ -1,6 +1,7 @@
 //! `holdfast session as`: becomes another user and then a session's command. A keeper starts it, as root, where the session is another
 //! user's.
 
+use super::no_typing;
 use crate::failure::Failure;
 use rustix::fs::{Gid, Uid, fchown};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -26,6 +27,12 @@ pub fn run() -> Result<u8, Failure> {
     let refused = |what: &'static str| move |error: rustix::io::Errno| Failure::io(what, std::io::Error::from(error));
     // The terminal is the user's, as after a login: programs open it by its name.
     fchown(rustix::stdio::stdin(), Some(uid), None).map_err(refused("cannot give the terminal to the user"))?;
+    // While we are root. A kernel without filters leaves it to the machine's own switch, of which `doctor` tells.
+    if let Err(error) = no_typing::refuse()
+        && error.raw_os_error() != Some(libc::EINVAL)
+    {
+        return Err(Failure::io("cannot keep programs from typing into their own terminal", error));
+    }
     // This thread is the only one. The groups first: they need root.
     set_thread_groups(&groups).map_err(refused("cannot take on the user's groups"))?;
     set_thread_res_gid(gid, gid, gid).map_err(refused("cannot take on the user's group"))?;

@@ -19,6 +19,7 @@ mod logs;
 mod man;
 mod mcp;
 mod new;
+mod no_typing;
 mod questions;
 mod run;
 mod screen;

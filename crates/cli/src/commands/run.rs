@@ -118,7 +118,8 @@ fn start_new(
     args: &RunStartArgs,
     until: Option<Instant>,
 ) -> Result<RunAnswer, Failure> {
-    let wanted = NewArgs { name: args.name.clone(), detach: true, command: args.command.clone(), ..NewArgs::default() };
+    let (name, command, user) = (args.name.clone(), args.command.clone(), args.user.clone());
+    let wanted = NewArgs { name, detach: true, command, user, ..NewArgs::default() };
     let new = new::params(here, &wanted)?;
     let params = RunStartParams {
         session: None,

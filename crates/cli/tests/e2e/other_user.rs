@@ -7,6 +7,22 @@ use std::process::Stdio;
 const NOBODY: &str = "nobody";
 
 #[test]
+fn a_run_of_another_user_is_that_users_and_types_into_no_terminal() {
+    let home = Home::new();
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let ran = |script: &str| home.ok(&["run", "--new", "--user", NOBODY, "--", "sh", "-c", script]);
+    assert_eq!(ran("id -u").trim(), "65534");
+    // TIOCSTI and TIOCLINUX on its own terminal.
+    for request in ["0x5412", "0x541c"] {
+        let tries = format!("my $key = \"x\"; print ioctl(STDIN, {request}, $key) ? \"typed\" : $! + 0");
+        assert_eq!(ran(&format!("perl -e '{tries}'")).trim(), "1", "{request}: EPERM");
+    }
+    assert_eq!(ran("stty size >/dev/null && echo works").trim(), "works");
+}
+
+#[test]
 fn a_session_of_another_user_reaches_nothing_of_the_hosts_and_is_steered_as_any_other() {
     let home = Home::new();
     if !rustix::process::getuid().is_root() {
