@@ -2,6 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
@@ -67,6 +68,60 @@ test("Home finds a killed host again, and tells what happened since", async () =
   await opened.getByText("Reconnecting").waitFor({ state: "detached" });
   await opened.getByRole("link", { name: /^after/ }).waitFor();
 });
+
+test("who listens in the host's place gets a cookie, and nothing that opens the host", async () => {
+  await home.shell("guarded");
+  const door = await open(0, home.url);
+  const opened = await page(browser);
+  await opened.goto(`${door.url}/${new URL(await home.entrance()).hash}`);
+  await opened.getByRole("link", { name: /^guarded/ }).waitFor();
+  door.shut();
+  const thief = await squat(Number(new URL(door.url).port));
+  onTestFinished(() => thief.shut());
+  // Both the page that waits and one that looks who it is.
+  await until("the page to ask again and again", () => thief.asked.length > 5);
+  expect(new Set(thief.asked.map(({ path }) => path))).toEqual(new Set(["/v1/challenge"]));
+  for (const { headers, body } of thief.asked) {
+    expect(Object.keys(JSON.parse(body) as object)).toEqual(["nonce"]);
+    expect(headers).not.toHaveProperty("authorization");
+    expect(headers).not.toHaveProperty("sec-websocket-protocol");
+  }
+  const { cookie = "" } = thief.asked[0]?.headers ?? {};
+  expect(cookie).toContain("holdfast-");
+  expect((await fetch(`${home.url}/v1/me`, { headers: { cookie } })).status).toBe(401);
+  thief.shut();
+  const again = await open(Number(new URL(door.url).port), home.url);
+  onTestFinished(() => again.shut());
+  await opened.getByText("Reconnecting").waitFor({ state: "detached" });
+});
+
+interface Thief {
+  asked: { path: string; headers: IncomingHttpHeaders; body: string }[];
+  shut(): void;
+}
+
+/** A server that wants what is sent to a host, and answers as well as it can. */
+function squat(port: number): Promise<Thief> {
+  const asked: Thief["asked"] = [];
+  const server = createServer((request, answer) => {
+    let body = "";
+    request.on("data", (piece: Buffer) => (body += piece.toString()));
+    request.on("end", () => {
+      asked.push({ path: request.url ?? "", headers: request.headers, body });
+      answer.setHeader("content-type", "application/json");
+      answer.end(JSON.stringify({ challenge: "ffffffff-00", proof: "00".repeat(32) }));
+    });
+  });
+  server.on("upgrade", (request, socket) => {
+    asked.push({ path: request.url ?? "", headers: request.headers, body: "{}" });
+    socket.destroy();
+  });
+  const shut = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return new Promise((resolve) => server.listen(port, "127.0.0.1", () => resolve({ asked, shut })));
+}
 
 test("a session that gets another name keeps its page, and its terminal", async () => {
   await home.shell("before-it");

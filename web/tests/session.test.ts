@@ -201,11 +201,23 @@ test("a link of somebody else's makes nobody another unasked, and stays good", a
   }
 });
 
-/** For whom the host takes this browser. */
+/** For whom the host takes this browser: asked as the page does. */
 function me(opened: Page): Promise<string> {
   return opened.evaluate(async () => {
-    const headers = { authorization: `Bearer ${localStorage.getItem("holdfast.page") ?? ""}` };
-    const { actor } = (await (await fetch("/v1/me", { headers })).json()) as { actor: { handle: string } };
+    const done = <T>(request: IDBRequest<T>) => new Promise<T>((resolve) => (request.onsuccess = () => resolve(request.result)));
+    const database = await done(indexedDB.open("holdfast"));
+    const key = await done(database.transaction("keys").objectStore("keys").get("page") as IDBRequest<CryptoKey>);
+    database.close();
+    const nonce = "0".repeat(32);
+    const body = JSON.stringify({ nonce });
+    const headers = { "content-type": "application/json" };
+    const asked = await fetch("/v1/challenge", { method: "POST", headers, body });
+    const { challenge } = (await asked.json()) as { challenge: string };
+    const text = new TextEncoder().encode(["page", nonce, challenge].join("\n"));
+    const sum = new Uint8Array(await crypto.subtle.sign("HMAC", key, text));
+    const answer = Array.from(sum, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const authorization = `Bearer page_${nonce}.${challenge}.${answer}`;
+    const { actor } = (await (await fetch("/v1/me", { headers: { authorization } })).json()) as { actor: { handle: string } };
     return actor.handle;
   });
 }

@@ -16,13 +16,45 @@ use tokio::sync::{mpsc, oneshot};
 /// An answer and the bytes that belong to it; or why there is none.
 pub type Answer = Result<(Value, Vec<u8>), Fault>;
 
+/// How a token is shown.
+#[derive(Debug)]
+pub enum Shown {
+    /// By its text.
+    Text(String),
+    /// By a browser.
+    Browser {
+        /// The cookie's content.
+        cookie: String,
+        /// What the page answered to the host's challenge.
+        page: String,
+    },
+}
+
+/// What a browser has in place of a token's text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Browser {
+    /// Goes into a cookie: a browser sends it to whatever listens at this port.
+    pub cookie: String,
+    /// Stays with the page, which sends it to nobody.
+    pub key: String,
+}
+
+/// What a page is asked before it is let in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Challenge {
+    /// The question.
+    pub challenge: String,
+    /// That who asks knows the page's key.
+    pub proof: String,
+}
+
 /// What is asked of the host.
 #[derive(Debug)]
 pub enum Asked {
-    /// Who shows the token with this text.
+    /// Who shows a token.
     Check {
-        /// The text.
-        text: String,
+        /// How.
+        shown: Shown,
         /// The actor, and what caps it.
         reply: oneshot::Sender<Result<(Actor, Cap), Fault>>,
     },
@@ -33,12 +65,28 @@ pub enum Asked {
         /// The actor's handle.
         reply: oneshot::Sender<Result<String, Fault>>,
     },
-    /// A login code, for a token's text. It serves once.
+    /// A login code, for what a browser shows from then on. It serves once.
     Login {
         /// The code.
         code: String,
-        /// The token's text.
-        reply: oneshot::Sender<Result<String, Fault>>,
+        /// What the browser gets.
+        reply: oneshot::Sender<Result<Browser, Fault>>,
+    },
+    /// A browser logs in with a token that it was lent.
+    Lend {
+        /// Whose token, as it was shown.
+        by: Speaker,
+        /// What the browser gets.
+        reply: oneshot::Sender<Result<Browser, Fault>>,
+    },
+    /// A browser's page asks whether this is its host.
+    Challenge {
+        /// The cookie's content.
+        cookie: String,
+        /// What the page drew at random.
+        nonce: String,
+        /// The host's proof, and what the page is asked.
+        reply: oneshot::Sender<Result<Challenge, Fault>>,
     },
     /// A browser signs out.
     Logout {
@@ -81,10 +129,10 @@ impl Handle {
         (Handle(sender), receiver)
     }
 
-    /// Who shows the token with this text, by this path.
-    pub async fn check(&self, text: String, path: fn(Cap) -> Path) -> Result<Speaker, Fault> {
+    /// Who shows this token, by this path.
+    pub async fn check(&self, shown: Shown, path: fn(Cap) -> Path) -> Result<Speaker, Fault> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(Asked::Check { text, reply }).await.map_err(|_| gone())?;
+        self.0.send(Asked::Check { shown, reply }).await.map_err(|_| gone())?;
         let (actor, cap) = answer.await.map_err(|_| gone())??;
         Ok(Speaker { actor, path: path(cap) })
     }
@@ -96,10 +144,24 @@ impl Handle {
         answer.await.map_err(|_| gone())?
     }
 
-    /// A token's text, for a login code. It serves once.
-    pub async fn login(&self, code: String) -> Result<String, Fault> {
+    /// What a browser gets for a login code. It serves once.
+    pub async fn login(&self, code: String) -> Result<Browser, Fault> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Asked::Login { code, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// What a browser gets for a token that it was lent.
+    pub async fn lend(&self, by: Speaker) -> Result<Browser, Fault> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Asked::Lend { by, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// The host's proof for a browser's page, and what the page is asked.
+    pub async fn challenge(&self, cookie: String, nonce: String) -> Result<Challenge, Fault> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Asked::Challenge { cookie, nonce, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 

@@ -2,7 +2,7 @@
 
 use crate::serve::Server;
 use crate::tokens::{self, Login, Maker};
-use holdfast_door::{Cap, Path, Speaker};
+use holdfast_door::{Browser, Cap, Challenge, Path, Shown, Speaker};
 use holdfast_types::{Actor, ActorClass, Handle};
 use holdfast_wire::tokens::{LoginAnswer, TokenNewAnswer, TokenNewParams, TokenView};
 use holdfast_wire::{Code, Fault};
@@ -44,8 +44,8 @@ impl Server {
         Ok(login.actor)
     }
 
-    /// A browser's token, for a code that was made for it.
-    pub(crate) async fn log_in(&self, code: &str) -> Result<String, Fault> {
+    /// What a browser gets for a code that was made for it: it stands for a token of its own.
+    pub(crate) async fn log_in(&self, code: &str) -> Result<Browser, Fault> {
         let login = self.codes.borrow_mut().take(code, crate::now_ms())?;
         let _alone = self.changing_tokens.lock().await;
         self.must_be_open(&login)?;
@@ -56,7 +56,13 @@ impl Server {
         let by = Maker { actor: handle, token: login.token.as_deref() };
         let made = self.tokens.borrow().add_browsers(&actor, by, crate::now_ms())?;
         self.keep_tokens(made.change).await?;
-        Ok(made.text)
+        Ok(self.browsers.parts(&made.view.id))
+    }
+
+    /// What a browser gets for a token that it was lent by a link.
+    pub(crate) fn lend(&self, by: &Speaker) -> Result<Browser, Fault> {
+        let cap = by.path.cap().ok_or_else(|| Fault::new(Code::Unidentified, "only a token logs a browser in"))?;
+        Ok(self.browsers.parts(&cap.token))
     }
 
     /// The token that asked for a code is still good.
@@ -72,10 +78,18 @@ impl Server {
         }
     }
 
-    /// Who shows the token with this text, and what caps it.
-    pub(crate) fn shown(&self, text: &str) -> Result<(Actor, Cap), Fault> {
-        let id = self.tokens.borrow().find(text, crate::now_ms())?;
+    /// Who shows a token, and what caps it: by its text, or as a browser does.
+    pub(crate) fn shown(&self, shown: &Shown) -> Result<(Actor, Cap), Fault> {
+        let id = match shown {
+            Shown::Text(text) => self.tokens.borrow().find(text, crate::now_ms())?,
+            Shown::Browser { cookie, page } => self.browsers.shown(cookie, page, crate::now().clock_ms)?,
+        };
         self.token_holder(&id)
+    }
+
+    /// Shows a browser's page that this is its host, and asks it for its own proof.
+    pub(crate) fn challenge(&self, cookie: &str, nonce: &str) -> Result<Challenge, Fault> {
+        self.browsers.challenge(cookie, nonce, crate::now().clock_ms)
     }
 
     /// Makes a token. A human makes one for anybody, everybody else for themselves.

@@ -19,6 +19,7 @@ mod birth;
 mod connection;
 mod disk;
 mod follow;
+mod holder;
 mod hooks;
 mod journal;
 mod lines;
@@ -58,6 +59,7 @@ pub mod parts {
     pub use crate::picture::{Picture, Step};
 }
 
+pub use holder::{hold, let_go};
 pub use holdfast_http::{Listen, Tls};
 pub use log::{LogFormat, LogLevels, begin_log};
 pub use notify::{Deliver, On, Rule};
@@ -71,12 +73,14 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 
 /// What a host can be told by configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,12 +192,17 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     let server = Rc::new(serve::Server::new(registry));
     // Tokens may have ended while there was no host, or with the one that recorded it.
     server.fewer_tokens();
-    let listener = bind(&home.host_socket())?;
+    // We have the lock: whatever a crash left there, nobody serves it.
+    let listener = UnixListener::from_std(bind_socket(&home.host_socket())?.into())?;
     if let Some(address) = config.metrics_listen {
         tokio::task::spawn_local(metrics_port::serve(address, Rc::clone(&server)));
     }
-    if let Some(listen) = &config.http {
-        surface::open(listen, &server).await;
+    let holder = Rc::new(holder::Holder::default());
+    let held = holder.inherit(home, config.http.as_ref().map(|listen| listen.address));
+    if let Some(listen) = &config.http
+        && let Some(listener) = surface::open(listen, held, &server).await
+    {
+        tokio::task::spawn_local(Rc::clone(&holder).keep(listener, Arc::clone(&server.registry.shared.own)));
     }
     if !config.notify.is_empty() {
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
@@ -231,6 +240,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
         }
     }
     tracing::info!("stops");
+    holder.bye();
     let _ = std::fs::remove_file(home.host_socket());
     server.registry.save_all();
     // The answer to whoever asked us to stop is on its way.
@@ -238,8 +248,8 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     Ok(())
 }
 
-/// Binds the host's socket, in place of one that a crash left behind: we have the lock, so nobody serves it.
-fn bind(path: &Path) -> io::Result<UnixListener> {
+/// Binds a socket of the home, in place of one that a crash left behind.
+fn bind_socket(path: &Path) -> io::Result<OwnedFd> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -250,13 +260,13 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(Address::of(path)?.path())?)?;
     rustix::net::listen(&socket, BACKLOG)?;
-    UnixListener::from_std(socket.into())
+    Ok(socket)
 }
 
 /// Whether whoever connected is this user, or root. The directory's mode says the same; this holds where it was changed.
-fn is_ours(stream: &UnixStream) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0)
+fn is_ours(stream: &impl AsFd) -> bool {
+    let own = rustix::process::geteuid();
+    rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
 }
 
 /// Two descriptors per session: as many as the system lets us have. Sessions get their starter's limit, not ours.

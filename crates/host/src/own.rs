@@ -1,4 +1,4 @@
-//! Holdfast's own processes: this host, and the keepers it is or was connected to.
+//! Holdfast's own processes: this host, the keepers it is or was connected to, and what holds the HTTP port for the next host.
 //!
 //! A host that a program in a session started is a descendant of that session's keeper, and so are the keepers it starts. They
 //! are no part of the session: it is frozen, looked at and ended without them. Known are they by pid and start time, from the
@@ -17,6 +17,7 @@ pub(crate) struct Own(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     keepers: HashMap<SessionId, ProcessId>,
+    holder: Option<ProcessId>,
     spared: Arc<Spared>,
 }
 
@@ -41,6 +42,16 @@ impl Own {
             former.into_iter().for_each(|former| spared.remove(former));
             spared.add(keeper);
         }
+    }
+
+    /// The process that holds the HTTP port now.
+    pub fn holds(&self, pid: Option<u32>) {
+        let holder = pid.and_then(process_id);
+        let mut known = self.known();
+        let former = std::mem::replace(&mut known.holder, holder);
+        let spared = Arc::make_mut(&mut known.spared);
+        former.into_iter().for_each(|former| spared.remove(former));
+        holder.into_iter().for_each(|holder| spared.add(holder));
     }
 
     /// A session's keeper is gone.

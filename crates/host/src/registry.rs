@@ -103,7 +103,7 @@ impl Registry {
     fn sweep(&self) {
         let home = &self.shared.home;
         // There may be files of others here.
-        sweep(&home.state, &["tokens.json", "http.json"]);
+        sweep(&home.state, &["tokens.json", "browsers.key", "http.json"]);
         crate::runs::index::sweep(&home.state);
         sweep(&home.actors(), &[]);
     }

@@ -8,7 +8,7 @@ use crate::presence::Presence;
 use crate::registry::Registry;
 use crate::session::{Peer, Session, ports_of};
 use crate::shares::{self, here};
-use crate::tokens::{self, Codes, Tokens};
+use crate::tokens::{self, Browsers, Codes, Tokens};
 use crate::whence::Confirming;
 use holdfast_authority::{Ask, proof};
 use holdfast_door::{Path, Speaker};
@@ -46,6 +46,7 @@ pub struct Server {
     /// One change at a time is written.
     pub(crate) changing_tokens: tokio::sync::Mutex<()>,
     pub(crate) codes: RefCell<Codes>,
+    pub(crate) browsers: Browsers,
     /// Where HTTP listens; or why it does not.
     pub(crate) http: RefCell<Option<Result<String, String>>>,
     /// Keys of runs under which sessions are being made.
@@ -66,11 +67,13 @@ impl Server {
     /// A server over these sessions.
     pub fn new(registry: Registry) -> Server {
         let tokens = RefCell::new(Tokens::load(&registry.shared.home.state));
+        let browsers = Browsers::load(&registry.shared.home.state);
         Server {
             tokens,
             fewer_tokens: Notify::new(),
             changing_tokens: Default::default(),
             codes: RefCell::default(),
+            browsers,
             http: RefCell::default(),
             started_ms: crate::now_ms(),
             stop: Notify::new(),

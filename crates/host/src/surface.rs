@@ -4,19 +4,23 @@ use crate::connection::{ASKED, ASKER, Asker, internal, only_looks};
 use crate::serve::Server;
 use holdfast_door::{Asked, Handle};
 use holdfast_http::Listen;
+use std::net::TcpListener;
 use std::rc::Rc;
 use tokio::sync::mpsc;
 
 /// Threads for what HTTP clients make expensive. Few: the host and its sessions need the processors too.
 const HTTP_BLOCKING_THREADS: usize = 4;
 
-/// Listens, where that can be had. A port that cannot be had costs the port, not the host; `host.status` says so.
-pub async fn open(listen: &Listen, server: &Rc<Server>) {
-    let bound = match holdfast_http::bind(listen).await {
+/// Listens, where that can be had, with a socket that was held for this host if there is one; gives another descriptor of it. A
+/// port that cannot be had costs the port, not the host; `host.status` says so.
+pub async fn open(listen: &Listen, held: Option<TcpListener>, server: &Rc<Server>) -> Option<TcpListener> {
+    let bound = holdfast_http::bind(listen, held).await.and_then(|bound| Ok((bound.listener()?, bound)));
+    let (listener, bound) = match bound {
         Ok(bound) => bound,
         Err(error) => {
             tracing::error!("http {}: {error}", listen.address);
-            return *server.http.borrow_mut() = Some(Err(format!("{}: {error}", listen.address)));
+            *server.http.borrow_mut() = Some(Err(format!("{}: {error}", listen.address)));
+            return None;
         }
     };
     let scheme = if listen.tls.is_some() { "https" } else { "http" };
@@ -36,7 +40,9 @@ pub async fn open(listen: &Listen, server: &Rc<Server>) {
     if let Err(error) = std::thread::Builder::new().name("holdfast-http".into()).spawn(serving) {
         tracing::error!("http {address}: {error}");
         *server.http.borrow_mut() = Some(Err(format!("{address}: {error}")));
+        return None;
     }
+    Some(listener)
 }
 
 /// Answers until nobody can ask any more.
@@ -44,8 +50,14 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
     while let Some(asked) = asked.recv().await {
         let server = Rc::clone(&server);
         match asked {
-            Asked::Check { text, reply } => {
-                let _ = reply.send(server.shown(&text));
+            Asked::Check { shown, reply } => {
+                let _ = reply.send(server.shown(&shown));
+            }
+            Asked::Challenge { cookie, nonce, reply } => {
+                let _ = reply.send(server.challenge(&cookie, &nonce));
+            }
+            Asked::Lend { by, reply } => {
+                let _ = reply.send(server.lend(&by));
             }
             Asked::Whose { code, reply } => {
                 let _ = reply.send(server.whose_code(&code).map(|handle| handle.to_string()));

@@ -3,8 +3,10 @@
 //! Whether a token is good is asked at every act, never once at the start of a connection: one that was revoked or has ended
 //! opens nothing any more, and so does one whose actor the host forgot, and one that was made with such a token.
 
+mod browsers;
 mod codes;
 
+pub use browsers::Browsers;
 pub use codes::{Codes, Login, no_code};
 
 use holdfast_door::Cap;

@@ -5,7 +5,7 @@
 //! wrong.
 
 use axum::http::{HeaderMap, Uri, header};
-use holdfast_door::{Cap, Handle, Path, Speaker};
+use holdfast_door::{Cap, Handle, Path, Shown, Speaker};
 use holdfast_wire::{Code, Fault};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -82,7 +82,7 @@ pub fn cookie_name(headers: &HeaderMap) -> String {
     format!("holdfast-{port}")
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+pub fn cookie(headers: &HeaderMap) -> Option<&str> {
     let name = cookie_name(headers);
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -97,12 +97,12 @@ fn name_of(host: &str) -> &str {
     }
 }
 
-/// What a page's half of a token begins with.
-pub const PAGE_HALF: &str = "page_";
+/// What a page shows begins with this.
+pub const PAGE: &str = "page_";
 
-/// The text of the token that came with a request. A page of ours has half of it, and its cookie the other: a browser sends a
-/// cookie to every port of a machine, to whatever listens there, and what a page keeps to nobody.
-fn token(headers: &HeaderMap) -> Result<String, Fault> {
+/// The token that came with a request. A page of ours shows that it has a key, and its cookie says for which token: a browser
+/// sends a cookie to every port of a machine, to whatever listens there, and the key to nobody.
+fn token(headers: &HeaderMap) -> Result<Shown, Fault> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
@@ -112,11 +112,11 @@ fn token(headers: &HeaderMap) -> Result<String, Fault> {
     let protocol =
         protocols.flat_map(|value| value.split(',')).find_map(|word| word.trim().strip_prefix(TOKEN_PROTOCOL));
     let shown = bearer.or(protocol);
-    let whole = match shown.and_then(|shown| shown.strip_prefix(PAGE_HALF)) {
-        Some(half) => cookie(headers).map(|cookie| format!("{cookie}{half}")),
-        None => shown.map(str::to_owned),
+    let shown = match shown.and_then(|shown| shown.strip_prefix(PAGE)) {
+        Some(page) => cookie(headers).map(|cookie| Shown::Browser { cookie: cookie.into(), page: page.into() }),
+        None => shown.map(|text| Shown::Text(text.to_owned())),
     };
-    whole.ok_or_else(|| {
+    shown.ok_or_else(|| {
         Fault::new(Code::Unidentified, "this request has no token")
             .hint("send `Authorization: Bearer TOKEN`; to create a token: holdfast token new")
     })
@@ -165,9 +165,9 @@ impl Paces {
         }
     }
 
-    /// The same, of a token by its text.
-    pub async fn check(&self, handle: &Handle, text: String, path: fn(Cap) -> Path) -> Result<Speaker, Fault> {
-        let speaker = self.of_secret(handle.check(text, path).await)?;
+    /// The same, of a token that was shown.
+    pub async fn check(&self, handle: &Handle, shown: Shown, path: fn(Cap) -> Path) -> Result<Speaker, Fault> {
+        let speaker = self.of_secret(handle.check(shown, path).await)?;
         let Some(token) = speaker.path.cap().map(|cap| cap.token.clone()) else { return Ok(speaker) };
         let now = Instant::now();
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
@@ -221,16 +221,19 @@ mod tests {
     }
 
     fn token_of(pairs: &[(&'static str, &'static str)]) -> Result<String, Fault> {
-        token(&headers(pairs))
+        token(&headers(pairs)).map(|shown| match shown {
+            Shown::Text(text) => text,
+            Shown::Browser { cookie, page } => format!("{cookie} and {page}"),
+        })
     }
 
     #[test]
-    fn a_cookie_is_half_of_a_token_and_its_ports() {
+    fn a_cookie_is_half_of_what_a_browser_shows_and_its_ports() {
         let (host, cookie) = (("host", "localhost:7433"), ("cookie", "a=b; holdfast-7433=hf_3; holdfast-80=hf_4"));
         let half = ("authorization", "Bearer page_56");
-        assert_eq!(token_of(&[host, cookie, half]).unwrap(), "hf_356");
+        assert_eq!(token_of(&[host, cookie, half]).unwrap(), "hf_3 and 56");
         let protocols = ("sec-websocket-protocol", "holdfast.v1, holdfast.token.page_56");
-        assert_eq!(token_of(&[host, cookie, protocols]).unwrap(), "hf_356");
+        assert_eq!(token_of(&[host, cookie, protocols]).unwrap(), "hf_3 and 56");
         for alone in [&[host, cookie][..], &[host, half], &[("host", "localhost:1"), cookie, half]] {
             assert_eq!(token_of(alone).unwrap_err().code, Code::Unidentified, "{alone:?}");
         }

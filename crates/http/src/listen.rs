@@ -86,10 +86,15 @@ impl Bound {
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
+
+    /// Another descriptor of the socket: while it is open nobody else gets the port.
+    pub fn listener(&self) -> io::Result<std::net::TcpListener> {
+        self.listener.try_clone()
+    }
 }
 
-/// Binds; refuses to listen beyond this machine where what is said could be read on the way.
-pub async fn bind(listen: &Listen) -> io::Result<Bound> {
+/// Binds, unless a host before this one did and the socket was `held`; refuses to listen beyond this machine where what is said could be read on the way.
+pub async fn bind(listen: &Listen, held: Option<std::net::TcpListener>) -> io::Result<Bound> {
     if !listen.is_allowed() {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
@@ -100,7 +105,11 @@ pub async fn bind(listen: &Listen) -> io::Result<Bound> {
     let known = std::iter::once("localhost".to_owned()).chain(listen.names.iter().cloned()).collect();
     let names = Names { known, tls: tls.is_some() };
     // Not tied to the runtime it was bound in: it is served on a thread of its own.
-    let listener = TcpListener::bind(listen.address).await?.into_std()?;
+    let listener = match held {
+        Some(held) => held,
+        None => TcpListener::bind(listen.address).await?.into_std()?,
+    };
+    listener.set_nonblocking(true)?;
     Ok(Bound { listener, tls, names })
 }
 

@@ -1,9 +1,12 @@
-//! How a browser comes by its token: a code from the address's fragment, once, for a token in two halves. One is in a cookie that no
-//! script can read, the other is kept by the page: a script of another port has neither use of the first nor sight of the second.
+//! How a browser logs in: by a code from the address's fragment, once. It gets two parts, a cookie that no script can read and a
+//! key that the page keeps: a script of another port has neither use of the first nor sight of the second.
+//!
+//! The page never sends its key. It asks for a challenge with a random text, sees by the proof that this is the host that it logged in
+//! at, and answers the challenge ([`holdfast_door::Challenge`]): who listens here in the host's place gets the cookie and nothing else.
 //!
 //! The cookie's name has the port: hosts on other ports of the same machine have cookies of their own.
 
-use crate::guard::{self, Names, PAGE_HALF};
+use crate::guard::{self, Names, PAGE};
 use crate::listen::Http;
 use crate::refusal::Refused;
 use crate::rest::read_json;
@@ -12,7 +15,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use holdfast_door::Path;
+use holdfast_door::{Challenge, Path, Shown};
 use holdfast_wire::{Code, Fault};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -23,9 +26,28 @@ const COOKIE_SECONDS: u64 = 30 * 24 * 60 * 60;
 /// A code or a token: an unknown client must not fill our memory.
 const LOGIN_BYTES_MAX: usize = 4096;
 
-/// The two routes.
+/// The routes.
 pub fn routes() -> Router<Arc<Http>> {
-    Router::new().route("/v1/login", post(login)).route("/v1/logout", post(logout))
+    let routes = Router::new().route("/v1/login", post(login)).route("/v1/logout", post(logout));
+    routes.route("/v1/challenge", post(challenge))
+}
+
+async fn challenge(State(http): State<Arc<Http>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let asked = async {
+        http.names.must_be_page(&head.headers)?;
+        let fields = read_json(&head.headers, body, LOGIN_BYTES_MAX).await?;
+        let nonce = fields.get("nonce").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let cookie = guard::cookie(&head.headers).map(str::to_owned);
+        let cookie = cookie.ok_or_else(|| Fault::new(Code::Unidentified, "this browser has no cookie of this host"))?;
+        http.paces.of_secret(http.handle.challenge(cookie, nonce).await)
+    };
+    match asked.await {
+        Ok(Challenge { challenge, proof }) => {
+            axum::Json(json!({ "challenge": challenge, "proof": proof })).into_response()
+        }
+        Err(fault) => Refused(fault).into_response(),
+    }
 }
 
 async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
@@ -43,11 +65,11 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
                 http.paces.of_secret(http.handle.login(code).await)
             }
             (None, Some(token)) => {
-                let speaker = http.paces.check(&http.handle, token.clone(), Path::Http).await?;
+                let speaker = http.paces.check(&http.handle, Shown::Text(token), Path::Http).await?;
                 if let Some(only) = only {
                     must_be(&only, &speaker.actor.handle.to_string())?;
                 }
-                Ok(token)
+                http.handle.lend(speaker).await
             }
             (Some(_), Some(_)) | (None, None) => {
                 Err(Fault::new(Code::BadRequest, "a login needs a `code` or a `token`, as a string"))
@@ -55,10 +77,9 @@ async fn login(State(http): State<Arc<Http>>, request: Request) -> Response {
         }
     };
     match exchanged.await {
-        Ok(token) => {
-            let (browsers, pages) = halves(&token);
-            let cookie = cookie(&http.names, &head.headers, browsers, COOKIE_SECONDS);
-            let page = json!({ "page": format!("{PAGE_HALF}{pages}") });
+        Ok(browser) => {
+            let cookie = cookie(&http.names, &head.headers, &browser.cookie, COOKIE_SECONDS);
+            let page = json!({ "page": format!("{PAGE}{}", browser.key) });
             ([(header::SET_COOKIE, cookie)], axum::Json(page)).into_response()
         }
         Err(fault) => Refused(fault).into_response(),
@@ -84,11 +105,6 @@ async fn logout(State(http): State<Arc<Http>>, headers: HeaderMap) -> Response {
         let _ = http.handle.logout(speaker).await;
     }
     ([(header::SET_COOKIE, cookie(&http.names, &headers, "", 0))], axum::Json(json!({}))).into_response()
-}
-
-/// The two halves of a token: the browser keeps one, the page the other. Each alone is as hard to guess as a key.
-fn halves(token: &str) -> (&str, &str) {
-    token.split_at_checked(token.len() / 2).unwrap_or((token, ""))
 }
 
 fn cookie(names: &Names, headers: &HeaderMap, token: &str, seconds: u64) -> HeaderValue {

@@ -64,6 +64,12 @@ impl Home {
         self.run.join("host.lock")
     }
 
+    /// Where the process that holds the HTTP port hands it to the next host.
+    #[must_use]
+    pub fn http_socket(&self) -> PathBuf {
+        self.run.join("http.sock")
+    }
+
     /// The host's log.
     #[must_use]
     pub fn host_log(&self) -> PathBuf {

@@ -1,9 +1,10 @@
-// Who looks at this page. What says so is in two halves: a cookie, which is the browser's to keep and this code never sees; and one
-// that this page's origin keeps. A browser sends a cookie to every port of a machine, to whatever listens there; the other half
-// it sends to nobody.
+// Who looks at this page. What says so is in two halves: a cookie, which is the browser's to keep and this code never sees; and a key
+// that this page's origin keeps. A browser sends a cookie to every port of a machine, to whatever listens there; the key
+// it sends to nobody: it only shows its host that it has it.
 
 import { signal } from "@preact/signals";
-import type { Actor } from "@holdfast/client";
+import { HoldfastError, pageKey, showPage, type Actor, type Challenge } from "@holdfast/client";
+import { forget, keep, kept } from "./keys.js";
 import { go } from "./route.js";
 
 /** For whom the host takes this browser. */
@@ -28,21 +29,38 @@ export type Login =
 
 export const login = signal<Login>({ state: "asking" });
 
-const KEPT = "holdfast.page";
-
-/** This page's half of the token, for `Authorization` and for the WebSocket. */
-export function pass(): string | undefined {
-  return localStorage.getItem(KEPT) ?? undefined;
+/** What to show in place of a token, for `Authorization` and for the WebSocket: fails where what answers is not our host. */
+export async function pass(): Promise<string | undefined> {
+  const key = await kept();
+  return key === undefined || typeof key === "string" ? key : show(key);
 }
 
-function authorization(): Record<string, string> {
-  const half = pass();
-  return half === undefined ? {} : { authorization: `Bearer ${half}` };
+/** Nothing where the host does not know this browser any more: it says the same of everything else. */
+async function show(key: CryptoKey): Promise<string | undefined> {
+  let answer: Response | undefined;
+  const ask = async (nonce: string): Promise<Challenge> => {
+    answer = await send("/v1/challenge", { nonce }).catch((error: unknown) => {
+      throw new HoldfastError("disconnected", "no host answers", { cause: error });
+    });
+    if (!answer.ok) throw new HoldfastError("disconnected", `the host answers with ${answer.status}`);
+    return (await answer.json()) as Challenge;
+  };
+  try {
+    return await showPage(key, ask);
+  } catch (error) {
+    if (answer?.status === 401) return undefined;
+    throw error;
+  }
+}
+
+async function authorization(): Promise<Record<string, string>> {
+  const shown = await pass();
+  return shown === undefined ? {} : { authorization: `Bearer ${shown}` };
 }
 
 /** Asks the host for whom it takes this browser. */
-export function whoAmI(): Promise<Response> {
-  return fetch("/v1/me", { credentials: "same-origin", cache: "no-store", headers: authorization() });
+export async function whoAmI(): Promise<Response> {
+  return fetch("/v1/me", { credentials: "same-origin", cache: "no-store", headers: await authorization() });
 }
 
 /** What the address asks for: a code or a token to show once, and the session to open. */
@@ -76,7 +94,7 @@ export async function enter(): Promise<void> {
 
 /** Who this browser is, where it is somebody. */
 async function known(): Promise<Me | undefined> {
-  if (pass() === undefined) return undefined;
+  if ((await kept()) === undefined) return undefined;
   const answer = await whoAmI().catch(() => undefined);
   return answer?.ok ? ((await answer.json()) as Me) : undefined;
 }
@@ -84,9 +102,11 @@ async function known(): Promise<Me | undefined> {
 /** Shows a link to the host. With `as` one that is for `other` is not taken. */
 async function exchange(body: Ticket["body"], as?: Me): Promise<{ why?: string; other?: string }> {
   try {
-    const answer = await post("/v1/login", as ? { ...body, as: as.actor.handle } : body);
+    const answer = await send("/v1/login", as ? { ...body, as: as.actor.handle } : body);
     if (answer.ok) {
-      localStorage.setItem(KEPT, ((await answer.json()) as { page: string }).page);
+      const { page } = (await answer.json()) as { page: string };
+      // Browsers have ciphers for private connections alone. Elsewhere everybody on the way reads what is said anyway.
+      await keep(isSecureContext ? await pageKey(page) : page);
       return {};
     }
     const fault = (await answer.json().catch(() => ({}))) as { message?: string; details?: { actor?: string } };
@@ -117,14 +137,16 @@ export function followLinks(): void {
 
 /** Gives both halves back. Where the host is not reached they are forgotten here. */
 export async function leave(): Promise<void> {
-  await post("/v1/logout", {}).catch(() => undefined);
-  localStorage.removeItem(KEPT);
+  await authorization()
+    .then((headers) => send("/v1/logout", {}, headers))
+    .catch(() => undefined);
+  await forget();
   login.value = { state: "out" };
 }
 
-function post(path: string, body: object): Promise<Response> {
-  const headers = { "content-type": "application/json", ...authorization() };
-  return fetch(path, { method: "POST", credentials: "same-origin", headers, body: JSON.stringify(body) });
+function send(path: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  const all = { "content-type": "application/json", ...headers };
+  return fetch(path, { method: "POST", credentials: "same-origin", headers: all, body: JSON.stringify(body) });
 }
 
 /** The actor; only where somebody is in. */

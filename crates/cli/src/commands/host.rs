@@ -13,6 +13,8 @@ use holdfast_wire::params::{HostStatus, Nothing};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
 use serde_json::json;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -118,6 +120,22 @@ pub fn tend(here: &Here) -> Result<u8, Failure> {
     }
 }
 
+/// `holdfast host hold`: has the HTTP port open while no host does. Its standard input is the listening socket, its standard output
+/// the connection to the host that started it.
+pub fn hold(here: &Here) -> Result<u8, Failure> {
+    // As for the host itself: the end of a terminal or of a session it was started in is not its own.
+    let _ = setsid();
+    let _ = holdfast_observe::leave_sessions();
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    let _ = rustix::thread::set_name(c"holdfast-port");
+    let failed = |error| Failure::io("cannot hold the HTTP port", error);
+    let listener = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    let host = UnixStream::from(std::io::stdout().as_fd().try_clone_to_owned().map_err(failed)?);
+    host.set_nonblocking(true).map_err(failed)?;
+    holdfast_host::hold(&here.home, &listener, host).map_err(failed)?;
+    Ok(0)
+}
+
 /// A pipe or a lock that the caller happened to have open must not live as long as the host.
 fn keep_descriptors_to_ourselves() {
     // SAFETY: no pointer is passed, and no descriptor is closed in this process: they are only marked to be closed on
@@ -171,6 +189,8 @@ fn start(here: &Here, args: &StartArgs) -> Result<u8, Failure> {
 
 fn stop(here: &Here) -> Result<u8, Failure> {
     let stopped = bring_down(here)?;
+    // Also where no host runs: one that was killed left its port to the next.
+    holdfast_host::let_go(&here.home).map_err(|e| Failure::io("cannot free the HTTP port", e))?;
     let text = match &stopped {
         _ if here.json => return print_json(&json!({"stopped": stopped.map(|s| s.pid)})).map(|()| 0),
         Some(status) => format!("host stopped, process {}; {}\n", status.pid, went_on(status.running)),

@@ -116,13 +116,15 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
     }
 }
 
-/// What only programs call: `host spawn`, by the client library, `host tend`, by that, `session as`, by keepers, and `__names`, `__runs`
-/// and `__actors`, by completions. The parser does not know them, so neither help nor completions show them.
+/// What only programs call: `host spawn`, by the client library, `host tend`, by that, `host hold`, by hosts, `session as`, by
+/// keepers, and `__names`, `__runs` and `__actors`, by completions. The parser does not know them, so neither help nor completions show
+/// them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None, None)?.if_ours();
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
         ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
+        ["host", "hold"] => Some(here().and_then(|here| host::hold(&here))),
         ["session", "as", ..] => Some(as_user::run()),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
         ["__runs"] => Some(here().and_then(|here| run::ids(&here))),

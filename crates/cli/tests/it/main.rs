@@ -35,6 +35,7 @@ mod on_exit;
 mod outcomes;
 mod output;
 mod places;
+mod port;
 mod questions;
 mod remote;
 mod run_events;
