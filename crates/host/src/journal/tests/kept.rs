@@ -91,7 +91,10 @@ fn what_goes_is_read_ahead_on_another_thread_and_not_when_a_segment_begins() {
     let dir = tempfile::tempdir().unwrap();
     let mut host = Host::with(Journal::open(dir.path(), session(), with_bot()));
     host.handle(Input::Started { by: ann() }).unwrap();
+    host.seizes().unwrap();
     host.types("what ann typed").unwrap();
+    host.asks(ann(), Ask::Release);
+    host.asks(bot(), seizure("noise"));
     let noise = "x".repeat(SEGMENT_BYTES_MAX as usize / 2);
     while host.journal.files().len() < SEGMENTS_MAX {
         assert!(host.journal.archives().is_none(), "nothing goes yet");
@@ -103,7 +106,7 @@ fn what_goes_is_read_ahead_on_another_thread_and_not_when_a_segment_begins() {
     while host.journal.files().len() == SEGMENTS_MAX {
         host.types(&noise).unwrap();
     }
-    assert!(dir.path().join("journal.1").exists() && checked(&host.journal).missing().is_none());
+    assert!(dir.path().join("journal.1").exists());
     host.journal.archived(std::thread::spawn(|| ahead.run()).join().unwrap());
     let ahead = host.journal.archives();
     assert!(ahead.is_none(), "what was kept does not count yet");
