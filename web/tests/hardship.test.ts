@@ -75,7 +75,9 @@ test("who listens in the host's place gets a cookie, and nothing that opens the 
   const opened = await page(browser);
   await opened.goto(`${door.url}/${new URL(await home.entrance()).hash}`);
   await opened.getByRole("link", { name: /^guarded/ }).waitFor();
-  // Until the page has all its parts.
+  // It loads the terminal ahead: until it has all its parts.
+  const loaded = () => opened.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).join(" "));
+  await until("the page's parts", async () => /screen-\S+\.js/.test(await loaded()) && /screen-\S+\.css/.test(await loaded()));
   await opened.waitForLoadState("networkidle");
   door.shut();
   const thief = await squat(Number(new URL(door.url).port));
