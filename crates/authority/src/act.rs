@@ -264,6 +264,8 @@ pub enum Lapse {
     Observers,
     /// Requests of actors that may no longer write or are gone.
     Requests,
+    /// A program's turn, to a human for whom the session waited.
+    Lent,
 }
 
 /// What happened.

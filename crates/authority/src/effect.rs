@@ -119,6 +119,12 @@ pub enum Input {
         /// The fence its writer knew; none: it follows no fences.
         fence: Option<Fence>,
     },
+    /// A human is about to act, and the session waits for one: a program asks for a password, or a question is open. A
+    /// program's turn is lent to the human.
+    Awaited {
+        /// The human.
+        by: Caller,
+    },
     /// The keeper wrote bytes to the terminal, and recorded them first.
     Wrote {
         /// Under which fence.

@@ -15,6 +15,9 @@ pub const TURN_IDLE_MS: TimeMs = 30_000;
 /// Whoever typed without being attached keeps the turn this long after: a script's next line finds it, a person waits a
 /// breath.
 pub const TURN_PASSING_MS: TimeMs = 3_000;
+/// A human to whom a program's turn was lent keeps it this long after each key: enough for the next key, and short because a key
+/// that comes later is lent the turn again at once.
+pub const TURN_LENT_MS: TimeMs = 1_000;
 
 /// An attached actor's number in its session; never used twice there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -33,6 +36,8 @@ pub enum How {
     Given,
     /// It seized it.
     Seized,
+    /// The session waited for a human, and a program's turn was lent to it.
+    Lent,
 }
 
 /// A held turn.
@@ -67,7 +72,21 @@ impl Hold {
         match how {
             How::Wrote => TURN_PASSING_MS,
             How::Asked | How::Given | How::Seized => TURN_GRACE_MS,
+            How::Lent => TURN_LENT_MS,
         }
+    }
+
+    /// How long it lasts from a moment on, where its operator is attached; none: until something happens.
+    pub(crate) fn attached_until(how: How, now: TimeMs) -> Option<TimeMs> {
+        match how {
+            How::Wrote | How::Asked | How::Given | How::Seized => None,
+            How::Lent => Some(now.saturating_add(TURN_LENT_MS)),
+        }
+    }
+
+    /// How long it lasts from a moment on at which its operator was cut off.
+    pub(crate) fn grace(&self, now: TimeMs) -> Option<TimeMs> {
+        Hold::attached_until(self.how, now).or(Some(now.saturating_add(TURN_GRACE_MS)))
     }
 }
 

@@ -214,6 +214,7 @@ impl Teller {
             Lapse::Grace => format!("dropped {} (disconnected for too long)", gone()),
             Lapse::Idle => format!("the turn went to {next} (idle holder {before})"),
             Lapse::Next => format!("the turn went to {next} (next in the queue)"),
+            Lapse::Lent => format!("the turn of {before} was lent to {next} (the session waits for a person)"),
             Lapse::Grants => {
                 let over: Vec<String> = dropped(record).map(|id| self.grant(id)).collect();
                 format!("{} expired", over.join(", "))

@@ -5,9 +5,9 @@ use crate::outside::{Outside, Placing};
 use crate::runs::Tracker;
 use crate::sends::Sends;
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, ToKeeper, Welcome};
-use holdfast_authority::{Authority, Input};
+use holdfast_authority::{Authority, Caller, Input};
 use holdfast_screen::Reply;
-use holdfast_types::{Fence, SessionId, Size, TimeMs};
+use holdfast_types::{Actor, Fence, SessionId, Size, TimeMs};
 use std::collections::VecDeque;
 
 /// When something happens.
@@ -84,6 +84,8 @@ pub struct Core {
     pub is_running: bool,
     /// The process at the terminal.
     pub(crate) child: u32,
+    /// A question to its humans is open.
+    pub asks_humans: bool,
     pub(crate) first_link: Option<Origin>,
     pub(crate) connection: u32,
     pub(crate) sends: Sends,
@@ -119,6 +121,7 @@ impl Core {
             timers: Timers::default(),
             is_running: true,
             child: 0,
+            asks_humans: false,
             first_link: Some(origin),
             connection: 0,
             sends: Sends::default(),
@@ -169,6 +172,20 @@ impl Core {
         let state = self.authority.state();
         let operator = state.turn().hold().and_then(|hold| hold.operator);
         operator.filter(|_| state.frozen().is_none()).map(|operator| operator.0)
+    }
+
+    /// Whether it may wait for this human while a program has the turn: where it does, the turn is lent.
+    #[must_use]
+    pub fn may_lend_to(&self, by: &Actor, now: Now) -> bool {
+        self.authority.lends_to(by, now.time_ms)
+    }
+
+    /// Lends a program's turn to a human, if the session waits for one.
+    pub fn lend(&mut self, out: &mut impl Outside, now: Now, by: Caller, hides: bool) {
+        if hides || self.asks_humans {
+            // Where it cannot be recorded, it is not lent, and the human is refused as before.
+            let _ = self.decide(out, now, Input::Awaited { by });
+        }
     }
 
     /// What the outside may know while it looks where the shell belongs.

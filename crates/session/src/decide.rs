@@ -65,7 +65,7 @@ impl From<Refusal> for Undecided {
 /// room: a full disk must not keep a session from being stopped.
 fn may_wait_for_room(input: &Input) -> bool {
     match input {
-        Input::Types { .. } => false,
+        Input::Types { .. } | Input::Awaited { .. } => false,
         Input::Asked { ask, .. } => {
             matches!(ask, Ask::Seize { .. } | Ask::Release | Ask::Revoke(_) | Ask::Thaw | Ask::End { .. })
         }

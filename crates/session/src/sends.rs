@@ -49,6 +49,13 @@ pub struct Send {
     pub force: bool,
 }
 
+impl Send {
+    /// Typed only where the terminal does not show it.
+    fn is_guarded(&self) -> bool {
+        self.secret && !self.force
+    }
+}
+
 /// What became of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sent {
@@ -94,8 +101,8 @@ enum Stage {
     InLine,
     /// Whether an earlier host typed them.
     Before { until: u64 },
-    /// Whether the terminal would show them.
-    Secret { until: u64 },
+    /// The terminal's word: whether it would show them, and whether it waits for a person.
+    Probing { until: u64 },
     /// The shell's move.
     Placing { until: u64 },
     /// The keeper's word.
@@ -133,7 +140,7 @@ impl Sending {
         match self.stage {
             Stage::InLine => None,
             Stage::Before { until }
-            | Stage::Secret { until }
+            | Stage::Probing { until }
             | Stage::Placing { until }
             | Stage::Typing { until, .. }
             | Stage::Pausing { until, .. } => Some(until),
@@ -231,7 +238,10 @@ impl Core {
                 self.sends.streams.remove(&stream);
                 self.finish(out, at, Sent::Unknown);
             }
-            Stage::Secret { until } if over(until) => self.finish(out, at, Sent::EchoUnknown),
+            Stage::Probing { until } if over(until) && self.sends.all[at].send.is_guarded() => {
+                self.finish(out, at, Sent::EchoUnknown);
+            }
+            Stage::Probing { until } if over(until) => self.place(out, now, at),
             Stage::Placing { until } => {
                 if over(until) || !out.is_moving() || !self.is_placing_sensible(at) {
                     out.nobody_expected();
@@ -240,13 +250,13 @@ impl Core {
             }
             Stage::Typing { fence, until } if over(until) => self.finish(out, at, Sent::Queued { fence }),
             Stage::Pausing { fence, until } if over(until) => self.hand_over(out, now, at, fence),
-            Stage::Before { .. } | Stage::Secret { .. } | Stage::Typing { .. } | Stage::Pausing { .. } => {}
+            Stage::Before { .. } | Stage::Probing { .. } | Stage::Typing { .. } | Stage::Pausing { .. } => {}
         }
     }
 
     fn begin_send(&mut self, out: &mut impl Outside, now: Now, at: usize) {
         if self.is_new(at) {
-            return self.check_secret(out, now, at);
+            return self.ask_terminal(out, now, at);
         }
         // Under a fence that never was nothing is written; what was written is told whatever the fence.
         self.say_input(out, at, Fence(u64::MAX), false);
@@ -266,26 +276,33 @@ impl Core {
         last.is_none_or(|last| seq > last) && (last.is_some() || self.authority.state().restarts() == 0)
     }
 
-    /// A secret goes to a program that reads a line without showing it, and nowhere else unless that was asked for.
-    fn check_secret(&mut self, out: &mut impl Outside, now: Now, at: usize) {
-        let Send { by, secret, force, .. } = &self.sends.all[at].send;
+    /// A secret goes to a program that reads a line without showing it, and nowhere else unless that was asked for. A program's turn
+    /// is lent to a human for whom such a program waits.
+    fn ask_terminal(&mut self, out: &mut impl Outside, now: Now, at: usize) {
+        let send = &self.sends.all[at].send;
         // An actor that may not type is refused by the authority, and learns nothing of the terminal.
-        if *secret && !force && self.authority.rights(&by.actor, now.time_ms).has(Right::Type) {
+        let guards = send.is_guarded() && self.authority.rights(&send.by.actor, now.time_ms).has(Right::Type);
+        if guards || self.may_lend_to(&send.by.actor, now) {
             self.probes.push_back(Asker::Send(self.sends.all[at].ticket));
             out.say(ToKeeper::Probe);
-            self.sends.all[at].stage = Stage::Secret { until: now.clock_ms + PROBE_WAIT_MS };
+            self.sends.all[at].stage = Stage::Probing { until: now.clock_ms + PROBE_WAIT_MS };
         } else {
             self.place(out, now, at);
         }
     }
 
     pub(crate) fn send_probed(&mut self, out: &mut impl Outside, now: Now, ticket: Ticket, probed: Probed) {
-        let waits = |s: &Sending| s.ticket == ticket && matches!(s.stage, Stage::Secret { .. });
+        let waits = |s: &Sending| s.ticket == ticket && matches!(s.stage, Stage::Probing { .. });
         let Some(at) = self.sends.all.iter().position(waits) else { return };
-        if probed.hides() {
-            self.place(out, now, at);
-        } else {
+        if self.sends.all[at].send.is_guarded() && !probed.hides() {
             self.finish(out, at, Sent::EchoOn);
+        } else {
+            let by = self.sends.all[at].send.by.clone();
+            self.lend(out, now, by, probed.hides());
+            // The decision may have let others go on.
+            if let Some(at) = self.sends.all.iter().position(waits) {
+                self.place(out, now, at);
+            }
         }
         self.go_on_sending(out, now);
     }
@@ -384,7 +401,7 @@ impl Core {
                 self.finish(out, at, Sent::Refused(Undecided::Refused(refusal)));
             }
             (Stage::Typing { .. }, Heard::Refused(code)) => self.finish(out, at, Sent::Full(code)),
-            (_, Heard::Refused(_)) => self.check_secret(out, now, at),
+            (_, Heard::Refused(_)) => self.ask_terminal(out, now, at),
         }
         self.go_on_sending(out, now);
     }

@@ -54,7 +54,7 @@ impl Authority {
             step.effects.push(Effect::Fence { fence, writer: None });
         } else {
             if let Turn::Held(hold) = &self.state.turn {
-                let ends = Some(step.now.time_ms.saturating_add(TURN_GRACE_MS));
+                let ends = hold.grace(step.now.time_ms);
                 changes.push(Change::Turn(Turn::Held(Hold { ends, ..hold.clone() })));
             }
             self.commit(step, By::Host, Act::Restarted, ours, changes);
@@ -126,7 +126,7 @@ impl Authority {
             operator: Some(operator),
             fence: self.mint(),
             active: now,
-            ends: None,
+            ends: Hold::attached_until(hold.how, now),
             ..hold.clone()
         }) {
             Some(hold) => {
@@ -147,7 +147,8 @@ impl Authority {
         let mut changes = vec![Change::Here(operator, by.clone())];
         if let Some(hold) = self.state.turn.hold().filter(|hold| hold.operator == Some(operator)) {
             // Who comes back within the grace is not idle: otherwise the grace would give nothing.
-            changes.push(Change::Turn(Turn::Held(Hold { active: step.now.time_ms, ends: None, ..hold.clone() })));
+            let (active, ends) = (step.now.time_ms, Hold::attached_until(hold.how, step.now.time_ms));
+            changes.push(Change::Turn(Turn::Held(Hold { active, ends, ..hold.clone() })));
         }
         self.commit(step, By::Actor(by), Act::Resumed(operator), self.state.fence, changes);
         Ok(Reply::Done)
@@ -176,7 +177,7 @@ impl Authority {
         let by = By::Actor(was.actor.clone());
         let mut changes = vec![Change::Away(operator)];
         if let Some(hold) = self.state.turn.hold().filter(|hold| hold.operator == Some(operator)) {
-            let ends = Some(step.now.time_ms.saturating_add(TURN_GRACE_MS));
+            let ends = hold.grace(step.now.time_ms);
             changes.push(Change::Turn(Turn::Held(Hold { ends, ..hold.clone() })));
         }
         self.commit(step, by, Act::CutOff(operator), self.state.fence, changes);

@@ -94,9 +94,37 @@ impl Authority {
         };
         let may = |waiting: &&Waiting| match how {
             How::Seized => self.policy.is_human(&waiting.by),
-            How::Wrote | How::Asked | How::Given => true,
+            How::Wrote | How::Asked | How::Given | How::Lent => true,
         };
         self.state.queue.iter().filter(is_here).find(may)
+    }
+
+    /// Whether a turn is a program's that a human would be lent, if the session waits for one.
+    #[must_use]
+    pub fn lends_to(&self, by: &Actor, now: TimeMs) -> bool {
+        let is_programs = |hold: &Hold| hold.by.handle.class() != ActorClass::Human && hold.by.id != by.id;
+        self.state.frozen.is_none()
+            && self.state.turn.hold().is_some_and(is_programs)
+            && self.policy.is_human(by)
+            && self.rights(by, now).meets(WRITING)
+    }
+
+    /// Lends a program's turn to a human. A program that had asked for the turn waits to have it back; one that only wrote finds it
+    /// free.
+    pub(super) fn awaited(&mut self, step: &mut Step, by: &Caller) -> Result<Reply, Refusal> {
+        self.must_be_attached(by)?;
+        if !self.lends_to(&by.actor, step.now.time_ms) {
+            return Ok(Reply::Done);
+        }
+        let Some(lender) = self.state.turn.hold().cloned() else { return Ok(Reply::Done) };
+        let others = self.state.queue.iter().map(|waiting| &waiting.by);
+        let comes_back = (lender.operator.is_some() || lender.how != How::Wrote)
+            && (self.state.waits(lender.by.id) || self.must_fit(QUEUE, "", &lender.by, others).is_ok());
+        let waits = comes_back.then(|| Change::Waits(Waiting { by: lender.by.clone(), operator: lender.operator }));
+        let hold = self.hold(step, by, How::Lent);
+        self.pass(step, By::Host, Act::Lapsed(Lapse::Lent), waits.into_iter().collect(), Turn::Held(hold));
+        self.tell_turn(step);
+        Ok(Reply::Done)
     }
 
     fn move_up(&mut self, step: &mut Step) -> bool {

@@ -119,6 +119,7 @@ impl Authority {
             Input::Left { operator } => self.left(step, operator),
             Input::CutOff { operator } => self.cut_off(step, operator),
             Input::Types { by, fence } => self.types(step, &by, fence),
+            Input::Awaited { by } => self.awaited(step, &by),
             Input::Wrote { fence, burst, log, from } => self.wrote(step, fence, burst, log, from),
             Input::Joined { operator, connection } => self.joined(step, operator, connection),
             Input::Asked { by, ask, proof } => {
@@ -240,7 +241,10 @@ impl Authority {
     /// A hold that starts now.
     fn hold(&self, step: &Step, by: &Caller, how: How) -> Hold {
         let now = step.now.time_ms;
-        let ends = by.operator.is_none().then(|| now.saturating_add(Hold::keeps_ms(how)));
+        let ends = match by.operator {
+            Some(_) => Hold::attached_until(how, now),
+            None => Some(now.saturating_add(Hold::keeps_ms(how))),
+        };
         Hold { by: by.actor.clone(), operator: by.operator, fence: self.mint(), since: now, active: now, ends, how }
     }
 

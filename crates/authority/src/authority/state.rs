@@ -4,7 +4,7 @@ use crate::act::{Act, Ask, By, Change, Outcome, Record};
 use crate::deed::{Deed, DeedId, Open};
 use crate::grants::{Grant, Ledger};
 use crate::refusal::Refusal;
-use crate::turn::{Frozen, Hold, OperatorId, Turn, Waiting};
+use crate::turn::{Frozen, Hold, How, OperatorId, Turn, Waiting};
 use holdfast_types::{Actor, ActorId};
 use holdfast_types::{Fence, Offset, TimeMs};
 use serde::{Deserialize, Serialize};
@@ -232,7 +232,7 @@ impl State {
         let Turn::Held(hold) = &mut self.turn else { return };
         if record.fence == hold.fence && record.by.actor().is_some_and(|by| by.id == hold.by.id) {
             hold.active = hold.active.max(record.time_ms);
-            if hold.operator.is_none() {
+            if hold.operator.is_none() || hold.how == How::Lent {
                 let keeps = record.time_ms.saturating_add(Hold::keeps_ms(hold.how));
                 hold.ends = hold.ends.max(Some(keeps));
             }

@@ -88,7 +88,7 @@ impl Authority {
             (TurnNeed::Takes, Turn::Free) => Some(self.hold(step, by, How::Wrote)),
             // The same actor at another terminal: the turn goes with it, under a new fence.
             (TurnNeed::Takes, Turn::Held(hold)) if by.operator.is_some() && by.operator != hold.operator => {
-                Some(Hold { since: hold.since, how: hold.how, ..self.hold(step, by, How::Wrote) })
+                Some(Hold { since: hold.since, ..self.hold(step, by, hold.how) })
             }
             (TurnNeed::Takes, Turn::Held(_)) => None,
             (TurnNeed::Respects | TurnNeed::Ignores | TurnNeed::Holds | TurnNeed::Asks, Turn::Free | Turn::Held(_)) => {

@@ -147,6 +147,7 @@ impl World {
                 }
                 return answer;
             }
+            ("isawaited", _) => Input::Awaited { by: self.caller(who) },
             ("passes", _) => Input::Tick,
             ("restarts", _) => {
                 self.authority = Authority::replay(self.authority.policy().clone(), &self.records);

@@ -48,6 +48,7 @@ fn held(holder: &HolderView, now: TimeMs) -> String {
     match holder.how.as_str() {
         "given" => text.push_str(", given"),
         "seized" => text.push_str(", seized"),
+        "lent" => text.push_str(", lent"),
         // It wrote or asked, as everybody does.
         _ => {}
     }

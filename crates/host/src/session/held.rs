@@ -420,5 +420,6 @@ pub(crate) fn word(how: How) -> &'static str {
         How::Asked => "asked",
         How::Given => "given",
         How::Seized => "seized",
+        How::Lent => "lent",
     }
 }

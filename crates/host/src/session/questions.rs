@@ -65,7 +65,8 @@ impl Session {
     /// Questions of an earlier host lapse in time too.
     pub(super) fn take_up_questions(&self) {
         let open: Vec<_> = {
-            let state = self.state.borrow();
+            let mut state = self.state.borrow_mut();
+            state.core.asks_humans = state.questions.open() > 0;
             state.questions.iter().filter(|one| one.is_open()).map(|one| (one.id, one.expires_at_ms)).collect()
         };
         open.into_iter().for_each(|(id, at)| self.lapse_in_time(id, at));
@@ -137,7 +138,7 @@ impl Session {
         for question in lapsed {
             let _ = kept::append(&self.dir, std::slice::from_ref(&question));
             let what = What::QuestionClosed { question: question.id, state: QuestionState::Expired, by: None };
-            self.state.borrow_mut().questions.put(question);
+            self.put_question(question);
             self.tell_watchers(what);
             self.changed.notify_waiters();
         }
@@ -163,14 +164,21 @@ impl Session {
         Err(fault)
     }
 
+    /// Known, also to the core: while one is open, a program's turn is lent to a human.
+    fn put_question(&self, question: Question) {
+        let mut state = self.state.borrow_mut();
+        state.questions.put(question);
+        state.core.asks_humans = state.questions.open() > 0;
+    }
+
     /// On disk, then known.
     fn keep_question(&self, question: Question) -> Result<(), Fault> {
         kept::append(&self.dir, std::slice::from_ref(&question)).map_err(|error| {
             Fault::new(Code::Unrecorded, format!("cannot write the questions of {}: {error}", self.name()))
                 .hint("is the disk full? check with: holdfast doctor")
         })?;
+        self.put_question(question);
         let mut state = self.state.borrow_mut();
-        state.questions.put(question);
         if let Err(error) = kept::tidy(&self.dir, &mut state.questions) {
             tracing::error!(session = %self.id, "its questions cannot be written anew: {error}");
         }

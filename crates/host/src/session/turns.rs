@@ -24,6 +24,9 @@ impl Session {
     /// Takes, requests, withdraws, releases or thaws.
     pub async fn turn_asked(&self, params: &TurnParams, ask: Ask, actor: &Actor) -> Result<TurnAnswer, Fault> {
         self.running().await?;
+        if matches!(ask, Ask::Take | Ask::Request) {
+            self.lend_if_awaited(params.client, actor).await?;
+        }
         let decided = self.ask(actor, params.client, ask, params.proof)?;
         if let Some(freeze) = decided.still {
             self.still(freeze).await?;
@@ -31,6 +34,16 @@ impl Session {
             self.say_writer();
         }
         Ok(self.turn_answer(&decided))
+    }
+
+    /// A human who asks for the turn gets a program's at once, if the session waits for a human.
+    async fn lend_if_awaited(&self, client: Option<u32>, actor: &Actor) -> Result<(), Fault> {
+        if self.with_core(|core, _, now| core.may_lend_to(actor, now)) {
+            let hides = self.probe().await?.is_some_and(|probed| probed.hides());
+            let by = self.caller(actor, client);
+            self.with_core(|core, held, now| core.lend(held, now, by, hides));
+        }
+        Ok(())
     }
 
     /// Hands the turn over.

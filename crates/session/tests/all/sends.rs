@@ -170,3 +170,31 @@ fn a_client_cannot_pass_its_typing_off_as_the_hosts_own() {
         assert_eq!(world.out.sent.pop().unwrap().1, Sent::ReservedStream);
     }
 }
+
+/// What became of keys that ann typed while the agent has the turn, by what the terminal says.
+fn typed_into_the_agents_turn(lflag: u32, asks_humans: bool) -> (World, Vec<String>) {
+    let mut world = World::new();
+    world.ask("agent:bot", Ask::Take).unwrap();
+    world.core.asks_humans = asks_humans;
+    world.send("human:ann", 9, 1, "hunter2\r");
+    assert_eq!(world.typed(), [], "not before the terminal was asked");
+    world.frame(FromKeeper::Probed { foreground: 0, iflag: 0, oflag: 0, lflag, unread: 0 });
+    let typed = world.typed().into_iter().map(|typed| typed.bytes).collect();
+    (world, typed)
+}
+
+#[test]
+fn a_person_types_the_password_into_an_agents_turn_and_the_agent_has_it_back() {
+    let holder = |world: &World| world.core.authority().state().turn().hold().map(|hold| hold.by.handle.to_string());
+    let (mut hidden, typed) = typed_into_the_agents_turn(0o2, false);
+    assert_eq!((typed, holder(&hidden)), (vec!["hunter2\r".to_owned()], Some("human:ann".into())));
+    hidden.pass(1_000);
+    assert_eq!(holder(&hidden), Some("agent:bot".into()));
+
+    let (asked, typed) = typed_into_the_agents_turn(0o12, true);
+    assert_eq!((typed.len(), holder(&asked)), (1, Some("human:ann".into())), "a question is open");
+
+    let (shown, typed) = typed_into_the_agents_turn(0o12, false);
+    assert_eq!((typed, holder(&shown)), (vec![], Some("agent:bot".into())), "nothing waits for a person");
+    assert!(is_overtaken(&shown.out.sent[0].1), "{:?}", shown.out.sent);
+}
