@@ -17,7 +17,7 @@ from mcp.types import Implementation
 PATIENCE = 30
 # What clients before 2026-07-28 subscribe by is tested as well.
 warnings.simplefilter("ignore", UserWarning)
-LOOKS = {"wait", "read", "state", "sessions", "graph", "ports"}
+LOOKS = {"wait_for", "read_output", "session_state", "sessions", "overview", "runs", "graph", "ports"}
 
 
 def expect(holds, *told):
@@ -44,24 +44,24 @@ async def tools_are_told(client):
     for name, tool in tools.items():
         expect(tool.description and tool.title and tool.output_schema, name, "teaches")
         expect(tool.annotations.read_only_hint == (name in LOOKS), name, "says whether it only looks")
-    expect(LOOKS | {"run", "write", "open", "turn", "interrupt", "ask_human"} == set(tools), sorted(tools))
+    expect(LOOKS | {"run_command", "send_input", "open_session", "end_session", "turn", "interrupt", "ask_human"} == set(tools), sorted(tools))
 
 
 async def commands_run(client, session):
-    ran = await call(client, "run", command="echo hi; false", session=session)
+    ran = await call(client, "run_command", command="echo hi; false", session=session)
     expect((ran["output"], ran["exit_code"]) == ("hi\n", 1), ran)
-    on = await call(client, "run", command="read -p 'Name? ' x; echo hello $x", session=session)
+    on = await call(client, "run_command", command="read -p 'Name? ' x; echo hello $x", session=session)
     expect(on["state"] == "running" and on["doing"]["prompt"] == "Name?", on)
-    busy = await refused(client, "run", command="echo no", session=session)
+    busy = await refused(client, "run_command", command="echo no", session=session)
     expect(busy["code"] == "shell_busy", busy)
-    await call(client, "write", text="ann\n", session=session)
-    over = await call(client, "wait", run=on["run"])
+    await call(client, "send_input", text="ann\n", session=session)
+    over = await call(client, "wait_for", run=on["run"])
     expect(over["run"]["output"].endswith("hello ann\n"), over)
     for looked in ("state", "graph", "read"):
         await call(client, looked, session=session)
-    screen = await call(client, "read", session=session, view="screen")
+    screen = await call(client, "read_output", session=session, view="screen")
     expect("hello ann" in screen["text"], screen)
-    missing = await refused(client, "read", session="nobody")
+    missing = await refused(client, "read_output", session="nobody")
     expect(missing["code"] == "not_found", missing)
 
 
@@ -72,7 +72,7 @@ async def progress_is_told_and_giving_up_stops_nothing(client, session):
         told.append(done)
 
     command = "until [ -e \"$HOLDFAST_TEST_GO\" ]; do sleep 0.05; done; echo went"
-    on = await call(client, "run", command=f"HOLDFAST_TEST_GO={GO}; {command}", session=session, yield_ms=100)
+    on = await call(client, "run_command", command=f"HOLDFAST_TEST_GO={GO}; {command}", session=session, yield_ms=100)
     waiting = asyncio.create_task(client.call_tool("wait", {"run": on["run"]}, progress_callback=progress))
     async with asyncio.timeout(PATIENCE):
         while len(told) < 2:
@@ -80,9 +80,9 @@ async def progress_is_told_and_giving_up_stops_nothing(client, session):
     expect(told == sorted(set(told)), told)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    expect((await call(client, "state", session=session))["run"] == on["run"], "it goes on")
+    expect((await call(client, "session_state", session=session))["run"] == on["run"], "it goes on")
     open(GO, "w").close()
-    over = await call(client, "wait", run=on["run"])
+    over = await call(client, "wait_for", run=on["run"])
     os.unlink(GO)
     expect(over["run"]["output"] == "went\n", over)
 
@@ -94,14 +94,14 @@ async def resources_are_read_and_followed(client, session, notes):
     expect(len((await client.list_resource_templates()).resource_templates) == 3, "templates")
     if client.protocol_version >= "2026-07-28":
         async with client.listen(resource_subscriptions=[uri], resources_list_changed=True) as changes:
-            await call(client, "run", command="echo followed", session=session)
+            await call(client, "run_command", command="echo followed", session=session)
             async with asyncio.timeout(PATIENCE):
                 async for change in changes:
                     if getattr(change, "uri", None) == uri:
                         break
     else:
         await client.subscribe_resource(uri)
-        await call(client, "run", command="echo followed", session=session)
+        await call(client, "run_command", command="echo followed", session=session)
         async with asyncio.timeout(PATIENCE):
             while uri not in notes:
                 await asyncio.sleep(0.05)
@@ -125,15 +125,15 @@ async def test(where, mode, session):
     notes = []
     async with connected(where, mode, notes) as client:
         await tools_are_told(client)
-        opened = await call(client, "open", name=session)
+        opened = await call(client, "open_session", name=session)
         expect(opened["session"]["name"] == session, opened)
         await commands_run(client, session)
         await progress_is_told_and_giving_up_stops_nothing(client, session)
         await resources_are_read_and_followed(client, session, notes)
         await call(client, "ports")
         await call(client, "turn", session=session, action="get")
-        await call(client, "write", text="exit\n", session=session)
-        over = await call(client, "wait", session=session, until="exit")
+        await call(client, "send_input", text="exit\n", session=session)
+        over = await call(client, "wait_for", session=session, until="exit")
         expect(over["outcome"] == "came", over)
         print(f"{mode}: protocol {client.protocol_version} over {'HTTP' if session.startswith('http') else 'stdio'}: ok")
 

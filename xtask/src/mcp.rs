@@ -53,11 +53,14 @@ pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
 fn inspect(world: &World, node: &Path, dir: &Path) -> Result<()> {
     let asks: [(&[&str], &str); 5] = [
         (&["--method", "tools/list", "--strict"], "\"ask_human\""),
-        (&["--method", "tools/call", "--tool-name", "run", "--tool-arg", "command=echo inspected"], "inspected"),
+        (
+            &["--method", "tools/call", "--tool-name", "run_command", "--tool-arg", "command=echo inspected"],
+            "inspected",
+        ),
         (&["--method", "resources/list"], "session://"),
         (&["--method", "resources/templates/list"], "session://{session}/screen"),
         // Its session is its own, and nobody else's to end.
-        (&["--method", "tools/call", "--tool-name", "write", "--tool-arg", "text=exit\n"], "ended"),
+        (&["--method", "tools/call", "--tool-name", "send_input", "--tool-arg", "text=exit\n"], "ended"),
     ];
     for (ask, wanted) in asks {
         let mut inspector = world.run(node);

@@ -19,7 +19,7 @@ const BUCKETS: [f64; 14] =
     [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0];
 
 const LIVES: [&str; 4] = ["running", "ended", "unknown", "damaged"];
-const TURNS: [&str; 5] = ["wrote", "asked", "given", "seized", "freed"];
+const TURNS: [&str; 6] = ["wrote", "asked", "given", "seized", "lent", "freed"];
 const CLASSES: [&str; 5] = ["human", "agent", "service", "device", "host"];
 const FREEZES: [&str; 2] = ["false", "true"];
 

@@ -1,6 +1,6 @@
 //! What a tool works with: the host in its caller's name, the caller's own session, and where to report progress.
 
-use crate::host::{Host, Wanted, act, ask, ask_with_bytes};
+use crate::host::{Claim, Host, Wanted, act, ask, ask_with_bytes};
 use crate::trouble::Trouble;
 use holdfast_authority::Ask;
 use holdfast_types::{SessionId, SessionName};
@@ -10,7 +10,9 @@ use holdfast_wire::{Code, Fault, Operation};
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
@@ -21,15 +23,33 @@ const TOLD_MS: u64 = 1_000;
 /// Names tried for a session of one's own.
 const NAMES_MAX: u32 = 100;
 
-/// The session that `run` uses where none is named, once it was needed, and whose it is: over HTTP another actor may come.
-pub type Own = Arc<Mutex<Option<(String, SessionId)>>>;
+/// In shells that are started for agents nothing waits for a key to show its next page.
+const PAGERS: [&str; 2] = ["PAGER=cat", "GIT_PAGER=cat"];
+
+/// What a connection has of its own.
+#[derive(Default)]
+pub struct Own {
+    /// The session of commands that name none, once it was needed.
+    session: Mutex<Option<Mine>>,
+    /// Who runs something in a session by this connection; the others wait in line.
+    lines: std::sync::Mutex<HashMap<SessionId, Arc<Mutex<()>>>>,
+    /// There was a handshake: it is one connection as long as this lives.
+    pub connected: AtomicBool,
+}
+
+/// A session, and whose it is: over HTTP another actor may come.
+struct Mine {
+    whose: String,
+    id: SessionId,
+    _claim: Claim,
+}
 
 /// One call of a tool.
 pub struct Desk<H> {
     /// Whom to ask.
     pub host: H,
     /// The caller's own session.
-    pub own: Own,
+    pub own: Arc<Own>,
     /// Where to report progress, if the caller wants it.
     pub progress: Option<Progress>,
 }
@@ -86,48 +106,82 @@ impl<H: Host> Desk<H> {
     pub async fn find_or_own(&self, session: Option<&str>) -> Result<SessionView, Trouble> {
         match session {
             Some(session) => self.find(session).await,
-            None => self.own(true).await,
+            None => Ok(self.own(true).await?.0),
         }
+    }
+
+    /// The same for a command, and whether the caller's own shell is another than before; refused where it must be the `same`.
+    pub async fn find_or_own_for(&self, session: Option<&str>, same: bool) -> Result<(SessionView, bool), Trouble> {
+        match session {
+            Some(session) => Ok((self.find(session).await?, false)),
+            None => match self.own(!same).await {
+                Err(gone) if same && gone.code == "not_found" && self.had_one().await => Err(restarted()),
+                Ok((_, true)) if same => Err(restarted()),
+                Err(gone) if same && gone.code == "not_found" => self.own(true).await,
+                other => other,
+            },
+        }
+    }
+
+    /// Where calls of this connection wait for each other that run something in a session.
+    pub fn line(&self, session: SessionId) -> Arc<Mutex<()>> {
+        let mut lines = self.own.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.retain(|id, line| *id == session || Arc::strong_count(line) > 1);
+        Arc::clone(lines.entry(session).or_default())
     }
 
     /// A session by name or id; none: the caller's own, if it is there. For what only looks.
     pub async fn find_or_there(&self, session: Option<&str>) -> Result<SessionView, Trouble> {
         match session {
             Some(session) => self.find(session).await,
-            None => self.own(false).await,
+            None => Ok(self.own(false).await?.0),
         }
     }
 
-    async fn own(&self, start: bool) -> Result<SessionView, Trouble> {
-        let mut own = self.own.lock().await;
-        let name = self.host.own_name();
-        if let Some((_, id)) = own.as_ref().filter(|(whose, _)| *whose == name) {
-            match self.find(&id.to_string()).await {
-                Ok(view) if view.life == Life::Running => return Ok(view),
+    /// The caller has had a session of its own.
+    async fn had_one(&self) -> bool {
+        self.own.session.lock().await.is_some()
+    }
+
+    /// The caller's own session, and whether it is in place of one that ended.
+    async fn own(&self, start: bool) -> Result<(SessionView, bool), Trouble> {
+        let mut own = self.own.session.lock().await;
+        let whose = self.host.own_name();
+        let mut restarted = false;
+        if let Some(mine) = own.as_ref().filter(|mine| mine.whose == whose) {
+            restarted = true;
+            match self.find(&mine.id.to_string()).await {
+                Ok(view) if view.life == Life::Running => return Ok((view, false)),
                 Ok(_) => {}
                 Err(gone) if gone.code == "not_found" => {}
                 Err(error) => return Err(error),
             }
         }
-        let view = self.find_or_start_own(start).await?;
-        *own = Some((name, view.id));
-        Ok(view)
+        let (view, claim) = self.find_or_start_own(start).await?;
+        *own = Some(Mine { whose, id: view.id, _claim: claim });
+        Ok((view, restarted))
     }
 
-    /// The caller's session of an earlier connection, if it was started in the same directory; else a new one.
-    async fn find_or_start_own(&self, start: bool) -> Result<SessionView, Trouble> {
+    fn claim(&self, session: SessionId) -> Option<Claim> {
+        self.host.claim(session, self.own.connected.load(Ordering::Relaxed))
+    }
+
+    /// The caller's session of an earlier connection, if it was started in the same directory and no live connection has it; else
+    /// a new one.
+    async fn find_or_start_own(&self, start: bool) -> Result<(SessionView, Claim), Trouble> {
         let name = near(&self.host.own_name());
         let params = self.host.settle(Wanted::default()).await?;
         let sessions = self.ask::<op::List>(ListParams::default()).await?;
         let is_own = |view: &&SessionView| view.life == Life::Running && is_numbered(view.name.as_str(), &name);
         // What the host chooses by itself cannot be compared: there the name decides.
         let fits = |view: &&SessionView| params["cwd"].as_str().is_none_or(|cwd| view.cwd == cwd);
-        if let Some(view) = sessions.iter().filter(is_own).find(fits) {
-            return Ok(view.clone());
+        let mut there = sessions.iter().filter(is_own).filter(fits);
+        if let Some(found) = there.find_map(|view| self.claim(view.id).map(|claim| (view.clone(), claim))) {
+            return Ok(found);
         }
         if !start {
             return Err(Trouble::new("not_found", "you have no session yet")
-                .hint("Start one with `run`; list others with `sessions`."));
+                .hint("Start one with `run_command`; `overview` shows the others."));
         }
         for number in 1..=NAMES_MAX {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
@@ -136,7 +190,12 @@ impl<H: Host> Desk<H> {
             }
             match self.start(Wanted { name: name.parse().ok(), ..Wanted::default() }).await {
                 Err(taken) if taken.code == "name_taken" => {}
-                other => return other,
+                Err(error) => return Err(error),
+                Ok(view) => {
+                    // Another connection cannot have it before us, but for one that came this moment.
+                    let claim = self.claim(view.id).unwrap_or_else(|| Box::new(()));
+                    return Ok((view, claim));
+                }
             }
         }
         Err(Trouble::new("name_taken", format!("{name} and {NAMES_MAX} more names are taken"))
@@ -144,7 +203,11 @@ impl<H: Host> Desk<H> {
     }
 
     /// Starts a session.
-    pub async fn start(&self, wanted: Wanted) -> Result<SessionView, Trouble> {
+    pub async fn start(&self, mut wanted: Wanted) -> Result<SessionView, Trouble> {
+        if wanted.command.is_empty() {
+            let said = std::mem::take(&mut wanted.env_add);
+            wanted.env_add = PAGERS.map(str::to_owned).into_iter().chain(said).collect();
+        }
         let params = self.host.settle(wanted).await?;
         let (view, _) = self.host.call(<op::New as Operation>::ROW.name, params, Vec::new()).await?;
         Ok(serde_json::from_value(view).map_err(|error| Fault::new(Code::Internal, error.to_string()))?)
@@ -164,6 +227,11 @@ impl<H: Host> Desk<H> {
         // Who is gone needs no progress.
         let _ = progress.peer.notify_progress(note).await;
     }
+}
+
+fn restarted() -> Trouble {
+    Trouble::new("shell_restarted", "your shell has ended; nothing was run")
+        .hint("Its directory, variables and jobs are gone. Run again without `same_shell` for a new shell.")
 }
 
 /// Milliseconds until a moment.

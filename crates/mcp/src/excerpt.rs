@@ -1,20 +1,20 @@
 //! Output as bounded text: its beginning and its end, and the offsets of what is left out.
 
-use holdfast_screen::PlainText;
+use holdfast_screen::SettledText;
 use holdfast_types::Offset;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Most output in one answer unless said otherwise: what the host shows of a run, and what fits an agent's memory.
-pub const OUTPUT_BYTES: u32 = 16 * 1024;
+/// Most output in one answer unless said otherwise: two thousand tokens, which an agent can afford for each of many commands.
+pub const OUTPUT_BYTES: u32 = 8 * 1024;
 /// Most output in one answer whatever is said.
 pub const OUTPUT_BYTES_MAX: u32 = 64 * 1024;
-/// Least: a line or two.
-const OUTPUT_BYTES_MIN: u32 = 256;
+/// Longest line in the answer of a command: a minified file must not take the room of what follows it.
+const LINE_CHARS_MAX: usize = 1000;
 
 /// How many bytes are given, by what was asked for.
 pub fn bounded(asked: Option<u32>) -> u32 {
-    asked.unwrap_or(OUTPUT_BYTES).clamp(OUTPUT_BYTES_MIN, OUTPUT_BYTES_MAX)
+    asked.unwrap_or(OUTPUT_BYTES).clamp(1, OUTPUT_BYTES_MAX)
 }
 
 /// Output that is not shown.
@@ -43,11 +43,10 @@ pub fn parts(range: Span, max: u32) -> (Span, Option<Span>) {
     (head, Some(Span { from: range.to - (max - max / 4), to: range.to }))
 }
 
-/// Bytes as text without escape sequences, and whether some were no UTF-8.
-pub fn text(bytes: &[u8]) -> (String, bool) {
+/// Bytes as text as a terminal of so many columns leaves it, and whether some were no UTF-8.
+pub fn text(bytes: &[u8], cols: u16) -> (String, bool) {
     let whole = whole_characters(bytes);
-    let mut out = Vec::with_capacity(whole.len());
-    PlainText::new().feed(whole, &mut out);
+    let out = SettledText::of(cols, whole);
     let lossy = std::str::from_utf8(whole).is_err();
     (String::from_utf8_lossy(&out).into_owned(), lossy)
 }
@@ -64,10 +63,29 @@ fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
+/// A text without the ends of very long lines.
+pub fn with_short_lines(text: String) -> String {
+    if text.lines().all(|line| line.len() <= LINE_CHARS_MAX) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        match line.char_indices().nth(LINE_CHARS_MAX) {
+            Some((cut, _)) => {
+                let more = line[cut..].trim_end_matches('\n').chars().count();
+                out.push_str(&format!("{}… [{more} more characters: read_output shows them]", &line[..cut]));
+                out.push_str(if line.ends_with('\n') { "\n" } else { "" });
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
 /// How the text shows the part that is left out.
 pub fn omission(span: Span) -> String {
     let count = span.to.saturating_sub(span.from);
-    format!("\n[… {count} bytes left out: read from offset {} to {} …]\n", span.from, span.to)
+    format!("\n[… {count} bytes left out: read_output from {} to {} …]\n", span.from, span.to)
 }
 
 #[cfg(test)]
@@ -84,14 +102,24 @@ mod tests {
 
     #[test]
     fn text_has_no_sequences_and_says_when_bytes_were_lost() {
-        assert_eq!(text(b"\x1b[1mok\x1b[0m\r\n"), ("ok\n".into(), false));
-        assert!(text(b"a\xffb").1);
+        assert_eq!(text(b"\x1b[1mok\x1b[0m\r\n", 80), ("ok\n".into(), false));
+        assert_eq!(text(b"1%\r99%\r100%\r\n", 80).0, "100%\n");
+        assert!(text(b"a\xffb", 80).1);
         // Cut in the middle of characters on both sides.
-        assert_eq!(text(&"äöü".as_bytes()[1..5]), ("ö".into(), false));
+        assert_eq!(text(&"äöü".as_bytes()[1..5], 80), ("ö".into(), false));
     }
 
     #[test]
     fn what_is_asked_for_is_bounded() {
-        assert_eq!((bounded(None), bounded(Some(0)), bounded(Some(u32::MAX))), (16_384, 256, 65_536));
+        assert_eq!((bounded(None), bounded(Some(0)), bounded(Some(u32::MAX))), (8_192, 1, 65_536));
+        assert_eq!(bounded(Some(60)), 60);
+    }
+
+    #[test]
+    fn a_very_long_line_is_cut_and_says_so() {
+        let long = format!("a\n{}\nb", "ü".repeat(LINE_CHARS_MAX + 7));
+        let short = with_short_lines(long);
+        assert!(short.starts_with("a\nü") && short.ends_with("\nb") && short.contains("[7 more characters"), "{short}");
+        assert_eq!(with_short_lines("a\nb\n".into()), "a\nb\n");
     }
 }

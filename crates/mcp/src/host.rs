@@ -36,6 +36,13 @@ pub trait Host: Clone + Send + Sync + 'static {
     /// What the actor's own session is called, where it names none.
     fn own_name(&self) -> String;
 
+    /// Makes a session this connection's own as long as what is given back lives; none: it is another live one's. Without a
+    /// connection, as over HTTP without a handshake, sessions are the actor's.
+    fn claim(&self, session: SessionId, connected: bool) -> Option<Claim> {
+        let _ = (session, connected);
+        Some(Box::new(()))
+    }
+
     /// Receives the client's name before anything is asked in its name. The first one counts.
     fn meet(&self, client: &Client) {
         let _ = client;
@@ -52,6 +59,9 @@ pub trait Host: Clone + Send + Sync + 'static {
         Ok(self.clone())
     }
 }
+
+/// Keeps other connections from a session while it lives.
+pub type Claim = Box<dyn std::any::Any + Send + Sync>;
 
 /// A program that speaks the Model Context Protocol, as it calls itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,14 @@
 //! The tools inside a host's own process, over HTTP: each request has its speaker.
 
-use crate::host::{Host, Wanted};
+use crate::host::{Claim, Host, Wanted};
 use holdfast_door::{Handle, Speaker};
+use holdfast_types::SessionId;
 use holdfast_wire::{Call, Code, Fault};
 use http::request::Parts;
 use rmcp::model::Extensions;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The host, in the name of whoever sent a request. Who that is, its [`Speaker`], is in the request's extensions.
 #[derive(Debug, Clone)]
@@ -34,6 +37,14 @@ impl Host for Inside {
         Ok(json!({ "name": name, "command": command, "cwd": cwd, "env_add": env_add }))
     }
 
+    fn claim(&self, session: SessionId, connected: bool) -> Option<Claim> {
+        if !connected {
+            return Some(Box::new(()));
+        }
+        let is_free = claimed().insert(session);
+        is_free.then(|| Box::new(Claimed(session)) as Claim)
+    }
+
     fn own_name(&self) -> String {
         self.speaker.as_ref().map_or_else(|| "agent".into(), |speaker| speaker.actor.handle.name().to_owned())
     }
@@ -41,6 +52,21 @@ impl Host for Inside {
     fn of(&self, request: &Extensions) -> Result<Inside, Fault> {
         let speaker = request.get::<Parts>().and_then(|parts| parts.extensions.get::<Speaker>());
         Ok(Inside { handle: self.handle.clone(), speaker: Some(speaker.ok_or_else(nobody)?.clone()) })
+    }
+}
+
+/// Sessions that are the own of somebody who is connected to this host.
+static CLAIMED: Mutex<BTreeSet<SessionId>> = Mutex::new(BTreeSet::new());
+
+fn claimed() -> MutexGuard<'static, BTreeSet<SessionId>> {
+    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Claimed(SessionId);
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        claimed().remove(&self.0);
     }
 }
 

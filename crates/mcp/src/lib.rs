@@ -19,7 +19,7 @@ mod trouble;
 mod watch;
 
 pub use self::http::{HttpService, Opened, http};
-pub use host::{Client, Host, Wanted, ask, ask_with_bytes};
+pub use host::{Claim, Client, Host, Wanted, ask, ask_with_bytes};
 pub use inside::Inside;
 pub use rmcp;
 pub use service::{Service, service};

@@ -1,4 +1,4 @@
-//! Sessions as resources: `session://NAME/screen`, `/log` and `/graph`.
+//! Sessions as resources: `session://NAME/screen`, `/log` and `/graph`; and runs: `run://RUN`.
 
 use crate::excerpt;
 use crate::host::{Host, ask, ask_with_bytes};
@@ -8,6 +8,7 @@ use holdfast_graph::Depth;
 use holdfast_wire::graphs::GraphParams;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, ReadParams, ScreenParams, SessionParams};
+use holdfast_wire::runs::{RunId, RunParams};
 use rmcp::model::{MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
@@ -25,9 +26,11 @@ pub enum Part {
     Log,
     /// What runs.
     Graph,
+    /// How a run stands. Its address has the run in place of a session.
+    Run,
 }
 
-/// All of them.
+/// All of a session.
 const PARTS: [Part; 3] = [Part::Screen, Part::Log, Part::Graph];
 
 impl Part {
@@ -37,13 +40,14 @@ impl Part {
             Part::Screen => "screen",
             Part::Log => "log",
             Part::Graph => "graph",
+            Part::Run => "run",
         }
     }
 
     fn kind(self) -> &'static str {
         match self {
             Part::Screen | Part::Log => "text/plain",
-            Part::Graph => "application/json",
+            Part::Graph | Part::Run => "application/json",
         }
     }
 
@@ -52,6 +56,7 @@ impl Part {
             Part::Screen => "The session's current screen as text",
             Part::Log => "The end of the session's output as text; _meta has its offsets",
             Part::Graph => "The session's processes, ports and connections, and the act that started each",
+            Part::Run => "A run by its handle: state, exit code, output. Subscribe to be told when it has ended",
         }
     }
 }
@@ -59,7 +64,7 @@ impl Part {
 /// A resource's address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// Name or id of the session.
+    /// Name or id of the session, or a run's handle.
     pub session: String,
     /// What of it.
     pub part: Part,
@@ -68,6 +73,10 @@ pub struct Address {
 impl Address {
     /// Reads an address.
     pub fn of(uri: &str) -> Option<Address> {
+        if let Some(run) = uri.strip_prefix("run://") {
+            let run = run.parse::<RunId>().ok()?;
+            return Some(Address { session: run.to_string(), part: Part::Run });
+        }
         let (session, part) = uri.strip_prefix("session://")?.split_once('/')?;
         let part = PARTS.into_iter().find(|known| known.word() == part)?;
         let is_plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
@@ -104,7 +113,11 @@ pub fn templates() -> Vec<ResourceTemplate> {
             .with_description(part.description())
             .with_mime_type(part.kind())
     });
-    each.collect()
+    let run = ResourceTemplate::new("run://{run}", "run")
+        .with_title("A run")
+        .with_description(Part::Run.description())
+        .with_mime_type(Part::Run.kind());
+    each.chain([run]).collect()
 }
 
 /// Names of live sessions that begin so.
@@ -131,12 +144,16 @@ pub async fn read(host: &impl Host, uri: &str, address: &Address) -> Result<Reso
             let params =
                 ReadParams { session: view.id.to_string(), from: Some(from), max: Some(LOG_BYTES), wait_ms: 0 };
             let (answer, bytes) = ask_with_bytes::<op::Read>(host, params, Vec::new()).await?;
-            let (text, lossy) = excerpt::text(&bytes);
+            let (text, lossy) = excerpt::text(&bytes, view.size.cols());
             (text, json!({ "from": answer.from, "to": answer.to, "oldest": view.oldest, "lossy": lossy }))
         }
         Part::Graph => {
             let answer = ask::<op::Graph>(host, GraphParams { session, depth: Depth::Sockets }).await?;
             (graph_json(&answer), json!({}))
+        }
+        Part::Run => {
+            let answer = ask::<op::RunGet>(host, RunParams { run: session.into(), wait_ms: 0 }).await?;
+            (serde_json::to_string_pretty(&answer).unwrap_or_default(), json!({}))
         }
     };
     let meta: MetaObject = serde_json::from_value(json!({ "holdfast": meta })).unwrap_or_default();
@@ -153,8 +170,19 @@ mod tests {
             let address = Address::of(&Address::uri("build-2", part)).unwrap();
             assert_eq!((address.session.as_str(), address.part), ("build-2", part));
         }
-        for uri in ["session://", "session://a", "session:///log", "session://a/b", "session://a b/log", "file:///log"]
-        {
+        let run = RunId::from_random_bits(7).to_string();
+        assert_eq!(Address::of(&format!("run://{run}")), Some(Address { session: run, part: Part::Run }));
+        for uri in [
+            "run://",
+            "run://x",
+            "session://a/run",
+            "session://",
+            "session://a",
+            "session:///log",
+            "session://a/b",
+            "session://a b/log",
+            "file:///log",
+        ] {
             assert_eq!(Address::of(uri), None, "{uri}");
         }
     }

@@ -18,16 +18,16 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 const SUBSCRIPTIONS_MAX: usize = 32;
 
 /// Instructions for agents.
-const INSTRUCTIONS: &str = "Holdfast keeps live terminal sessions that people and agents share. `run` executes \
-        commands in your own shell, which keeps its state; a command that takes longer keeps running, and `wait` \
-        continues from there. Open a separate session for a server (`open`), wait for its port, and check with \
-        `graph` and `ports` instead of relying on memory. One actor types at a time: on `turn_held`, request the \
-        turn and wait. Never type passwords: use `ask_human`.";
+const INSTRUCTIONS: &str = "Holdfast keeps live terminal sessions that people and agents share. `run_command` \
+        executes commands in your own shell, which keeps its state; a command that takes longer keeps running, and \
+        `wait_for` continues from there. If you lost your memory, call `overview` first: it shows sessions, runs, \
+        ports and open questions. Open a separate session for a server (`open_session`) and wait for its port. One \
+        actor types at a time: on `turn_held`, request the turn and wait. Never type passwords: use `ask_human`.";
 
 /// One client's connection, whatever carries it.
 pub struct Service<H> {
     host: H,
-    own: Own,
+    own: Arc<Own>,
     follows: Arc<Follows>,
     /// Made once: schemas of every tool.
     tools: &'static [Tool],
@@ -46,7 +46,7 @@ struct Follows {
 pub fn service<H: Host>(host: H) -> Service<H> {
     let end = CancellationToken::new();
     let follows = Follows { end: end.clone(), ..Follows::default() };
-    Service { host, own: Own::default(), follows: Arc::new(follows), tools: tools::served(), _end: end.drop_guard() }
+    Service { host, own: Arc::default(), follows: Arc::new(follows), tools: tools::served(), _end: end.drop_guard() }
 }
 
 impl<H: Host> Service<H> {
@@ -107,7 +107,7 @@ impl<H: Host> Service<H> {
 fn address(uri: &str) -> Result<Address, Trouble> {
     Address::of(uri).ok_or_else(|| {
         Trouble::new("not_found", format!("no resource {uri:?}"))
-            .hint("Resources are session://NAME/screen, session://NAME/log and session://NAME/graph.")
+            .hint("Resources are session://NAME/screen, session://NAME/log, session://NAME/graph and run://RUN.")
     })
 }
 
@@ -137,6 +137,7 @@ impl<H: Host> ServerHandler for Service<H> {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.own.connected.store(true, Ordering::Relaxed);
         if let Some(client) = context.peer.peer_info() {
             let client = &client.client_info;
             self.host.meet(&Client { name: client.name.clone(), version: client.version.clone() });
@@ -152,6 +153,7 @@ impl<H: Host> ServerHandler for Service<H> {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
+        let name = tools::today(name);
         self.tools.iter().find(|tool| tool.name == name).cloned()
     }
 

@@ -58,7 +58,8 @@ impl Trouble {
 
 impl From<Fault> for Trouble {
     fn from(fault: Fault) -> Trouble {
-        let hint = hint(&fault).unwrap_or_else(|| fault.hint.clone());
+        let hint =
+            hint(&fault).unwrap_or_else(|| if is_for_shells(&fault.hint) { String::new() } else { fault.hint.clone() });
         let code = serde_json::to_value(fault.code).ok().and_then(|code| code.as_str().map(str::to_owned));
         let details = fault.details.map(|details| match details {
             Value::Object(details) => details,
@@ -68,6 +69,11 @@ impl From<Fault> for Trouble {
     }
 }
 
+/// Whether a hint names commands of a shell, which an agent with tools does not have.
+fn is_for_shells(hint: &str) -> bool {
+    hint.contains("holdfast ") || hint.contains("--")
+}
+
 /// What an agent can do about a refusal, by tools it has. None: what the host says is as good.
 fn hint(fault: &Fault) -> Option<String> {
     let details = fault.details.as_ref();
@@ -75,7 +81,7 @@ fn hint(fault: &Fault) -> Option<String> {
         Code::TurnHeld => {
             let by = details.and_then(|details| details["by"]["handle"].as_str()).unwrap_or("another actor");
             format!(
-                "Nothing was typed: {by} has the turn. Request it with `turn` {{action: \"request\"}} and try again when you have it, or use your own session (`open`)."
+                "Nothing was typed: {by} has the turn. Request it with `turn` {{action: \"request\"}} and try again when you have it, or use a session of your own (`open_session`)."
             )
         }
         Code::ShellBusy => busy(details),
@@ -83,27 +89,27 @@ fn hint(fault: &Fault) -> Option<String> {
             let right = details.and_then(|details| details["right"].as_str());
             match right {
                 Some(right) => format!(
-                    "You do not have the right `{right}` here. Leave it, use your own session (`open`), or ask a person with `ask_human`."
+                    "You do not have the right `{right}` here. Leave it, use a session of your own (`open_session`), or ask a person with `ask_human`."
                 ),
                 None => "Leave it, or ask a person with `ask_human`.".into(),
             }
         }
         Code::Frozen => {
-            "A person froze this session. Leave it alone until it resumes; check with `state`, or ask with `ask_human`."
+            "A person froze this session. Leave it alone until it resumes; check with `session_state`, or ask with `ask_human`."
                 .into()
         }
         Code::NotFound | Code::Ambiguous => "List sessions with `sessions`.".into(),
-        Code::NoSuchRun => "Use the `run` id that the tool `run` returned.".into(),
-        Code::Ended => "`read` still shows its last output; `open` starts another session.".into(),
+        Code::NoSuchRun => "Use the `run` that `run_command` returned, or the key it was given; `runs` lists them.".into(),
+        Code::Ended => "`read_output` still shows its last output; `open_session` starts another session.".into(),
         Code::NameTaken => "Use that session by its name, or choose another name.".into(),
         Code::KeyConflict => "A key belongs to one command forever: use a new key for another command.".into(),
         Code::Ahead => "Read from an offset of an earlier answer: continue from `to`.".into(),
-        Code::Busy => "The program is not reading its terminal. Look with `state`, then try again.".into(),
+        Code::Busy => "The program is not reading its terminal. Look with `session_state`, then try again.".into(),
         Code::NotHolder => "`turn` {action: \"get\"} shows who has it.".into(),
         Code::UnknownOperation => {
             "This host is older than its client: a person can restart it; sessions keep running.".into()
         }
-        Code::FenceStale => "Another actor has typed since. `read` the screen again before you continue.".into(),
+        Code::FenceStale => "Another actor has typed since. `read_output` the screen again before you continue.".into(),
         _ => return None,
     };
     Some(text)
@@ -116,24 +122,24 @@ fn busy(details: Option<&Value>) -> String {
         return format!("Nothing was typed. {PASSWORD}");
     }
     if is("state", "waiting") {
-        return "Nothing was typed: a program waits for input (`details.state.prompt`). Answer it with `write`, or stop it with `interrupt`.".into();
+        return "Nothing was typed: a program waits for input (`details.state.prompt`). Answer it with `send_input`, or stop it with `interrupt`.".into();
     }
     if is("state", "full_screen") {
-        return "Nothing was typed: a full-screen program is active. `read` the screen; leave the program with its keys (`write`), or use another session (`open`).".into();
+        return "Nothing was typed: a full-screen program is active. Look with `read_output` {view: \"screen\"}; leave the program with its keys (`send_input`; a pager ends with q), or use another session (`open_session`).".into();
     }
     match details.and_then(|details| details["run"].as_str()) {
         Some(run) => format!(
-            "Nothing was typed: another command is running. Wait for it with `wait` {{run: \"{run}\"}}, or use another session (`open`)."
+            "Nothing was typed: another command is running. Wait for it with `wait_for` {{run: \"{run}\"}}, or use another session (`open_session`)."
         ),
         None => {
-            "Nothing was typed. Wait with `wait` {until: \"idle\"}, look with `read`, or use another session (`open`)."
+            "Nothing was typed. Wait with `wait_for` {until: \"idle\"}, look with `read_output`, or use another session (`open_session`)."
                 .into()
         }
     }
 }
 
 /// What to do where a password is asked for.
-pub const PASSWORD: &str = "A program asks for a password: do not guess or type one. Ask a person with `ask_human` to type it (`holdfast send NAME --secret`), or `interrupt` the command.";
+pub const PASSWORD: &str = "A program asks for a password: do not guess or type one. Ask a person with `ask_human` to type it into this session, then `wait_for` the run; or `interrupt` the command.";
 
 #[cfg(test)]
 mod tests {
@@ -153,6 +159,7 @@ mod tests {
         assert!(busy.hint.contains("run_1"), "{busy:?}");
         let asked = of(Code::ShellBusy, json!({"state": {"state": "waiting", "kind": "password"}}));
         assert!(asked.hint.contains("do not guess"), "{asked:?}");
+        assert_eq!(of(Code::TooMany, json!({})).hint, "", "what only a shell can do is left out");
         let denied = of(Code::Denied, json!({"right": "signal"}));
         assert!(denied.hint.contains("`signal`"), "{denied:?}");
     }

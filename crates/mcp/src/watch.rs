@@ -9,6 +9,7 @@ use holdfast_types::SessionId;
 use holdfast_wire::graphs::WatchGraphParams;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ListParams, ReadParams, SessionParams};
+use holdfast_wire::runs::RunParams;
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ const LOOK_PAUSE: Duration = Duration::from_secs(2);
 
 /// Where changes are followed from.
 enum Mark {
+    /// A run: its end.
+    Run,
     Head(u64),
     Graph(Option<u64>),
 }
@@ -35,10 +38,16 @@ pub struct Follow<H> {
 impl<H: Host> Follow<H> {
     /// From now on.
     pub async fn new(host: &H, address: &Address) -> Result<Follow<H>, Fault> {
+        if address.part == Part::Run {
+            let run = address.session.clone();
+            ask::<op::RunGet>(host, RunParams { run: run.clone().into(), wait_ms: 0 }).await?;
+            return Ok(Follow { host: host.quietly(), session: run, mark: Mark::Run });
+        }
         let view = ask::<op::Get>(host, SessionParams { session: address.session.clone() }).await?;
         let mark = match address.part {
             Part::Screen | Part::Log => Mark::Head(view.head),
             Part::Graph => Mark::Graph(None),
+            Part::Run => Mark::Run,
         };
         Ok(Follow { host: host.quietly(), session: view.id.to_string(), mark })
     }
@@ -52,7 +61,10 @@ impl<H: Host> Follow<H> {
                     return goes_on;
                 }
                 Ok(None) => {}
-                Err(gone) if is_over(&gone) || matches!(gone.code, Code::NotFound | Code::Ended | Code::Denied) => {
+                Err(gone)
+                    if is_over(&gone)
+                        || matches!(gone.code, Code::NotFound | Code::NoSuchRun | Code::Ended | Code::Denied) =>
+                {
                     return false;
                 }
                 Err(_) => tokio::time::sleep(FAILED_PAUSE).await,
@@ -64,6 +76,11 @@ impl<H: Host> Follow<H> {
     async fn once(&mut self) -> Result<Option<bool>, Fault> {
         let session = self.session.clone();
         match &mut self.mark {
+            Mark::Run => {
+                let params = RunParams { run: session.into(), wait_ms: ASK_MS };
+                let answer = ask::<op::RunGet>(&self.host, params).await?;
+                Ok(answer.run.state.is_over().then_some(false))
+            }
             Mark::Head(head) => {
                 let params = ReadParams { session, from: Some(*head), max: Some(1), wait_ms: ASK_MS };
                 let (answer, _) = ask_with_bytes::<op::Read>(&self.host, params, Vec::new()).await?;

@@ -20,6 +20,7 @@ mod parse;
 mod plain;
 mod repaint;
 mod screen;
+mod settled;
 mod view;
 mod viewport;
 mod vt;
@@ -34,5 +35,6 @@ pub use marks::{Mark, MarkKind, Reply, ShellMark, TOKEN_BYTES_MAX, TerminalColor
 pub use plain::PlainText;
 pub use repaint::{CLEAR, leave, start_over};
 pub use screen::Screen;
+pub use settled::SettledText;
 pub use viewport::Viewport;
 pub use window::Window;

@@ -6,7 +6,7 @@ use crate::here::{Here, Link};
 use crate::show::{json_line, print, print_json, say};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use holdfast_screen::PlainText;
+use holdfast_screen::{PlainText, SettledText};
 use holdfast_types::Offset;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Gap, ReadAnswer, ReadParams};
@@ -21,9 +21,11 @@ const FOLLOW_WAIT_MS: u64 = 60_000;
 pub fn logs(here: &Here, args: &LogsArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
     // The id: a name may go to another session while we follow.
-    let session = link.get(&args.of.session)?.id.to_string();
+    let view = link.get(&args.of.session)?;
+    let session = view.id.to_string();
     let from = args.from.unwrap_or(0);
-    let printer = Printer::new(here.json, args.follow, args.plain, from);
+    let plain = args.plain.then(|| view.size.cols());
+    let printer = Printer::new(here.json, args.follow, plain, from);
     read_all(&mut link, &session, from, args.follow, printer)?;
     Ok(0)
 }
@@ -73,21 +75,24 @@ pub fn say_gap(gap: Gap) {
 enum Printer {
     /// As it came.
     Raw,
-    /// Without escape sequences.
+    /// Without escape sequences, as it comes: nobody waits for the end of a line.
     Plain(PlainText),
+    /// Without escape sequences, as a terminal of so many columns leaves it.
+    Settled(SettledText, u16),
     /// A JSON document a line.
     Lines(Lines),
     /// One JSON document at the end.
-    Document { from: Offset, bytes: Vec<u8>, gaps: Vec<Gap>, plain: bool },
+    Document { from: Offset, bytes: Vec<u8>, gaps: Vec<Gap>, plain: Option<u16> },
 }
 
 impl Printer {
-    fn new(json: bool, follow: bool, plain: bool, from: Offset) -> Printer {
-        match (json, follow) {
-            (true, true) => Printer::Lines(Lines { kept: vec![], plain: plain.then(PlainText::new) }),
-            (true, false) => Printer::Document { from, bytes: vec![], gaps: vec![], plain },
-            (false, _) if plain => Printer::Plain(PlainText::new()),
-            (false, _) => Printer::Raw,
+    fn new(json: bool, follow: bool, plain: Option<u16>, from: Offset) -> Printer {
+        match (json, follow, plain) {
+            (true, true, _) => Printer::Lines(Lines { kept: vec![], plain: plain.map(|_| PlainText::new()) }),
+            (true, false, _) => Printer::Document { from, bytes: vec![], gaps: vec![], plain },
+            (false, true, Some(_)) => Printer::Plain(PlainText::new()),
+            (false, false, Some(cols)) => Printer::Settled(SettledText::new(cols), cols),
+            (false, _, None) => Printer::Raw,
         }
     }
 
@@ -100,6 +105,11 @@ impl Printer {
             Printer::Plain(plain) => {
                 let mut text = Vec::new();
                 plain.feed(bytes, &mut text);
+                print(text)
+            }
+            Printer::Settled(settled, _) => {
+                let mut text = Vec::new();
+                settled.feed(bytes, &mut text);
                 print(text)
             }
             Printer::Lines(lines) => lines.take(answer.from, bytes),
@@ -118,6 +128,12 @@ impl Printer {
                 // The gap may have begun inside a sequence.
                 *plain = PlainText::new();
             }
+            Printer::Settled(settled, cols) => {
+                let mut text = Vec::new();
+                std::mem::replace(settled, SettledText::new(*cols)).finish(&mut text);
+                print(text)?;
+                say_gap(gap);
+            }
             Printer::Lines(lines) => {
                 lines.flush(gap.from)?;
                 lines.plain = lines.plain.as_ref().map(|_| PlainText::new());
@@ -131,17 +147,19 @@ impl Printer {
     fn finish(mut self, answer: &ReadAnswer) -> Result<(), Failure> {
         match &mut self {
             Printer::Raw | Printer::Plain(_) => Ok(()),
+            Printer::Settled(settled, _) => {
+                let mut text = Vec::new();
+                settled.finish(&mut text);
+                print(text)
+            }
             Printer::Lines(lines) => {
                 lines.flush(answer.to)?;
                 print_line(&json!({"end": {"offset": answer.to}}))
             }
             Printer::Document { from, bytes, gaps, plain } => {
-                let text = if *plain {
-                    let mut text = Vec::new();
-                    PlainText::new().feed(bytes, &mut text);
-                    text
-                } else {
-                    std::mem::take(bytes)
+                let text = match *plain {
+                    Some(cols) => SettledText::of(cols, bytes),
+                    None => std::mem::take(bytes),
                 };
                 let mut document = json!({
                     "from": from,
@@ -150,7 +168,7 @@ impl Printer {
                     "gaps": gaps,
                     "text": String::from_utf8_lossy(&text),
                 });
-                if !*plain {
+                if plain.is_none() {
                     document["bytes_base64"] = json!(BASE64_STANDARD.encode(&text));
                 }
                 print_json(&document)

@@ -130,16 +130,17 @@ impl Drop for Agent {
 fn a_command_has_its_own_output_and_status_and_the_shell_keeps_its_state() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
-    let first = agent.ok("run", json!({ "command": "cd /; export A=7; echo hi" }));
+    let first = agent.ok("run_command", json!({ "command": "cd /; export A=7; echo hi" }));
     assert_eq!((&first["output"], &first["exit_code"], &first["state"]), (&json!("hi\n"), &json!(0), &json!("ended")));
-    let second = agent.call("run", json!({ "command": "pwd; echo $A; false" }));
+    // A name of before is served, though no longer listed.
+    let second = agent.call("run", json!({ "command": "pwd; echo $A; false", "session": "" }));
     assert_eq!(second.content["output"], "/\n7\n");
     assert_eq!(second.content["exit_code"], 1);
-    assert!(second.text.starts_with("/\n7\n[ended with exit code 1"), "{}", second.text);
+    assert!(second.text.starts_with("[exit 1 · ") && second.text.ends_with("]\n/\n7\n"), "{}", second.text);
     // Who comes back finds its shell again.
     drop(agent);
     let mut agent = Agent::start(&home, &[], "bot");
-    assert_eq!(agent.ok("run", json!({ "command": "echo $A" }))["output"], "7\n");
+    assert_eq!(agent.ok("run_command", json!({ "command": "echo $A" }))["output"], "7\n");
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn an_agent_is_an_actor_of_its_own_and_never_a_human_by_accident() {
     let home = Home::new();
     // The tests' environment says HOLDFAST_ACTOR=human:tester, as a person's profile might.
     let mut agent = Agent::start(&home, &[], "Claude Code");
-    agent.ok("run", json!({ "command": "true" }));
+    agent.ok("run_command", json!({ "command": "true" }));
     let session = agent.ok("sessions", json!({}))["sessions"][0].clone();
     assert_eq!(session["name"], "claude-code");
     let by = home.json(&["run", "ls", "claude-code"])[0]["actor"]["handle"].clone();
@@ -155,7 +156,7 @@ fn an_agent_is_an_actor_of_its_own_and_never_a_human_by_accident() {
     let verified = home.json(&["journal", "claude-code", "--verify"]);
     assert_eq!(verified["unsigned"], 0, "{verified}");
     let mut said = Agent::start(&home, &["--as", "service:deploy"], "Claude Code");
-    let refused = said.refused("run", json!({ "command": "true", "session": "claude-code" }));
+    let refused = said.refused("run_command", json!({ "command": "true", "session": "claude-code" }));
     assert_eq!(refused["code"], "denied", "a service holds nothing here: {refused}");
 }
 
@@ -164,20 +165,20 @@ fn what_takes_long_is_answered_with_its_handle_and_goes_on() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
     let wait = "until [ -e go ]; do sleep 0.02; done; echo gone; exit_code() { return 3; }; exit_code";
-    let on = agent.ok("run", json!({ "command": wait, "yield_ms": 100 }));
+    let on = agent.ok("run_command", json!({ "command": wait, "yield_ms": 100 }));
     assert_eq!((&on["state"], &on["exit_code"]), (&json!("running"), &Value::Null));
-    let busy = agent.refused("run", json!({ "command": "echo no" }));
+    let busy = agent.refused("run_command", json!({ "command": "echo no" }));
     assert_eq!(busy["code"], "shell_busy");
     assert!(busy["hint"].as_str().unwrap().contains(on["run"].as_str().unwrap()), "{busy}");
-    assert_eq!(agent.ok("state", json!({}))["run"], on["run"]);
+    assert_eq!(agent.ok("session_state", json!({}))["run"], on["run"]);
     // A second question is answered while one waits, and who gives up waiting stops nothing.
-    let params = json!({ "name": "wait", "arguments": { "run": on["run"] }, "_meta": { "progressToken": "p" } });
+    let params = json!({ "name": "wait_for", "arguments": { "run": on["run"] }, "_meta": { "progressToken": "p" } });
     let waiting = agent.begin("tools/call", params);
     assert_eq!(agent.until_noted("notifications/progress")["progressToken"], "p");
     agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": waiting } }));
-    assert_eq!(agent.ok("state", json!({}))["run"], on["run"]);
+    assert_eq!(agent.ok("session_state", json!({}))["run"], on["run"]);
     std::fs::write(home.join("go"), "").unwrap();
-    let over = agent.ok("wait", json!({ "run": on["run"] }))["run"].clone();
+    let over = agent.ok("wait_for", json!({ "run": on["run"] }))["run"].clone();
     assert_eq!((&over["state"], &over["exit_code"], &over["output"]), (&json!("ended"), &json!(3), &json!("gone\n")));
 }
 
@@ -185,34 +186,43 @@ fn what_takes_long_is_answered_with_its_handle_and_goes_on() {
 fn a_password_is_a_persons_and_any_other_question_can_be_answered() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
-    let asks = agent.ok("run", json!({ "command": "read -s -p 'Password: ' x; echo", "yield_ms": 15_000 }));
+    let asks = agent.ok("run_command", json!({ "command": "read -s -p 'Password: ' x; echo", "yield_ms": 15_000 }));
     assert_eq!(asks["doing"]["kind"], "password", "{asks}");
-    let refused = agent.refused("write", json!({ "text": "guess\n" }));
+    let refused = agent.refused("send_input", json!({ "text": "guess\n" }));
     assert_eq!((&refused["code"], &refused["details"]["kind"]), (&json!("waiting_for_input"), &json!("password")));
     assert!(refused["hint"].as_str().unwrap().contains("ask_human"), "{refused}");
     let over = agent.ok("interrupt", json!({ "run": asks["run"] }))["run"].clone();
     assert_eq!(over["state"], "cancelled");
-    let asks = agent.ok("run", json!({ "command": "read -p 'Sure? ' x; echo got $x", "yield_ms": 15_000 }));
+    // The agent has the turn, and has just acted; the person types all the same.
+    let asks = agent
+        .ok("run_command", json!({ "command": "read -s -p 'Password: ' x; echo; echo ${#x}", "yield_ms": 15_000 }));
+    agent.ok("turn", json!({ "session": "bot", "action": "take" }));
+    let sent = home.run_with_input(&["send", "bot", "--secret", "--stdin"], b"hunter2\n");
+    assert_eq!(sent.status, 0, "{sent}");
+    let over = agent.ok("wait_for", json!({ "run": asks["run"] }))["run"].clone();
+    assert!(over["exit_code"] == 0 && over["output"].as_str().unwrap().ends_with("\n7\n"), "{over}");
+    let asks = agent.ok("run_command", json!({ "command": "read -p 'Sure? ' x; echo got $x", "yield_ms": 15_000 }));
     assert_eq!(asks["doing"]["prompt"], "Sure?", "{asks}");
-    let wrote = agent.ok("write", json!({ "text": "yes\n" }));
+    let wrote = agent.ok("send_input", json!({ "text": "yes\n" }));
     assert!(wrote["output"].as_str().unwrap().contains("got yes"), "{wrote}");
-    assert_eq!(agent.ok("wait", json!({ "run": asks["run"] }))["run"]["exit_code"], 0);
+    assert_eq!(agent.ok("wait_for", json!({ "run": asks["run"] }))["run"]["exit_code"], 0);
 }
 
 #[test]
 fn who_waits_without_a_word_is_waited_for_and_a_question_is_told_once() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
-    let silent = agent.ok("run", json!({ "command": "cat", "yield_ms": 1_500 }));
+    let silent = agent.ok("run_command", json!({ "command": "cat", "yield_ms": 1_500 }));
     assert!(silent["duration_ms"].as_u64().unwrap() > 1_200, "{silent}");
     assert_eq!(silent["doing"]["state"], "waiting", "{silent}");
     agent.ok("interrupt", json!({}));
-    let asks = agent.ok("run", json!({ "command": "read -p 'Sure? ' x; read -p 'Really? ' x", "yield_ms": 15_000 }));
+    let asks =
+        agent.ok("run_command", json!({ "command": "read -p 'Sure? ' x; read -p 'Really? ' x", "yield_ms": 15_000 }));
     assert_eq!(asks["doing"]["prompt"], "Sure?");
-    let again = agent.ok("wait", json!({ "run": asks["run"], "timeout_ms": 700 }));
+    let again = agent.ok("wait_for", json!({ "run": asks["run"], "timeout_ms": 700 }));
     assert_eq!((&again["outcome"], &again["run"]["doing"]["prompt"]), (&json!("timeout"), &json!("Sure?")));
-    agent.ok("write", json!({ "text": "y\n" }));
-    assert_eq!(agent.ok("state", json!({}))["doing"]["prompt"], "Really?");
+    agent.ok("send_input", json!({ "text": "y\n" }));
+    assert_eq!(agent.ok("session_state", json!({}))["doing"]["prompt"], "Really?");
     agent.ok("interrupt", json!({ "run": asks["run"] }));
 }
 
@@ -221,9 +231,13 @@ fn a_person_answers_what_an_agent_asks() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
     let asked = json!({ "question": "deploy now?", "options": ["yes", "no"], "timeout_ms": 0 });
-    let open = agent.ok("ask_human", asked);
+    let open = agent.ok("ask_human", asked.clone());
     assert_eq!((&open["state"], &open["answer"]), (&json!("open"), &Value::Null));
     let id = open["id"].as_str().unwrap().to_owned();
+    // An agent that lost its memory asks the same, and finds what it asked.
+    assert_eq!(agent.ok("ask_human", asked)["id"], id.as_str());
+    let overview = agent.ok("overview", json!({}));
+    assert_eq!((&overview["questions"][0]["id"], overview["questions"].as_array().unwrap().len()), (&json!(id), 1));
     let waiting = agent.begin("tools/call", json!({ "name": "ask_human", "arguments": { "id": id } }));
     home.ok(&["answer", &id, "no"]);
     let answered = agent.answer(waiting)["result"]["structuredContent"].clone();
@@ -236,7 +250,7 @@ fn who_does_not_have_the_turn_writes_nothing_and_is_told_who_has_it() {
     home.ok(&["new", "-d", "-n", "work", "--", "/bin/bash"]);
     home.ok(&["take", "work"]);
     let mut agent = Agent::start(&home, &[], "bot");
-    let held = agent.refused("write", json!({ "session": "work", "text": "x" }));
+    let held = agent.refused("send_input", json!({ "session": "work", "text": "x" }));
     assert_eq!((&held["code"], &held["details"]["by"]["handle"]), (&json!("turn_held"), &json!(TESTER)));
     assert!(held["hint"].as_str().unwrap().contains("request"), "{held}");
     let asked = agent.ok("turn", json!({ "session": "work", "action": "request" }));
@@ -251,12 +265,12 @@ fn who_does_not_have_the_turn_writes_nothing_and_is_told_who_has_it() {
 fn output_is_bounded_and_every_byte_of_it_can_be_had() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
-    let long = agent.ok("run", json!({ "command": "seq 20000", "max_output_bytes": 400 }));
+    let long = agent.ok("run_command", json!({ "command": "seq 20000", "max_output_bytes": 400 }));
     let shown = long["output"].as_str().unwrap();
     assert!(shown.starts_with("1\n2\n") && shown.ends_with("20000\n") && shown.len() < 600, "{shown}");
     let (mut from, mut whole) = (long["from"].as_u64().unwrap(), String::new());
     loop {
-        let piece = agent.ok("read", json!({ "run": long["run"], "from": from, "max_bytes": 65_536 }));
+        let piece = agent.ok("read_output", json!({ "run": long["run"], "from": from, "max_bytes": 65_536 }));
         whole.push_str(piece["text"].as_str().unwrap());
         from = piece["to"].as_u64().unwrap();
         if piece["end"] == true {
@@ -265,9 +279,9 @@ fn output_is_bounded_and_every_byte_of_it_can_be_had() {
     }
     let expected: String = (1..=20_000).map(|n| format!("{n}\n")).collect();
     assert!(whole == expected, "{} bytes in place of {}", whole.len(), expected.len());
-    let odd = agent.ok("run", json!({ "command": r"printf 'a\377b'" }));
+    let odd = agent.ok("run_command", json!({ "command": r"printf 'a\377b'" }));
     assert_eq!((&odd["lossy"], &odd["output"]), (&json!(true), &json!("a\u{fffd}b")));
-    let exact = agent.ok("read", json!({ "run": odd["run"], "encoding": "base64" }));
+    let exact = agent.ok("read_output", json!({ "run": odd["run"], "encoding": "base64" }));
     assert_eq!(exact["base64"], "Yf9i");
 }
 
@@ -276,25 +290,70 @@ fn a_key_runs_once() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
     let once = json!({ "command": "echo x >> log", "key": "k" });
-    let first = agent.ok("run", once.clone());
-    let again = agent.ok("run", once);
+    let first = agent.ok("run_command", once.clone());
+    let again = agent.ok("run_command", once);
     assert_eq!((&again["run"], &again["existing"]), (&first["run"], &json!(true)));
+    assert_eq!(agent.ok("wait_for", json!({ "run": "k" }))["run"]["run"], first["run"], "a key names its run");
+    assert_eq!(agent.ok("runs", json!({ "state": "ended" }))["runs"][0]["key"], "k");
     assert_eq!(std::fs::read_to_string(home.join("log")).unwrap(), "x\n");
-    assert_eq!(agent.refused("run", json!({ "command": "echo y", "key": "k" }))["code"], "key_conflict");
+    assert_eq!(agent.refused("run_command", json!({ "command": "echo y", "key": "k" }))["code"], "key_conflict");
+}
+
+#[test]
+fn each_connection_has_a_shell_of_its_own_and_a_client_that_comes_back_its_own() {
+    let home = Home::new();
+    let mut one = Agent::start(&home, &[], "bot");
+    one.ok("run_command", json!({ "command": "x=one" }));
+    let mut two = Agent::start(&home, &[], "bot");
+    assert_eq!(two.ok("run_command", json!({ "command": "echo [$x]" }))["output"], "[]\n");
+    drop(one);
+    let mut back = Agent::start(&home, &[], "bot");
+    let again = back.ok("run_command", json!({ "command": "echo [$x]" }));
+    assert_eq!((&again["output"], &again["restarted"]), (&json!("[one]\n"), &Value::Null), "{again}");
+    // Its shell ends: that is said, or refused.
+    back.ok("send_input", json!({ "text": "exit\n" }));
+    back.ok("wait_for", json!({ "session": "bot", "until": "exit" }));
+    let refused = back.refused("run_command", json!({ "command": "echo [$x]", "same_shell": true }));
+    assert_eq!(refused["code"], "shell_restarted");
+    let fresh = back.ok("run_command", json!({ "command": "echo [$x] $PAGER" }));
+    assert_eq!((&fresh["output"], &fresh["restarted"]), (&json!("[] cat\n"), &json!(true)), "{fresh}");
+    let name = fresh["session"].as_str().unwrap().to_owned();
+    back.ok("end_session", json!({}));
+    assert_eq!(back.ok("wait_for", json!({ "session": name, "until": "exit" }))["outcome"], "came");
+}
+
+#[test]
+fn parallel_commands_of_one_connection_wait_in_line_and_all_of_them_for_a_slow_shell() {
+    let home = Home::new();
+    std::fs::write(home.join(".bashrc"), "until [ -e ready ]; do sleep 0.02; done\n").unwrap();
+    let mut command = home.command(&["mcp"]);
+    command.env("HOME", home.path());
+    let mut agent = Agent::of(command, "bot");
+    let call = |n: u32| json!({ "name": "run_command", "arguments": { "command": format!("sleep 0.1; echo {n}") } });
+    let calls: Vec<u64> = (0..3).map(|n| agent.begin("tools/call", call(n))).collect();
+    agent.ok("sessions", json!({}));
+    std::fs::write(home.join("ready"), "").unwrap();
+    for (n, id) in calls.into_iter().enumerate() {
+        let told = agent.answer(id)["result"].clone();
+        assert_eq!(told["structuredContent"]["output"], format!("{n}\n"), "{told}");
+        let text = told["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("[exit 0 · ") && text.ends_with(&format!("]\n{n}\n")), "the status is first: {text}");
+    }
 }
 
 #[test]
 fn a_host_that_was_killed_is_started_again_and_nothing_is_lost() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
-    let on = agent.ok("run", json!({ "command": "until [ -e go ]; do sleep 0.02; done; echo gone", "yield_ms": 100 }));
-    let waiting = agent.begin("tools/call", json!({ "name": "wait", "arguments": { "run": on["run"] } }));
+    let on = agent
+        .ok("run_command", json!({ "command": "until [ -e go ]; do sleep 0.02; done; echo gone", "yield_ms": 100 }));
+    let waiting = agent.begin("tools/call", json!({ "name": "wait_for", "arguments": { "run": on["run"] } }));
     let host = rustix::process::Pid::from_raw(home.host_pid() as i32).unwrap();
     rustix::process::kill_process(host, rustix::process::Signal::KILL).unwrap();
     std::fs::write(home.join("go"), "").unwrap();
     let over = agent.answer(waiting)["result"]["structuredContent"]["run"].clone();
     assert_eq!((&over["exit_code"], &over["output"]), (&json!(0), &json!("gone\n")), "{over}");
-    assert_eq!(agent.ok("run", json!({ "command": "echo on" }))["output"], "on\n");
+    assert_eq!(agent.ok("run_command", json!({ "command": "echo on" }))["output"], "on\n");
 }
 
 #[test]
@@ -302,20 +361,21 @@ fn a_server_has_a_session_of_its_own_and_its_port_can_be_waited_for() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
     let script = "import socket,time\ns=socket.socket(); s.bind(('127.0.0.1',0)); s.listen()\nprint('port', s.getsockname()[1], flush=True)\ntime.sleep(600)";
-    let opened =
-        agent.ok("open", json!({ "name": "srv", "command": ["python3", "-c", script], "env_add": { "B": "8" } }));
+    let opened = agent
+        .ok("open_session", json!({ "name": "srv", "command": ["python3", "-c", script], "env_add": { "B": "8" } }));
     assert_eq!(opened["created"], true);
-    assert_eq!(agent.ok("open", json!({ "name": "srv" }))["created"], false);
-    let found = agent.ok("wait", json!({ "session": "srv", "until": r"text:port \d+", "from": 0 }))["found"].clone();
+    assert_eq!(agent.ok("open_session", json!({ "name": "srv" }))["created"], false);
+    let found =
+        agent.ok("wait_for", json!({ "session": "srv", "until": r"text:port \d+", "from": 0 }))["found"].clone();
     let port = found["text"].as_str().unwrap().replace("port ", "");
-    let came = agent.ok("wait", json!({ "session": "srv", "until": format!("port:{port}") }));
+    let came = agent.ok("wait_for", json!({ "session": "srv", "until": format!("port:{port}") }));
     let pid = came["listener"]["pid"].clone();
     let ports = agent.ok("ports", json!({}));
     assert_eq!((&ports["ports"][0]["pid"], &ports["ports"][0]["by"]), (&pid, &json!("agent:bot")));
     let graph = agent.ok("graph", json!({ "session": "srv" }));
     assert_eq!(graph["processes"][0]["pid"], pid);
     agent.ok("interrupt", json!({ "session": "srv" }));
-    let over = agent.ok("wait", json!({ "session": "srv", "until": "exit" }));
+    let over = agent.ok("wait_for", json!({ "session": "srv", "until": "exit" }));
     assert_eq!(over["outcome"], "came");
 }
 
@@ -328,12 +388,12 @@ fn a_subscriber_is_told_of_changes_and_only_until_it_lets_go() {
     let uris: Vec<&str> = listed["resources"].as_array().unwrap().iter().filter_map(|r| r["uri"].as_str()).collect();
     assert_eq!(uris, ["session://work/screen", "session://work/log", "session://work/graph"]);
     agent.ask("resources/subscribe", json!({ "uri": "session://work/log" }));
-    agent.ok("run", json!({ "session": "work", "command": "echo needle" }));
+    agent.ok("run_command", json!({ "session": "work", "command": "echo needle" }));
     assert_eq!(agent.until_noted("notifications/resources/updated")["uri"], "session://work/log");
     let log = agent.ask("resources/read", json!({ "uri": "session://work/log" }));
     assert!(log["contents"][0]["text"].as_str().unwrap().contains("needle"), "{log}");
     agent.ask("resources/unsubscribe", json!({ "uri": "session://work/log" }));
-    agent.ok("open", json!({ "name": "other" }));
+    agent.ok("open_session", json!({ "name": "other" }));
     agent.until_noted("notifications/resources/list_changed");
     let refused = agent.begin("resources/read", json!({ "uri": "session://nobody/log" }));
     assert_eq!(agent.answer(refused)["error"]["code"], -32002);
@@ -359,7 +419,8 @@ fn a_configuration_is_written_once_shown_before_and_taken_back() {
     assert!(home.ok(&["mcp", "install", "cursor", "--yes", "--file", path]).contains("nothing to change"));
     home.ok(&["mcp", "install", "cursor", "--yes", "--remove", "--file", path]);
     assert!(!std::fs::read_to_string(&file).unwrap().contains("holdfast"));
-    assert!(home.ok(&["mcp", "install", "codex", "--print"]).starts_with("[mcp_servers.holdfast]\ncommand = "));
+    let codex = home.ok(&["mcp", "install", "codex", "--print"]);
+    assert!(codex.starts_with("[mcp_servers.holdfast]\ncommand = ") && codex.contains("\"agent:codex\""), "{codex}");
 }
 
 #[test]

@@ -118,9 +118,16 @@ impl Server {
     }
 }
 
-/// The question that this actor asked in the session by this key already. Keys are each actor's own.
+/// The question that this actor asked in the session by this key already. Keys are each actor's own. Without a key the same text is
+/// the same question while it is open: a program that lost its memory does not ask again and again.
 fn was_asked(session: &Session, params: &QuestionAskParams, actor: &Actor) -> Result<Option<QuestionId>, Fault> {
-    let Some(key) = &params.key else { return Ok(None) };
+    let Some(key) = &params.key else {
+        let is_it = |view: &QuestionView| {
+            let is_same = view.text == params.text && view.options == params.options;
+            view.state == QuestionState::Open && view.by == *actor && is_same
+        };
+        return Ok(session.question_views().into_iter().find(is_it).map(|view| view.id));
+    };
     let Some(question) = session.question_by(actor, key) else { return Ok(None) };
     if question.text == params.text && question.options == params.options {
         return Ok(Some(question.id));

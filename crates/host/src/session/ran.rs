@@ -3,7 +3,7 @@
 use super::Session;
 use crate::shells::{self, Kind};
 use holdfast_abi::ring::{Copied, Ring};
-use holdfast_screen::PlainText;
+use holdfast_screen::{PlainText, SettledText};
 use holdfast_session::Run;
 use holdfast_types::Offset;
 use holdfast_wire::params::Gap;
@@ -108,8 +108,10 @@ impl Session {
         let omitted = (to - from > OUTPUT_HEAD_BYTES + OUTPUT_TAIL_BYTES)
             .then(|| Gap { from: from + OUTPUT_HEAD_BYTES, to: to - OUTPUT_TAIL_BYTES });
         let output = match omitted {
-            None => self.text_between(from, to),
-            Some(gap) => format!("{}\n[…]\n{}", self.text_between(from, gap.from), self.text_between(gap.to, to)),
+            None => self.settled_between(from, to),
+            Some(gap) => {
+                format!("{}\n[…]\n{}", self.settled_between(from, gap.from), self.settled_between(gap.to, to))
+            }
         };
         let truncated = omitted.is_some() || self.oldest() > from;
         RunAnswer { run: view, existing, output, truncated, omitted }
@@ -127,6 +129,13 @@ impl Session {
         let mut text = Vec::new();
         PlainText::new().feed(&bytes, &mut text);
         String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Output as the terminal left it: a progress bar is one line.
+    fn settled_between(&self, from: Offset, to: Offset) -> String {
+        let (_, bytes) = self.bytes_between(from, to);
+        let cols = self.state.borrow().core.size.cols();
+        String::from_utf8_lossy(&SettledText::of(cols, &bytes)).into_owned()
     }
 
     /// Output bytes, as far as they are kept, and where they begin.

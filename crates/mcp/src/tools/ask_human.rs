@@ -4,8 +4,9 @@ use super::{Hints, Operate, Shown};
 use crate::desk::{Desk, in_ms, left_ms};
 use crate::host::Host;
 use crate::trouble::Trouble;
+use holdfast_types::TimeMs;
 use holdfast_wire::operations::op;
-use holdfast_wire::questions::{QuestionAskParams, QuestionParams, QuestionState};
+use holdfast_wire::questions::{QuestionAskParams, QuestionParams, QuestionState, QuestionView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,9 @@ pub struct AskIn {
     /// Instead of a question: the `id` of an earlier one, to keep waiting for its answer.
     #[serde(default)]
     id: Option<String>,
+    /// A key of your own: the same key is the same question, also after its answer. Without one, the same text is the same question while it is open.
+    #[serde(default)]
+    key: Option<String>,
 }
 
 /// A question, and its answer.
@@ -69,10 +73,10 @@ pub struct AskHuman;
 impl Operate for AskHuman {
     const NAME: &'static str = "ask_human";
     const TITLE: &'static str = "Ask a person";
-    const DESCRIPTION: &'static str = "Asks the people of a session a question and waits for their answer: for a \
-        decision that is not yours, a password they must type themselves, or a turn you need. If no answer comes in \
-        time, the question stays open; use its id to keep waiting.";
-    const HINTS: Hints = Hints { reads: false, destroys: false, once: false, open: true };
+    const DESCRIPTION: &'static str = "Asks the people of a session and waits for their answer: a decision that is \
+        not yours, a password they must type themselves, a turn you need. If no answer comes in time, the question \
+        stays open: ask again with its id, or with the same text. `overview` lists open questions.";
+    const HINTS: Hints = Hints { reads: false, destroys: false, once: true, open: true };
     type In = AskIn;
     type Out = AskOut;
 
@@ -89,7 +93,7 @@ impl Operate for AskHuman {
                     session: session.id.to_string(),
                     text,
                     options: input.options,
-                    key: Some(fresh()?),
+                    key: input.key,
                     ..QuestionAskParams::default()
                 };
                 desk.ask::<op::QuestionAsk>(params).await?
@@ -110,10 +114,40 @@ impl Operate for AskHuman {
     }
 }
 
-/// A question's key, drawn at random: asked again after an answer was lost it is not asked twice.
-fn fresh() -> Result<String, Trouble> {
-    let mut bits = [0; 16];
-    getrandom::fill(&mut bits)
-        .map_err(|error| Trouble::new("internal", format!("cannot get random bytes: {error}")))?;
-    Ok(holdfast_types::hex_text(&bits))
+/// A question in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QuestionLine {
+    /// Its id.
+    id: String,
+    /// Its session.
+    session: String,
+    /// Who asks.
+    by: String,
+    /// What is asked.
+    question: String,
+    /// Allowed answers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    options: Vec<String>,
+    /// When it was asked, in milliseconds since the epoch.
+    asked_ms: TimeMs,
+}
+
+impl From<&QuestionView> for QuestionLine {
+    fn from(view: &QuestionView) -> QuestionLine {
+        QuestionLine {
+            id: view.id.to_string(),
+            session: view.name.to_string(),
+            by: view.by.handle.to_string(),
+            question: view.text.clone(),
+            options: view.options.clone(),
+            asked_ms: view.asked_ms,
+        }
+    }
+}
+
+impl QuestionLine {
+    /// One line.
+    pub fn line(&self) -> String {
+        format!("{} in {} by {}: {:?}", self.id, self.session, self.by, self.question)
+    }
 }

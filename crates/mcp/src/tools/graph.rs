@@ -269,7 +269,7 @@ impl Operate for Ports {
     const NAME: &'static str = "ports";
     const TITLE: &'static str = "Show listening ports";
     const DESCRIPTION: &'static str = "Shows listening ports, with their session, process and the act that started \
-        each, in one session or in all. To wait for a server use `wait` {until: \"port:N\"}.";
+        each, in one session or in all. To wait for a server use `wait_for` {until: \"port:N\"}.";
     const HINTS: Hints = LOOKS;
     type In = PortsIn;
     type Out = PortsOut;

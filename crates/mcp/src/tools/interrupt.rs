@@ -9,7 +9,8 @@ use crate::trouble::Trouble;
 use holdfast_authority::Ask;
 use holdfast_types::terms_of;
 use holdfast_wire::operations::op;
-use holdfast_wire::runs::{RunAnswer, RunCancelParams, RunId, RunListParams, RunParams, RunState};
+use holdfast_wire::runs::{RunAnswer, RunCancelParams, RunListParams, RunParams, RunState};
+use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ const CANCEL_MS: u64 = 5_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptIn {
-    /// The run's handle.
+    /// The run's handle or key.
     #[serde(default)]
     run: Option<String>,
     /// Or name or id of a session: its foreground program.
@@ -35,6 +36,7 @@ pub struct InterruptOut {
     session: String,
     /// The run, if it was one: `state` says whether it is over.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<JsonObject>")]
     run: Option<RunOut>,
 }
 
@@ -42,7 +44,7 @@ impl Shown for InterruptOut {
     fn text(&self) -> String {
         match &self.run {
             Some(run) => run.text(),
-            None => format!("pressed Ctrl-C in {}: `state` shows the result", self.session),
+            None => format!("pressed Ctrl-C in {}: `session_state` shows the result", self.session),
         }
     }
 }
@@ -53,7 +55,7 @@ pub struct Interrupt;
 impl Operate for Interrupt {
     const NAME: &'static str = "interrupt";
     const TITLE: &'static str = "Interrupt a command";
-    const DESCRIPTION: &'static str = "Presses Ctrl-C: interrupts a run by its handle, or the foreground program of \
+    const DESCRIPTION: &'static str = "Presses Ctrl-C: interrupts a run by its handle or key, or the foreground program of \
         a session. A program may ignore it; if it keeps running, the answer says so.";
     const HINTS: Hints = Hints { reads: false, destroys: true, once: false, open: false };
     type In = InterruptIn;
@@ -62,8 +64,8 @@ impl Operate for Interrupt {
     async fn call<H: Host>(desk: &Desk<H>, input: InterruptIn) -> Result<InterruptOut, Trouble> {
         let (session, run) = match (&input.run, &input.session) {
             (Some(run), None) => {
-                let run: RunId = run.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
-                let answer = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?;
+                let answer = desk.ask::<op::RunGet>(RunParams { run: run.clone().into(), wait_ms: 0 }).await?;
+                let run = answer.run.id;
                 if answer.run.state.is_over() {
                     let session = answer.run.name.to_string();
                     return Ok(InterruptOut { session, run: Some(shown(desk, answer, None, None).await?) });

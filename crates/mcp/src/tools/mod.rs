@@ -1,10 +1,13 @@
 //! The tools: what each is called, takes and gives.
 
 mod ask_human;
+mod end;
 mod graph;
 mod interrupt;
+mod overview;
 mod read;
 mod run;
+mod runs;
 mod sessions;
 mod state;
 mod turn;
@@ -76,7 +79,7 @@ macro_rules! tools {
 
         /// Calls a tool by its name; none where there is no such tool.
         pub(crate) async fn call<H: Host>(name: &str, desk: &Desk<H>, arguments: JsonObject) -> Option<CallToolResult> {
-            match name {
+            match today(name) {
                 $(<$tool as Operate>::NAME => Some(perform::<$tool, H>(desk, arguments).await),)*
                 _ => None,
             }
@@ -91,12 +94,28 @@ tools! {
     write::Write,
     state::State,
     interrupt::Interrupt,
+    overview::Overview,
+    runs::Runs,
     sessions::Sessions,
     sessions::Open,
+    end::End,
     turn::Turn,
     ask_human::AskHuman,
     graph::Graph,
     graph::Ports,
+}
+
+/// Today's name of a tool. Names that clients have for tools of their own were given up; who knows the old ones is served.
+pub(crate) fn today(name: &str) -> &str {
+    match name {
+        "run" => "run_command",
+        "wait" => "wait_for",
+        "read" => "read_output",
+        "write" => "send_input",
+        "state" => "session_state",
+        "open" => "open_session",
+        other => other,
+    }
 }
 
 /// The same, made once.
@@ -110,7 +129,9 @@ pub(crate) fn graph_json(answer: &holdfast_wire::graphs::GraphAnswer) -> String 
     serde_json::to_string_pretty(&graph::shown(answer)).unwrap_or_default()
 }
 
-async fn perform<T: Operate, H: Host>(desk: &Desk<H>, arguments: JsonObject) -> CallToolResult {
+async fn perform<T: Operate, H: Host>(desk: &Desk<H>, mut arguments: JsonObject) -> CallToolResult {
+    // Models fill in what they do not need.
+    arguments.retain(|_, value| value.as_str() != Some(""));
     let input: T::In = match serde_json::from_value(Value::Object(arguments)) {
         Ok(input) => input,
         Err(error) => return Trouble::bad(format!("{}: {error}", T::NAME)).answer(),
@@ -137,6 +158,7 @@ fn described<T: Operate>() -> Tool {
 
 /// A type's schema as one object, without references that some clients do not follow.
 fn schema_of<T: JsonSchema>(contract: Contract) -> JsonObject {
+    let is_answer = contract == Contract::Serialize;
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -149,10 +171,31 @@ fn schema_of<T: JsonSchema>(contract: Contract) -> JsonObject {
     };
     object.remove("title");
     object.remove("description");
+    if is_answer {
+        // Tokens that nobody reads: an answer's text says what its fields mean.
+        object.values_mut().for_each(undescribed);
+    }
     object.values_mut().for_each(plainer);
     object.entry("type").or_insert_with(|| json!("object"));
     object.entry("properties").or_insert_with(|| json!({}));
     object
+}
+
+/// Takes descriptions of properties away.
+fn undescribed(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.get("description").is_some_and(Value::is_string) {
+                object.remove("description");
+            }
+            if object.get("minimum").is_some_and(Value::is_number) {
+                object.remove("minimum");
+            }
+            object.values_mut().for_each(undescribed);
+        }
+        Value::Array(all) => all.iter_mut().for_each(undescribed),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Makes a schema one that also simple readers take: one type each, and no formats of Rust's. What may be left out is never null
@@ -199,7 +242,10 @@ fn plainer(schema: &mut Value) {
 fn or_error(mut schema: JsonObject) -> JsonObject {
     let required = schema.remove("required").unwrap_or_else(|| json!([]));
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.insert("error".into(), Value::Object(schema_of::<Trouble>(Contract::Serialize)));
+        let text = json!({ "type": "string" });
+        // What else an error has is in its text too.
+        let error = json!({ "type": "object", "properties": { "code": text, "message": text }, "required": ["code"] });
+        properties.insert("error".into(), error);
     }
     schema.insert("anyOf".into(), json!([{ "required": required }, { "required": ["error"] }]));
     schema
@@ -230,6 +276,28 @@ mod tests {
             let hints = tool.annotations.as_ref().unwrap();
             assert!(hints.read_only_hint.is_some() && hints.open_world_hint.is_some());
             assert!(!(hints.read_only_hint == Some(true) && hints.destructive_hint == Some(true)));
+        }
+    }
+
+    /// Clients put all of it before every conversation.
+    #[test]
+    fn the_list_of_tools_is_short_and_each_says_what_it_does_in_its_first_words() {
+        let tools = listing();
+        let bytes = serde_json::to_string(&tools).unwrap().len();
+        // JSON of schemas has about three and a half bytes a token.
+        assert!(bytes <= 28_000, "{bytes} bytes are more than 8,000 tokens");
+        for tool in &tools {
+            let text = tool.description.as_deref().unwrap_or_default();
+            let first: usize = text.find(['.', ':']).unwrap_or(text.len());
+            assert!(first <= 150, "{}: {text}", tool.name);
+        }
+    }
+
+    #[test]
+    fn names_of_before_are_served_and_not_listed() {
+        let names: Vec<String> = listing().iter().map(|tool| tool.name.to_string()).collect();
+        for old in ["run", "wait", "read", "write", "state", "open"] {
+            assert!(names.contains(&today(old).to_owned()) && !names.contains(&old.to_owned()), "{old}");
         }
     }
 }

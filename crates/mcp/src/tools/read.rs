@@ -1,4 +1,4 @@
-//! `read`: the screen as it is, or output by offset.
+//! `read_output`: the screen as it is, or output by offset.
 
 use super::{Hints, LOOKS, Operate, Shown};
 use crate::desk::{ASK_MS, Desk};
@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use holdfast_types::Offset;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ReadParams, ScreenParams, SessionView};
-use holdfast_wire::runs::{RunId, RunOutputParams, RunParams};
+use holdfast_wire::runs::{RunOutputParams, RunParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ pub struct ReadIn {
     /// Name or id of the session. Omitted, without a run: your own.
     #[serde(default)]
     session: Option<String>,
-    /// Or a run's handle: its output alone.
+    /// Or a run's handle or key: its output alone.
     #[serde(default)]
     run: Option<String>,
     /// `output` (default): output by offset. `screen`: what the terminal shows now, for full-screen programs.
@@ -55,7 +55,7 @@ pub struct ReadIn {
     /// First offset to read: the `to` of the previous answer, or an offset from another tool. Omitted: the end of a session's output, the beginning of a run's.
     #[serde(default)]
     from: Option<Offset>,
-    /// Maximum bytes (default 16384, at most 65536).
+    /// Maximum bytes (default 8192, at most 65536).
     #[serde(default)]
     max_bytes: Option<u32>,
     /// `text` (default): without escape sequences. `base64`: the exact bytes.
@@ -121,7 +121,8 @@ impl Shown for ReadOut {
     fn text(&self) -> String {
         if let Some(screen) = &self.screen {
             let text = self.text.as_deref().unwrap_or_default();
-            return format!("{text}\n[{}, cursor at column {} row {}]", screen.size, screen.column, screen.row);
+            let (size, column, row) = (&screen.size, screen.column, screen.row);
+            return format!("[{} · screen {size}, cursor at column {column} row {row}]\n{text}", self.session);
         }
         let body = self.text.as_deref().or(self.base64.as_deref()).unwrap_or_default();
         let mut status = format!("bytes {} to {} of {}", self.from, self.to, self.head);
@@ -137,8 +138,7 @@ impl Shown for ReadOut {
         if self.lossy {
             status.push_str("; some of it is not UTF-8");
         }
-        let line = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
-        format!("{body}{line}[{status}]")
+        format!("[{} · {status}]\n{body}", self.session)
     }
 }
 
@@ -146,11 +146,11 @@ impl Shown for ReadOut {
 pub struct Read;
 
 impl Operate for Read {
-    const NAME: &'static str = "read";
+    const NAME: &'static str = "read_output";
     const TITLE: &'static str = "Read screen or output";
-    const DESCRIPTION: &'static str = "Reads a session's output from an offset, a run's output, or the current \
-        screen. Offsets count output bytes from the session's start and never change: continue from `to` and you \
-        miss nothing and get nothing twice. Output that is no longer kept is reported as `gap`.";
+    const DESCRIPTION: &'static str = "Reads a session's output from an offset, a run's output by handle or key, or \
+        the current screen (`view`). Continue from `to`: you miss nothing and get nothing twice. Offsets count output \
+        bytes from the session's start and never change. Output that is no longer kept is reported as `gap`.";
     const HINTS: Hints = LOOKS;
     type In = ReadIn;
     type Out = ReadOut;
@@ -189,13 +189,13 @@ async fn of_output<H: Host>(
         gap: answer.gap.map(Span::from),
         ..ReadOut::default()
     };
-    Ok(with_bytes(out, &bytes, input.encoding, answer.end))
+    Ok(with_bytes(out, &bytes, input.encoding, answer.end, session.size.cols()))
 }
 
 async fn of_run<H: Host>(desk: &Desk<H>, run: &str, input: &ReadIn, max: u32) -> Result<ReadOut, Trouble> {
-    let run: RunId = run.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
-    let view = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?.run;
-    let params = RunOutputParams { run: run.into(), from: input.from, max: Some(max), wait_ms: 0 };
+    let view = desk.ask::<op::RunGet>(RunParams { run: run.to_owned().into(), wait_ms: 0 }).await?.run;
+    let cols = desk.find(&view.session.to_string()).await.map_or(0, |session| session.size.cols());
+    let params = RunOutputParams { run: view.id.into(), from: input.from, max: Some(max), wait_ms: 0 };
     let (answer, bytes) = desk.ask_with_bytes::<op::RunOutput>(params, Vec::new()).await?;
     let out = ReadOut {
         session: view.name.to_string(),
@@ -204,12 +204,12 @@ async fn of_run<H: Host>(desk: &Desk<H>, run: &str, input: &ReadIn, max: u32) ->
         gap: answer.gap.map(Span::from),
         ..ReadOut::default()
     };
-    Ok(with_bytes(out, &bytes, input.encoding, answer.end))
+    Ok(with_bytes(out, &bytes, input.encoding, answer.end, cols))
 }
 
 /// Puts the bytes in, as they were asked for. Text of which more follows ends with a line, so that neither a character nor an
 /// escape sequence is cut.
-fn with_bytes(out: ReadOut, bytes: &[u8], encoding: Encoding, end: bool) -> ReadOut {
+fn with_bytes(out: ReadOut, bytes: &[u8], encoding: Encoding, end: bool, cols: u16) -> ReadOut {
     let whole = out.from + bytes.len() as u64;
     let (bytes, to) = match encoding {
         Encoding::Text if whole < out.head => {
@@ -220,7 +220,7 @@ fn with_bytes(out: ReadOut, bytes: &[u8], encoding: Encoding, end: bool) -> Read
     };
     let (text, base64, lossy) = match encoding {
         Encoding::Text => {
-            let (text, lossy) = excerpt::text(bytes);
+            let (text, lossy) = excerpt::text(bytes, cols);
             (Some(text), None, lossy)
         }
         Encoding::Base64 => (None, Some(STANDARD.encode(bytes)), false),
@@ -280,13 +280,13 @@ mod tests {
     #[test]
     fn text_of_which_more_follows_ends_with_a_line_and_goes_on_behind_it() {
         let out = |head| ReadOut { from: 10, head, ..ReadOut::default() };
-        let cut = with_bytes(out(100), b"one\ntw", Encoding::Text, false);
+        let cut = with_bytes(out(100), b"one\ntw", Encoding::Text, false, 80);
         assert_eq!((cut.text.as_deref(), cut.to, cut.more), (Some("one\n"), 14, true));
-        let whole = with_bytes(out(16), b"one\ntw", Encoding::Text, true);
+        let whole = with_bytes(out(16), b"one\ntw", Encoding::Text, true, 80);
         assert_eq!((whole.text.as_deref(), whole.to, whole.more, whole.end), (Some("one\ntw"), 16, false, true));
-        let line = with_bytes(out(100), b"onetwo", Encoding::Text, false);
+        let line = with_bytes(out(100), b"onetwo", Encoding::Text, false, 80);
         assert_eq!((line.text.as_deref(), line.to), (Some("onetwo"), 16));
-        let exact = with_bytes(out(100), b"\xff\n\x00", Encoding::Base64, false);
+        let exact = with_bytes(out(100), b"\xff\n\x00", Encoding::Base64, false, 80);
         assert_eq!((exact.base64.as_deref(), exact.to, exact.text), (Some("/woA"), 13, None));
     }
 }

@@ -1,4 +1,4 @@
-//! `run`: a command with an end and a status; one that takes longer is answered with its handle.
+//! `run_command`: a command with an end and a status; one that takes longer is answered with its handle.
 
 use super::views::Doing;
 use super::{ANYTHING, Hints, Operate, Shown};
@@ -10,7 +10,7 @@ use holdfast_authority::{Ask, recorded};
 use holdfast_types::SessionId;
 use holdfast_wire::attention::{Kind, Now, StateView, Until};
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{SessionParams, WaitParams};
+use holdfast_wire::params::{ScreenParams, SessionParams, SessionView, WaitParams};
 use holdfast_wire::runs::{RunAnswer, RunEnd, RunId, RunOutputParams, RunParams, RunStartParams, RunState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,12 @@ pub const YIELD_MS: u64 = 10_000;
 pub const YIELD_MS_MAX: u64 = 600_000;
 /// Whether somebody waits for input is looked at only behind this: most commands are over before, and cost nothing.
 const LOOK_MS: u64 = 300;
+/// A shell that is new may take this long to its first prompt, if its caller is that patient.
+const NEW_MS: u64 = 600_000;
+/// A prompt is waited for this long, however impatient the caller: starting a shell is not the command's time.
+const PROMPT_MS: u64 = 30_000;
+/// Between two attempts to enter a command.
+const TRY_AGAIN: Duration = Duration::from_millis(50);
 /// Between two looks at somebody who waits and asks nothing.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -31,25 +37,31 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 pub struct RunIn {
     /// The command, as typed into a shell: pipes, variables, several lines.
     command: String,
-    /// Name or id of the session whose shell runs it. Omitted: your own session, which starts at first use and keeps directory and variables.
+    /// Name or id of the session whose shell runs it. Omitted: your own, which starts at first use and keeps directory and variables.
     #[serde(default)]
     session: Option<String>,
-    /// How long to wait for its end, in milliseconds (default 10000). After that the answer is `running` with the handle `run`, and the command keeps running.
+    /// How long to wait for its end, in milliseconds (default 10000). Then the answer is `running` with the handle `run`; the command keeps running.
     #[serde(default)]
     yield_ms: Option<u64>,
-    /// Run once per key of yours: the same key and command return the existing run, even after a crash. Use it for what must not happen twice.
+    /// Run once per key of yours: the same key and command return the existing run, even after a crash.
     #[serde(default)]
     key: Option<String>,
-    /// Maximum bytes of output in the answer (default 16384, at most 65536). Longer output is cut to its beginning and end, with the offsets of the rest.
+    /// Maximum bytes of output in the answer (default 8192, at most 65536). Longer output is cut to its beginning and end.
     #[serde(default)]
     max_output_bytes: Option<u32>,
+    /// Fail with `shell_restarted` if your own shell ended since your last command, instead of running in a new one.
+    #[serde(default)]
+    same_shell: bool,
 }
 
 /// A run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RunOut {
-    /// Its handle, for `wait`, `read` and `interrupt`.
+    /// Its handle, for `wait_for`, `read_output` and `interrupt`.
     pub run: String,
+    /// Its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Its session.
     pub session: String,
     /// `starting`, `running`: active. `ended`, `cancelled`: finished. `lost`: its outcome is unknown.
@@ -62,16 +74,16 @@ pub struct RunOut {
     pub end: Option<RunEnd>,
     /// How long it took so far.
     pub duration_ms: u64,
-    /// Its output as text: of a long one beginning and end.
+    /// Its output as text: of a long one beginning and end; of a full-screen program its screen.
     pub output: String,
     /// Offset of its first output byte in the session's output.
     pub from: u64,
-    /// Offset behind its last output byte so far: `read` the session from here for what comes.
+    /// Offset behind its last output byte so far: `read_output` the session from here for what comes.
     pub to: u64,
-    /// What is not shown: `read` it by its offsets.
+    /// What is not shown: `read_output` shows it by its offsets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Span>,
-    /// Some bytes were not UTF-8 and are shown as U+FFFD; `read` with `encoding: "base64"` returns the exact bytes.
+    /// Some bytes were not UTF-8 and are shown as U+FFFD; `read_output` with `encoding: "base64"` returns the exact bytes.
     pub lossy: bool,
     /// The shell's directory after it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,36 +91,65 @@ pub struct RunOut {
     /// It was there before: the key was used.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
+    /// Your own shell had ended: this one is new, without the old one's directory, variables and jobs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restarted: bool,
     /// While it is on: what the session is doing, and what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doing: Option<Doing>,
 }
 
 impl Shown for RunOut {
+    /// The status first: clients cut the end.
     fn text(&self) -> String {
-        let mut text = self.output.clone();
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
+        let mut text =
+            format!("[{} · {} ms · {} · session {}]\n", self.status(), self.duration_ms, self.run, self.session);
+        let mut note = |line: String| text.push_str(&format!("[{line}]\n"));
+        if self.existing {
+            note(format!("key {} already ran; nothing was started now", self.key.as_deref().unwrap_or("?")));
         }
-        let status = match (self.state.as_str(), self.exit_code) {
-            ("starting" | "running", _) => {
-                format!("still running after {} ms: `wait` {{run: \"{}\"}} keeps waiting", self.duration_ms, self.run)
-            }
-            ("lost", _) if self.end == Some(RunEnd::NotStarted) => "lost: the host stopped before it was typed".into(),
-            ("lost", _) => "lost: it may have run; its exit code is unknown; it was not run again".into(),
-            (state, Some(code)) => format!("{state} with exit code {code} after {} ms", self.duration_ms),
-            (state, None) => format!("{state} after {} ms, exit code unknown", self.duration_ms),
-        };
-        text.push_str(&format!("[{status}; session {}, offsets {} to {}]", self.session, self.from, self.to));
+        if self.restarted {
+            note(
+                "your shell had ended and this is a new one: the old one's directory, variables and jobs are gone"
+                    .into(),
+            );
+        }
+        match (self.end, self.state.as_str()) {
+            (Some(RunEnd::NotStarted), "lost") => note("nothing ran: the host stopped before it was typed".into()),
+            (Some(RunEnd::NotStarted), _) => note("nothing ran: the shell did not accept it as a command".into()),
+            (_, "lost") => note("it may have run; it was not run again: check before you repeat it".into()),
+            _ => {}
+        }
         if let Some(doing) = self.doing.as_ref().filter(|doing| doing.state != "running") {
-            text.push_str(&format!("\n[the session is {}]", doing.line()));
+            note(format!("the session is {}", doing.line()));
+        } else if !self.is_over() {
+            note(format!("it keeps running: `wait_for` {{run: \"{}\"}}", self.run));
         }
-        if self.end == Some(RunEnd::NotStarted) && self.state == "lost" {
-            text.push_str("\n[nothing was run]");
-        } else if self.end == Some(RunEnd::NotStarted) {
-            text.push_str("\n[the shell did not accept it as a command: nothing was run]");
+        if let Some(omitted) = self.omitted {
+            note(format!(
+                "output is cut: `read_output` {{run: \"{}\", from: {}}} shows the rest",
+                self.run, omitted.from
+            ));
         }
+        text.push_str(&self.output);
         text
+    }
+}
+
+impl RunOut {
+    fn is_over(&self) -> bool {
+        !matches!(self.state.as_str(), "starting" | "running")
+    }
+
+    /// How it stands, in a word or two.
+    fn status(&self) -> String {
+        match (self.state.as_str(), self.exit_code) {
+            ("starting" | "running", _) => "running".into(),
+            ("lost", _) => "lost, exit code unknown".into(),
+            ("ended", Some(code)) => format!("exit {code}"),
+            (state, Some(code)) => format!("{state}, exit {code}"),
+            (state, None) => format!("{state}, exit code unknown"),
+        }
     }
 }
 
@@ -116,13 +157,12 @@ impl Shown for RunOut {
 pub struct Run;
 
 impl Operate for Run {
-    const NAME: &'static str = "run";
+    const NAME: &'static str = "run_command";
     const TITLE: &'static str = "Run a command";
-    const DESCRIPTION: &'static str = "Runs a shell command in a live terminal session and returns its output and \
-        exit code. The shell keeps its directory, variables and background jobs between calls, and people see the \
-        same terminal. A command that takes longer than yield_ms keeps running: the answer is `running` with a `run` \
-        handle for `wait`, `read` and `interrupt`. If the command asks for input, the answer comes at once and says \
-        so (`doing`). Fails with `shell_busy` if the shell is not at an empty prompt; then nothing was typed.";
+    const DESCRIPTION: &'static str = "Runs a shell command in a live terminal: output and exit code. Longer than \
+        yield_ms it keeps running, and you get a `run` handle for `wait_for`. The shell keeps directory, variables and \
+        jobs between calls, and people see the same terminal. If the command asks for input, the answer comes at once \
+        and says so (`doing`). Fails with `shell_busy` if the shell is not at an empty prompt; then nothing was typed.";
     const HINTS: Hints = ANYTHING;
     type In = RunIn;
     type Out = RunOut;
@@ -131,9 +171,9 @@ impl Operate for Run {
         if input.command.trim().is_empty() {
             return Err(Trouble::bad("the command is empty"));
         }
-        let session = desk.find_or_own(input.session.as_deref()).await?;
+        let (session, restarted) = desk.find_or_own_for(input.session.as_deref(), input.same_shell).await?;
         // From here on: starting a shell is not the command's time.
-        let until = in_ms(input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX));
+        let patience = input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX);
         let ask =
             Ask::Run { key: input.key.clone().unwrap_or_default(), command: recorded(&input.command).into_owned() };
         let params = RunStartParams {
@@ -141,14 +181,62 @@ impl Operate for Run {
             key: input.key.clone(),
             run: Some(fresh_run()?),
             command: input.command,
-            wait_ms: left_ms(until).min(LOOK_MS),
+            wait_ms: patience.min(LOOK_MS),
             ..RunStartParams::default()
         };
-        let answer = desk.act::<op::RunStart>(session.id, ask, params).await?;
+        // Calls of one connection wait for each other. A run whose handle was given is nobody's to wait for: the host says so.
+        let (line, prompt_ms) = (desk.line(session.id), patience.max(PROMPT_MS));
+        let _first = tokio::time::timeout_at(in_ms(prompt_ms).into(), line.lock()).await.ok();
+        let answer = entered(desk, &session, ask, params, prompt_ms).await?;
+        let until = in_ms(patience);
         let existing = answer.existing && input.key.is_some();
         let (answer, state) = go_on(desk, answer, until, None).await?;
-        shown(desk, RunAnswer { existing, ..answer }, state.as_ref(), input.max_output_bytes).await
+        let out = shown(desk, RunAnswer { existing, ..answer }, state.as_ref(), input.max_output_bytes).await?;
+        Ok(RunOut { restarted, ..out })
     }
+}
+
+/// Enters a command, once a shell that is new has read its own files, or a person who was lent the turn is done.
+async fn entered<H: Host>(
+    desk: &Desk<H>,
+    session: &SessionView,
+    ask: Ask,
+    params: RunStartParams,
+    patience_ms: u64,
+) -> Result<RunAnswer, Trouble> {
+    let until = in_ms(patience_ms);
+    loop {
+        let refused = match desk.act::<op::RunStart>(session.id, ask.clone(), params.clone()).await {
+            Err(refused) if left_ms(until) > 0 && is_passing(&refused, session) => refused,
+            other => return other,
+        };
+        desk.tell(|| refused.message.clone()).await;
+        if refused.code == "shell_busy" {
+            let timeout_ms = Some(desk.ask_ms(until));
+            desk.ask::<op::Wait>(WaitParams { session: session.id.to_string(), timeout_ms, until: Until::Idle })
+                .await?;
+        }
+        tokio::time::sleep(TRY_AGAIN).await;
+    }
+}
+
+/// Whether a refusal passes by itself: a new shell reads its files, or a person was lent the turn.
+fn is_passing(refused: &Trouble, session: &SessionView) -> bool {
+    let detail = |name: &str| refused.details.as_ref().and_then(|details| details.get(name));
+    match refused.code.as_str() {
+        "shell_busy" => {
+            let state = detail("state").and_then(|state| state["state"].as_str()).unwrap_or_default();
+            detail("run").is_none_or(|run| run.is_null())
+                && !matches!(state, "waiting" | "full_screen" | "stopped" | "frozen" | "ended")
+                && now_ms().saturating_sub(session.created_ms) < NEW_MS
+        }
+        "turn_held" => session.turn.holder.as_ref().is_some_and(|holder| holder.how == "lent"),
+        _ => false,
+    }
+}
+
+pub fn now_ms() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 /// A run's id, drawn at random.
@@ -245,24 +333,38 @@ pub async fn shown<H: Host>(
     state: Option<&StateView>,
     max: Option<u32>,
 ) -> Result<RunOut, Trouble> {
-    let (output, omitted, lossy) = output(desk, &answer, excerpt::bounded(max)).await?;
+    let max = excerpt::bounded(max);
+    let (mut text, omitted, lossy) = output(desk, &answer, max).await?;
     let run = answer.run;
+    if state.is_some_and(|state| state.now == Now::FullScreen) {
+        text = screen(desk, run.session).await.unwrap_or(text);
+    }
     Ok(RunOut {
         run: run.id.to_string(),
+        key: run.key,
         session: run.name.to_string(),
         state: run.state.word().into(),
         exit_code: run.exit_code,
         end: run.end,
         duration_ms: run.duration_ms,
-        output,
+        output: excerpt::with_short_lines(text),
         from: run.from,
         to: run.to,
         omitted,
         lossy,
         cwd: run.cwd,
         existing: answer.existing,
+        restarted: false,
         doing: state.filter(|_| matches!(run.state, RunState::Starting | RunState::Running)).map(Doing::from),
     })
+}
+
+/// What a session's terminal shows, as text.
+pub async fn screen<H: Host>(desk: &Desk<H>, session: SessionId) -> Option<String> {
+    let params = ScreenParams { session: session.to_string(), ansi: false, history: 0 };
+    let answer = desk.ask::<op::Screen>(params).await.ok()?;
+    let rows: Vec<&str> = answer.rows.iter().map(|row| row.trim_end()).collect();
+    Some(rows.join("\n").trim_end().to_owned() + "\n")
 }
 
 /// A run's output within a bound: what the host gave where that fits, else beginning and end anew.
@@ -285,12 +387,13 @@ async fn output<H: Host>(
         Err(gone) if gone.code == "no_such_run" => return Ok(given()),
         Err(error) => return Err(error),
     };
-    let (mut text, mut lossy) = excerpt::text(&first.bytes);
+    let cols = desk.find(&answer.run.session.to_string()).await.map_or(0, |view| view.size.cols());
+    let (mut text, mut lossy) = excerpt::text(&first.bytes, cols);
     let mut omitted = first.gap;
     if let Some(tail) = tail {
         let last = piece(desk, answer.run.id, tail).await?;
         let left_out = Span { from: omitted.map_or(head.to, |gap| gap.from), to: last.from };
-        let (rest, lost) = excerpt::text(&last.bytes);
+        let (rest, lost) = excerpt::text(&last.bytes, cols);
         text.push_str(&excerpt::omission(left_out));
         text.push_str(&rest);
         lossy |= lost;

@@ -1,4 +1,4 @@
-//! `sessions` and `open`: what there is, and what shall be.
+//! `sessions` and `open_session`: what there is, and what shall be.
 
 use super::views::Session;
 use super::{Hints, LOOKS, Operate, Shown};
@@ -8,6 +8,7 @@ use crate::trouble::Trouble;
 use holdfast_types::SessionName;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams};
+use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ pub struct SessionsOut {
 impl Shown for SessionsOut {
     fn text(&self) -> String {
         match self.sessions.as_slice() {
-            [] => "no sessions: start one with `open` or `run`".into(),
+            [] => "no sessions: start one with `open_session` or `run_command`".into(),
             sessions => sessions.iter().map(Session::line).collect::<Vec<_>>().join("\n"),
         }
     }
@@ -49,9 +50,9 @@ pub struct Sessions;
 impl Operate for Sessions {
     const NAME: &'static str = "sessions";
     const TITLE: &'static str = "List sessions";
-    const DESCRIPTION: &'static str = "Lists the live terminal sessions of this machine that you may observe: name, \
-        command, directory, who has the turn to type, who is attached. Sessions have no owner and outlive every \
-        client.";
+    const DESCRIPTION: &'static str = "Lists the live terminal sessions you may observe: name, command, directory, \
+        who has the turn to type, who is attached. `overview` also shows what each is doing. Sessions have no owner \
+        and outlive every client.";
     const HINTS: Hints = LOOKS;
     type In = SessionsIn;
     type Out = SessionsOut;
@@ -70,7 +71,7 @@ pub struct OpenIn {
     /// Its name: 1 to 64 of A-Z a-z 0-9 . _ -. Omitted: a generated name.
     #[serde(default)]
     name: Option<String>,
-    /// Command and arguments, one item each. Omitted: your shell, which `run` needs.
+    /// Command and arguments, one item each. Omitted: your shell, which `run_command` needs.
     #[serde(default)]
     command: Vec<String>,
     /// The directory it starts in, as an absolute path.
@@ -84,7 +85,8 @@ pub struct OpenIn {
 /// A session that is there.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OpenOut {
-    /// The session.
+    /// The session, as `sessions` lists it.
+    #[schemars(with = "JsonObject")]
     session: Session,
     /// It was started by this call; otherwise it was there under that name already.
     created: bool,
@@ -100,12 +102,11 @@ impl Shown for OpenOut {
 pub struct Open;
 
 impl Operate for Open {
-    const NAME: &'static str = "open";
+    const NAME: &'static str = "open_session";
     const TITLE: &'static str = "Open a session";
-    const DESCRIPTION: &'static str = "Starts a session with your shell or with another command (a server, a REPL, \
-        an editor), or finds the live session of that name. The session keeps running when you disconnect, and ends \
-        when its command ends (for a shell: `run` exit). Open a separate session for a server, so that your own \
-        shell stays free.";
+    const DESCRIPTION: &'static str = "Starts a session with your shell or a command (server, REPL, editor), or finds \
+        the live session of that name. It keeps running when you disconnect, and ends with its command or by \
+        `end_session`. Open a separate session for a server, so that your own shell stays free.";
     const HINTS: Hints = Hints { reads: false, destroys: false, once: false, open: true };
     type In = OpenIn;
     type Out = OpenOut;

@@ -91,10 +91,18 @@ impl Session {
     }
 }
 
+/// What to do about who waits.
+const WAITS: &str = "A program waits for input: answer with `send_input`, or stop it with `interrupt`.";
+const PAGER: &str = "This looks like a pager: `send_input` {keys: [\"q\"]} leaves it. Use `| cat` next time.";
+const FULL_SCREEN: &str = "A full-screen program is on; the output is its screen. Press keys with `send_input`: q leaves a pager, \
+    [\"Esc\", \":\", \"q\", \"!\", \"Enter\"] leaves vi.";
+/// How the last line of a pager ends.
+const PAGERS: &[&str] = &["(END)", "--More--"];
+
 /// What a session is doing.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Doing {
-    /// `idle_prompt`, `running`, `waiting`, `full_screen`, `blocked_elsewhere`, `stopped`, `frozen`, `ended` or `unknown`.
+    /// `idle_prompt`, `running`, `waiting`, `full_screen`, `stopped`, `frozen`, `ended` or `unknown`.
     pub state: String,
     /// Where it waits, for what: `line`, `password`, `repl` or `choice`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +129,8 @@ pub struct Doing {
 impl From<&StateView> for Doing {
     fn from(view: &StateView) -> Doing {
         let mut doing = Doing {
-            state: view.now.word().into(),
+            // Who waits for a clock, a child or the network works, as far as an agent is concerned.
+            state: if view.now == Now::BlockedElsewhere { "running" } else { view.now.word() }.into(),
             kind: None,
             prompt: None,
             by: None,
@@ -137,11 +146,11 @@ impl From<&StateView> for Doing {
                 doing.advice = Some(if doing.is_password() {
                     crate::trouble::PASSWORD.to_owned()
                 } else {
-                    "A program waits for input: answer with `write`, or stop it with `interrupt`.".to_owned()
+                    PAGERS.iter().find(|end| prompt.trim_end().ends_with(**end)).map_or(WAITS, |_| PAGER).to_owned()
                 });
             }
             Now::FullScreen => {
-                doing.advice = Some("A program has the whole screen: `read` it, and `write` keys.".to_owned());
+                doing.advice = Some(FULL_SCREEN.to_owned());
             }
             Now::Frozen { by } => {
                 doing.by = Some(by.to_string());

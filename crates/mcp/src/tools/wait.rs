@@ -1,4 +1,4 @@
-//! `wait`: for the end of a run, or for something else in a session.
+//! `wait_for`: for the end of a run, or for something else in a session.
 
 use super::run::{RunOut, YIELD_MS_MAX, go_on, shown};
 use super::views::Doing;
@@ -12,8 +12,9 @@ use holdfast_types::{Exit, Offset};
 use holdfast_wire::attention;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SessionParams, SessionView, WaitParams};
-use holdfast_wire::runs::{RunAnswer, RunId, RunParams};
+use holdfast_wire::runs::{RunAnswer, RunParams};
 use regex::bytes::{Regex, RegexBuilder};
+use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -37,7 +38,7 @@ static SEARCHES: Semaphore = Semaphore::const_new(2);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WaitIn {
-    /// A run's handle: waits for its end, or until it asks for input.
+    /// A run's handle or key: waits for its end, or until it asks for input.
     #[serde(default)]
     run: Option<String>,
     /// Or name or id of a session, with `until`. Omitted, without a run: your own.
@@ -52,7 +53,7 @@ pub struct WaitIn {
     /// With `text:REGEX`: search from this offset instead of only new output.
     #[serde(default)]
     from: Option<Offset>,
-    /// With a run: maximum bytes of output in the answer (default 16384, at most 65536).
+    /// With a run: maximum bytes of output in the answer (default 8192, at most 65536).
     #[serde(default)]
     max_output_bytes: Option<u32>,
 }
@@ -64,8 +65,9 @@ pub struct WaitOut {
     session: String,
     /// `came`: it happened. `ended`: the session ended first. `timeout`: not yet; wait again.
     outcome: String,
-    /// The run that was waited for.
+    /// The run that was waited for, as `run_command` answers it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<JsonObject>")]
     run: Option<RunOut>,
     /// The state that came.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +111,9 @@ impl Shown for WaitOut {
             ("came", _, Some(listener), _) => format!("process {} listens on {}", listener.pid, listener.address),
             ("came", _, _, Some(found)) => format!("at offset {}: {}", found.offset, found.text),
             ("came", ..) if self.exit_code.is_none() => format!("{} is quiet", self.session),
-            ("timeout", ..) => format!("not yet; {} keeps running: wait again, or look with `state`", self.session),
+            ("timeout", ..) => {
+                format!("not yet; {} keeps running: wait again, or look with `session_state`", self.session)
+            }
             _ => format!("{} has ended with {}", self.session, self.exit_code.unwrap_or(1)),
         }
     }
@@ -119,11 +123,11 @@ impl Shown for WaitOut {
 pub struct Wait;
 
 impl Operate for Wait {
-    const NAME: &'static str = "wait";
+    const NAME: &'static str = "wait_for";
     const TITLE: &'static str = "Wait";
-    const DESCRIPTION: &'static str = "Waits for a run's end by its handle, or for an event in a session: its \
-        prompt, a request for input, a listening port, text in its output, silence, its end. A timeout stops \
-        nothing: wait again. Use this instead of sleeping and polling.";
+    const DESCRIPTION: &'static str = "Waits for a run's end by its handle or key, or for an event in a session: \
+        prompt, request for input, listening port, text in new output, silence, end. A timeout stops nothing: wait \
+        again. Use this instead of sleeping and polling.";
     const HINTS: Hints = LOOKS;
     type In = WaitIn;
     type Out = WaitOut;
@@ -188,8 +192,7 @@ impl FromStr for Until {
 }
 
 async fn for_run<H: Host>(desk: &Desk<H>, run: &str, until: Instant, max: Option<u32>) -> Result<WaitOut, Trouble> {
-    let run: RunId = run.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
-    let answer = desk.ask::<op::RunGet>(RunParams { run: run.into(), wait_ms: 0 }).await?;
+    let answer = desk.ask::<op::RunGet>(RunParams { run: run.to_owned().into(), wait_ms: 0 }).await?;
     // What is asked already the caller knows; it waits for what comes after.
     let told = match answer.run.state.is_over() {
         true => None,

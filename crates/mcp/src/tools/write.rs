@@ -1,5 +1,6 @@
-//! `write`: types into a session, and gives what came of it.
+//! `send_input`: types into a session, and gives what came of it.
 
+use super::run::screen;
 use super::views::Doing;
 use super::{ANYTHING, Hints, Operate, Shown};
 use crate::desk::{ASK_MS, Desk, in_ms, left_ms};
@@ -45,7 +46,7 @@ pub struct WriteIn {
     /// How long to wait for output, in milliseconds (default 5000); the answer comes sooner if the program waits for input or is at its prompt.
     #[serde(default)]
     yield_ms: Option<u64>,
-    /// Maximum bytes of output in the answer (default 16384, at most 65536).
+    /// Maximum bytes of output in the answer (default 8192, at most 65536).
     #[serde(default)]
     max_output_bytes: Option<u32>,
 }
@@ -55,13 +56,13 @@ pub struct WriteIn {
 pub struct WriteOut {
     /// The session.
     session: String,
-    /// What it printed since, as text: the echo of what was typed too.
+    /// What it printed since, as text: the echo of what was typed too. Of a full-screen program: its screen.
     output: String,
     /// Offset where that begins.
     from: Offset,
-    /// Offset behind it: `read` from here for what comes.
+    /// Offset behind it: `read_output` from here for what comes.
     to: Offset,
-    /// What is not shown: `read` it by its offsets.
+    /// What is not shown: `read_output` shows it by its offsets.
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<Span>,
     /// Some bytes were not UTF-8 and are shown as U+FFFD.
@@ -75,13 +76,8 @@ pub struct WriteOut {
 
 impl Shown for WriteOut {
     fn text(&self) -> String {
-        let mut text = self.output.clone();
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
         let doing = self.doing.as_ref().map_or("unknown".into(), Doing::line);
-        text.push_str(&format!("[{}, offsets {} to {}; it is {doing}]", self.session, self.from, self.to));
-        text
+        format!("[session {} · offsets {} to {} · {doing}]\n{}", self.session, self.from, self.to, self.output)
     }
 }
 
@@ -89,11 +85,10 @@ impl Shown for WriteOut {
 pub struct Write;
 
 impl Operate for Write {
-    const NAME: &'static str = "write";
+    const NAME: &'static str = "send_input";
     const TITLE: &'static str = "Type into a session";
     const DESCRIPTION: &'static str = "Types text and keys into a session's terminal and returns the output that \
-        follows: for programs that ask for input, REPLs, editors, menus. For commands use `run`, which returns exit \
-        codes. Fails with `turn_held` while another actor has the turn, and with `waiting_for_input` at a password \
+        follows: for prompts, REPLs, editors, menus. For commands use `run_command`, which returns exit codes. Fails with `turn_held` while another actor has the turn, and with `waiting_for_input` at a password \
         prompt: only a person may type a password.";
     const HINTS: Hints = ANYTHING;
     type In = WriteIn;
@@ -117,9 +112,13 @@ impl Operate for Write {
         let range = Span { from: sent.at, to };
         let shown = shown(desk, &session, range, excerpt::bounded(input.max_output_bytes)).await?;
         let state = desk.ask::<op::State>(SessionParams { session: session.id.to_string() }).await.ok();
+        let output = match &state {
+            Some(state) if state.now == Now::FullScreen => screen(desk, session.id).await.unwrap_or(shown.text),
+            Some(_) | None => shown.text,
+        };
         Ok(WriteOut {
             session: session.name.to_string(),
-            output: shown.text,
+            output: excerpt::with_short_lines(output),
             from: sent.at,
             to,
             omitted: shown.omitted,
@@ -233,12 +232,13 @@ pub async fn shown<H: Host>(desk: &Desk<H>, session: &SessionView, range: Span, 
     }
     let (head, tail) = excerpt::parts(range, max);
     let (answer, bytes) = read(desk, session, head.from, (head.to - head.from) as u32, 0).await?;
-    let (mut text, mut lossy) = excerpt::text(&bytes);
+    let cols = session.size.cols();
+    let (mut text, mut lossy) = excerpt::text(&bytes, cols);
     let mut omitted = answer.gap.map(Span::from);
     if let Some(tail) = tail {
         let (answer, bytes) = read(desk, session, tail.from, (tail.to - tail.from) as u32, 0).await?;
         let left_out = Span { from: omitted.map_or(head.to, |gap| gap.from), to: answer.from };
-        let (rest, lost) = excerpt::text(&bytes);
+        let (rest, lost) = excerpt::text(&bytes, cols);
         text.push_str(&excerpt::omission(left_out));
         text.push_str(&rest);
         lossy |= lost;

@@ -44,6 +44,21 @@ pub fn file(client: McpClient, env: Lookup<'_>) -> Option<PathBuf> {
     })
 }
 
+/// What a client's agent is called.
+pub fn actor(client: McpClient) -> &'static str {
+    match client {
+        McpClient::Claude => "claude-code",
+        McpClient::ClaudeDesktop => "claude-desktop",
+        McpClient::Codex => "codex",
+        McpClient::Cursor => "cursor",
+        McpClient::Gemini => "gemini",
+        McpClient::Opencode => "opencode",
+        McpClient::Vscode => "vscode",
+        McpClient::Windsurf => "windsurf",
+        McpClient::Zed => "zed",
+    }
+}
+
 fn shape(client: McpClient) -> Shape {
     match client {
         McpClient::Claude => Shape::Json { key: "mcpServers", extra: &[("type", "stdio")] },
@@ -112,6 +127,7 @@ fn json(text: &str, key: &str, entry: Option<CstInputValue>) -> Result<String, S
 fn toml(text: &str, words: Option<&[String]>) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     const KEY: &str = "mcp_servers";
+    const APPROVAL: &str = "default_tools_approval_mode";
     let Some(words) = words else {
         if let Some(servers) = document.get_mut(KEY).and_then(Item::as_table_like_mut) {
             servers.remove(NAME);
@@ -131,6 +147,10 @@ fn toml(text: &str, words: Option<&[String]>) -> Result<String, String> {
     let (program, args) = words.split_first().ok_or("there is no command")?;
     server.insert("command", value(program));
     server.insert("args", value(args.iter().collect::<Array>()));
+    if server.get(APPROVAL).is_none() {
+        // Without it Codex refuses every tool where nobody can be asked, as in `codex exec`. Who set it otherwise meant it.
+        server.insert(APPROVAL, value("approve"));
+    }
     Ok(document.to_string())
 }
 
@@ -178,6 +198,9 @@ mod tests {
         let after = edited(McpClient::Codex, before, Some(&words())).unwrap();
         assert!(after.starts_with(before), "{after}");
         assert!(after.contains("[mcp_servers.holdfast]\ncommand = \"/opt/holdfast\"\nargs = [\"mcp\"]\n"), "{after}");
+        assert!(after.contains("default_tools_approval_mode = \"approve\"\n"), "{after}");
+        let asks = after.replace("\"approve\"", "\"prompt\"");
+        assert_eq!(edited(McpClient::Codex, &asks, Some(&words())).unwrap(), asks, "what a person set stays");
     }
 
     #[test]

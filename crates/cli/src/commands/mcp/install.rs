@@ -1,7 +1,7 @@
 //! `holdfast mcp install`: shows what changes in a client's configuration, asks, and writes it.
 
-use super::clients::{difference, edited, file};
-use crate::args::McpInstallArgs;
+use super::clients::{actor, difference, edited, file};
+use crate::args::{McpClient, McpInstallArgs};
 use crate::failure::{Failure, STATUS_USAGE};
 use crate::here::Here;
 use crate::show::{print, print_json};
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// `holdfast mcp install`.
 pub fn install(here: &Here, args: &McpInstallArgs) -> Result<u8, Failure> {
-    let words = words(here)?;
+    let words = words(here, args.client)?;
     if args.print {
         let entry = edited(args.client, "", Some(&words)).map_err(|why| Failure::new("internal", why))?;
         print(format!("{}\n", entry.trim_end()))?;
@@ -45,8 +45,9 @@ pub fn install(here: &Here, args: &McpInstallArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// How the client starts the server: this program, in this home, and as the actor that was named.
-fn words(here: &Here) -> Result<Vec<String>, Failure> {
+/// How the client starts the server: this program, in this home, and as the actor that was named, or as the client's own. What a
+/// client calls itself may change with its version; what it is called here must not.
+fn words(here: &Here, client: McpClient) -> Result<Vec<String>, Failure> {
     let text = |path: &Path| match path.to_str() {
         Some(text) => Ok(text.to_owned()),
         None => Err(Failure::new("bad_request", format!("the path {} is not UTF-8", path.display()))),
@@ -58,7 +59,7 @@ fn words(here: &Here) -> Result<Vec<String>, Failure> {
     match here.said() {
         Some(Said::Handle(handle)) => words.extend(["--as".into(), handle.to_string()]),
         Some(Said::File(path)) => words.extend(["--as".into(), text(path)?]),
-        None => {}
+        None => words.extend(["--as".into(), format!("agent:{}", actor(client))]),
     }
     Ok(words)
 }

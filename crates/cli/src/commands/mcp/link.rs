@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::here::Here;
 use holdfast_authority::Ask;
 use holdfast_client::{Identity, connect_as, connect_or_start_as};
-use holdfast_mcp::{Client, Host, Wanted};
+use holdfast_mcp::{Claim, Client, Host, Wanted};
 use holdfast_types::{ActorClass, Handle, Home, SessionId, Size};
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame};
 use holdfast_wire::{Body, Code, Fault, Message};
@@ -102,7 +102,7 @@ impl HostLink {
     fn handle(&self) -> Handle {
         match &self.0.said {
             Some(identity) => identity.actor().handle.clone(),
-            None => Handle::near(ActorClass::Agent, &self.client().name),
+            None => Handle::near(ActorClass::Agent, trimmed(&self.client().name)),
         }
     }
 
@@ -195,6 +195,13 @@ impl Host for HostLink {
         serde_json::to_value(params).map_err(|error| Fault::new(Code::Internal, error.to_string()))
     }
 
+    fn claim(&self, session: SessionId, _connected: bool) -> Option<Claim> {
+        // The session's directory lies there as long as the session; the lock is given back when this process is gone, however it ends.
+        let Ok(directory) = std::fs::File::open(self.0.home.session(session)) else { return Some(Box::new(())) };
+        let locked = rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+        locked.is_ok().then(|| Box::new(directory) as Claim)
+    }
+
     fn own_name(&self) -> String {
         self.handle().name().to_owned()
     }
@@ -206,6 +213,12 @@ impl Host for HostLink {
     fn meet(&self, client: &Client) {
         self.0.client.get_or_init(|| client.clone());
     }
+}
+
+/// A client's name without the marks around it: `@cline/core` begins with one.
+fn trimmed(name: &str) -> &str {
+    let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    if name.is_empty() { UNNAMED } else { name }
 }
 
 /// What this program says of itself as the host would say it.

@@ -1,5 +1,7 @@
 //! The OpenAPI document, from the table's rows and the schemas of their types.
 
+mod plain;
+
 use crate::bytes::{BASE64, TEXT};
 use crate::rest::{Endpoint, WAIT_SECONDS_MAX, WATCHING};
 use holdfast_types::Terms;
@@ -34,6 +36,7 @@ pub fn document(schema: &Value, endpoints: &[Endpoint]) -> Value {
             "description": "Live sessions of this host. Every unsuccessful answer is an error with a code, a message \
                 and a hint. `/v1/connect` is the whole protocol over WebSocket, see spec/protocol.md.",
         },
+        "servers": [{ "url": "http://127.0.0.1:7433", "description": "A host that listens where it does by default" }],
         "security": [{ "token": [] }],
         "paths": paths,
         "components": {
@@ -42,6 +45,7 @@ pub fn document(schema: &Value, endpoints: &[Endpoint]) -> Value {
         },
     });
     refer(&mut document);
+    plain::plain(&mut document);
     document
 }
 
@@ -138,6 +142,7 @@ fn responses(declared: &Value, endpoint: &Endpoint) -> Value {
 
 fn parameter(name: &str, place: &str, required: bool, of: &Value) -> Value {
     let mut schema = of.clone();
+    plain::without_null(&mut schema);
     let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
     let mut parameter = json!({ "name": name, "in": place, "required": required, "schema": schema });
     if let Some(description) = description {
@@ -197,6 +202,27 @@ mod tests {
                 assert!(parameters.iter().any(|p| p["name"] == name && p["in"] == "path"), "{}: {name}", row.name);
             }
         }
+    }
+
+    #[test]
+    fn generators_find_what_they_understand() {
+        fn look(value: &Value, at: &str) {
+            let is_words = |choices: &[Value]| choices.iter().all(|choice| choice.get("const").is_some());
+            assert!(!value["oneOf"].as_array().is_some_and(|choices| is_words(choices)), "{at}: {value}");
+            match value {
+                Value::Object(fields) => fields.iter().for_each(|(name, of)| look(of, &format!("{at}/{name}"))),
+                Value::Array(all) => all.iter().for_each(|one| look(one, at)),
+                _ => {}
+            }
+        }
+        let document = document();
+        look(&document, "");
+        assert!(document["servers"][0]["url"].is_string());
+        let operations =
+            document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values());
+        let parameters = operations.flat_map(|operation| operation["parameters"].as_array().unwrap());
+        let in_paths: Vec<&Value> = parameters.filter(|parameter| parameter["in"] == "path").collect();
+        assert!(in_paths.len() > 20 && in_paths.iter().all(|one| !one["schema"].to_string().contains("null")));
     }
 
     #[test]
