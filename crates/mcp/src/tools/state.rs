@@ -101,9 +101,9 @@ pub struct State;
 impl Operate for State {
     const NAME: &'static str = "session_state";
     const TITLE: &'static str = "Show what a session is doing";
-    const DESCRIPTION: &'static str = "Tells whether a session is at its prompt, working, waiting for input (with \
-        the prompt's text), in a full-screen program or ended, which run is active and who has the turn. It asks the \
-        operating system; what cannot be known is `unknown`.";
+    const DESCRIPTION: &'static str = "Tells what a session is doing: at its prompt, working, waiting for input (with \
+        the prompt's text), in a full-screen program, ended; the active run; who has the turn. It asks the operating \
+        system; what cannot be known is `unknown`.";
     const HINTS: Hints = LOOKS;
     type In = StateIn;
     type Out = StateOut;
