@@ -35,6 +35,8 @@ const HELLO: Duration = Duration::from_secs(120);
 const REASON: Duration = Duration::from_secs(2);
 /// How much of what ssh complains about is kept.
 const COMPLAINT_BYTES_MAX: usize = 4096;
+/// Most of what a command on the other machine may answer: more is not what was asked for.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// What a shell answers for a program that is not there.
 const NO_PROGRAM: i32 = 127;
 /// What `holdfast` answers to a command that it does not know.
@@ -131,7 +133,7 @@ impl Ssh {
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut output = Vec::new();
         // One that ended without reading what it was given breaks the connection: its status says more.
-        let read = stream.read_to_end(&mut output);
+        let read = (&mut stream).take(ANSWER_BYTES_MAX).read_to_end(&mut output);
         match ended.recv_timeout(REASON) {
             Ok((Ok(status), _)) if status.success() => read.map(|_| output).map_err(|error| self.failed(error)),
             Ok((status, complaint)) => Err(self.explain(status, &complaint)),

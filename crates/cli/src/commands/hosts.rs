@@ -54,7 +54,7 @@ fn add(here: &Here, args: &HostsAddArgs) -> Result<u8, Failure> {
     let who = host.known_as(&here.home, here.who()?)?;
     let mut connection = host.route(&here.home).connect(&who)?;
     let running = running(&mut connection)?;
-    let program = connection.hello().program.clone();
+    let program = visible(&connection.hello().program);
     hosts::change(&here.home, |hosts| {
         hosts.push(host);
         Ok(())

@@ -219,11 +219,16 @@ impl Far {
         if event.follow != self.follow || !self.is_followed {
             return;
         }
-        if event.from != self.head() {
-            // A gap: the terminal finds itself lapped, and is painted.
+        // A host that sends more than it was granted is not believed to send what follows, either.
+        let is_too_much = self.output.len() + bytes.len() > WINDOW_BYTES as usize;
+        if event.from != self.head() || is_too_much {
+            // A gap: the terminal finds itself lapped, and is painted. What it never sees is not under way any more.
+            let unseen = self.output.len() as u64 + if is_too_much { bytes.len() as u64 } else { 0 };
+            let _ = host.ask::<op::Credit>(&CreditParams { follow: self.follow, bytes: unseen }, &[]);
             self.output.clear();
             self.start = event.from;
         }
+        let bytes = if is_too_much { &[] } else { bytes };
         if event.size != self.size {
             self.size = event.size;
             self.say(FromKeeper::Resized { head: event.from, cols: event.size.cols(), rows: event.size.rows() });
@@ -278,7 +283,7 @@ mod tests {
     use super::*;
 
     fn far() -> Far {
-        Far::new("ses_00000000000000000000000000000001".parse().unwrap(), 1, 100, Size::default())
+        Far::new(SessionId::from_random_bits(1), 1, 100, Size::default())
     }
 
     fn said(far: &mut Far) -> Vec<Said> {
