@@ -296,8 +296,11 @@ impl Endpoint {
         match self.fields.get(field) {
             // The code that reads the parameters names an unknown one.
             None | Some(Reading::Text) => Ok(text.into()),
-            Some(Reading::Json) => serde_json::from_str(text)
-                .map_err(|_| Fault::new(Code::BadRequest, format!("invalid value {text:?} for `{field}`"))),
+            // What is not given is left out: `null` is no number.
+            Some(Reading::Json) => {
+                let value = serde_json::from_str(text).ok().filter(|value: &Value| !value.is_null());
+                value.ok_or_else(|| Fault::new(Code::BadRequest, format!("invalid value {text:?} for `{field}`")))
+            }
         }
     }
 }
