@@ -44,7 +44,8 @@ async def tools_are_told(client):
     for name, tool in tools.items():
         expect(tool.description and tool.title and tool.output_schema, name, "teaches")
         expect(tool.annotations.read_only_hint == (name in LOOKS), name, "says whether it only looks")
-    expect(LOOKS | {"run_command", "send_input", "open_session", "end_session", "turn", "interrupt", "ask_human"} == set(tools), sorted(tools))
+    acts = {"run_command", "send_input", "open_session", "end_session", "turn", "interrupt", "ask_human"}
+    expect(LOOKS | acts == set(tools), sorted(tools))
 
 
 async def commands_run(client, session):
@@ -57,7 +58,7 @@ async def commands_run(client, session):
     await call(client, "send_input", text="ann\n", session=session)
     over = await call(client, "wait_for", run=on["run"])
     expect(over["run"]["output"].endswith("hello ann\n"), over)
-    for looked in ("state", "graph", "read"):
+    for looked in ("session_state", "graph", "read_output"):
         await call(client, looked, session=session)
     screen = await call(client, "read_output", session=session, view="screen")
     expect("hello ann" in screen["text"], screen)
@@ -73,7 +74,7 @@ async def progress_is_told_and_giving_up_stops_nothing(client, session):
 
     command = "until [ -e \"$HOLDFAST_TEST_GO\" ]; do sleep 0.05; done; echo went"
     on = await call(client, "run_command", command=f"HOLDFAST_TEST_GO={GO}; {command}", session=session, yield_ms=100)
-    waiting = asyncio.create_task(client.call_tool("wait", {"run": on["run"]}, progress_callback=progress))
+    waiting = asyncio.create_task(client.call_tool("wait_for", {"run": on["run"]}, progress_callback=progress))
     async with asyncio.timeout(PATIENCE):
         while len(told) < 2:
             await asyncio.sleep(0.05)
@@ -91,7 +92,7 @@ async def resources_are_read_and_followed(client, session, notes):
     uri = f"session://{session}/log"
     listed = [str(resource.uri) for resource in (await client.list_resources()).resources]
     expect(uri in listed, listed)
-    expect(len((await client.list_resource_templates()).resource_templates) == 3, "templates")
+    expect(len((await client.list_resource_templates()).resource_templates) == 4, "templates")
     if client.protocol_version >= "2026-07-28":
         async with client.listen(resource_subscriptions=[uri], resources_list_changed=True) as changes:
             await call(client, "run_command", command="echo followed", session=session)

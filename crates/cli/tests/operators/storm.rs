@@ -163,8 +163,9 @@ impl<'a> Hand<'a> {
         }
         let what = What { by: self.number, attached, asked: asked.clone(), heard, view };
         let call = Call { made, answered, doubtful: broken, what };
-        if matches!(asked, Asked::Send { .. }) {
-            // A send may take the free turn and lose it again before its bytes reach the terminal.
+        if matches!(asked, Asked::Send { .. } | Asked::Attach) {
+            // A send may take the free turn and lose it again before its bytes reach the terminal; who attaches may get back its own
+            // turn under a new fence, and lose it before it is told how things stand.
             let first =
                 Call { doubtful: true, what: What { heard: Heard::Unknown, ..call.what.clone() }, ..call.clone() };
             self.noted.push(Noted { call: first, nonce: None, typed: None });
