@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::here::Here;
 use crate::hosts::{self, Admission, Elsewhere};
 use crate::show::{columns, now_ms, print, print_json, table, visible};
-use holdfast_client::{Connection, admit, join, socket_or_start};
+use holdfast_client::{Connection, admit, greet_or_start, join, socket_or_start};
 use holdfast_types::ActorClass;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams};
@@ -188,10 +188,12 @@ fn admit_actor(here: &Here) -> Result<u8, Failure> {
         .map_err(|e| Failure::io("cannot read the key", e))?;
     let said: Admission = serde_json::from_slice(&text)
         .map_err(|e| Failure::new("bad_request", format!("expected a handle and a key as JSON: {e}")))?;
-    if said.handle.class() == ActorClass::Human && here.inside().is_some() {
+    here.make_state()?;
+    // The host knows where this process is; without one nobody would say that it is inside a session.
+    let is_human = said.handle.class() == ActorClass::Human;
+    if is_human && greet_or_start(&here.home, &here.program)?.inside().is_some() {
         return Err(Failure::new("denied", format!("{} can only be admitted from outside of sessions", said.handle)));
     }
-    here.make_state()?;
     let handle = admit(&here.home, &said.handle, said.id)?;
     if handle.class() != said.handle.class() {
         return Err(Failure::new("denied", format!("the key belongs to {handle}")));

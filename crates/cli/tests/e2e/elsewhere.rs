@@ -104,6 +104,14 @@ fn a_session_elsewhere_is_listed_run_in_and_typed_into_over_ssh_by_an_actor_of_i
     // Another actor of the near machine is another one there, too.
     two.ok(&["--as", "agent:bot", "run", "gpu/work", "--", "true"]);
     assert!(two.far.ok(&["actor", "ls"]).contains("agent:bot."));
+    // What runs inside a session makes no human known, also where its host was killed before.
+    let eve = r#"echo '{"handle":"human:eve","id":"KEY"}'"#.replace("KEY", &"ab".repeat(32));
+    let host = two.far.json(&["host", "status"])["pid"].as_u64().unwrap() as u32;
+    let script = format!("kill -9 {host}; {eve} | {} connect --admit 2>&1; true", program().display());
+    two.far.ok(&["new", "-d", "-n", "eve", "--", "sh", "-c", &format!("read go; {script}; exec cat")]);
+    two.far.ok(&["send", "eve", "--enter", "go"]);
+    two.far.until_screen_shows("eve", "from outside of sessions");
+    assert!(!two.far.join("actors/human.eve.pub").exists());
     // A session is started there, with what that machine has.
     two.ok(&["--host", "gpu", "new", "-d", "-n", "there", "--", "sh", "-c", "pwd; exec cat"]);
     assert!(two.far.ok(&["ls"]).contains("there"));
