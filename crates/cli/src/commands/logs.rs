@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 const READ_BYTES_MAX: u32 = 256 * 1024;
 /// How long a question for more waits at the host before it is asked again.
 const FOLLOW_WAIT_MS: u64 = 60_000;
+/// Output that paused for this long is shown as it stands: shells draw a command again within some milliseconds.
+const QUIET_MS: u64 = 100;
 
 /// `holdfast logs`.
 pub fn logs(here: &Here, args: &LogsArgs) -> Result<u8, Failure> {
@@ -49,7 +51,11 @@ fn read_all(
             session: session.to_owned(),
             from: Some(from),
             max: Some(READ_BYTES_MAX),
-            wait_ms: if follow { FOLLOW_WAIT_MS } else { 0 },
+            wait_ms: match (follow, printer.holds_text()) {
+                (false, _) => 0,
+                (true, true) => QUIET_MS,
+                (true, false) => FOLLOW_WAIT_MS,
+            },
         };
         let (mut answer, mut bytes) = link.call_with_bytes::<op::Read>(&params, &[])?;
         let until = *until.get_or_insert(answer.head);
@@ -59,6 +65,9 @@ fn read_all(
             bytes.truncate((answer.to - answer.from) as usize);
         }
         printer.take(&answer, &bytes)?;
+        if follow && bytes.is_empty() {
+            printer.flush()?;
+        }
         from = answer.to;
         if answer.end || (!follow && from >= until) {
             return printer.finish(&answer);
@@ -75,8 +84,6 @@ pub fn say_gap(gap: Gap) {
 enum Printer {
     /// As it came.
     Raw,
-    /// Without escape sequences, as it comes: nobody waits for the end of a line.
-    Plain(PlainText),
     /// Without escape sequences, as a terminal of so many columns leaves it.
     Settled(SettledText, u16),
     /// A JSON document a line.
@@ -90,8 +97,7 @@ impl Printer {
         match (json, follow, plain) {
             (true, true, _) => Printer::Lines(Lines { kept: vec![], plain: plain.map(|_| PlainText::new()) }),
             (true, false, _) => Printer::Document { from, bytes: vec![], gaps: vec![], plain },
-            (false, true, Some(_)) => Printer::Plain(PlainText::new()),
-            (false, false, Some(cols)) => Printer::Settled(SettledText::new(cols), cols),
+            (false, _, Some(cols)) => Printer::Settled(SettledText::new(cols), cols),
             (false, _, None) => Printer::Raw,
         }
     }
@@ -102,11 +108,6 @@ impl Printer {
         }
         match self {
             Printer::Raw => print(bytes),
-            Printer::Plain(plain) => {
-                let mut text = Vec::new();
-                plain.feed(bytes, &mut text);
-                print(text)
-            }
             Printer::Settled(settled, _) => {
                 let mut text = Vec::new();
                 settled.feed(bytes, &mut text);
@@ -120,14 +121,22 @@ impl Printer {
         }
     }
 
+    /// Whether something came that is not printed yet.
+    fn holds_text(&self) -> bool {
+        matches!(self, Printer::Settled(settled, _) if settled.holds_text())
+    }
+
+    /// Prints what stands there: nobody waits for the end of a line.
+    fn flush(&mut self) -> Result<(), Failure> {
+        let Printer::Settled(settled, _) = self else { return Ok(()) };
+        let mut text = Vec::new();
+        settled.flush(&mut text);
+        print(text)
+    }
+
     fn gap(&mut self, gap: Gap) -> Result<(), Failure> {
         match self {
             Printer::Raw => say_gap(gap),
-            Printer::Plain(plain) => {
-                say_gap(gap);
-                // The gap may have begun inside a sequence.
-                *plain = PlainText::new();
-            }
             Printer::Settled(settled, cols) => {
                 let mut text = Vec::new();
                 std::mem::replace(settled, SettledText::new(*cols)).finish(&mut text);
@@ -146,7 +155,7 @@ impl Printer {
 
     fn finish(mut self, answer: &ReadAnswer) -> Result<(), Failure> {
         match &mut self {
-            Printer::Raw | Printer::Plain(_) => Ok(()),
+            Printer::Raw => Ok(()),
             Printer::Settled(settled, _) => {
                 let mut text = Vec::new();
                 settled.finish(&mut text);

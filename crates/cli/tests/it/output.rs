@@ -29,6 +29,30 @@ fn logs_are_the_bytes_and_resume_at_any_offset() {
 }
 
 #[test]
+fn plain_output_shows_each_command_once() {
+    for shell in ["bash", "zsh", "fish"] {
+        let home = Home::new();
+        std::fs::write(home.join(".zshrc"), "PS1='z> '\n").unwrap();
+        home.ok(&["new", "-d", "-n", "work", "--", shell]);
+        let mut follower = home.command(&["logs", "work", "--follow", "--plain"]);
+        let follower = follower.stdout(Stdio::piped()).spawn().unwrap();
+        home.ok(&["run", "work", "--", "echo 'first thing'"]);
+        home.ok(&["run", "work", "--", "echo 'second\nthing'"]);
+        let text = home.ok(&["logs", "work", "--plain"]);
+        let once = |text: &str, what: &str| assert_eq!(text.matches(what).count(), 1, "{shell} {what}: {text}");
+        let commands = |text: &str| {
+            once(text, "echo 'first thing'");
+            once(text, "echo 'second\n");
+            assert!(!text.contains("holdfast/run"), "{shell}: {text}");
+        };
+        commands(&text);
+        home.ok(&["end", "work"]);
+        let followed = follower.wait_with_output().unwrap();
+        commands(&String::from_utf8_lossy(&followed.stdout));
+    }
+}
+
+#[test]
 fn what_rolled_out_of_the_ring_is_a_gap_never_silence() {
     let home = Home::new();
     home.ok(&["new", "-d", "-n", "work", "--ring", "256k", "--", "sh", "-c", &lines(6000)]);
