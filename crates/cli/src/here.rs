@@ -246,6 +246,12 @@ impl NotDone {
     pub fn was_done(&self, code: Code) -> bool {
         self.again && self.code == Some(code)
     }
+
+    /// Nothing was run because the shell still reads its own files: it will be at its prompt in a while.
+    pub fn is_starting(&self) -> bool {
+        let starts = |details: &serde_json::Value| details["starting"] == true;
+        self.code == Some(Code::ShellBusy) && self.failure.details().is_some_and(starts)
+    }
 }
 
 impl From<NotDone> for Failure {

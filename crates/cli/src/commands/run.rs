@@ -8,10 +8,11 @@ use crate::here::{Here, Link};
 use crate::show::{columns, cut, print, print_json, say, span, table, visible};
 use crate::values::Seconds;
 use holdfast_authority::{Ask, recorded};
-use holdfast_screen::PlainText;
+use holdfast_screen::{PlainText, SettledText};
 use holdfast_types::terms_of;
+use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{Gap, SessionView};
+use holdfast_wire::params::{Gap, SessionView, WaitParams};
 use holdfast_wire::runs::{
     OnExit, RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputParams, RunParams, RunRef,
     RunStartParams, RunState, RunView,
@@ -96,7 +97,15 @@ fn start_in(
         on_exit: on_exit.clone(),
         proof,
     };
-    let answer = link.act::<op::RunStart>(session, &ask, params)?;
+    let answer = loop {
+        match link.act::<op::RunStart>(session, &ask, &params) {
+            // Its shell still reads its own files.
+            Err(refused) if refused.is_starting() && until.is_none_or(|at| Instant::now() < at) => {}
+            answer => break answer?,
+        }
+        let (session, timeout_ms) = (session.id.to_string(), Some(wait_ms(until)));
+        link.call::<op::Wait>(&WaitParams { session, timeout_ms, until: Until::Idle })?;
+    };
     Ok(RunAnswer { existing: answer.existing && args.key.is_some(), ..answer })
 }
 
@@ -357,7 +366,8 @@ fn output(here: &Here, args: &RunOutputArgs) -> Result<u8, Failure> {
 }
 
 fn print_output(link: &mut Link<'_>, run: &RunRef, plain: bool) -> Result<(), Failure> {
-    let mut text = PlainText::new();
+    // How wide its terminal is does not matter: no shell draws here.
+    let mut text = SettledText::new(0);
     each_piece(link, run, |gap, bytes| {
         if let Some(gap) = gap {
             say(&format!("output from byte {} to {} is no longer kept", gap.from, gap.to));
@@ -368,7 +378,10 @@ fn print_output(link: &mut Link<'_>, run: &RunRef, plain: bool) -> Result<(), Fa
         let mut shown = Vec::new();
         text.feed(bytes, &mut shown);
         print(shown)
-    })
+    })?;
+    let mut rest = Vec::new();
+    text.finish(&mut rest);
+    print(rest)
 }
 
 /// Reads a run's output piece by piece, with what is no longer kept before each.

@@ -273,3 +273,44 @@ fn neither_the_echo_of_a_command_nor_half_an_end_is_ever_its_output() {
         assert_eq!(home.ok(&["run", "output", "k"]), "out");
     }
 }
+
+#[test]
+fn the_echo_is_no_output_where_the_shell_never_tells_the_start() {
+    let home = with_shell("bash");
+    // It does not parse.
+    let answer = run(&home, &["bash", "--", "echo )"]);
+    assert_eq!(answer["end"], "not_started", "{answer}");
+    let output = answer["output"].as_str().unwrap();
+    assert!(output.contains("syntax error") && !output.contains("echo )\n"), "{output:?}");
+    // Its prompts are not expanded, so that it tells the end alone.
+    home.ok(&["run", "bash", "--", "shopt -u promptvars"]);
+    let answer = run(&home, &["bash", "--", "echo once"]);
+    assert_eq!((&answer["end"], &answer["output"]), (&"exact".into(), &"once\n".into()), "{answer}");
+    assert_eq!(home.ok(&["run", "output", answer["id"].as_str().unwrap(), "--plain"]), "once\n");
+}
+
+#[test]
+fn a_shell_that_reads_its_files_for_long_is_waited_for_unless_it_asks() {
+    let home = Home::new();
+    let go = fifo(&home, "go");
+    std::fs::write(
+        home.join(".bashrc"),
+        "if [[ $ASKS ]]; then read -rp 'Update? ' _; else read -r <\"$HOME/go\"; fi\n",
+    )
+    .unwrap();
+    home.ok(&["new", "-d", "-n", "slow", "--", "bash"]);
+    home.ok(&["new", "-d", "-n", "asks", "--env", "ASKS=1", "--", "bash"]);
+    let mut patient = home.command(&["run", "slow", "--", "echo hi"]);
+    let patient = patient.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| home.run(&["run", "asks", "--", "true"]));
+        // The host itself waits for some time, and then says why.
+        let busy = home.run(&["--json", "run", "slow", "--timeout", "0", "--", "true"]);
+        assert!(busy.err.contains("\"shell_busy\"") && busy.err.contains("\"starting\":true"), "{busy}");
+        let asks = asks.join().unwrap();
+        assert!(asks.status != 0 && asks.err.contains("waits for input"), "{asks}");
+    });
+    std::fs::write(&go, "\n").unwrap();
+    let patient = patient.wait_with_output().unwrap();
+    assert_eq!((patient.status.code(), patient.stdout.as_slice()), (Some(0), &b"hi\n"[..]));
+}

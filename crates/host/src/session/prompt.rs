@@ -111,6 +111,7 @@ impl Session {
         let seen = self.see().await;
         let (name, view) = (self.name(), self.state_view(&seen));
         let way_out = way_out(&name, why, &seen.now);
+        let is_starting = is_starting(why, &seen.now);
         let why = match &seen.now {
             Now::Waiting { prompt, .. } if !prompt.is_empty() => format!("{why}, and waits for input: {prompt}"),
             Now::Waiting { .. } => format!("{why}, and waits for input"),
@@ -128,9 +129,17 @@ impl Session {
         if let Some(run) = run {
             details["run"] = serde_json::json!(run);
         }
+        if is_starting {
+            details["starting"] = serde_json::json!(true);
+        }
         fault.details = Some(details);
         fault
     }
+}
+
+/// Whether the shell still reads its own files, and asks nobody for anything: who is patient tries again.
+fn is_starting(why: &str, now: &Now) -> bool {
+    why == Busy::NoPrompt.words() && matches!(now, Now::Running | Now::BlockedElsewhere | Now::Unknown { .. })
 }
 
 /// What helps where no command can be entered.

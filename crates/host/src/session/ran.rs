@@ -17,12 +17,15 @@ const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
 
 /// What zsh prints behind a command is as long as the terminal is wide.
 const LINE_MARK_BYTES_MAX: u64 = 4096;
+/// An echo is looked through this far: longer commands come in a file, and their line is short.
+const ECHO_BYTES_MAX: u64 = 32 * 1024;
 
 impl Session {
     /// A run as clients see it.
     pub(crate) fn run_view(&self, run: &Run) -> RunView {
         let (from, to) = run.range(self.seen_of(run));
         let to = self.without_line_mark(run, to);
+        let from = if run.was_never_told() { self.behind_echo(from, to) } else { from };
         let state = self.state.borrow();
         let until = run.ended_ms.unwrap_or_else(crate::now_ms);
         RunView {
@@ -65,6 +68,19 @@ impl Session {
             None => shells::before_line_mark(&bytes),
         };
         to - (bytes.len() - output.len()) as u64
+    }
+
+    /// Where the output begins of a run whose shell never told its start, because it did not parse the line, does not print that
+    /// mark, or went away: behind the line that was typed.
+    fn behind_echo(&self, from: Offset, to: Offset) -> Offset {
+        let (at, bytes) = self.bytes_between(from, to.min(from + ECHO_BYTES_MAX));
+        match bytes.iter().position(|byte| *byte == b'\n') {
+            // Its beginning is gone, and the echo with it.
+            _ if at > from => from,
+            Some(end) => at + end as u64 + 1,
+            None if bytes.len() as u64 == ECHO_BYTES_MAX => from,
+            None => to,
+        }
     }
 
     /// Waits until there is output of a run from an offset on, or it is over.

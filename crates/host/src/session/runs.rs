@@ -345,6 +345,8 @@ impl Session {
         tokio::task::spawn_local(async move {
             for _ in 0..TAKE_BACK_TRIES {
                 tokio::time::sleep(TAKE_BACK_EVERY).await;
+                // A second interrupt must not reach a shell that has answered the first one, and with it the next run.
+                this.look();
                 let wants_more = this.state.borrow().core.runs.shell() == ShellState::More;
                 if !wants_more || this.state.borrow().core.runs.current().map(|run| run.id) != id {
                     return;

@@ -72,6 +72,11 @@ impl Run {
         (self.from, to.max(self.from))
     }
 
+    /// It is over, and the shell never told where its output begins: that of what was typed comes first.
+    pub fn was_never_told(&self) -> bool {
+        self.state.is_over() && !self.own && !self.token.is_empty() && self.from == self.typed_at
+    }
+
     pub(super) fn over(&mut self, end: RunEnd, exit_code: Option<i32>, to: Offset, now: TimeMs) {
         self.state = if self.cancelled { RunState::Cancelled } else { RunState::Ended };
         self.end = Some(end);
