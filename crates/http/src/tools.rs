@@ -8,7 +8,7 @@ use crate::refusal::Refused;
 use crate::rest::whole;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, body::Body};
@@ -92,8 +92,14 @@ async fn admit(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
             return Refused(fault).into_response();
         }
     };
+    let is_delete = head.method == Method::DELETE;
     let request = Request::from_parts(head, body);
-    let Some(opening) = opening else { return next.run(request).await };
+    let Some(opening) = opening else {
+        let response = next.run(request).await;
+        // It is ended, not about to be; clients take any other success than 200 and 204 for a failure.
+        let is_ended = is_delete && response.status() == StatusCode::ACCEPTED;
+        return if is_ended { StatusCode::NO_CONTENT.into_response() } else { response };
+    };
     // Apart, so that it is known what was opened though who asked for it is gone.
     let opened = tokio::spawn(async move {
         let response = next.run(request).await;
