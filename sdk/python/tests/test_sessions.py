@@ -44,6 +44,57 @@ async def test_a_run_is_followed_from_its_first_byte_to_its_last(client: aio.Cli
     assert b"".join(pieces) == b"1\r\n2\r\n3\r\n"
 
 
+async def test_a_run_followed_before_its_shell_starts_it_begins_with_its_output(client: aio.Client, home: TestHome) -> None:
+    session = await client.open("work")
+    # Held up between the echo and the shell's word that the command starts.
+    await session.run("mkfifo gate; PS0='$(<gate)'", timeout=PATIENCE_S)
+    run = await session.start("echo one; echo two")
+    await session.wait_for(text="echo one; echo two", timeout=PATIENCE_S)
+
+    async def followed() -> bytes:
+        return b"".join([piece async for _, piece in run.follow() if isinstance(piece, bytes)])
+
+    following = asyncio.create_task(followed())
+    assert ((await run.refresh()).state, (await run.output()).data) == ("starting", b"")
+    (home.path / "gate").write_text("")
+    assert await asyncio.wait_for(following, PATIENCE_S) == b"one\r\ntwo\r\n"
+
+
+async def test_a_run_has_a_directory_variables_and_input_of_its_own(client: aio.Client) -> None:
+    session = await client.open("work")
+    text = "it's \\ two\nlines"
+    command = 'pwd; printf "%s|%s\\n" "$GREETING" "${HOME-none}"; cat'
+    own = await session.run(command, cwd="/usr", env={"GREETING": text, "HOME": None}, stdin=f"{text}\n", timeout=PATIENCE_S)
+    assert own.output == f"/usr\n{text}|none\n{text}\n"
+    after = await session.run('echo "${GREETING-none}"; [ "$PWD" = /usr ]', timeout=PATIENCE_S)
+    assert (after.output, after.exit_code) == ("none\n", 1)
+    alone = await client.run(["cat", "-"], stdin=text, cwd="/usr", timeout=PATIENCE_S)
+    assert (alone.exit_code, alone.output) == (0, text)
+    with pytest.raises(ValueError):
+        await session.run("true", env={"-S": "x"})
+    assert (await client.get_run(own.id)).view.command == own.command
+
+
+async def test_runs_asked_for_at_once_run_one_after_the_other(client: aio.Client) -> None:
+    session = await client.open("work")
+    same, heard = await client.session("work"), []
+
+    async def one(number: int) -> str:
+        where = session if number % 2 else same
+        command = f"echo begin {number} >> all; echo said {number}; echo end {number} >> all"
+        return (await where.run(command, timeout=PATIENCE_S, on_output=heard.append)).output
+
+    assert await asyncio.gather(*(one(n) for n in range(4))) == [f"said {n}\n" for n in range(4)]
+    assert "".join(heard) == "".join(f"said {n}\r\n" for n in range(4))
+    written = (await session.run("cat all", timeout=PATIENCE_S)).output
+    assert written == "".join(f"begin {n}\nend {n}\n" for n in range(4))
+    # A run whose end nobody waits for holds nobody up.
+    run = await session.start("read line")
+    with pytest.raises(errors.ShellBusy):
+        await session.run("true", timeout=PATIENCE_S)
+    await run.cancel()
+
+
 async def test_the_same_key_runs_once(client: aio.Client, home: TestHome) -> None:
     session = await client.open("work")
     first = await session.run("echo x >> count", key="once", timeout=PATIENCE_S)

@@ -53,6 +53,10 @@ def test_a_session_is_used_without_async(home: TestHome) -> None:
         session = client.open("work")
         answer = session.run("echo hello", timeout=PATIENCE_S)
         assert (answer.exit_code, answer.output) == (0, "hello\n")
+        heard: list[tuple[str, str]] = []
+        session.run("echo heard", on_output=lambda text: heard.append((threading.current_thread().name, text)))
+        assert heard == [("MainThread", "heard\r\n")]
+        assert client.run("exit 4", on_output=print).exit_code == 4
         run = session.start("cat")
         session.wait_for(state="waiting", timeout=PATIENCE_S)
         session.send("typed\r\x04")

@@ -2,9 +2,12 @@
 
 import { HoldfastError } from "./errors.js";
 import { NO_BYTES } from "./frame.js";
+import { newRunId } from "./ids.js";
+import { quoted, withOwn } from "./command.js";
+import { Lines } from "./lines.js";
 import { Link, RETRY, type Retry } from "./link.js";
-import { Session, type OpenOptions, newParams } from "./session.js";
-import { Run, WAIT_MS } from "./run.js";
+import { Session, type OpenOptions, type RunAndWaitOptions, newParams } from "./session.js";
+import { deadlineOf, Run, WAIT_MS } from "./run.js";
 import type { Dialer } from "./transport.js";
 import {
   GIVES_BYTES,
@@ -12,6 +15,7 @@ import {
   type NewParams,
   type Operations,
   type QuestionView,
+  type RunAnswer,
   type SendsBytes,
   type SessionEvent,
 } from "./types.js";
@@ -46,6 +50,18 @@ export interface ClientOptions {
   name?: string;
   /** How a broken connection is dealt with. */
   retry?: Partial<Retry>;
+}
+
+/** How a command is run in a session of its own: a text by the shell of the host's user, words as they are. */
+export interface RunNewOptions extends CallOptions, Pick<OpenOptions, "name" | "cwd" | "env" | "size"> {
+  /** The same key runs once, even across crashes. Keys are each actor's own. */
+  key?: string;
+  /** The key is everybody's. */
+  shared?: boolean;
+  /** A text that it reads in place of the terminal. */
+  stdin?: string;
+  /** The session stays listed when it has ended. */
+  keep?: boolean;
 }
 
 /** An event, or the number of events that were dropped. */
@@ -101,6 +117,8 @@ export class Client {
   private readonly waiting: Link;
   /** What a session starts with where nothing is said; a local client gives its directory and environment. */
   defaults: () => Partial<NewParams> = () => ({});
+  /** Who runs something in which session. */
+  readonly lines = new Lines();
 
   constructor(dialer: Dialer, options: ClientOptions = {}) {
     this.link = new Link(dialer, options.name ?? "@holdfast/client", { ...RETRY, ...options.retry });
@@ -130,15 +148,50 @@ export class Client {
     return new Session(this, await this.call("session.get", { session }, options));
   }
 
-  /** Starts a session: a shell, unless a command is given. */
+  /** Gives the live session of this name, or starts one: a shell, unless a command is given. */
   async open(options: OpenOptions = {}): Promise<Session> {
     const { signal, ...wanted } = options;
+    const call = signal ? { signal } : {};
     const params = newParams(this.defaults(), wanted);
-    return new Session(this, await this.call("session.new", params, signal ? { signal } : {}));
+    const { name } = wanted;
+    if (name === undefined || name === null) return new Session(this, await this.call("session.new", params, call));
+    for (let tries = 0; ; tries++) {
+      const found = await this.session(name, call).catch(unless("not_found"));
+      if (found?.view.life === "running") return found;
+      // Somebody else was faster, or we were and the answer was lost: then it is there.
+      const made = await this.call("session.new", params, call).catch(unless("name_taken", "disconnected"));
+      if (made) return new Session(this, made);
+      if (tries === OPEN_TRIES) throw new HoldfastError("disconnected", `session ${name} could not be opened`);
+    }
+  }
+
+  /** Starts a command in a session made for it, and does not wait for its end. */
+  async start(command: string | string[], options: RunNewOptions = {}): Promise<Run> {
+    const { signal, key, shared, stdin, keep, ...wanted } = options;
+    const text = stdin === undefined ? command : withOwn(asText(command), { stdin });
+    const { command: _, ...defaults } = this.defaults();
+    const isText = typeof text === "string";
+    const params = {
+      new: newParams(defaults, isText ? wanted : { ...wanted, command: text }),
+      ...(isText ? { command: text } : {}),
+      ...(key === undefined ? {} : { key }),
+      ...(shared ? { shared } : {}),
+      ...(keep ? { keep } : {}),
+      run: newRunId(),
+    };
+    return new Run(this, await this.call("run.start", params, signal ? { signal } : {}));
+  }
+
+  /** Runs a command in a session made for it, and waits for its end. */
+  async run(command: string | string[], options: RunNewOptions & RunAndWaitOptions = {}): Promise<RunAnswer> {
+    const { timeoutMs, onOutput, ...how } = options;
+    const deadline = deadlineOf(timeoutMs);
+    const run = await this.start(command, how);
+    return run.told({ ...(how.signal ? { signal: how.signal } : {}), ...(onOutput ? { onOutput } : {}) }, deadline);
   }
 
   /** A run by its id, or by its key. */
-  async run(run: string, options: CallOptions = {}): Promise<Run> {
+  async getRun(run: string, options: CallOptions = {}): Promise<Run> {
     return new Run(this, await this.call("run.get", { run }, options));
   }
 
@@ -210,6 +263,21 @@ export class Client {
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
   }
+}
+
+/** How often a session of a name is looked for and made: each time somebody else was faster. */
+const OPEN_TRIES = 5;
+
+/** Takes failures of these kinds for nothing found. */
+function unless(...codes: string[]): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof HoldfastError) || !codes.includes(error.code)) throw error;
+    return undefined;
+  };
+}
+
+function asText(command: string | string[]): string {
+  return typeof command === "string" ? command : command.map(quoted).join(" ");
 }
 
 /** Asks over a link; an object that came with bytes has them as `bytes`. */

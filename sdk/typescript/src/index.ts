@@ -10,7 +10,8 @@ import { webSocketDialer, type Token, type WebSocketMaker } from "./websocket.js
 export { Attachment } from "./attach.js";
 export type { AttachEvents, AttachOptions } from "./attach.js";
 export { Client } from "./client.js";
-export type { Answer, CallOptions, ClientOptions, OperationName, Params, WatchEvent } from "./client.js";
+export type { Answer, CallOptions, ClientOptions, OperationName, Params, RunNewOptions, WatchEvent } from "./client.js";
+export type { Own } from "./command.js";
 export { HoldfastError, isBroken } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
 export { decodeFrame, encodeFrame, encodeStreamFrame, FrameReader } from "./frame.js";
@@ -27,7 +28,7 @@ export type { AskOptions } from "./question.js";
 export { Run } from "./run.js";
 export type { WaitOptions } from "./run.js";
 export { Session } from "./session.js";
-export type { Awaited, Came, OpenOptions, RunOptions } from "./session.js";
+export type { Awaited, Came, OpenOptions, RunAndWaitOptions, RunOptions } from "./session.js";
 export type { Dialer, Prover, Receiver, Transport } from "./transport.js";
 export { Turn } from "./turn.js";
 export type { TypeOptions } from "./typist.js";

@@ -65,6 +65,34 @@ export class Run {
     return this.view;
   }
 
+  /** Waits for its end until a moment, and tells what it prints meanwhile. */
+  async told(options: CallOptions & { onOutput?: (text: string) => void }, deadline: number): Promise<RunAnswer> {
+    const { onOutput, signal } = options;
+    if (onOutput) await this.tell(onOutput, deadline, signal);
+    if (this.isOver) return this.view;
+    const call = signal ? { signal } : {};
+    return this.wait(deadline === Number.POSITIVE_INFINITY ? call : { ...call, timeoutMs: Math.max(deadline - Date.now(), 1) });
+  }
+
+  private async tell(onOutput: (text: string) => void, deadline: number, signal?: AbortSignal): Promise<void> {
+    const decoder = new TextDecoder();
+    let from: number | undefined;
+    for (;;) {
+      const wait_ms = Math.ceil(Math.min(Math.max(deadline - Date.now(), 0), WAIT_MS));
+      const params = { run: this.id, wait_ms, ...(from === undefined ? {} : { from }) };
+      const piece = await this.client.call("run.output", params, signal ? { signal } : {});
+      const text = decoder.decode(piece.bytes, { stream: !piece.end });
+      if (text !== "") onOutput(text);
+      if (piece.end || Date.now() >= deadline) return;
+      from = piece.to;
+    }
+  }
+
+  /** Its output until it is over: `for await (const chunk of run)`. */
+  [Symbol.asyncIterator](): AsyncGenerator<Chunk, void, void> {
+    return this.follow();
+  }
+
   /** Its output so far, or all of it once it is over, as bytes. */
   output(options: CallOptions & { from?: number } = {}): Promise<Uint8Array> {
     return gather(this.read(options, (piece) => piece.end || piece.bytes.length === 0));

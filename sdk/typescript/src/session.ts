@@ -2,6 +2,7 @@
 
 import { Attachment, type AttachOptions } from "./attach.js";
 import type { Answer, CallOptions, Client, WatchEvent } from "./client.js";
+import { withOwn, type Own } from "./command.js";
 import { HoldfastError, isBroken } from "./errors.js";
 import { newRunId } from "./ids.js";
 import { hasTwoForms, keyText } from "./keys.js";
@@ -34,14 +35,23 @@ export interface OpenOptions extends CallOptions, Partial<Omit<NewParams, "comma
   env?: Record<string, string | null> | string[];
 }
 
-/** How a command is run. */
-export interface RunOptions extends CallOptions {
+/**
+ * How a command is run. With `cwd`, `env` or `stdin` it runs in a child of the shell, and the shell's own directory and variables stay
+ * as they are; people see them in the terminal.
+ */
+export interface RunOptions extends CallOptions, Own {
   /** The same key runs once, even across crashes. Keys are each actor's own. */
   key?: string;
   /** The key is everybody's: whoever uses it with the same command finds the same run. */
   shared?: boolean;
   /** How to detect its end in a shell without integration. */
   detect?: Detect;
+}
+
+/** How long its end is waited for, and who hears of its output meanwhile. */
+export interface RunAndWaitOptions extends WaitOptions {
+  /** Gets what is printed, as it comes. */
+  onOutput?: (text: string) => void;
 }
 
 /** What to wait for. */
@@ -106,23 +116,43 @@ export class Session {
     return this.view;
   }
 
-  /** Runs a command in its shell, and waits for the end. */
-  async run(command: string, options: RunOptions & WaitOptions = {}): Promise<RunAnswer> {
-    const { timeoutMs, ...how } = options;
+  /** Runs a command in its shell, and waits for the end. Several at once run one after the other. */
+  async run(command: string, options: RunOptions & RunAndWaitOptions = {}): Promise<RunAnswer> {
+    const { timeoutMs, onOutput, ...how } = options;
     const deadline = deadlineOf(timeoutMs);
-    const run = await this.start(command, how, Math.ceil(Math.min(timeoutMs ?? WAIT_MS, WAIT_MS)));
-    const { signal } = options;
-    if (run.isOver) return run.view;
-    const left = deadline - Date.now();
-    return run.wait({ ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs: Math.max(left, 1) }) });
+    return this.inLine(deadline, how.signal, async () => {
+      const wait_ms = onOutput ? 0 : Math.ceil(Math.min(deadline - Date.now(), WAIT_MS));
+      const run = await this.enter(command, how, Math.max(wait_ms, 0), deadline);
+      return run.told({ ...(how.signal ? { signal: how.signal } : {}), ...(onOutput ? { onOutput } : {}) }, deadline);
+    });
   }
 
-  /** Runs a command in its shell, and does not wait for the end. */
-  async start(command: string, options: RunOptions = {}, wait_ms = 0): Promise<Run> {
-    const { signal, ...how } = options;
+  /** Runs a command in its shell, and does not wait for the end. A shell that still reads its own files is waited for. */
+  async start(command: string, options: RunOptions = {}): Promise<Run> {
+    const forever = deadlineOf(undefined);
+    return this.inLine(forever, options.signal, () => this.enter(command, options, 0, forever));
+  }
+
+  /** Runs of one client in one session wait for each other, in order. */
+  private inLine<T>(deadline: number, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    return this.client.lines.next(this.id, work, deadline, signal);
+  }
+
+  private async enter(command: string, options: RunOptions, wait_ms: number, deadline: number): Promise<Run> {
+    const { signal, cwd, env, stdin, ...how } = options;
+    const call = signal ? { signal } : {};
+    const own: Own = { ...(cwd === undefined ? {} : { cwd }), ...(env ? { env } : {}), ...(stdin === undefined ? {} : { stdin }) };
     // Drawn here: after a lost answer the same run is asked for, not another one.
-    const params: RunStartParams = { session: this.id, run: newRunId(), command, wait_ms, ...how };
-    return new Run(this.client, await this.client.call("run.start", params, signal ? { signal } : {}));
+    const params: RunStartParams = { session: this.id, run: newRunId(), command: withOwn(command, own), wait_ms, ...how };
+    for (;;) {
+      try {
+        return new Run(this.client, await this.client.call("run.start", params, call));
+      } catch (error) {
+        if (!isStarting(error) || Date.now() >= deadline) throw error;
+      }
+      const timeout_ms = Math.ceil(Math.max(Math.min(deadline - Date.now(), WAIT_MS), 0));
+      await this.client.call("session.wait", { session: this.id, until: "idle", timeout_ms }, call);
+    }
   }
 
   /** Types text or bytes, exactly once. */
@@ -337,6 +367,12 @@ export class Session {
     this.view = await this.client.call("session.end", { session: this.id, grace_ms }, signal ? { signal } : {});
     return this.view;
   }
+}
+
+/** Whether nothing was run because the shell still reads its own files. */
+function isStarting(error: unknown): boolean {
+  if (!(error instanceof HoldfastError) || error.code !== "shell_busy") return false;
+  return (error.details as { starting?: boolean } | undefined)?.starting === true;
 }
 
 function said(what: Awaited): string {

@@ -1,6 +1,6 @@
 // What a client does with sessions of a real host.
 
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, expectTypeOf, it } from "vitest";
 import { gather, HoldfastError, type SessionView } from "../src/node.js";
 import { Home, PATIENCE_MS, until } from "./home.js";
@@ -71,16 +71,74 @@ it("a session runs commands, each once per key", async () => {
   expect((await failure(session.run("true", { key: "k" }))).code).toBe("key_conflict");
 });
 
+it("open gives the live session of a name, and starts one where there is none", async () => {
+  const home = Home.make();
+  const [client, other] = await Promise.all([home.client(), home.client({ actor: "agent:bot" })]);
+  const sessions = await Promise.all([client.open({ name: "work" }), other.open({ name: "work" }), client.open({ name: "work" })]);
+  expect(new Set(sessions.map(({ id }) => id)).size).toBe(1);
+  await sessions[0]?.end({ graceMs: 0 });
+  expect((await client.open({ name: "work" })).id).not.toBe(sessions[0]?.id);
+});
+
+it("a run has a directory, variables and input of its own where they are given", async () => {
+  const client = await Home.make().client();
+  const session = await client.open();
+  const text = "it's \\ two\nlines";
+  const own = { cwd: "/usr", env: { GREETING: text, HOME: null }, stdin: `${text}\n` };
+  const { output } = await session.run(`pwd; printf "%s|%s\\n" "$GREETING" "\${HOME-none}"; cat`, own);
+  expect(output).toBe(`/usr\n${text}|none\n${text}\n`);
+  expect((await session.run(`echo "\${GREETING-none}"; [ "$PWD" = /usr ]`)).output).toBe("none\n");
+  const alone = await client.run(["cat", "-"], { stdin: text, cwd: "/usr", timeoutMs: PATIENCE_MS });
+  expect([alone.exit_code, alone.output]).toEqual([0, text]);
+  expect((await client.run("pwd; exit 3", { cwd: "/usr" })).exit_code).toBe(3);
+});
+
+it("runs that are asked for at once run one after the other, and tell what they print", async () => {
+  const client = await Home.make().client();
+  const session = await client.open();
+  const same = await client.session(session.id);
+  const heard: string[] = [];
+  const runs = [1, 2, 3, 4].map((n) =>
+    (n % 2 ? session : same).run(`echo begin ${n} >> all; echo said ${n}; echo end ${n} >> all`, { onOutput: (text) => heard.push(text) }),
+  );
+  expect((await Promise.all(runs)).map(({ output }) => output)).toEqual([1, 2, 3, 4].map((n) => `said ${n}\n`));
+  expect(heard.join("")).toBe([1, 2, 3, 4].map((n) => `said ${n}\r\n`).join(""));
+  expect((await session.run("cat all")).output).toBe([1, 2, 3, 4].map((n) => `begin ${n}\nend ${n}\n`).join(""));
+  const long = await session.start("read line");
+  expect((await failure(session.run("true"))).code).toBe("shell_busy");
+  await long.cancel();
+});
+
+it("a run that is followed before its shell has started it begins with its output, also under the next host", async () => {
+  const home = Home.make();
+  const client = await home.client();
+  const session = await client.open();
+  // Held up between the echo and the shell's word that the command starts.
+  await session.run("mkfifo gate; PS0='$(<gate)'");
+  const run = await session.start("echo one; echo two");
+  await session.waitFor({ text: "echo one; echo two" });
+  const followed = (async () => {
+    const parts = [];
+    for await (const { bytes } of run) parts.push(bytes ? text(bytes) : "gap");
+    return parts.join("");
+  })();
+  expect([(await run.get()).state, text(await run.output())]).toEqual(["starting", ""]);
+  await home.killHost(client);
+  expect((await run.get()).state).toBe("starting");
+  writeFileSync(home.join("gate"), "");
+  expect(await followed).toBe("one\r\ntwo\r\n");
+});
+
 it("a key is its actor's own unless it is shared", async () => {
   const home = Home.make();
   const [one, other] = await Promise.all([home.client(), home.client({ actor: "agent:bot" })]);
   const session = await one.open({ name: "work" });
   const its = await other.session("work");
   await session.run("true", { key: "own" });
-  expect((await failure(other.run("own"))).code).toBe("no_such_run");
+  expect((await failure(other.getRun("own"))).code).toBe("no_such_run");
   const first = await session.run("false", { key: "k", shared: true });
   const second = await its.run("false", { key: "k", shared: true });
-  expect([second.id, second.existing, (await other.run("k")).id]).toEqual([first.id, true, first.id]);
+  expect([second.id, second.existing, (await other.getRun("k")).id]).toEqual([first.id, true, first.id]);
 });
 
 it("a session has runs that are waited for, read and cancelled", async () => {
@@ -98,7 +156,7 @@ it("a session has runs that are waited for, read and cancelled", async () => {
   expect((await run.wait()).state).toBe("cancelled");
   const output = text(await run.output());
   expect(output).toContain("\n49999\r\n50000\r\n");
-  expect(await client.run(run.id)).toMatchObject({ id: run.id });
+  expect(await client.getRun(run.id)).toMatchObject({ id: run.id });
   const followed = await session.start("for i in 1 2 3; do echo $i; sleep 0.05; done");
   expect(text(await gather(followed.follow()))).toBe("1\r\n2\r\n3\r\n");
 });

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from weakref import WeakValueDictionary
 
+from ._command import as_text, with_own
 from ._fault import Interrupted, TimedOut
 from ._link import PATIENCE_S, Link, Params
 from ._session import WAIT_MS, Deadline, Run, Session, draw_id
@@ -38,6 +40,8 @@ class Client:
     def __init__(self, dialer: Dialer, patience: float = PATIENCE_S) -> None:
         self._link = Link(dialer, patience)
         self.identity: Identity | None = dialer.who
+        self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By session: who runs something there, one after the other."""
         self.call = AsyncCalls(self._ask)
         """Every operation of the table, by its name."""
 
@@ -156,12 +160,16 @@ class Client:
         shared: bool = False,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
         keep: bool = False,
     ) -> Run:
         """Starts a command in a session made for it: a text by the shell of the host's user, a list as it is.
 
-        The same `key` runs once. Keys are each actor's own, unless they are `shared`.
+        The same `key` runs once. Keys are each actor's own, unless they are `shared`. `stdin` is a text that the
+        command reads in place of the terminal.
         """
+        if stdin is not None:
+            command = with_own(as_text(command), stdin=stdin)
         new = self._new(name, None if isinstance(command, str) else command, cwd, env, None)
         if isinstance(command, str):
             new.pop("command")
@@ -180,12 +188,19 @@ class Client:
         shared: bool = False,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
         keep: bool = False,
         timeout: float | None = None,
+        on_output: Callable[[str], None] | None = None,
     ) -> RunAnswer:
-        """Runs a command in a session made for it, and waits for its end."""
-        run = await self.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, keep=keep)
-        return await run.wait(timeout)
+        """Runs a command in a session made for it, and waits for its end. `on_output` gets what is printed, as it comes."""
+        run = await self.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, stdin=stdin, keep=keep)
+        return await run._told(on_output, timeout)
+
+    async def get_run(self, run: str) -> Run:
+        """A run by its id, or by its key."""
+        answer, _ = await self._ask("run.get", {"run": run}, b"", RunAnswer)
+        return Run(self, answer)
 
     # What happens.
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+import contextlib
+import os
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from . import keys as key_names
+from ._command import with_own
 from ._fault import TimedOut
 from ._link import PAUSE_MIN_S, Params, read
 from ._wire import Broken
@@ -57,7 +61,7 @@ TEXT_BYTES_MAX = 1024 * 1024
 SETTLE_S = 0.02
 """How long to wait for a host that has just begun to find its sessions."""
 READY_S = 10.0
-"""How long a shell may take until its first prompt."""
+"""How long a shell that is busy with no run is waited for. One that still reads its own files has as long as its caller."""
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _ESCAPES = re.compile(
@@ -90,8 +94,29 @@ class Deadline:
         return max(0, min(most, int((self._at - asyncio.get_running_loop().time()) * 1000)))
 
     @property
+    def left_s(self) -> float | None:
+        """Seconds that are left; none: as many as it takes."""
+        return None if self._at is None else max(0.0, self._at - asyncio.get_running_loop().time())
+
+    @property
     def is_over(self) -> bool:
         return self._at is not None and asyncio.get_running_loop().time() >= self._at
+
+
+class _InLine:
+    """A place in the line of those who run something in one session."""
+
+    def __init__(self, lock: asyncio.Lock, deadline: Deadline, command: str) -> None:
+        self._lock, self._deadline, self._command = lock, deadline, command
+
+    async def __aenter__(self) -> None:
+        try:
+            await asyncio.wait_for(self._lock.acquire(), self._deadline.left_s)
+        except asyncio.TimeoutError:
+            raise TimedOut(f"{self._command!r} has not begun", hint="nothing was run: others ran before it") from None
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 class Screen(ScreenAnswer):
@@ -172,29 +197,45 @@ class Session:
         *,
         key: str | None = None,
         shared: bool = False,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
-        ready: float = READY_S,
+        ready: float | None = None,
     ) -> Run:
         """Enters a command into the session's shell and does not wait for its end. The same `key` runs once.
 
-        Keys are each actor's own, unless they are `shared`.
-        A shell that has just started is waited for, up to `ready` seconds; one that is busy with a run is not.
+        Keys are each actor's own, unless they are `shared`. With `cwd`, `env` or `stdin` the command runs in a child of the
+        shell, and the shell's own directory and variables stay as they are; people see them in the terminal.
+        A shell that still reads its own files is waited for, up to `ready` seconds where said. One that is busy with a run
+        is not.
         """
+        text = with_own(command, cwd=cwd, env=env, stdin=stdin)
+        async with self._line(Deadline(ready), text):
+            return await self._enter(text, key, shared, detect, ready)
+
+    async def _enter(
+        self, command: str, key: str | None, shared: bool, detect: DetectQuiet | DetectPrompt | None, ready: float | None
+    ) -> Run:
         params = {"session": self.id, "command": command, "run": draw_id("run"), "wait_ms": 0, "detect": detect}
         params |= {"key": key, "shared": shared or None}
         ask = {"run": {"key": key or "", "command": recorded(command)}}
-        deadline = Deadline(ready)
+        patience, short = Deadline(ready), Deadline(READY_S if ready is None else min(ready, READY_S))
         while True:
             try:
                 answer, _ = await self.client._ask("run.start", self._signed(params, ask), b"", RunAnswer)
                 self._mark = answer.from_
                 return Run(self.client, answer)
             except ShellBusy as busy:
-                on = busy.details.get("run") if isinstance(busy.details, dict) else None
-                if on is not None or deadline.is_over:
+                details = busy.details if isinstance(busy.details, dict) else {}
+                deadline = patience if details.get("starting") else short
+                if details.get("run") is not None or deadline.is_over:
                     raise
-                if await self._waited("idle", deadline, give_up=False) is None:
-                    raise
+                await self._waited("idle", deadline, give_up=False, once=True)
+
+    def _line(self, deadline: Deadline, command: str) -> _InLine:
+        """Runs of one client in one session wait for each other, in order."""
+        return _InLine(self.client._lines.setdefault(self.id, asyncio.Lock()), deadline, command)
 
     async def run(
         self,
@@ -202,12 +243,21 @@ class Session:
         *,
         key: str | None = None,
         shared: bool = False,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | None = None,
         timeout: float | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
+        on_output: Callable[[str], None] | None = None,
     ) -> RunAnswer:
-        """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues."""
-        run = await self.start(command, key=key, shared=shared, detect=detect)
-        return await run.wait(timeout)
+        """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues.
+
+        Several at once run one after the other. `on_output` gets what is printed, as it comes; for the rest see `start`.
+        """
+        text, deadline = with_own(command, cwd=cwd, env=env, stdin=stdin), Deadline(timeout)
+        async with self._line(deadline, text):
+            run = await self._enter(text, key, shared, detect, deadline.left_s)
+            return await run._told(on_output, deadline.left_s)
 
     async def runs(self) -> list[Run]:
         """Its runs."""
@@ -255,7 +305,9 @@ class Session:
         assert answer is not None
         return answer if state == "exit" else answer.listener if port is not None else answer.state
 
-    async def _waited(self, until: Any, deadline: Deadline, give_up: bool = True) -> WaitAnswer | None:
+    async def _waited(
+        self, until: Any, deadline: Deadline, give_up: bool = True, once: bool = False
+    ) -> WaitAnswer | None:
         while True:
             asked: Callable[[], dict[str, Any]] = lambda: {  # noqa: E731
                 "session": self.id, "until": until, "timeout_ms": deadline.left_ms(),
@@ -266,9 +318,9 @@ class Session:
                 return answer
             if answer.exit is not None:
                 raise Ended(f"session {self.name} ended first", code="ended", details={"exit": answer.exit})
+            if once or (deadline.is_over and not give_up):
+                return None
             if deadline.is_over:
-                if not give_up:
-                    return None
                 raise TimedOut(f"timed out waiting for {until} in session {self.name}")
 
     async def _text(self, pattern: re.Pattern[str], from_: int | None, deadline: Deadline) -> re.Match[str]:
@@ -479,6 +531,23 @@ class Run:
                 return answer
             if deadline.is_over:
                 raise TimedOut(f"{answer.command!r} has not ended", hint="it is running: wait for it again", details=answer)
+
+    async def _told(self, on_output: Callable[[str], None] | None, timeout: float | None = None) -> RunAnswer:
+        """Waits for its end, and gives what it prints to `on_output` as it comes."""
+        if on_output is None:
+            return await self.wait(timeout)
+        deadline = Deadline(timeout)
+
+        async def tell() -> None:
+            decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+            async for _, piece in self.follow():
+                if isinstance(piece, bytes) and (text := decoder.decode(piece)):
+                    on_output(text)
+
+        # What became of it is said below.
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(tell(), deadline.left_s)
+        return await self.wait(deadline.left_s)
 
     async def output(self) -> RunOutput:
         """All it has printed so far, as bytes."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import queue
 import re
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar, cast, overload
 
 from . import _client, _session, aio
 from ._client import Lost
 from ._link import PATIENCE_S
-from ._session import READY_S, Paint, Piece, RunOutput, Screen
+from ._session import Paint, Piece, RunOutput, Screen
 from .calls import Calls
 from .identity import Identity
 from .types import (
@@ -52,6 +53,21 @@ class Portal:
         """Waits for it. Ctrl-C here ends it there."""
         future: concurrent.futures.Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def run_telling(
+        self, work: Callable[[Callable[[str], None]], Coroutine[Any, Any, T]], on_output: Callable[[str], None]
+    ) -> T:
+        """Waits for it, and calls `on_output` here with what it tells meanwhile."""
+        told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        future: concurrent.futures.Future[T] = asyncio.run_coroutine_threadsafe(work(told.put), self._loop)
+        future.add_done_callback(lambda _: told.put(None))
+        try:
+            while (text := told.get()) is not None:
+                on_output(text)
             return future.result()
         except BaseException:
             future.cancel()
@@ -168,10 +184,11 @@ class Client:
         shared: bool = False,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
         keep: bool = False,
     ) -> Run:
         """Starts a command in a session made for it. The same `key` runs once."""
-        inner = self._inner.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, keep=keep)
+        inner = self._inner.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, stdin=stdin, keep=keep)
         return Run(self._portal, self._portal.run(inner))
 
     def run(
@@ -183,12 +200,21 @@ class Client:
         shared: bool = False,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
         keep: bool = False,
         timeout: float | None = None,
+        on_output: Callable[[str], None] | None = None,
     ) -> RunAnswer:
-        """Runs a command in a session made for it, and waits for its end."""
-        inner = self._inner.run(command, name=name, key=key, shared=shared, cwd=cwd, env=env, keep=keep, timeout=timeout)
-        return self._portal.run(inner)
+        """Runs a command in a session made for it, and waits for its end. `on_output` gets what is printed, as it comes."""
+        how: dict[str, Any] = {"name": name, "key": key, "shared": shared, "cwd": cwd, "env": env, "stdin": stdin}
+        how |= {"keep": keep, "timeout": timeout}
+        if on_output is None:
+            return self._portal.run(self._inner.run(command, **how))
+        return self._portal.run_telling(lambda tell: self._inner.run(command, **how, on_output=tell), on_output)
+
+    def get_run(self, run: str) -> Run:
+        """A run by its id, or by its key."""
+        return Run(self._portal, self._portal.run(self._inner.get_run(run)))
 
     def events(self, session: str | None = None, after: int | None = None) -> Iterator[Event | Lost]:
         """Yields events of a session, or of all sessions you may observe, after a number; by default from now on."""
@@ -241,11 +267,15 @@ class Session:
         *,
         key: str | None = None,
         shared: bool = False,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
-        ready: float = READY_S,
+        ready: float | None = None,
     ) -> Run:
         """Enters a command into the session's shell and does not wait for its end. The same `key` runs once."""
-        inner = self._inner.start(command, key=key, shared=shared, detect=detect, ready=ready)
+        how: dict[str, Any] = {"key": key, "shared": shared, "cwd": cwd, "env": env, "stdin": stdin}
+        inner = self._inner.start(command, **how, detect=detect, ready=ready)
         return Run(self._portal, self._portal.run(inner))
 
     def run(
@@ -254,11 +284,19 @@ class Session:
         *,
         key: str | None = None,
         shared: bool = False,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | None = None,
         timeout: float | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
+        on_output: Callable[[str], None] | None = None,
     ) -> RunAnswer:
         """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues."""
-        return self._portal.run(self._inner.run(command, key=key, shared=shared, timeout=timeout, detect=detect))
+        how: dict[str, Any] = {"key": key, "shared": shared, "cwd": cwd, "env": env, "stdin": stdin}
+        how |= {"timeout": timeout, "detect": detect}
+        if on_output is None:
+            return self._portal.run(self._inner.run(command, **how))
+        return self._portal.run_telling(lambda tell: self._inner.run(command, **how, on_output=tell), on_output)
 
     def runs(self) -> list[Run]:
         """Its runs."""
