@@ -106,7 +106,9 @@ fn start_in(
         let (session, timeout_ms) = (session.id.to_string(), Some(wait_ms(until)));
         link.call::<op::Wait>(&WaitParams { session, timeout_ms, until: Until::Idle })?;
     };
-    Ok(RunAnswer { existing: answer.existing && args.key.is_some(), ..answer })
+    // Asked again after a host was killed it is there already, and ours all the same.
+    let existing = answer.existing && args.key.is_some() && answer.run.id != run;
+    Ok(RunAnswer { existing, ..answer })
 }
 
 /// Where to post its end.

@@ -184,12 +184,14 @@ impl Operate for Run {
             wait_ms: patience.min(LOOK_MS),
             ..RunStartParams::default()
         };
+        let ours = params.run;
         // Calls of one connection wait for each other. A run whose handle was given is nobody's to wait for: the host says so.
         let (line, prompt_ms) = (desk.line(session.id), patience.max(PROMPT_MS));
         let _first = tokio::time::timeout_at(in_ms(prompt_ms).into(), line.lock()).await.ok();
         let answer = entered(desk, &session, ask, params, prompt_ms).await?;
         let until = in_ms(patience);
-        let existing = answer.existing && input.key.is_some();
+        // Asked again after a host was killed it is there already, and ours all the same.
+        let existing = answer.existing && input.key.is_some() && Some(answer.run.id) != ours;
         let (answer, state) = go_on(desk, answer, until, None).await?;
         let out = shown(desk, RunAnswer { existing, ..answer }, state.as_ref(), input.max_output_bytes).await?;
         Ok(RunOut { restarted, ..out })
