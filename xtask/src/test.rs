@@ -32,7 +32,8 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// Directories whose JavaScript packages the tests use; each has a package-lock.json.
-pub const NPM_DIRS: &[&str] = &["crates/screen/tests/xterm", "sdk/typescript", "tests/lint", "tests/mcp", "web"];
+pub const NPM_DIRS: &[&str] =
+    &["crates/screen/tests/xterm", "sdk/typescript", "tests/lint", "tests/mcp", "tests/openapi/clients", "web"];
 
 /// Makes the tests runnable and runs them.
 pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {

@@ -154,7 +154,7 @@ export class Client {
     const call = signal ? { signal } : {};
     const params = newParams(this.defaults(), wanted);
     const { name } = wanted;
-    if (name === undefined || name === null) return new Session(this, await this.call("session.new", params, call));
+    if (name === undefined || name === null || wanted.existing === false) return new Session(this, await this.call("session.new", params, call));
     for (let tries = 0; ; tries++) {
       const found = await this.session(name, call).catch(unless("not_found"));
       if (found?.view.life === "running") return found;

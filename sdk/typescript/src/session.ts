@@ -33,6 +33,8 @@ export interface OpenOptions extends CallOptions, Partial<Omit<NewParams, "comma
   command?: string | string[];
   /** Variables besides those of the client, or of the host where the client is elsewhere; `null` leaves one of ours out. */
   env?: Record<string, string | null> | string[];
+  /** `false`: fails with `name_taken` where a live session has the name. */
+  existing?: boolean;
 }
 
 /**
@@ -388,7 +390,7 @@ function ended(name: string, what: string, exit?: unknown): HoldfastError {
 
 /** What a session is started with: what was asked for on top of what the client has. What neither says the host fills in. */
 export function newParams(defaults: Partial<NewParams>, wanted: Omit<OpenOptions, "signal">): NewParams {
-  const { command, env, ...rest } = wanted;
+  const { command, env, existing: _, ...rest } = wanted;
   const params: NewParams = { ...defaults, ...rest };
   if (command !== undefined) params.command = typeof command === "string" ? ["/bin/sh", "-c", command] : command;
   if (Array.isArray(env)) params.env = env;

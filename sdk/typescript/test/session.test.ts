@@ -73,9 +73,10 @@ it("a session runs commands, each once per key", async () => {
 
 it("open gives the live session of a name, and starts one where there is none", async () => {
   const home = Home.make();
-  const [client, other] = await Promise.all([home.client(), home.client({ actor: "agent:bot" })]);
+  const [client, other] = await Promise.all([home.client(), home.client()]);
   const sessions = await Promise.all([client.open({ name: "work" }), other.open({ name: "work" }), client.open({ name: "work" })]);
   expect(new Set(sessions.map(({ id }) => id)).size).toBe(1);
+  expect((await failure(client.open({ name: "work", existing: false }))).code).toBe("name_taken");
   await sessions[0]?.end({ graceMs: 0 });
   expect((await client.open({ name: "work" })).id).not.toBe(sessions[0]?.id);
 });

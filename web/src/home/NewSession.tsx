@@ -14,7 +14,7 @@ export function NewSession({ onClose }: { onClose: () => void }) {
     setBusy(true);
     const [name, command, cwd] = [said("name"), said("command"), said("cwd")];
     const session = await attempt(() =>
-      client.open({ ...(name ? { name } : {}), ...(command ? { command } : {}), ...(cwd ? { cwd } : {}) }),
+      client.open({ existing: false, ...(name ? { name } : {}), ...(command ? { command } : {}), ...(cwd ? { cwd } : {}) }),
     );
     setBusy(false);
     if (!session) return;

@@ -14,7 +14,7 @@ export function mayStartAgain(live: LiveSession): boolean {
 
 export async function startAgain(live: LiveSession): Promise<void> {
   const { name, command, cwd } = live.view.value;
-  const session = await attempt(() => client.open({ name, command, cwd }));
+  const session = await attempt(() => client.open({ name, command, cwd, existing: false }));
   if (!session) return;
   const next = take(session.view);
   startedHere.add(next.id);

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from types import TracebackType
 from typing import Any, Literal, TypeVar, cast, overload
 
-from . import _client, _session, aio
+from . import _client, _session, _turn, aio
 from ._client import Lost
 from ._link import PATIENCE_S
 from ._session import Paint, Piece, RunOutput, Screen
@@ -431,7 +431,7 @@ class Run:
 class Turn:
     """The exclusive right to write into a session."""
 
-    def __init__(self, portal: Portal, inner: _session.Turn) -> None:
+    def __init__(self, portal: Portal, inner: _turn.Turn) -> None:
         self._portal, self._inner = portal, inner
 
     def get(self) -> TurnView:

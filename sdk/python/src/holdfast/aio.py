@@ -1,7 +1,8 @@
 """Holdfast for `async` code: `async with holdfast.aio.connect() as client: …`."""
 
 from ._client import Client, Connecting, Lost, connect
-from ._session import Paint, Piece, Run, RunOutput, Screen, Session, Turn
+from ._session import Paint, Piece, Run, RunOutput, Screen, Session
+from ._turn import Turn
 from .errors import Fault, HoldfastError, Interrupted, TimedOut, Unreachable
 from .types import Event, Gap
 
