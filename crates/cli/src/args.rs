@@ -3,6 +3,7 @@
 mod attention;
 mod authority;
 mod env;
+mod flow;
 mod graph;
 mod hosts;
 mod mcp;
@@ -13,6 +14,10 @@ mod run;
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
+pub use flow::{
+    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
+    FlowWatchArgs,
+};
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
@@ -87,6 +92,9 @@ pub enum Command {
     Watch(WatchArgs),
     /// Run a command in a session and exit with its status
     Run(RunArgs),
+    /// Run durable flows: steps in sessions, timers, questions and undo that survive every crash
+    #[command(subcommand, arg_required_else_help = false)]
+    Flow(FlowCommand),
     /// Ask the humans of a session a question and print the answer
     Ask(AskArgs),
     /// List open questions

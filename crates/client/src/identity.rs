@@ -86,7 +86,13 @@ impl Identity {
     /// Answers a connection's challenge.
     #[must_use]
     pub fn answer(&self, challenge: &Challenge) -> Signature {
-        proof::sign(&self.secret, &proof::challenge_bytes(&challenge.0, proof::UNIX_BINDING, &self.actor))
+        self.answer_bound(challenge, proof::UNIX_BINDING)
+    }
+
+    /// Answers the challenge of another service than the host: what is signed for one serves no other.
+    #[must_use]
+    pub fn answer_bound(&self, challenge: &Challenge, binding: &[u8]) -> Signature {
+        proof::sign(&self.secret, &proof::challenge_bytes(&challenge.0, binding, &self.actor))
     }
 
     /// Signs an act in a session.

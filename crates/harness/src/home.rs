@@ -320,9 +320,17 @@ impl Drop for Home {
             // One that fails or hangs left something over, which is found next.
             let _ = spawned.map(Ran::of);
         };
+        if self.path.join("flows.db").exists() {
+            last(&["flow", "stop"]);
+        }
         last(&["end", "--all", "--grace", "0"]);
         last(&["host", "stop"]);
-        leaves_nothing(&self.path, &self.places().host_log(), || last(&["host", "stop"]));
+        leaves_nothing(&self.path, &self.places().host_log(), || {
+            if self.path.join("flows.db").exists() {
+                last(&["flow", "stop"]);
+            }
+            last(&["host", "stop"]);
+        });
         drop(self.dir.take());
     }
 }

@@ -68,6 +68,8 @@ class TestHome:
 
     def close(self) -> list[str]:
         """Ends what runs here; gives what would not end."""
+        if self.path.joinpath("flows.db").exists():
+            self.program("flow", "stop", check=False)
         if self.path.joinpath("run/host.sock").exists():
             # A person may end anything; the key is made as the program would at a terminal.
             from holdfast.home import Home

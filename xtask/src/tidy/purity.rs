@@ -44,6 +44,7 @@ const CLOSED: &[Closed] = &[
             "serde_json",
         ],
     },
+    Closed { dir: "flow", pure: true, may: &["holdfast-types", "saphyr-parser", "serde", "serde_json", "thiserror"] },
     Closed {
         dir: "session",
         pure: true,

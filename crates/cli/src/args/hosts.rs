@@ -100,6 +100,7 @@ fn is_only_here(command: &Command) -> bool {
             | Command::Completions(_)
             | Command::Connect(_)
             | Command::Doctor
+            | Command::Flow(_)
             | Command::Host(_)
             | Command::Hosts(_)
             | Command::Man
@@ -156,6 +157,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::New(_)
         | Command::Ls(_)
         | Command::Answer(_)
+        | Command::Flow(_)
         | Command::Whoami
         | Command::Mcp(_)
         | Command::Skill

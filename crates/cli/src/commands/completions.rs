@@ -13,6 +13,8 @@ const NAMING: &str = "run attach a info graph ps ports screen logs send state en
 
 /// Words behind `run` that are about runs, and those of them that name one.
 const ABOUT_RUNS: &str = "ls status wait output cancel";
+/// Words behind `flow` that name a flow.
+const FLOWING: &str = "show history watch signal answer cancel retry";
 /// What `wait --for` knows.
 const AWAITED: &str = "exit idle waiting text: port: quiet:";
 
@@ -38,6 +40,8 @@ _holdfast_named() {
         COMPREPLY=($(compgen -P "$done" -W "@RIGHTS@" -- "${COMP_WORDS[COMP_CWORD]##*,}"))
     elif [[ $COMP_CWORD -eq 3 && ${COMP_WORDS[1]} == run && " status wait output cancel " == *" ${COMP_WORDS[2]} "* ]]; then
         COMPREPLY=($(compgen -W "$(holdfast __runs 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+    elif [[ $COMP_CWORD -eq 3 && ${COMP_WORDS[1]} == flow && " @FLOWING@ " == *" ${COMP_WORDS[2]} "* ]]; then
+        COMPREPLY=($(compgen -W "$(holdfast __flows 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
     elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == run && ${COMP_WORDS[COMP_CWORD]} != -* ]]; then
         COMPREPLY=($(compgen -W "@ABOUT@ $(holdfast __names 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
     elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[COMP_CWORD]} != -* && " @NAMING@ " == *" ${COMP_WORDS[1]} "* ]]; then
@@ -53,6 +57,7 @@ const FISH: &str = r#"
 complete -c holdfast -n "__fish_seen_subcommand_from @NAMING@" -f -a "(holdfast __names 2>/dev/null)"
 complete -c holdfast -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from @ABOUT@" -f -a "@ABOUT@"
 complete -c holdfast -n "__fish_seen_subcommand_from run; and __fish_seen_subcommand_from status wait output cancel" -f -a "(holdfast __runs 2>/dev/null)"
+complete -c holdfast -n "__fish_seen_subcommand_from flow; and __fish_seen_subcommand_from @FLOWING@" -f -a "(holdfast __flows 2>/dev/null)"
 complete -c holdfast -n "__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from install" -f -a "@AGENTS@"
 complete -c holdfast -n "__fish_seen_subcommand_from completions" -f -a "bash zsh fish"
 complete -c holdfast -n "__fish_seen_subcommand_from wait" -l for -x -a "@AWAITED@"
@@ -71,6 +76,11 @@ _holdfast_runs() {
     local -a runs
     runs=(${(f)"$(holdfast __runs 2>/dev/null)"})
     compadd -a runs
+}
+_holdfast_flows() {
+    local -a flows
+    flows=(${(f)"$(holdfast __flows 2>/dev/null)"})
+    compadd -a flows
 }
 _holdfast_awaited() {
     compadd -S '' @AWAITED@
@@ -108,7 +118,7 @@ fn filled(text: &str) -> String {
     let rights: Vec<&str> = Right::EACH.iter().map(|right| right.word()).collect();
     let agents = McpClient::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let agents: Vec<String> = agents.map(|agent| agent.get_name().to_owned()).collect();
-    let words = [("@NAMING@", NAMING), ("@ABOUT@", ABOUT_RUNS), ("@AWAITED@", AWAITED)];
+    let words = [("@NAMING@", NAMING), ("@ABOUT@", ABOUT_RUNS), ("@AWAITED@", AWAITED), ("@FLOWING@", FLOWING)];
     let text = words.iter().fold(text.to_owned(), |text, (mark, words)| text.replace(mark, words));
     text.replace("@RIGHTS@", &rights.join(" ")).replace("@AGENTS@", &agents.join(" "))
 }
@@ -123,6 +133,7 @@ fn with_names(text: &str) -> String {
             .replace(":WHAT:_default", ":WHAT:_holdfast_awaited")
             .replace(":RIGHTS:_default", ":RIGHTS:_holdfast_rights");
         let line = if line.contains("run -- ") { line.replace(":_default", ":_holdfast_runs") } else { line };
+        let line = if line.contains("flow -- ") { line.replace(":_default", ":_holdfast_flows") } else { line };
         out.push_str(&if session { line.replace(":_default", ":_holdfast_names") } else { line.clone() });
         out.push('\n');
         if line.starts_with("autoload ") {

@@ -63,6 +63,7 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         Err(ConnectError::NoHost(_)) => {}
         Err(error) => return Err(error.into()),
     }
+    super::flow::wake(here);
     print(format!("host {} listens on {}\n", env!("CARGO_PKG_VERSION"), here.home.host_socket().display()))?;
     match holdfast_host::run(&here.home, &config).map_err(|e| Failure::io("the host failed", e))? {
         Ran::Stopped => {}
@@ -137,7 +138,7 @@ pub fn hold(here: &Here) -> Result<u8, Failure> {
 }
 
 /// A pipe or a lock that the caller happened to have open must not live as long as the host.
-fn keep_descriptors_to_ourselves() {
+pub fn keep_descriptors_to_ourselves() {
     // SAFETY: no pointer is passed, and no descriptor is closed in this process: they are only marked to be closed on
     // exec. Where the kernel does not know the call the descriptors stay open, which is untidy and nothing worse.
     unsafe {

@@ -9,6 +9,7 @@ mod doctor;
 mod end;
 mod env;
 mod export;
+mod flow;
 mod grants;
 mod graph;
 mod host;
@@ -74,6 +75,7 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         Some(Command::Journal(args)) => journal::journal(&here()?, &args),
         Some(Command::Export(args)) => export::export(&here()?, &args),
         Some(Command::Run(args)) => run::run(&here()?, &args),
+        Some(Command::Flow(command)) => flow::flow(&here()?, &command),
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::State(args)) => state::state(&here()?, &args.session),
         Some(Command::Env(args)) => env::env(&here()?, &args),
@@ -117,14 +119,18 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
 }
 
 /// What only programs call: `host spawn`, by the client library, `host tend`, by that, `host hold`, by hosts, `session as`, by
-/// keepers, and `__names`, `__runs` and `__actors`, by completions. The parser does not know them, so neither help nor completions show
-/// them.
+/// keepers, `flow spawn`, `flow tend` and `flow serve` likewise, and `__names`, `__runs`, `__flows` and `__actors`, by completions. The
+/// parser does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None, None)?.if_ours();
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
         ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
         ["host", "hold"] => Some(here().and_then(|here| host::hold(&here))),
+        ["flow", "spawn"] => Some(here().and_then(|here| flow::spawn(&here))),
+        ["flow", "tend"] => Some(here().and_then(|here| flow::tend(&here))),
+        ["flow", "serve"] => Some(here().and_then(|here| flow::serve(&here))),
+        ["__flows"] => Some(here().and_then(|here| flow::ids(&here))),
         ["session", "as", ..] => Some(as_user::run()),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
         ["__runs"] => Some(here().and_then(|here| run::ids(&here))),

@@ -1,0 +1,146 @@
+//! The options of flows.
+
+use crate::values::Seconds;
+use clap::{Subcommand, ValueHint};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum FlowCommand {
+    /// Start a flow from a YAML file, or one whose code a worker has
+    Start(FlowStartArgs),
+    /// List flows
+    #[command(visible_alias = "list")]
+    Ls(FlowLsArgs),
+    /// Show a flow: its timeline, what it waits for, and where its steps run
+    Show(FlowArg),
+    /// Print a flow's steps and what each gave
+    History(FlowArg),
+    /// Print a flow's steps as they happen, and exit with 0 if it completes
+    Watch(FlowWatchArgs),
+    /// Send a signal to a flow; one that comes early is kept
+    Signal(FlowSignalArgs),
+    /// Answer a flow's question; only humans may
+    Answer(FlowAnswerArgs),
+    /// Cancel a flow: stop what runs, then undo what was done
+    Cancel(FlowCancelArgs),
+    /// Let a blocked flow go on, or decide about a step whose outcome is lost or whose undo failed
+    Retry(FlowRetryArgs),
+    /// Decide about flows whose code is in a file, until interrupted
+    Worker(FlowWorkerArgs),
+    /// Check a YAML file without starting anything
+    Check(FlowCheckArgs),
+    /// Show whether the flow service is running; exit with 1 if it is not
+    Status,
+    /// Stop the flow service; flows go on when it is started again
+    Stop,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowArg {
+    /// Id of the flow
+    #[arg(value_name = "FLOW")]
+    pub flow: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowStartArgs {
+    /// A YAML file, or the name of a flow in code
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub what: String,
+    /// What the flow is given: text
+    #[arg(value_name = "INPUT", conflicts_with = "data")]
+    pub input: Option<String>,
+    /// What the flow is given, as JSON
+    #[arg(long, value_name = "JSON")]
+    pub data: Option<String>,
+    /// Id of the flow; the same id, file and input find the flow that was started before [default: NAME-NUMBER]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Directory in which its new sessions start [default: the current one]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub cwd: Option<PathBuf>,
+    /// Wait for the end, print the result, and exit with 0 if it completes
+    #[arg(long)]
+    pub wait: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowLsArgs {
+    /// Include flows that have ended
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowWatchArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// Give up after S seconds, with status 124
+    #[arg(long, value_name = "S")]
+    pub timeout: Option<Seconds>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowSignalArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// Name of the signal
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// What it says: text
+    #[arg(value_name = "VALUE", conflicts_with = "data")]
+    pub value: Option<String>,
+    /// What it says, as JSON
+    #[arg(long, value_name = "JSON")]
+    pub data: Option<String>,
+    /// The same id counts once
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowAnswerArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// The answer
+    #[arg(value_name = "TEXT", required = true)]
+    pub text: Vec<String>,
+    /// Number of the step that asks, if several do (see `flow show`)
+    #[arg(long, value_name = "N")]
+    pub step: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowCancelArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowRetryArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// The stuck step has failed: the flow goes on from there
+    #[arg(long)]
+    pub failed: bool,
+    /// The stuck step was done, and printed TEXT
+    #[arg(long, value_name = "TEXT", conflicts_with = "failed")]
+    pub done: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowWorkerArgs {
+    /// A Python file with functions marked `@flow`
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowCheckArgs {
+    /// A YAML file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}

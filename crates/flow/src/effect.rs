@@ -1,0 +1,67 @@
+//! What the caller has to do once the events are written.
+
+use crate::Run;
+use holdfast_types::TimeMs;
+
+/// When a timer is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// So much elapsed time after a moment. Setting the clock does not change it.
+    After {
+        /// When it was asked for.
+        since_ms: TimeMs,
+        /// How long.
+        ms: u64,
+    },
+    /// At a moment of the wall clock.
+    At(TimeMs),
+}
+
+/// What a timer is for. It is given back when the timer fires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fires {
+    /// The command has waited long enough.
+    Over,
+    /// The pause before an attempt is over.
+    Attempt(u32),
+    /// An attempt takes too long.
+    Timeout(u32),
+}
+
+/// Something to do. Each is derived from recorded events, so that a restart derives it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Start a run, or find it under its key.
+    Start {
+        /// Which command.
+        n: u32,
+        /// Which attempt.
+        attempt: u32,
+        /// The same key runs once.
+        key: String,
+        /// When the attempt was decided: a key that is older than the host keeps keys proves nothing.
+        since_ms: TimeMs,
+        /// What.
+        run: Run,
+    },
+    /// Interrupt a run.
+    Stop {
+        /// Which command.
+        n: u32,
+        /// Its key.
+        key: String,
+    },
+    /// Say when it is time.
+    Timer {
+        /// For which command.
+        n: u32,
+        /// What for.
+        fires: Fires,
+        /// When.
+        due: Due,
+    },
+    /// Offer the flow to its decider.
+    Decide,
+    /// Nothing more will happen.
+    Over,
+}

@@ -1,0 +1,185 @@
+//! What is recorded of a flow. Fields are added, never renamed: histories outlive versions.
+
+use crate::Command;
+use holdfast_types::TimeMs;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An event, and when it was recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// When.
+    pub at_ms: TimeMs,
+    /// What.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Something that happened in a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// It began.
+    Started {
+        /// What kind of flow it is.
+        name: String,
+        /// What it was given.
+        input: Value,
+        /// The digest of its code: it goes on with the code it began with.
+        code: String,
+        /// Who started it: it acts by what this actor may do.
+        by: String,
+        /// Random: an id that is used again later is another flow, with other keys.
+        nonce: String,
+        /// Where its new sessions start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    },
+    /// A command was asked for.
+    Asked {
+        /// Its number.
+        n: u32,
+        /// What.
+        command: Command,
+    },
+    /// An attempt is over, and another one follows.
+    Tried {
+        /// Which command.
+        n: u32,
+        /// Which attempt, from 0.
+        attempt: u32,
+        /// What came of it.
+        outcome: Outcome,
+        /// The pause before the next one.
+        #[serde(default)]
+        pause_ms: u64,
+    },
+    /// A human has to decide: the outcome is lost, or an undo failed.
+    Stuck {
+        /// Which command.
+        n: u32,
+        /// Which attempt.
+        attempt: u32,
+        /// What is known.
+        outcome: Outcome,
+    },
+    /// A command is over.
+    Done {
+        /// Which.
+        n: u32,
+        /// Whether it succeeded.
+        ok: bool,
+        /// What came of it.
+        value: Value,
+    },
+    /// A signal came.
+    Signal {
+        /// Its name.
+        name: String,
+        /// What it says.
+        value: Value,
+        /// The same id again is the same signal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        id: String,
+        /// From whom.
+        by: String,
+    },
+    /// It cannot go on until somebody mends something.
+    Blocked {
+        /// Why.
+        why: String,
+    },
+    /// Somebody says that it was mended.
+    Unblocked {
+        /// Who.
+        by: String,
+    },
+    /// It is about to end: what runs is stopped, and if it failed, what was done is undone.
+    Ending {
+        /// Whether it succeeded.
+        ok: bool,
+        /// What it will have given.
+        value: Value,
+        /// Who cancelled it, if somebody did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cancelled_by: Option<String>,
+    },
+    /// It has ended.
+    Ended {
+        /// Whether it succeeded.
+        ok: bool,
+        /// What it gave.
+        value: Value,
+    },
+}
+
+/// Where a run ended up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// It ended.
+    #[default]
+    Ended,
+    /// It was interrupted.
+    Cancelled,
+    /// Nobody knows what became of it.
+    Lost,
+    /// It did not start, and asking again does not help.
+    Refused,
+}
+
+/// What came of one attempt of a run. Its output stays in the session; what is here is at most 64 KiB of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Where it ended up.
+    pub state: RunState,
+    /// Its status, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Of a lost one: nothing of it had started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_started: bool,
+    /// What it printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// It printed more than that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// Which run it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// In which session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Offset of its first output byte there.
+    #[serde(default)]
+    pub from: u64,
+    /// Offset behind its last one.
+    #[serde(default)]
+    pub to: u64,
+    /// Why it did not start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl Outcome {
+    /// It ended with status 0.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.state == RunState::Ended && self.exit_code == Some(0)
+    }
+
+    /// In a few words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match (self.state, self.exit_code, &self.why) {
+            (RunState::Refused, _, Some(why)) => why.clone(),
+            (RunState::Refused, _, None) => "refused".into(),
+            (RunState::Ended, Some(code), _) => format!("exit {code}"),
+            (RunState::Ended, None, _) => "ended, status unknown".into(),
+            (RunState::Cancelled, _, _) => "interrupted".into(),
+            (RunState::Lost, _, _) if self.not_started => "lost before it started".into(),
+            (RunState::Lost, _, _) => "lost: it may have run".into(),
+        }
+    }
+}

@@ -1,0 +1,595 @@
+//! One flow: its state, made from recorded events alone, and what an input adds to them.
+
+use crate::command::{Command, OnLost, Run};
+use crate::effect::{Due, Effect, Fires};
+use crate::event::{Event, Outcome, Recorded, RunState};
+use crate::shell::fill_output;
+use crate::{EVENTS_MAX, MAIL_MAX, OPEN_MAX, VALUE_BYTES_MAX};
+use holdfast_types::TimeMs;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// How often an undo is tried before a human has to look: what fails for a minute seldom mends itself.
+const UNDO_RETRIES: u32 = 3;
+const UNDO_BACKOFF_MS: u64 = 1_000;
+/// The longest pause between two attempts: a day has enough of them.
+const PAUSE_MS_MAX: u64 = 3_600_000;
+/// Characters of a failure that are carried to the end of a flow.
+const WHY_CHARS_MAX: usize = 1_000;
+
+/// A command whose outcome is not recorded yet.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Open {
+    pub command: Command,
+    pub attempt: u32,
+    /// Failures that count against its retries.
+    pub failures: u32,
+    /// When this attempt was decided.
+    pub since_ms: TimeMs,
+    pub pause_ms: u64,
+    /// A human has to decide.
+    pub stuck: Option<Outcome>,
+}
+
+/// What runs if the flow fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Undo {
+    n: u32,
+    name: String,
+    command: String,
+    session: Option<String>,
+}
+
+/// How far a flow is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Phase {
+    #[default]
+    Going,
+    Ending {
+        ok: bool,
+        value: Value,
+        cancelled: bool,
+    },
+    Ended {
+        ok: bool,
+        value: Value,
+        cancelled: bool,
+    },
+}
+
+/// A flow, as its history has it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Flow {
+    /// Its id.
+    pub id: String,
+    /// What kind of flow it is.
+    pub name: String,
+    /// The digest of its code.
+    pub code: String,
+    /// Who started it.
+    pub by: String,
+    /// Where its new sessions start.
+    pub cwd: Option<String>,
+    /// When it began.
+    pub started_ms: TimeMs,
+    /// How many events it has.
+    pub seq: u64,
+    /// Its decider has something new to look at.
+    pub wants: bool,
+    nonce: String,
+    next: u32,
+    pub(crate) open: BTreeMap<u32, Open>,
+    mail: VecDeque<(String, Value)>,
+    ids: BTreeSet<String>,
+    undos: Vec<Undo>,
+    pub(crate) phase: Phase,
+    pub(crate) blocked: Option<String>,
+}
+
+/// What an input adds, and what is to be done once that is written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decided {
+    /// To be recorded.
+    pub events: Vec<Event>,
+    /// To be done then.
+    pub effects: Vec<Effect>,
+}
+
+/// Why an input is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The history is longer than the decider knew.
+    #[error("the history has moved on; look at it again")]
+    Moved,
+    /// It is about to end, or has ended.
+    #[error("the flow has ended")]
+    Ended,
+    /// No open question.
+    #[error("the flow asks nothing now")]
+    NoQuestion,
+    /// Several questions are open.
+    #[error("several questions are open; name one")]
+    WhichQuestion,
+    /// The answer is none of the options.
+    #[error("invalid answer; expected one of: {0}")]
+    NoOption(String),
+    /// A bound is reached.
+    #[error("{0}")]
+    TooMany(&'static str),
+    /// Nothing of it waits for somebody.
+    #[error("nothing of this flow waits for a retry")]
+    NotStuck,
+}
+
+/// What a human decides about a step that is stuck.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It runs again.
+    Again,
+    /// It has failed.
+    Failed,
+    /// It was done, and gave this.
+    Done(Value),
+}
+
+impl Flow {
+    /// One that nothing is recorded of yet.
+    #[must_use]
+    pub fn new(id: &str) -> Flow {
+        Flow { id: id.to_owned(), ..Flow::default() }
+    }
+
+    /// From its history.
+    #[must_use]
+    pub fn replay<'a>(id: &str, history: impl IntoIterator<Item = &'a Recorded>) -> Flow {
+        let mut flow = Flow::new(id);
+        history.into_iter().for_each(|recorded| flow.apply(recorded.at_ms, &recorded.event));
+        flow
+    }
+
+    /// The key of an attempt: the same one runs once, whatever dies in between.
+    #[must_use]
+    pub fn key(&self, n: u32, attempt: u32) -> String {
+        format!("flow/{}/{}/{n}/{attempt}", self.id, self.nonce)
+    }
+
+    /// Takes in one recorded event: while deciding, and again after a restart. The same code, so it cannot differ.
+    pub fn apply(&mut self, at_ms: TimeMs, event: &Event) {
+        self.seq += 1;
+        match event {
+            Event::Started { name, code, by, nonce, cwd, .. } => {
+                (self.name, self.code, self.by, self.nonce) = (name.clone(), code.clone(), by.clone(), nonce.clone());
+                (self.cwd, self.started_ms, self.wants) = (cwd.clone(), at_ms, true);
+            }
+            Event::Asked { n, command } => {
+                self.next = n + 1;
+                // Whoever asks has looked at everything before.
+                self.wants = false;
+                match command {
+                    Command::Step { .. } => {}
+                    Command::Undo { name, command, session } => {
+                        let (name, command, session) = (name.clone(), command.clone(), session.clone());
+                        self.undos.push(Undo { n: *n, name, command, session });
+                    }
+                    command => {
+                        if let Command::Run(Run { undoes: Some(undone), .. }) = command {
+                            self.undos.retain(|undo| undo.n != *undone);
+                        }
+                        let open = Open {
+                            command: command.clone(),
+                            attempt: 0,
+                            failures: 0,
+                            since_ms: at_ms,
+                            pause_ms: 0,
+                            stuck: None,
+                        };
+                        self.open.insert(*n, open);
+                    }
+                }
+            }
+            Event::Tried { n, attempt, outcome, pause_ms } => {
+                if let Some(open) = self.open.get_mut(n) {
+                    (open.attempt, open.since_ms, open.pause_ms, open.stuck) = (attempt + 1, at_ms, *pause_ms, None);
+                    open.failures += u32::from(!outcome.not_started);
+                }
+            }
+            Event::Stuck { n, outcome, .. } => {
+                if let Some(open) = self.open.get_mut(n) {
+                    open.stuck = Some(outcome.clone());
+                }
+            }
+            Event::Done { n, ok, value } => {
+                let Some(open) = self.open.remove(n) else { return };
+                // What was on its way when the flow began to end is nobody's to look at.
+                self.wants = self.phase == Phase::Going;
+                match open.command {
+                    Command::Signal { name, .. } if *ok => {
+                        if let Some(at) = self.mail.iter().position(|mail| mail.0 == name) {
+                            self.mail.remove(at);
+                        }
+                    }
+                    Command::Run(Run { name, undo: Some(undo), session, .. }) if *ok => {
+                        self.undos.push(Undo { n: *n, name, command: fill_output(&undo, value), session });
+                    }
+                    _ => {}
+                }
+            }
+            Event::Signal { name, value, id, .. } => {
+                self.mail.push_back((name.clone(), value.clone()));
+                if !id.is_empty() {
+                    self.ids.insert(id.clone());
+                }
+            }
+            Event::Blocked { why } => {
+                self.blocked = Some(why.clone());
+                self.wants = false;
+            }
+            Event::Unblocked { .. } => {
+                self.blocked = None;
+                self.wants = self.phase == Phase::Going;
+            }
+            Event::Ending { ok, value, cancelled_by } => {
+                self.phase = Phase::Ending { ok: *ok, value: value.clone(), cancelled: cancelled_by.is_some() };
+                (self.wants, self.blocked) = (false, None);
+                self.mail.clear();
+                self.open.retain(|_, open| matches!(open.command, Command::Run(_)) && open.stuck.is_none());
+            }
+            Event::Ended { ok, value } => {
+                let cancelled = matches!(self.phase, Phase::Ending { cancelled: true, .. });
+                self.phase = Phase::Ended { ok: *ok, value: value.clone(), cancelled };
+                (self.wants, self.blocked) = (false, None);
+                self.open.clear();
+                self.mail.clear();
+            }
+        }
+    }
+
+    /// Nothing more will happen.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ended { .. })
+    }
+
+    fn put(&mut self, out: &mut Decided, event: Event, now_ms: TimeMs) {
+        self.apply(now_ms, &event);
+        out.events.push(event);
+    }
+
+    /// What is due for an open command, now or after a restart.
+    fn due(&self, n: u32) -> Vec<Effect> {
+        let Some(open) = self.open.get(&n).filter(|open| open.stuck.is_none()) else { return Vec::new() };
+        let (since_ms, attempt) = (open.since_ms, open.attempt);
+        let over = |due| vec![Effect::Timer { n, fires: Fires::Over, due }];
+        match &open.command {
+            Command::Run(run) if run.undoes.is_none() && self.phase != Phase::Going => {
+                vec![Effect::Stop { n, key: self.key(n, attempt) }]
+            }
+            Command::Run(_) if open.pause_ms > 0 => {
+                let due = Due::After { since_ms, ms: open.pause_ms };
+                vec![Effect::Timer { n, fires: Fires::Attempt(attempt), due }]
+            }
+            Command::Run(_) => self.attempt(n, open),
+            Command::Sleep { ms, .. } => over(Due::After { since_ms, ms: *ms }),
+            Command::Until { at_ms, .. } => over(Due::At(*at_ms)),
+            Command::Ask { expires_ms: Some(ms), .. } | Command::Signal { timeout_ms: Some(ms), .. } => {
+                over(Due::After { since_ms, ms: *ms })
+            }
+            Command::Ask { .. } | Command::Signal { .. } => Vec::new(),
+            Command::Step { .. } | Command::Undo { .. } | Command::End { .. } => Vec::new(),
+        }
+    }
+
+    /// An attempt of a run, whose pause is over.
+    fn attempt(&self, n: u32, open: &Open) -> Vec<Effect> {
+        let Command::Run(run) = &open.command else { return Vec::new() };
+        let (attempt, since_ms) = (open.attempt, open.since_ms.saturating_add(open.pause_ms));
+        let mut effects = vec![Effect::Start { n, attempt, key: self.key(n, attempt), since_ms, run: run.clone() }];
+        if let Some(ms) = run.timeout_ms {
+            effects.push(Effect::Timer { n, fires: Fires::Timeout(attempt), due: Due::After { since_ms, ms } });
+        }
+        effects
+    }
+
+    /// Everything that is due: after a restart, or once somebody has mended something.
+    #[must_use]
+    pub fn resume(&self) -> Vec<Effect> {
+        if self.blocked.is_some() {
+            return Vec::new();
+        }
+        let mut effects: Vec<Effect> = self.open.keys().flat_map(|n| self.due(*n)).collect();
+        if self.wants {
+            effects.push(Effect::Decide);
+        }
+        effects
+    }
+
+    /// Begins.
+    pub fn start(&mut self, started: Event, now_ms: TimeMs) -> Decided {
+        let mut out = Decided::default();
+        self.put(&mut out, started, now_ms);
+        out.effects.push(Effect::Decide);
+        out
+    }
+
+    /// Takes a decider's answer to the history of `at` events: its new commands, in order.
+    pub fn decide(&mut self, at: u64, commands: Vec<(u32, Command)>, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        if at != self.seq || self.blocked.is_some() {
+            return Err(Refusal::Moved);
+        }
+        if self.phase != Phase::Going {
+            return Err(Refusal::Ended);
+        }
+        let mut out = Decided::default();
+        self.wants = false;
+        let mut asked = Vec::new();
+        for (n, command) in commands {
+            if let Some(why) = self.not_askable(n, &command) {
+                self.put(&mut out, Event::Blocked { why }, now_ms);
+                return Ok(out);
+            }
+            match command {
+                Command::End { ok, value } => {
+                    self.end(&mut out, ok, value, None, now_ms);
+                    return Ok(out);
+                }
+                Command::Step { name, ok, value } => {
+                    let bare = Command::Step { name, ok, value: Value::Null };
+                    self.put(&mut out, Event::Asked { n, command: bare }, now_ms);
+                    self.put(&mut out, Event::Done { n, ok, value }, now_ms);
+                }
+                command @ Command::Undo { .. } => {
+                    self.put(&mut out, Event::Asked { n, command }, now_ms);
+                    self.put(&mut out, Event::Done { n, ok: true, value: Value::Null }, now_ms);
+                }
+                command => {
+                    self.put(&mut out, Event::Asked { n, command }, now_ms);
+                    asked.push(n);
+                }
+            }
+        }
+        // What came early is there already: nothing is lost. Behind all that is asked, because it wants to be looked at.
+        for n in &asked {
+            let Some(Open { command: Command::Signal { name, .. }, .. }) = self.open.get(n) else { continue };
+            if let Some(value) = self.first_mail(name) {
+                self.put(&mut out, Event::Done { n: *n, ok: true, value }, now_ms);
+            }
+        }
+        out.effects.extend(asked.into_iter().flat_map(|n| self.due(n)));
+        if self.wants {
+            out.effects.push(Effect::Decide);
+        } else if self.open.is_empty() {
+            let why = "the code waits for nothing and has not ended".to_owned();
+            self.put(&mut out, Event::Blocked { why }, now_ms);
+        }
+        Ok(out)
+    }
+
+    fn not_askable(&self, n: u32, command: &Command) -> Option<String> {
+        if n != self.next {
+            return Some(format!("the code asks for step {n} ({}) where step {} is next", command.name(), self.next));
+        }
+        if self.open.len() >= OPEN_MAX {
+            return Some(format!("more than {OPEN_MAX} steps are open at once"));
+        }
+        if self.seq >= EVENTS_MAX {
+            return Some(format!("the history has {EVENTS_MAX} events; split the work into several flows"));
+        }
+        command.check().err().map(|bad| bad.to_string())
+    }
+
+    /// The decider cannot go on, or the host refuses what it asked for.
+    pub fn block(&mut self, why: &str, now_ms: TimeMs) -> Decided {
+        let mut out = Decided::default();
+        if self.blocked.is_none() && !self.is_over() {
+            self.put(&mut out, Event::Blocked { why: why.chars().take(WHY_CHARS_MAX * 4).collect() }, now_ms);
+        }
+        out
+    }
+
+    fn end(&mut self, out: &mut Decided, ok: bool, value: Value, cancelled_by: Option<String>, now_ms: TimeMs) {
+        let is_plain = cancelled_by.is_none() && (ok || self.undos.is_empty());
+        let runs = self.open.values().any(|open| matches!(open.command, Command::Run(_)));
+        if !is_plain || runs {
+            self.put(out, Event::Ending { ok, value, cancelled_by }, now_ms);
+            let stops: Vec<u32> = self.open.keys().copied().collect();
+            out.effects.extend(stops.into_iter().flat_map(|n| self.due(n)));
+            self.advance(out, now_ms);
+        } else {
+            self.put(out, Event::Ended { ok, value }, now_ms);
+            out.effects.push(Effect::Over);
+        }
+    }
+
+    /// While it ends: the next undo, or the end.
+    fn advance(&mut self, out: &mut Decided, now_ms: TimeMs) {
+        let Phase::Ending { ok, value, .. } = &self.phase else { return };
+        if !self.open.is_empty() {
+            return;
+        }
+        match self.undos.last().filter(|_| !ok).cloned() {
+            Some(undo) => {
+                let n = self.next;
+                let run = Run {
+                    name: format!("undo {}", undo.name),
+                    command: undo.command,
+                    session: undo.session,
+                    retries: UNDO_RETRIES,
+                    backoff_ms: UNDO_BACKOFF_MS,
+                    undoes: Some(undo.n),
+                    ..Run::default()
+                };
+                self.put(out, Event::Asked { n, command: Command::Run(run) }, now_ms);
+                out.effects.extend(self.due(n));
+            }
+            None => {
+                let (ok, value) = (*ok, value.clone());
+                self.put(out, Event::Ended { ok, value }, now_ms);
+                out.effects.push(Effect::Over);
+            }
+        }
+    }
+
+    fn done(&mut self, out: &mut Decided, n: u32, ok: bool, value: Value, now_ms: TimeMs) {
+        self.put(out, Event::Done { n, ok, value }, now_ms);
+        if self.phase == Phase::Going {
+            out.effects.push(Effect::Decide);
+        } else {
+            self.advance(out, now_ms);
+        }
+    }
+
+    fn again(&mut self, out: &mut Decided, n: u32, attempt: u32, outcome: Outcome, pause_ms: u64, now_ms: TimeMs) {
+        self.put(out, Event::Tried { n, attempt, outcome, pause_ms }, now_ms);
+        out.effects.extend(self.due(n));
+    }
+
+    /// An attempt of a run is over.
+    pub fn over(&mut self, n: u32, attempt: u32, outcome: Outcome, now_ms: TimeMs) -> Decided {
+        let mut out = Decided::default();
+        let Some(open) = self.open.get(&n) else { return out };
+        let (Command::Run(run), None) = (&open.command, &open.stuck) else { return out };
+        if open.attempt != attempt {
+            return out;
+        }
+        let (failures, is_undo, on_lost) = (open.failures, run.undoes.is_some(), run.on_lost);
+        let pause_ms = (run.backoff_ms.saturating_mul(1 << failures.min(20))).min(PAUSE_MS_MAX);
+        let is_going = self.phase == Phase::Going || is_undo;
+        let may_retry = failures < run.retries && is_going;
+        match outcome.state {
+            _ if outcome.is_ok() => self.done(&mut out, n, true, value_of(&outcome), now_ms),
+            RunState::Lost if !is_going => self.done(&mut out, n, false, value_of(&outcome), now_ms),
+            // Nothing of it ran: another attempt is the first one.
+            RunState::Lost if outcome.not_started => self.again(&mut out, n, attempt, outcome, 0, now_ms),
+            RunState::Lost if on_lost == OnLost::Ask => {
+                self.put(&mut out, Event::Stuck { n, attempt, outcome }, now_ms);
+            }
+            RunState::Lost if on_lost == OnLost::Again && !is_undo => {
+                self.again(&mut out, n, attempt, outcome, 0, now_ms);
+            }
+            RunState::Ended | RunState::Cancelled | RunState::Refused if may_retry => {
+                self.again(&mut out, n, attempt, outcome, pause_ms, now_ms);
+            }
+            // An undo that fails stays, loudly.
+            _ if is_undo => self.put(&mut out, Event::Stuck { n, attempt, outcome }, now_ms),
+            RunState::Ended | RunState::Cancelled | RunState::Refused | RunState::Lost => {
+                self.done(&mut out, n, false, value_of(&outcome), now_ms);
+            }
+        }
+        out
+    }
+
+    /// A timer fired.
+    pub fn fire(&mut self, n: u32, fires: Fires, now_ms: TimeMs) -> Decided {
+        let mut out = Decided::default();
+        let Some(open) = self.open.get(&n).filter(|open| open.stuck.is_none()) else { return out };
+        match (&open.command, fires) {
+            (Command::Sleep { .. } | Command::Until { .. }, Fires::Over) => {
+                self.done(&mut out, n, true, Value::Null, now_ms);
+            }
+            (Command::Ask { .. } | Command::Signal { .. }, Fires::Over) => {
+                self.done(&mut out, n, false, json!({"expired": true}), now_ms);
+            }
+            (Command::Run(_), Fires::Attempt(attempt)) if attempt == open.attempt && self.blocked.is_none() => {
+                out.effects = self.attempt(n, open);
+            }
+            (Command::Run(_), Fires::Timeout(attempt)) if attempt == open.attempt => {
+                out.effects.push(Effect::Stop { n, key: self.key(n, attempt) });
+            }
+            _ => {}
+        }
+        out
+    }
+
+    fn first_mail(&self, name: &str) -> Option<Value> {
+        self.mail.iter().find(|mail| mail.0 == name).map(|mail| mail.1.clone())
+    }
+
+    /// A signal came; one with an id that came before changes nothing.
+    pub fn signal(&mut self, name: &str, value: Value, id: &str, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        let mut out = Decided::default();
+        if self.phase != Phase::Going {
+            return Err(Refusal::Ended);
+        }
+        if !id.is_empty() && self.ids.contains(id) {
+            return Ok(out);
+        }
+        if self.mail.len() >= MAIL_MAX || self.seq >= EVENTS_MAX {
+            return Err(Refusal::TooMany("too many signals wait in this flow"));
+        }
+        if value.to_string().len() > VALUE_BYTES_MAX {
+            return Err(Refusal::TooMany("a signal's value has at most 65536 bytes"));
+        }
+        let (name, id, by) = (name.to_owned(), id.to_owned(), by.to_owned());
+        let waits = |open: &Open| matches!(&open.command, Command::Signal { name: wanted, .. } if *wanted == name);
+        let n = self.open.iter().find(|(_, open)| waits(open)).map(|(n, _)| *n);
+        self.put(&mut out, Event::Signal { name: name.clone(), value, id, by }, now_ms);
+        if let Some((n, value)) = n.zip(self.first_mail(&name)) {
+            self.done(&mut out, n, true, value, now_ms);
+        }
+        Ok(out)
+    }
+
+    /// The open questions: number, text and options.
+    pub fn questions(&self) -> impl Iterator<Item = (u32, &str, &[String])> {
+        self.open.iter().filter_map(|(n, open)| match &open.command {
+            Command::Ask { text, options, .. } => Some((*n, text.as_str(), options.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// A human answers a question: the only open one, or that with this number.
+    pub fn answer(&mut self, n: Option<u32>, text: &str, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        let mut asked = self.questions().filter(|(number, ..)| n.is_none_or(|n| n == *number));
+        let (number, _, options) = asked.next().ok_or(Refusal::NoQuestion)?;
+        if asked.next().is_some() {
+            return Err(Refusal::WhichQuestion);
+        }
+        if !options.is_empty() && !options.iter().any(|option| option == text) {
+            return Err(Refusal::NoOption(options.join(", ")));
+        }
+        drop(asked);
+        let mut out = Decided::default();
+        self.done(&mut out, number, true, json!({"answer": text, "by": by}), now_ms);
+        Ok(out)
+    }
+
+    /// Somebody cancels it: what runs is stopped, what was done is undone.
+    pub fn cancel(&mut self, reason: &str, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        if self.phase != Phase::Going {
+            return Err(Refusal::Ended);
+        }
+        let mut out = Decided::default();
+        let reason: String = reason.chars().take(WHY_CHARS_MAX).collect();
+        let value =
+            if reason.is_empty() { format!("cancelled by {by}") } else { format!("cancelled by {by}: {reason}") };
+        self.end(&mut out, false, value.into(), Some(by.to_owned()), now_ms);
+        Ok(out)
+    }
+
+    /// Somebody has mended something: a blocked flow goes on, a stuck step gets its verdict.
+    pub fn retry(&mut self, verdict: &Verdict, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        let mut out = Decided::default();
+        let stuck: Vec<(u32, u32, Outcome)> =
+            self.open.iter().filter_map(|(n, open)| Some((*n, open.attempt, open.stuck.clone()?))).collect();
+        if self.blocked.is_none() && stuck.is_empty() {
+            return Err(if self.is_over() { Refusal::Ended } else { Refusal::NotStuck });
+        }
+        if self.blocked.is_some() {
+            self.put(&mut out, Event::Unblocked { by: by.to_owned() }, now_ms);
+            out.effects.extend(self.resume());
+        }
+        for (n, attempt, outcome) in stuck {
+            match verdict {
+                Verdict::Again => self.again(&mut out, n, attempt, outcome, 0, now_ms),
+                Verdict::Failed => self.done(&mut out, n, false, value_of(&outcome), now_ms),
+                Verdict::Done(value) => self.done(&mut out, n, true, value.clone(), now_ms),
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// What a step gave.
+fn value_of(outcome: &Outcome) -> Value {
+    serde_json::to_value(outcome).unwrap_or_default()
+}

@@ -1,0 +1,165 @@
+//! Timers: a heap for elapsed time, a heap for the wall clock, and the kernel to wake the engine at the next of each.
+//!
+//! Elapsed time counts while the machine is suspended, and does not change when somebody sets the clock; a timer of the wall
+//! clock follows it. Between two timers nothing runs.
+
+use holdfast_flow::Due;
+use holdfast_types::TimeMs;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
+    timerfd_settime,
+};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the epoch.
+#[must_use]
+pub fn now_ms() -> TimeMs {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as TimeMs)
+}
+
+/// Milliseconds since the machine was started, suspended ones included.
+fn up_ms() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    (time.tv_sec as u64) * 1_000 + (time.tv_nsec as u64) / 1_000_000
+}
+
+/// One heap and the kernel's timer that fires at its first.
+#[derive(Debug)]
+struct Timers<T> {
+    heap: BinaryHeap<Reverse<(u64, T)>>,
+    fd: Arc<OwnedFd>,
+    armed: Option<u64>,
+    flags: TimerfdTimerFlags,
+}
+
+impl<T: Ord> Timers<T> {
+    fn new(clock: TimerfdClockId, flags: TimerfdTimerFlags) -> io::Result<Timers<T>> {
+        let fd = timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        Ok(Timers { heap: BinaryHeap::new(), fd: Arc::new(fd), armed: None, flags })
+    }
+
+    fn take(&mut self, now: u64, out: &mut Vec<T>) {
+        while self.heap.peek().is_some_and(|Reverse((due, _))| *due <= now) {
+            out.extend(self.heap.pop().map(|Reverse((_, what))| what));
+        }
+    }
+
+    fn arm(&mut self) -> io::Result<()> {
+        let next = self.heap.peek().map(|Reverse((due, _))| *due);
+        if next == self.armed {
+            return Ok(());
+        }
+        // Zero would disarm it.
+        let at = next.map_or(0, |due| due.max(1));
+        let at = Timespec { tv_sec: (at / 1_000) as _, tv_nsec: (at % 1_000 * 1_000_000) as _ };
+        let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
+        timerfd_settime(&self.fd, self.flags, &spec)?;
+        self.armed = next;
+        Ok(())
+    }
+}
+
+/// All timers.
+#[derive(Debug)]
+pub struct Clock<T> {
+    elapsed: Timers<T>,
+    wall: Timers<T>,
+}
+
+impl<T: Ord> Clock<T> {
+    /// One that calls `wake` from a thread of its own whenever something may be due.
+    pub fn new(wake: impl Fn() -> bool + Send + 'static) -> io::Result<Clock<T>> {
+        let elapsed = Timers::new(TimerfdClockId::Boottime, TimerfdTimerFlags::ABSTIME)?;
+        let both = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        let wall = Timers::new(TimerfdClockId::Realtime, both)?;
+        let fds = [Arc::clone(&elapsed.fd), Arc::clone(&wall.fd)];
+        std::thread::Builder::new().name("clock".into()).spawn(move || {
+            loop {
+                let mut waits = [PollFd::new(&*fds[0], PollFlags::IN), PollFd::new(&*fds[1], PollFlags::IN)];
+                match poll(&mut waits, None) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => return,
+                }
+                for fd in &fds {
+                    // That the clock was set is reported as an error: time to look again.
+                    let _ = rustix::io::read(&**fd, &mut [0; 8]);
+                }
+                if !wake() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Clock { elapsed, wall })
+    }
+
+    /// Sets a timer.
+    pub fn set(&mut self, due: Due, what: T) {
+        match due {
+            Due::At(at_ms) => self.wall.heap.push(Reverse((at_ms, what))),
+            Due::After { since_ms, ms } => {
+                // Never longer than it was asked for, whatever the clock says after a restart.
+                let left = since_ms.saturating_add(ms).saturating_sub(now_ms()).min(ms);
+                self.elapsed.heap.push(Reverse((up_ms().saturating_add(left), what)));
+            }
+        }
+    }
+
+    /// What is due now.
+    pub fn due(&mut self) -> Vec<T> {
+        let mut out = Vec::new();
+        self.elapsed.take(up_ms(), &mut out);
+        self.wall.take(now_ms(), &mut out);
+        // The kernel may have cancelled it because somebody set the clock.
+        self.wall.armed = None;
+        out
+    }
+
+    /// Has the kernel wake us at the next one.
+    pub fn arm(&mut self) -> io::Result<()> {
+        self.elapsed.arm()?;
+        self.wall.arm()
+    }
+
+    /// How many are set.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.elapsed.heap.len() + self.wall.heap.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn both_kinds_of_timers_fire_in_order_and_not_before_their_time() {
+        let (woken, wakes) = channel();
+        let mut clock = Clock::new(move || woken.send(()).is_ok()).unwrap();
+        let now = now_ms();
+        clock.set(Due::After { since_ms: now, ms: 40 }, "elapsed");
+        clock.set(Due::At(now + 80), "wall");
+        clock.set(Due::After { since_ms: now + 3_600_000, ms: 1 }, "the clock went back");
+        clock.set(Due::After { since_ms: now, ms: 3_600_000 }, "later");
+        let mut seen = Vec::new();
+        while seen.len() < 3 {
+            clock.arm().unwrap();
+            wakes.recv_timeout(Duration::from_secs(20)).expect("a timer fires");
+            for what in clock.due() {
+                if what == "wall" {
+                    assert!(now_ms() >= now + 80);
+                }
+                seen.push(what);
+            }
+        }
+        assert_eq!(seen, ["the clock went back", "elapsed", "wall"]);
+        assert_eq!(clock.len(), 1);
+    }
+}

@@ -1,0 +1,872 @@
+//! The engine: one thread that takes inputs, decides, writes, and only then answers and acts.
+//!
+//! Everything that arrives while the disk is busy is decided together and committed once. If a commit fails, nothing of it was
+//! answered or done: the flows are read again from disk, and their effects derived again a moment later.
+//!
+//! Between inputs nothing runs: there is no tick.
+
+use crate::clock::{Clock, now_ms};
+use crate::job::{Job, Whose};
+use crate::link::{Link, Place};
+use crate::protocol::{FlowAnswer, FlowView, Request, StartAnswer, Status, Task, Trouble, WAIT_MS_MAX};
+use crate::store::{ENDED_KEEP_MS, Row, Store, StoreError};
+use holdfast_flow::yaml::{self, Definition};
+use holdfast_flow::{Command, Decided, Due, Effect, Event, Fires, Flow, Outcome, Recorded, Refusal, State, Verdict};
+use holdfast_types::{Actor, ActorClass, Handle};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// Inputs that are decided together: enough to make a sync cheap, few enough that nobody waits long.
+const BATCH_MAX: usize = 512;
+/// Pause after the disk refused a commit.
+const TROUBLE_MS: u64 = 1_000;
+/// How long a worker may think about a flow before another one is asked: a turn takes milliseconds.
+const LEASE_MS: u64 = 60_000;
+/// Flows that are listed at once.
+const LISTED_MAX: usize = 1_000;
+/// Flows that are open at once: ten times what one machine's people and agents start.
+const OPEN_FLOWS_MAX: usize = 100_000;
+/// Longest input of a flow, as JSON.
+const INPUT_BYTES_MAX: usize = holdfast_flow::VALUE_BYTES_MAX;
+/// How long the service stays when no flow is open and nobody is connected.
+const IDLE_MS: u64 = 60_000;
+
+/// Where the answer to a request goes.
+pub type Reply = Sender<(u64, Result<Value, Trouble>)>;
+
+/// Something that arrived.
+#[derive(Debug)]
+pub enum Input {
+    /// A client asks.
+    Asked {
+        /// Its connection.
+        connection: u64,
+        /// Who.
+        by: Actor,
+        /// The question's number.
+        id: u64,
+        /// What.
+        request: Request,
+        /// Where the answer goes.
+        reply: Reply,
+    },
+    /// A client came.
+    Came,
+    /// A client is gone.
+    Gone(u64),
+    /// A run is over.
+    Over {
+        /// Whose.
+        flow: String,
+        /// Which command.
+        n: u32,
+        /// Which attempt.
+        attempt: u32,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A run is on, in this session.
+    Runs {
+        /// Whose.
+        flow: String,
+        /// Which command.
+        n: u32,
+        /// Where.
+        session: String,
+    },
+    /// A run cannot start for now, or can again.
+    HeldUp {
+        /// Whose.
+        flow: String,
+        /// Which command.
+        n: u32,
+        /// Why.
+        why: Option<String>,
+    },
+    /// The host refuses.
+    Denied {
+        /// Which flow.
+        flow: String,
+        /// What.
+        why: String,
+    },
+    /// A timer may be due.
+    Tick,
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Flow(String, u32, Fires),
+    Resume(String),
+    Waiter(u64),
+    Lease(String, u64),
+    Idle(u64),
+}
+
+/// A flow that has not ended.
+struct Live {
+    flow: Flow,
+    definition: Option<Rc<Definition>>,
+    /// What is known of open runs: the session, or why it does not start.
+    runs: BTreeMap<u32, (Option<String>, Option<String>)>,
+    /// The worker that thinks about it, and the lease's number.
+    leased: Option<(u64, u64)>,
+    /// It waits in line for a worker.
+    is_queued: bool,
+    /// The connection that has its history, up to where.
+    seen: Option<(u64, u64)>,
+}
+
+/// A client that waits for something.
+struct Waiter {
+    connection: u64,
+    id: u64,
+    reply: Reply,
+    what: Awaited,
+}
+
+enum Awaited {
+    History { flow: String, after: u64 },
+    Task { by: String, names: Vec<String>, max: usize },
+}
+
+/// An answer that is given once everything before it is on disk.
+type Later = (Reply, u64, Result<Value, Trouble>);
+
+/// See the module.
+pub struct Engine {
+    store: Store,
+    place: Place,
+    clock: Clock<Timer>,
+    tell: Sender<Input>,
+    live: HashMap<String, Live>,
+    links: HashMap<String, Link>,
+    ready: HashMap<(String, String), VecDeque<String>>,
+    waiters: BTreeMap<u64, Waiter>,
+    definitions: HashMap<String, Rc<Definition>>,
+    answers: Vec<Later>,
+    effects: Vec<(String, Effect, bool)>,
+    touched: BTreeSet<String>,
+    numbers: u64,
+    connections: usize,
+    /// Grows with each sign of life, so that an old idle timer is known.
+    life: u64,
+    is_stopping: bool,
+}
+
+impl Engine {
+    /// Takes up everything that is open.
+    pub fn new(mut store: Store, place: Place, tell: Sender<Input>) -> Result<Engine, StoreError> {
+        store.forget(now_ms().saturating_sub(ENDED_KEEP_MS))?;
+        let wake = tell.clone();
+        let clock = Clock::new(move || wake.send(Input::Tick).is_ok());
+        let clock = clock.map_err(|e| StoreError::Damaged("the clock".into(), e.to_string()))?;
+        let mut engine = Engine {
+            store,
+            place,
+            clock,
+            tell,
+            live: HashMap::new(),
+            links: HashMap::new(),
+            ready: HashMap::new(),
+            waiters: BTreeMap::new(),
+            definitions: HashMap::new(),
+            answers: Vec::new(),
+            effects: Vec::new(),
+            touched: BTreeSet::new(),
+            numbers: 0,
+            connections: 0,
+            life: 0,
+            is_stopping: false,
+        };
+        for Row { id, .. } in engine.store.rows(false, OPEN_FLOWS_MAX)? {
+            // One that does not read is left alone, and said when it is asked for.
+            if engine.load(&id).is_ok() {
+                engine.resume(&id);
+            }
+        }
+        Ok(engine)
+    }
+
+    /// Serves until it is told to stop, or nothing is left to do.
+    pub fn run(mut self, inputs: &Receiver<Input>) {
+        self.settle();
+        loop {
+            let Ok(first) = inputs.recv() else { return };
+            self.take(first);
+            for _ in 1..BATCH_MAX {
+                match inputs.try_recv() {
+                    Ok(input) => self.take(input),
+                    Err(_) => break,
+                }
+            }
+            self.settle();
+            if self.is_stopping {
+                return;
+            }
+        }
+    }
+
+    fn load(&mut self, id: &str) -> Result<(), StoreError> {
+        let history = self.store.history(id, 0)?;
+        let flow = Flow::replay(id, &history);
+        let definition = self.definition(&flow.code)?;
+        let live = Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None };
+        self.live.insert(id.to_owned(), live);
+        Ok(())
+    }
+
+    fn definition(&mut self, digest: &str) -> Result<Option<Rc<Definition>>, StoreError> {
+        if digest.is_empty() {
+            return Ok(None);
+        }
+        if let Some(known) = self.definitions.get(digest) {
+            return Ok(Some(Rc::clone(known)));
+        }
+        let damaged = |why: String| StoreError::Damaged(digest.to_owned(), why);
+        let text = self.store.code(digest)?.ok_or_else(|| damaged("its definition is missing".into()))?;
+        let read = Rc::new(yaml::parse(&text).map_err(|problem| damaged(problem.to_string()))?);
+        self.definitions.insert(digest.to_owned(), Rc::clone(&read));
+        Ok(Some(read))
+    }
+
+    /// Derives a flow's effects again.
+    fn resume(&mut self, id: &str) {
+        if let Some(live) = self.live.get(id) {
+            let effects = live.flow.resume();
+            self.effects.extend(effects.into_iter().map(|effect| (id.to_owned(), effect, true)));
+        }
+    }
+
+    /// Commits, and then answers and acts.
+    fn settle(&mut self) {
+        loop {
+            let committed = self.store.commit();
+            let effects = std::mem::take(&mut self.effects);
+            let answers = std::mem::take(&mut self.answers);
+            let touched = std::mem::take(&mut self.touched);
+            match committed {
+                Ok(()) => {
+                    for (reply, id, answer) in answers {
+                        // Who has left wants no answer.
+                        let _ = reply.send((id, answer));
+                    }
+                    for (flow, effect, again) in effects {
+                        self.perform(&flow, effect, again);
+                    }
+                    touched.iter().for_each(|id| self.touched(id));
+                }
+                Err(error) => self.undone(&error, answers, touched),
+            }
+            // What was performed may have decided something.
+            if self.effects.is_empty() && self.answers.is_empty() && self.touched.is_empty() {
+                break;
+            }
+        }
+        self.idle();
+        // Without it timers are late, and the next input makes up for it.
+        let _ = self.clock.arm();
+    }
+
+    /// The disk refused: nothing of it happened.
+    fn undone(&mut self, error: &StoreError, answers: Vec<Later>, touched: BTreeSet<String>) {
+        self.store.roll_back();
+        let trouble = unrecorded(error);
+        for (reply, id, answer) in answers {
+            let _ = reply.send((id, answer.and_then(|_| Err(trouble.clone()))));
+        }
+        for id in touched {
+            self.live.remove(&id);
+            if matches!(self.store.row(&id), Ok(Some(Row { ended_ms: None, .. }))) && self.load(&id).is_ok() {
+                self.clock.set(Due::After { since_ms: now_ms(), ms: TROUBLE_MS }, Timer::Resume(id));
+            }
+        }
+    }
+
+    /// Ends the service once nothing is left to do.
+    fn idle(&mut self) {
+        if self.live.is_empty() && self.connections == 0 && !self.is_stopping {
+            self.life += 1;
+            self.clock.set(Due::After { since_ms: now_ms(), ms: IDLE_MS }, Timer::Idle(self.life));
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Asked { connection, by, id, request, reply } => {
+                let now = self.asked(connection, &by, id, request, &reply);
+                if let Some(answer) = now.transpose() {
+                    self.answers.push((reply, id, answer));
+                }
+            }
+            Input::Came => {
+                self.connections += 1;
+                self.life += 1;
+            }
+            Input::Gone(connection) => self.gone(connection),
+            Input::Over { flow, n, attempt, outcome } => {
+                if let Some(live) = self.live.get_mut(&flow) {
+                    live.runs.remove(&n);
+                }
+                self.change(&flow, |flow| Ok(flow.over(n, attempt, outcome, now_ms())));
+            }
+            Input::Runs { flow, n, session } => {
+                if let Some(live) = self.live.get_mut(&flow) {
+                    live.runs.insert(n, (Some(session), None));
+                }
+            }
+            Input::HeldUp { flow, n, why } => {
+                if let Some(live) = self.live.get_mut(&flow) {
+                    live.runs.entry(n).or_default().1 = why;
+                }
+            }
+            Input::Denied { flow, why } => self.change(&flow, |flow| Ok(flow.block(&why, now_ms()))),
+            Input::Tick => self.clock.due().into_iter().for_each(|timer| self.fire(timer)),
+        }
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Flow(id, n, fires) => self.change(&id, |flow| Ok(flow.fire(n, fires, now_ms()))),
+            Timer::Resume(id) => self.resume(&id),
+            Timer::Waiter(number) => self.late(number),
+            Timer::Lease(id, lease) => self.unlease(&id, lease),
+            Timer::Idle(life) => self.is_stopping |= life == self.life && self.live.is_empty() && self.connections == 0,
+        }
+    }
+
+    /// Changes a flow and notes what is to be recorded and done; who asked is told by the caller.
+    fn change(&mut self, id: &str, with: impl FnOnce(&mut Flow) -> Result<Decided, Refusal>) {
+        // There is nobody to tell: what came too late changes nothing.
+        let _ = self.try_change(id, with);
+    }
+
+    fn try_change(
+        &mut self,
+        id: &str,
+        with: impl FnOnce(&mut Flow) -> Result<Decided, Refusal>,
+    ) -> Result<(), Trouble> {
+        let Some(live) = self.live.get_mut(id) else { return Err(self.not_open(id)) };
+        let seq = live.flow.seq;
+        let decided = with(&mut live.flow).map_err(|refusal| refused(&refusal))?;
+        self.note(id, seq, decided)?;
+        self.decide(id)
+    }
+
+    fn note(&mut self, id: &str, seq: u64, decided: Decided) -> Result<(), Trouble> {
+        self.touched.insert(id.to_owned());
+        // Where it cannot be written now it cannot be committed either: everything is taken back then.
+        let written = self.store.add(id, seq, now_ms(), &decided.events);
+        let failed = written.map_err(|error| unrecorded(&error));
+        self.effects.extend(decided.effects.into_iter().map(|effect| (id.to_owned(), effect, false)));
+        if failed.is_err() {
+            self.fail();
+        }
+        failed
+    }
+
+    /// What was written so far is half of something: it is taken back at once.
+    fn fail(&mut self) {
+        let (answers, touched) = (std::mem::take(&mut self.answers), std::mem::take(&mut self.touched));
+        self.effects.clear();
+        let error = StoreError::Damaged("the flow database".into(), "it cannot be written".into());
+        self.undone(&error, answers, touched);
+    }
+
+    /// Lets a definition decide, as part of the same commit.
+    fn decide(&mut self, id: &str) -> Result<(), Trouble> {
+        while let Some(live) = self.live.get(id) {
+            let (Some(definition), true) = (live.definition.clone(), live.flow.wants) else { return Ok(()) };
+            let history = self.store.history(id, 0).map_err(|error| unrecorded(&error))?;
+            let wanted = yaml::decide(&definition, id, &history);
+            let Some(live) = self.live.get_mut(id) else { return Ok(()) };
+            let seq = live.flow.seq;
+            let decided = match new_commands(&history, wanted) {
+                Ok(new) => live.flow.decide(seq, new, now_ms()).map_err(|refusal| refused(&refusal))?,
+                Err(why) => live.flow.block(&why, now_ms()),
+            };
+            self.note(id, seq, decided)?;
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, id: &str, effect: Effect, again: bool) {
+        let Some(live) = self.live.get(id) else { return };
+        let (cwd, by) = (live.flow.cwd.clone(), live.flow.by.clone());
+        match effect {
+            Effect::Start { n, attempt, key, since_ms, run } => {
+                let whose = Whose { flow: id.to_owned(), n, attempt };
+                let age_ms = again.then(|| now_ms().saturating_sub(since_ms));
+                let job = Job::start(whose, key, run, age_ms, cwd, self.tell.clone());
+                self.host(&by, job);
+            }
+            Effect::Stop { n, key } => {
+                let attempt = key.rsplit('/').next().and_then(|attempt| attempt.parse().ok()).unwrap_or(0);
+                let job = Job::stop(Whose { flow: id.to_owned(), n, attempt }, key, self.tell.clone());
+                self.host(&by, job);
+            }
+            Effect::Timer { n, fires, due } => self.clock.set(due, Timer::Flow(id.to_owned(), n, fires)),
+            Effect::Decide if live.definition.is_some() => {
+                // Only after a restart: otherwise it was decided with what it follows from.
+                let _ = self.decide(id);
+            }
+            Effect::Decide => self.offer(id),
+            Effect::Over => {}
+        }
+    }
+
+    fn host(&mut self, by: &str, job: Job) {
+        if let Some(link) = self.links.get(by) {
+            return link.ask(job);
+        }
+        let Ok(handle) = by.parse::<Handle>() else { return job.denied(&format!("invalid actor {by}")) };
+        match Link::start(self.place.clone(), handle) {
+            Ok(link) => {
+                link.ask(job);
+                self.links.insert(by.to_owned(), link);
+            }
+            Err(error) => job.denied(&format!("cannot start a thread: {error}")),
+        }
+    }
+
+    /// Something of a flow is on disk: whoever waits for it is told.
+    fn touched(&mut self, id: &str) {
+        let waiting: Vec<u64> = self
+            .waiters
+            .iter()
+            .filter(|(_, waiter)| matches!(&waiter.what, Awaited::History { flow, .. } if flow == id))
+            .map(|(number, _)| *number)
+            .collect();
+        for number in waiting {
+            let Some(waiter) = self.waiters.get(&number) else { continue };
+            let Awaited::History { after, .. } = waiter.what else { continue };
+            let answer = self.get(id, after);
+            let is_new = answer.as_ref().is_ok_and(|answer| !answer.history.is_empty() || answer.flow.state.is_over());
+            if is_new && let Some(Waiter { id: asked, reply, .. }) = self.waiters.remove(&number) {
+                let _ = reply.send((asked, answer.and_then(|answer| in_json(&answer))));
+            }
+        }
+        if self.live.get(id).is_some_and(|live| live.flow.is_over()) {
+            self.live.remove(id);
+        }
+    }
+
+    fn asked(
+        &mut self,
+        connection: u64,
+        by: &Actor,
+        id: u64,
+        request: Request,
+        reply: &Reply,
+    ) -> Result<Option<Value>, Trouble> {
+        let who = by.handle.to_string();
+        match request {
+            Request::Start { flow, definition, name, input, cwd } => {
+                self.start(flow, definition, name, input, cwd, &who).and_then(|answer| in_json(&answer)).map(Some)
+            }
+            Request::List { all } => self.list(all).and_then(|list| in_json(&list)).map(Some),
+            Request::Get { flow, after, wait_ms } => {
+                let answer = self.get(&flow, after)?;
+                if wait_ms == 0 || !answer.history.is_empty() || answer.flow.state.is_over() {
+                    return in_json(&answer).map(Some);
+                }
+                let what = Awaited::History { flow, after };
+                self.wait(Waiter { connection, id, reply: reply.clone(), what }, wait_ms);
+                Ok(None)
+            }
+            Request::Signal { flow, name, value, signal } => {
+                self.must_steer(&flow, by)?;
+                self.try_change(&flow, |flow| flow.signal(&name, value, &signal, &who, now_ms()))?;
+                self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
+            }
+            Request::Answer { flow, n, text } => {
+                if by.handle.class() != ActorClass::Human {
+                    return Err(Trouble::new("denied", format!("{who} may not answer; only humans may")));
+                }
+                self.try_change(&flow, |flow| flow.answer(n, &text, &who, now_ms()))?;
+                self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
+            }
+            Request::Cancel { flow, reason } => {
+                self.must_steer(&flow, by)?;
+                self.try_change(&flow, |flow| flow.cancel(&reason, &who, now_ms()))?;
+                self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
+            }
+            Request::Retry { flow, verdict, value } => {
+                self.must_steer(&flow, by)?;
+                let verdict = match verdict.as_str() {
+                    "again" => Verdict::Again,
+                    "failed" => Verdict::Failed,
+                    "done" => Verdict::Done(value),
+                    other => {
+                        return Err(Trouble::new("bad_request", format!("invalid verdict {other:?}"))
+                            .hint("use again, failed or done"));
+                    }
+                };
+                self.must_decide_stuck(&flow, by)?;
+                self.try_change(&flow, |flow| flow.retry(&verdict, &who, now_ms()))?;
+                self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
+            }
+            Request::Tasks { names, max, wait_ms } => {
+                let what = Awaited::Task { by: who, names, max: max.clamp(1, 64) };
+                let waiter = Waiter { connection, id, reply: reply.clone(), what };
+                if !self.hand_out(&waiter) {
+                    self.wait(waiter, wait_ms);
+                }
+                Ok(None)
+            }
+            Request::Turn { flow, at, commands, blocked } => {
+                self.turn(connection, &flow, &who, at, commands, blocked)?;
+                Ok(Some(json!({})))
+            }
+            Request::Status {} => in_json(&Status {
+                pid: std::process::id(),
+                version: env!("CARGO_PKG_VERSION").into(),
+                open: self.live.len(),
+                timers: self.clock.len(),
+                database: self.store.path().display().to_string(),
+            })
+            .map(Some),
+            Request::Stop {} => {
+                self.is_stopping = true;
+                Ok(Some(json!({"pid": std::process::id()})))
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        id: Option<String>,
+        definition: Option<String>,
+        name: Option<String>,
+        input: Value,
+        cwd: Option<String>,
+        by: &str,
+    ) -> Result<StartAnswer, Trouble> {
+        let bad = |message: String| Trouble::new("bad_request", message);
+        if input.to_string().len() > INPUT_BYTES_MAX {
+            return Err(bad(format!("the input is longer than {INPUT_BYTES_MAX} bytes"))
+                .hint("write it to a file and pass its path"));
+        }
+        let (name, code) = match (definition, name) {
+            (Some(text), None) => {
+                let read = yaml::parse(&text).map_err(|problem| {
+                    Trouble::new("invalid_definition", format!("line {}: {}", problem.line, problem.message))
+                        .hint(problem.hint)
+                })?;
+                (read.name, Some(text))
+            }
+            (None, Some(name)) if holdfast_flow::is_id(&name) && name.len() <= 48 => (name, None),
+            (None, Some(name)) => return Err(bad(format!("invalid flow name {name:?}"))),
+            (Some(_), Some(_)) | (None, None) => return Err(bad("a flow has either a definition or a name".into())),
+        };
+        let id = match id {
+            Some(id) if holdfast_flow::is_id(&id) => id,
+            Some(id) => {
+                return Err(
+                    bad(format!("invalid flow id {id:?}")).hint("use letters, digits, `-`, `_` and `.`, 64 at most")
+                );
+            }
+            None => self.store.next_number(&name).map(|n| format!("{name}-{n}")).map_err(|e| unrecorded(&e))?,
+        };
+        let digest =
+            code.as_ref().map_or(String::new(), |text| holdfast_types::hex_text(&Sha256::digest(text.as_bytes())));
+        if self.store.row(&id).map_err(|error| unrecorded(&error))?.is_some() {
+            return self.started_before(&id, &name, &digest, &input, by);
+        }
+        if self.live.len() >= OPEN_FLOWS_MAX {
+            return Err(Trouble::new("too_many", format!("{OPEN_FLOWS_MAX} flows are open")));
+        }
+        if let Some(text) = &code {
+            self.store.keep_code(&digest, text).map_err(|error| unrecorded(&error))?;
+        }
+        let mut nonce = [0; 6];
+        getrandom::fill(&mut nonce).map_err(|e| Trouble::new("internal", format!("cannot get random bytes: {e}")))?;
+        let nonce = holdfast_types::hex_text(&nonce);
+        let mut flow = Flow::new(&id);
+        let (code, by) = (digest, by.to_owned());
+        let decided = flow.start(Event::Started { name, input, code: code.clone(), by, nonce, cwd }, now_ms());
+        let definition = self.definition(&code).map_err(|error| unrecorded(&error))?;
+        let live = Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None };
+        self.live.insert(id.clone(), live);
+        self.note(&id, 0, decided)?;
+        self.decide(&id)?;
+        Ok(StartAnswer { flow: self.view_of(&id)?, existing: false })
+    }
+
+    /// The same start again finds its flow; another one under the same id is refused.
+    fn started_before(
+        &mut self,
+        id: &str,
+        name: &str,
+        code: &str,
+        input: &Value,
+        by: &str,
+    ) -> Result<StartAnswer, Trouble> {
+        let history = self.store.history(id, 0).map_err(|error| unrecorded(&error))?;
+        let same = matches!(history.first(), Some(Recorded { event: Event::Started { name: n, code: c, input: i, by: b, .. }, .. })
+            if (n.as_str(), c.as_str(), i, b.as_str()) == (name, code, input, by));
+        if same {
+            return Ok(StartAnswer { flow: self.view_of(id)?, existing: true });
+        }
+        Err(Trouble::new("id_taken", format!("{id} is another flow: its definition, input or starter differs"))
+            .hint("choose another --id"))
+    }
+
+    fn must_steer(&self, id: &str, by: &Actor) -> Result<(), Trouble> {
+        let Some(live) = self.live.get(id) else { return Err(self.not_open(id)) };
+        if by.handle.class() == ActorClass::Human || live.flow.by == by.handle.to_string() {
+            return Ok(());
+        }
+        Err(Trouble::new("denied", format!("{} may not steer {id}, which {} started", by.handle, live.flow.by)))
+    }
+
+    /// What was lost is a human's to decide.
+    fn must_decide_stuck(&self, id: &str, by: &Actor) -> Result<(), Trouble> {
+        let is_stuck = self.live.get(id).is_some_and(|live| live.flow.waits().iter().any(|one| one.stuck.is_some()));
+        if is_stuck && by.handle.class() != ActorClass::Human {
+            return Err(Trouble::new(
+                "denied",
+                format!("{} may not decide about a stuck step; only humans may", by.handle),
+            ));
+        }
+        Ok(())
+    }
+
+    fn not_open(&self, id: &str) -> Trouble {
+        match self.store.row(id) {
+            Ok(Some(Row { ended_ms: Some(_), .. })) => Trouble::new("ended", format!("{id} has ended")),
+            Ok(Some(_)) => Trouble::new("damaged", format!("the history of {id} cannot be read")),
+            Ok(None) => Trouble::new("no_such_flow", format!("no flow {id}")).hint("list them: holdfast flow ls --all"),
+            Err(error) => unrecorded(&error),
+        }
+    }
+
+    fn view_of(&self, id: &str) -> Result<FlowView, Trouble> {
+        if let Some(live) = self.live.get(id) {
+            return Ok(view(&live.flow, Some(live), None));
+        }
+        let Some(row) = self.store.row(id).map_err(|error| unrecorded(&error))? else { return Err(self.not_open(id)) };
+        let history = self.store.history(id, 0).map_err(|error| unrecorded(&error))?;
+        Ok(view(&Flow::replay(id, &history), None, row.ended_ms))
+    }
+
+    fn list(&self, all: bool) -> Result<Vec<FlowView>, Trouble> {
+        let rows = self.store.rows(all, LISTED_MAX).map_err(|error| unrecorded(&error))?;
+        Ok(rows.iter().filter_map(|row| self.view_of(&row.id).ok()).collect())
+    }
+
+    fn get(&self, id: &str, after: u64) -> Result<FlowAnswer, Trouble> {
+        let flow = self.view_of(id)?;
+        let history = self.store.history(id, after).map_err(|error| unrecorded(&error))?;
+        Ok(FlowAnswer { flow, history })
+    }
+
+    fn wait(&mut self, waiter: Waiter, wait_ms: u64) {
+        self.numbers += 1;
+        self.waiters.insert(self.numbers, waiter);
+        let due = Due::After { since_ms: now_ms(), ms: wait_ms.min(WAIT_MS_MAX) };
+        self.clock.set(due, Timer::Waiter(self.numbers));
+    }
+
+    /// A client has waited as long as it wanted.
+    fn late(&mut self, number: u64) {
+        let Some(Waiter { id, reply, what, .. }) = self.waiters.remove(&number) else { return };
+        let answer = match what {
+            Awaited::History { flow, after } => self.get(&flow, after).and_then(|answer| in_json(&answer)),
+            Awaited::Task { .. } => Ok(json!([])),
+        };
+        self.answers.push((reply, id, answer));
+    }
+
+    fn gone(&mut self, connection: u64) {
+        self.connections = self.connections.saturating_sub(1);
+        self.waiters.retain(|_, waiter| waiter.connection != connection);
+        let leased: Vec<String> = self
+            .live
+            .iter()
+            .filter(|(_, live)| live.leased.is_some_and(|(worker, _)| worker == connection))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in leased {
+            if let Some(live) = self.live.get_mut(&id) {
+                (live.leased, live.seen) = (None, None);
+            }
+            self.offer(&id);
+        }
+    }
+
+    fn unlease(&mut self, id: &str, lease: u64) {
+        if let Some(live) = self.live.get_mut(id)
+            && live.leased.is_some_and(|(_, number)| number == lease)
+        {
+            (live.leased, live.seen) = (None, None);
+            self.offer(id);
+        }
+    }
+
+    /// Puts a flow in line for a worker.
+    fn offer(&mut self, id: &str) {
+        let Some(live) = self.live.get_mut(id) else { return };
+        if live.is_queued || live.leased.is_some() || !live.flow.wants || live.definition.is_some() {
+            return;
+        }
+        live.is_queued = true;
+        let (by, name) = (live.flow.by.clone(), live.flow.name.clone());
+        self.ready.entry((by.clone(), name.clone())).or_default().push_back(id.to_owned());
+        let waits = |waiter: &Waiter| matches!(&waiter.what, Awaited::Task { by: b, names, .. } if *b == by && names.contains(&name));
+        let waiting = self.waiters.iter().find(|(_, waiter)| waits(waiter)).map(|(number, _)| *number);
+        if let Some(number) = waiting
+            && let Some(waiter) = self.waiters.remove(&number)
+        {
+            self.hand_out(&waiter);
+        }
+    }
+
+    /// Gives a worker what waits for it; whether there was something.
+    fn hand_out(&mut self, waiter: &Waiter) -> bool {
+        let Awaited::Task { by, names, max } = &waiter.what else { return false };
+        let mut tasks = Vec::new();
+        for name in names {
+            while tasks.len() < *max {
+                let next = self.ready.get_mut(&(by.clone(), name.clone())).and_then(VecDeque::pop_front);
+                let Some(id) = next else { break };
+                tasks.extend(self.lease(&id, waiter.connection));
+            }
+        }
+        if tasks.is_empty() {
+            return false;
+        }
+        let answer = in_json(&tasks);
+        self.answers.push((waiter.reply.clone(), waiter.id, answer));
+        true
+    }
+
+    fn lease(&mut self, id: &str, connection: u64) -> Option<Task> {
+        self.numbers += 1;
+        let lease = self.numbers;
+        let live = self.live.get_mut(id)?;
+        live.is_queued = false;
+        if !live.flow.wants || live.leased.is_some() {
+            return None;
+        }
+        let from = live.seen.filter(|(worker, _)| *worker == connection).map_or(0, |(_, seq)| seq);
+        // From what is written, and this batch's own: the answer is sent once it is committed.
+        let history = self.store.history(id, from).ok()?;
+        live.leased = Some((connection, lease));
+        let (name, at) = (live.flow.name.clone(), live.flow.seq);
+        self.clock.set(Due::After { since_ms: now_ms(), ms: LEASE_MS }, Timer::Lease(id.to_owned(), lease));
+        Some(Task { flow: id.to_owned(), name, at, from, history })
+    }
+
+    fn turn(
+        &mut self,
+        connection: u64,
+        id: &str,
+        by: &str,
+        at: u64,
+        commands: Vec<(u32, Command)>,
+        blocked: Option<String>,
+    ) -> Result<(), Trouble> {
+        let Some(live) = self.live.get_mut(id) else { return Err(self.not_open(id)) };
+        if live.flow.by != by || live.definition.is_some() {
+            return Err(Trouble::new("denied", format!("{by} may not decide about {id}")));
+        }
+        if live.leased.is_none_or(|(worker, _)| worker != connection) {
+            return Err(refused(&Refusal::Moved));
+        }
+        live.leased = None;
+        let result = self.try_change(id, |flow| match &blocked {
+            Some(why) => Ok(flow.block(why, now_ms())),
+            None => flow.decide(at, commands, now_ms()),
+        });
+        match &result {
+            Ok(()) => {
+                if let Some(live) = self.live.get_mut(id) {
+                    live.seen = Some((connection, live.flow.seq));
+                }
+            }
+            Err(_) => {
+                if let Some(live) = self.live.get_mut(id) {
+                    live.seen = None;
+                }
+                self.offer(id);
+            }
+        }
+        result
+    }
+}
+
+/// What is new in a list of all commands; or how it differs from what was asked for before.
+fn new_commands(history: &[Recorded], wanted: Vec<Command>) -> Result<Vec<(u32, Command)>, String> {
+    let mut next = 0;
+    for recorded in history {
+        if let Event::Asked { n, command } = &recorded.event {
+            match wanted.get(*n as usize) {
+                Some(wanted) => {
+                    if let Some(why) = command.differs(wanted) {
+                        return Err(format!("step {}: {why}", n + 1));
+                    }
+                }
+                None => return Err(format!("the definition ends before step {} of the history", n + 1)),
+            }
+            next = n + 1;
+        }
+    }
+    Ok((next..).zip(wanted.into_iter().skip(next as usize)).collect())
+}
+
+fn view(flow: &Flow, live: Option<&Live>, ended_ms: Option<u64>) -> FlowView {
+    let state = flow.state();
+    let mut waits_for = flow.waits();
+    if let Some(live) = live {
+        for one in &mut waits_for {
+            if let Some((session, held_up)) = live.runs.get(&one.n) {
+                one.session = session.clone().or_else(|| one.session.take());
+                one.held_up.clone_from(held_up);
+            }
+        }
+    }
+    let status = match &state {
+        State::Deciding if live.is_some_and(|live| live.definition.is_none() && live.leased.is_none()) => {
+            "WAITING_FOR(worker)".to_owned()
+        }
+        state => state.words(&waits_for),
+    };
+    FlowView {
+        id: flow.id.clone(),
+        name: flow.name.clone(),
+        by: flow.by.clone(),
+        started_ms: flow.started_ms,
+        ended_ms,
+        events: flow.seq,
+        state,
+        status,
+        waits_for,
+    }
+}
+
+fn in_json(answer: &impl serde::Serialize) -> Result<Value, Trouble> {
+    serde_json::to_value(answer).map_err(|e| Trouble::new("internal", e.to_string()))
+}
+
+fn refused(refusal: &Refusal) -> Trouble {
+    let (code, hint) = match refusal {
+        Refusal::Moved => ("history_moved", ""),
+        Refusal::Ended => ("ended", ""),
+        Refusal::NoQuestion => ("no_question", "see what it waits for: holdfast flow show ID"),
+        Refusal::WhichQuestion => ("ambiguous", "use --step N"),
+        Refusal::NoOption(_) => ("bad_request", ""),
+        Refusal::TooMany(_) => ("too_many", ""),
+        Refusal::NotStuck => ("not_stuck", "see what it waits for: holdfast flow show ID"),
+    };
+    Trouble::new(code, refusal.to_string()).hint(hint)
+}
+
+fn unrecorded(error: &StoreError) -> Trouble {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    Trouble::new("unrecorded", format!("{error}{cause}")).hint("nothing was done; check the disk and ask again")
+}

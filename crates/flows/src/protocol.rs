@@ -1,0 +1,292 @@
+//! What is said on the flow service's socket: one JSON object a line. `spec/flows.md` is its description.
+//!
+//! The service speaks first, with a challenge; the client proves its key by signing it; then it asks, and each answer carries the
+//! number of its question.
+
+use holdfast_flow::{Command, Recorded, State, Waits};
+use holdfast_types::{Actor, Challenge, Signature, TimeMs};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// What this program speaks.
+pub const VERSION: u32 = 1;
+/// What a client signs is bound to this socket's protocol: a signature for the flow service proves nothing to a host.
+pub const BINDING: &[u8] = b"flows";
+/// Longest line: a definition of 64 KiB with every byte escaped, and a history page.
+pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest wait of one question.
+pub const WAIT_MS_MAX: u64 = 600_000;
+
+/// The service's first line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocol's version.
+    pub flows: u32,
+    /// The program's version.
+    pub program: String,
+    /// Its process.
+    pub pid: u32,
+    /// What a client signs.
+    pub challenge: Challenge,
+}
+
+/// The client's first line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Prove {
+    /// Who speaks.
+    pub actor: Actor,
+    /// Its signature over the challenge.
+    pub signature: Signature,
+}
+
+/// A question and its number.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Asked {
+    /// The client's own.
+    pub id: u64,
+    /// What is asked.
+    #[serde(flatten)]
+    pub request: Request,
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Answered {
+    /// The question's number.
+    pub id: u64,
+    /// The answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok: Option<Value>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Trouble>,
+}
+
+/// What can be asked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Starts a flow: a definition in YAML, or the name of a flow in code that a worker has.
+    Start {
+        /// Its id; none: its name and a number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        flow: Option<String>,
+        /// A definition in YAML.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        definition: Option<String>,
+        /// The name of a flow in code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// What it is given.
+        #[serde(default)]
+        input: Value,
+        /// Where its new sessions start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    },
+    /// Lists flows, the newest first.
+    List {
+        /// Those that have ended too.
+        #[serde(default)]
+        all: bool,
+    },
+    /// One flow, and its history behind `after`; can wait for more of it.
+    Get {
+        /// Its id.
+        flow: String,
+        /// Events that are known already.
+        #[serde(default)]
+        after: u64,
+        /// Answer once there are more than that, or it has ended; at the latest after this long.
+        #[serde(default)]
+        wait_ms: u64,
+    },
+    /// Sends a signal.
+    Signal {
+        /// To which flow.
+        flow: String,
+        /// Its name.
+        name: String,
+        /// What it says.
+        #[serde(default)]
+        value: Value,
+        /// The same id counts once.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        signal: String,
+    },
+    /// Answers a question; only humans may.
+    Answer {
+        /// Of which flow.
+        flow: String,
+        /// Which question, if several are open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        n: Option<u32>,
+        /// The answer.
+        text: String,
+    },
+    /// Cancels a flow: what runs is stopped, what was done is undone.
+    Cancel {
+        /// Which.
+        flow: String,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+    },
+    /// Lets a blocked flow go on, or decides about a stuck step.
+    Retry {
+        /// Which.
+        flow: String,
+        /// `again`, `failed` or `done`.
+        #[serde(default = "again")]
+        verdict: String,
+        /// With `done`: what the step gave.
+        #[serde(default)]
+        value: Value,
+    },
+    /// A worker asks for flows of its actor to decide about.
+    Tasks {
+        /// Names of flows whose code it has.
+        names: Vec<String>,
+        /// At most so many.
+        #[serde(default = "one")]
+        max: usize,
+        /// Wait this long for the first.
+        #[serde(default)]
+        wait_ms: u64,
+    },
+    /// A worker's decision.
+    Turn {
+        /// About which flow.
+        flow: String,
+        /// How many events it knew.
+        at: u64,
+        /// New commands, in order.
+        #[serde(default)]
+        commands: Vec<(u32, Command)>,
+        /// Why it cannot decide.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocked: Option<String>,
+    },
+    /// What the service is doing.
+    Status {},
+    /// Ends the service; flows go on with the next one.
+    Stop {},
+}
+
+fn again() -> String {
+    "again".into()
+}
+
+fn one() -> usize {
+    1
+}
+
+/// A flow as clients see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowView {
+    /// Its id.
+    pub id: String,
+    /// What kind of flow it is.
+    pub name: String,
+    /// Who started it.
+    pub by: String,
+    /// When.
+    pub started_ms: TimeMs,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<TimeMs>,
+    /// How many events it has.
+    pub events: u64,
+    /// What it is doing.
+    #[serde(flatten)]
+    pub state: State,
+    /// The same in words, with what it waits for.
+    pub status: String,
+    /// What it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<Waits>,
+}
+
+/// A flow and a part of its history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowAnswer {
+    /// The flow.
+    #[serde(flatten)]
+    pub flow: FlowView,
+    /// Events behind those that were known.
+    pub history: Vec<Recorded>,
+}
+
+/// The answer to a start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StartAnswer {
+    /// The flow.
+    #[serde(flatten)]
+    pub flow: FlowView,
+    /// It was there before, and nothing was started.
+    #[serde(default)]
+    pub existing: bool,
+}
+
+/// A flow that wants to be decided about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its id.
+    pub flow: String,
+    /// What kind of flow it is.
+    pub name: String,
+    /// How many events there are: the turn says it back.
+    pub at: u64,
+    /// The history begins behind so many events: this connection had those before.
+    pub from: u64,
+    /// The history.
+    pub history: Vec<Recorded>,
+}
+
+/// What the service is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Flows that have not ended.
+    pub open: usize,
+    /// Timers that are set.
+    pub timers: usize,
+    /// Where the histories lie.
+    pub database: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub struct Trouble {
+    /// For programs; never renamed.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hint: String,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Trouble {
+    /// Without advice.
+    pub fn new(code: &str, message: impl Into<String>) -> Trouble {
+        Trouble { code: code.to_owned(), message: message.into(), hint: String::new() }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Trouble {
+        self.hint = hint.into();
+        self
+    }
+}

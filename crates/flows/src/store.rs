@@ -1,0 +1,279 @@
+//! Histories on disk: one SQLite file in the home, one writer, a commit for everything that was decided together.
+//!
+//! Nothing is answered and no effect is performed before its events are committed and synced. The file carries a version; one of
+//! a later version is not opened.
+
+use holdfast_flow::{Event, Recorded};
+use holdfast_types::TimeMs;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::path::{Path, PathBuf};
+
+/// The version of the file's layout.
+const VERSION: i64 = 1;
+/// `hfFL`: whose file it is.
+const APPLICATION: i64 = 0x6866_464c;
+/// How long a write waits for somebody else's lock: a backup that takes longer is told to the asker.
+const BUSY_MS: u64 = 5_000;
+/// How long flows that have ended are kept: a month's worth can be asked about.
+pub const ENDED_KEEP_MS: u64 = 30 * 86_400_000;
+
+/// Why the histories cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite's own word.
+    #[error("the flow database failed")]
+    Sql(#[from] rusqlite::Error),
+    /// A later program wrote it.
+    #[error(
+        "the flow database {0} is of version {1}, and this program knows version {VERSION}; use the newer holdfast"
+    )]
+    Newer(PathBuf, i64),
+    /// Another program wrote it.
+    #[error("{0} is not a flow database")]
+    Alien(PathBuf),
+    /// A row does not read.
+    #[error("the history of {0} is damaged: {1}")]
+    Damaged(String, String),
+}
+
+/// A flow's row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its id.
+    pub id: String,
+    /// When it ended.
+    pub ended_ms: Option<TimeMs>,
+}
+
+/// The open file.
+#[derive(Debug)]
+pub struct Store {
+    sql: Connection,
+    path: PathBuf,
+    begun: bool,
+}
+
+impl Store {
+    /// Opens the file, and makes it where there is none.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        let sql = Connection::open(path)?;
+        sql.busy_timeout(std::time::Duration::from_millis(BUSY_MS))?;
+        let version: i64 = sql.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let application: i64 = sql.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let tables: i64 = sql.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        if version > VERSION {
+            return Err(StoreError::Newer(path.to_owned(), version));
+        }
+        if tables > 0 && application != APPLICATION {
+            return Err(StoreError::Alien(path.to_owned()));
+        }
+        sql.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;")?;
+        if version == 0 {
+            sql.execute_batch(&format!(
+                "BEGIN IMMEDIATE;
+                 CREATE TABLE IF NOT EXISTS code (digest TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+                 CREATE TABLE IF NOT EXISTS flows (
+                     id TEXT PRIMARY KEY, name TEXT NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER
+                 );
+                 CREATE INDEX IF NOT EXISTS open_flows ON flows (id) WHERE ended_ms IS NULL;
+                 CREATE INDEX IF NOT EXISTS ended_flows ON flows (ended_ms) WHERE ended_ms IS NOT NULL;
+                 CREATE TABLE IF NOT EXISTS events (
+                     flow INTEGER NOT NULL, seq INTEGER NOT NULL, at_ms INTEGER NOT NULL, body TEXT NOT NULL,
+                     PRIMARY KEY (flow, seq)
+                 ) WITHOUT ROWID;
+                 PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};
+                 COMMIT;"
+            ))?;
+        }
+        Ok(Store { sql, path: path.to_owned(), begun: false })
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        if !self.begun {
+            self.sql.execute_batch("BEGIN IMMEDIATE")?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+
+    /// Adds events to a flow, from number `seq` on; they are there once [`Store::commit`] has returned.
+    pub fn add(&mut self, id: &str, seq: u64, now_ms: TimeMs, events: &[Event]) -> Result<(), StoreError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.begin()?;
+        for (seq, event) in (seq..).zip(events) {
+            match event {
+                Event::Started { name, .. } => {
+                    let mut new =
+                        self.sql.prepare_cached("INSERT INTO flows (id, name, started_ms) VALUES (?, ?, ?)")?;
+                    new.execute(params![id, name, now_ms as i64])?;
+                }
+                Event::Ended { .. } => {
+                    let mut end = self.sql.prepare_cached("UPDATE flows SET ended_ms = ? WHERE id = ?")?;
+                    end.execute(params![now_ms as i64, id])?;
+                }
+                _ => {}
+            }
+            let body = serde_json::to_string(event).map_err(|e| StoreError::Damaged(id.into(), e.to_string()))?;
+            let mut add = self.sql.prepare_cached(
+                "INSERT INTO events (flow, seq, at_ms, body) SELECT rowid, ?, ?, ? FROM flows WHERE id = ?",
+            )?;
+            if add.execute(params![seq as i64, now_ms as i64, body, id])? != 1 {
+                return Err(StoreError::Damaged(id.into(), "it has no row".into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes everything since the last commit durable.
+    pub fn commit(&mut self) -> Result<(), StoreError> {
+        if self.begun {
+            holdfast_pause::point("flows.commit");
+            self.sql.execute_batch("COMMIT")?;
+            self.begun = false;
+            holdfast_pause::point("flows.committed");
+        }
+        Ok(())
+    }
+
+    /// Forgets everything since the last commit.
+    pub fn roll_back(&mut self) {
+        if self.begun {
+            // SQLite may have rolled back by itself.
+            let _ = self.sql.execute_batch("ROLLBACK");
+            self.begun = false;
+        }
+    }
+
+    /// A flow's row.
+    pub fn row(&self, id: &str) -> Result<Option<Row>, StoreError> {
+        let mut find = self.sql.prepare_cached("SELECT id, ended_ms FROM flows WHERE id = ?")?;
+        Ok(find.query_row([id], row).optional()?)
+    }
+
+    /// Flows, the newest first: those that have not ended, or the last so many.
+    pub fn rows(&self, all: bool, max: usize) -> Result<Vec<Row>, StoreError> {
+        let only = if all { "" } else { "WHERE ended_ms IS NULL" };
+        let text = format!("SELECT id, ended_ms FROM flows {only} ORDER BY rowid DESC LIMIT {max}");
+        let mut find = self.sql.prepare_cached(&text)?;
+        let rows = find.query_map([], row)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// A flow's history behind so many events.
+    pub fn history(&self, id: &str, after: u64) -> Result<Vec<Recorded>, StoreError> {
+        let mut find = self.sql.prepare_cached(
+            "SELECT at_ms, body FROM events WHERE flow = (SELECT rowid FROM flows WHERE id = ?) AND seq >= ? ORDER BY seq",
+        )?;
+        let rows =
+            find.query_map(params![id, after as i64], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+        let read = |row: rusqlite::Result<(i64, String)>| {
+            let (at_ms, body) = row?;
+            let event = serde_json::from_str(&body).map_err(|e| StoreError::Damaged(id.into(), e.to_string()))?;
+            Ok(Recorded { at_ms: at_ms as TimeMs, event })
+        };
+        rows.map(read).collect()
+    }
+
+    /// The number of the next flow of this name: one more than any that was given.
+    pub fn next_number(&self, name: &str) -> Result<u64, StoreError> {
+        let mut find = self.sql.prepare_cached("SELECT id FROM flows WHERE name = ? ORDER BY rowid DESC LIMIT 1000")?;
+        let ids = find.query_map([name], |row| row.get::<_, String>(0))?;
+        let number = |id: rusqlite::Result<String>| id.ok()?.strip_prefix(name)?.strip_prefix('-')?.parse::<u64>().ok();
+        Ok(ids.filter_map(number).max().unwrap_or(0).saturating_add(1))
+    }
+
+    /// Keeps code under its digest.
+    pub fn keep_code(&mut self, digest: &str, text: &str) -> Result<(), StoreError> {
+        self.begin()?;
+        let mut keep = self.sql.prepare_cached("INSERT OR IGNORE INTO code (digest, text) VALUES (?, ?)")?;
+        keep.execute([digest, text])?;
+        Ok(())
+    }
+
+    /// The code of a digest.
+    pub fn code(&self, digest: &str) -> Result<Option<String>, StoreError> {
+        let mut find = self.sql.prepare_cached("SELECT text FROM code WHERE digest = ?")?;
+        Ok(find.query_row([digest], |row| row.get(0)).optional()?)
+    }
+
+    /// Removes flows that ended before this moment.
+    pub fn forget(&mut self, before_ms: TimeMs) -> Result<usize, StoreError> {
+        self.begin()?;
+        let old = "SELECT rowid FROM flows WHERE ended_ms IS NOT NULL AND ended_ms < ?";
+        let before = before_ms as i64;
+        self.sql.execute(&format!("DELETE FROM events WHERE flow IN ({old})"), [before])?;
+        let gone = self.sql.execute("DELETE FROM flows WHERE ended_ms IS NOT NULL AND ended_ms < ?", [before])?;
+        self.commit()?;
+        Ok(gone)
+    }
+}
+
+fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok(Row { id: row.get(0)?, ended_ms: row.get::<_, Option<i64>>(1)?.map(|ms| ms as TimeMs) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn started(name: &str) -> Event {
+        let (name, by, nonce) = (name.to_owned(), "human:ann".to_owned(), "00".to_owned());
+        Event::Started { name, input: Value::Null, code: String::new(), by, nonce, cwd: None }
+    }
+
+    #[test]
+    fn what_is_committed_is_there_and_what_is_rolled_back_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("flows.db");
+        let mut store = Store::open(&path).unwrap();
+        store.add("A-1", 0, 7, &[started("A")]).unwrap();
+        store.commit().unwrap();
+        store.add("A-1", 1, 8, &[Event::Blocked { why: "x".into() }]).unwrap();
+        assert_eq!(store.history("A-1", 0).unwrap().len(), 2);
+        store.roll_back();
+        assert_eq!(
+            Store::open(&path).unwrap().history("A-1", 0).unwrap(),
+            [Recorded { at_ms: 7, event: started("A") }]
+        );
+        assert_eq!(store.next_number("A").unwrap(), 2);
+        assert!(store.add("A-1", 0, 9, &[started("A")]).is_err(), "an id is used once");
+    }
+
+    #[test]
+    fn a_file_of_a_later_version_or_of_somebody_else_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("flows.db");
+        drop(Store::open(&path).unwrap());
+        Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 2").unwrap();
+        assert!(matches!(Store::open(&path), Err(StoreError::Newer(_, 2))));
+        let other = dir.path().join("other.db");
+        Connection::open(&other).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
+        assert!(matches!(Store::open(&other), Err(StoreError::Alien(_))));
+        std::fs::write(&path, b"not a database, but long enough to look like one").unwrap();
+        assert!(matches!(Store::open(&path), Err(StoreError::Sql(_))));
+    }
+
+    #[test]
+    fn ended_flows_are_forgotten_with_their_events() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("flows.db")).unwrap();
+        for id in ["A-1", "A-2"] {
+            store.add(id, 0, 1, &[started("A")]).unwrap();
+        }
+        store.add("A-1", 1, 5, &[Event::Ended { ok: true, value: Value::Null }]).unwrap();
+        store.commit().unwrap();
+        assert_eq!(store.forget(5).unwrap(), 0);
+        assert_eq!(store.forget(6).unwrap(), 1);
+        assert_eq!(store.rows(true, 10).unwrap().len(), 1);
+        assert!(store.history("A-1", 0).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,148 @@
+"""A worker: asks the flow service for flows to decide about, and answers with commands. It may die at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .._fault import HoldfastError, Unreachable
+from ..home import Home, program
+from ..identity import DEFAULT_ACTOR, Identity, fields
+from ._context import FLOWS, Function, Replay
+
+VERSION = 1
+HELD_MAX = 1_000
+"""Flows whose functions are kept where they are: for these the service sends only what is new."""
+WAIT_MS = 300_000
+READY_S = 15.0
+
+
+class Trouble(HoldfastError):
+    """The flow service refuses."""
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        super().__init__(str(error.get("message", "")), hint=str(error.get("hint", "")))
+        self.code = str(error.get("code", "internal"))
+
+
+class Connection:
+    """A connection to the flow service that has proven who speaks."""
+
+    def __init__(self, home: Home, who: Identity) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(str(home.run / "flows.sock"))
+        self._reader = self._socket.makefile("rb")
+        hello = self._line()
+        if hello.get("flows") != VERSION:
+            raise Unreachable(f"the flow service speaks version {hello.get('flows')}, this client version {VERSION}")
+        signed = fields(
+            "holdfast connect v1", bytes.fromhex(hello["challenge"]), b"flows", bytes.fromhex(who.id), who.handle.encode()
+        )
+        self._say({"actor": who.actor, "signature": who.sign(signed)})
+        self._next = 0
+
+    def _say(self, what: dict[str, Any]) -> None:
+        self._socket.sendall(json.dumps(what, ensure_ascii=False).encode() + b"\n")
+
+    def _line(self) -> dict[str, Any]:
+        line = self._reader.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionResetError("the flow service went away")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def ask(self, do: str, **params: Any) -> Any:
+        """Asks and waits for the answer."""
+        self._next += 1
+        self._say({"id": self._next, "do": do, **params})
+        while True:
+            answer = self._line()
+            if answer["id"] in (0, self._next):
+                if "error" in answer:
+                    raise Trouble(answer["error"])
+                if answer["id"]:
+                    return answer.get("ok")
+
+    def close(self) -> None:
+        """Leaves."""
+        self._reader.close()
+        self._socket.close()
+
+
+def connect(home: Home | None = None, actor: str | None = None) -> Connection:
+    """Connects to the flow service, and starts it where it does not run."""
+    home = home or Home.from_env()
+    home.must_be_ours()
+    who = Identity.load_or_make(home, actor or os.environ.get("HOLDFAST_ACTOR") or DEFAULT_ACTOR)
+    deadline, start_at = time.monotonic() + READY_S, 0.0
+    while True:
+        try:
+            return Connection(home, who)
+        except (FileNotFoundError, ConnectionError):
+            if time.monotonic() > deadline:
+                raise Unreachable(f"the flow service does not answer; its log is {home.state / 'flows.log'}") from None
+        if time.monotonic() >= start_at:
+            subprocess.run([program(), "flow", "spawn"], check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            start_at = time.monotonic() + 0.5
+        time.sleep(0.02)
+
+
+class Worker:
+    """Decides about flows of its own actor. `flows` are functions by name; by default those that `@flow` marked."""
+
+    def __init__(
+        self, flows: Mapping[str, Function] | None = None, *, home: Home | None = None, actor: str | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.flows = FLOWS if flows is None else flows
+        self._home, self._actor, self._log = home, actor, log or (lambda _: None)
+
+    def run(self) -> None:
+        """Works until it is interrupted; a service that dies is found again."""
+        while True:
+            connection = connect(self._home, self._actor)
+            try:
+                self._serve(connection)
+            except (OSError, ValueError):
+                self._log("the flow service went away; looking for it again")
+                time.sleep(0.05)
+            finally:
+                connection.close()
+
+    def _serve(self, connection: Connection) -> None:
+        held: OrderedDict[str, Replay] = OrderedDict()
+        while True:
+            for task in connection.ask("tasks", names=sorted(self.flows), max=32, wait_ms=WAIT_MS):
+                flow = task["flow"]
+                replay = held.pop(flow, None)
+                history = task["history"]
+                if task["from"] == 0 or replay is None:
+                    if task["from"]:
+                        # Held no longer: all of its history again, as far as this task knows it.
+                        history = connection.ask("get", flow=flow)["history"][: task["at"]]
+                    if replay is not None:
+                        replay.close()
+                    replay = Replay(flow)
+                replay.feed(history, self.flows[task["name"]])
+                answer = replay.decide()
+                if "blocked" in answer:
+                    self._log(f"{flow} is blocked: {answer['blocked']}")
+                try:
+                    connection.ask("turn", flow=flow, at=task["at"], **answer)
+                except Trouble as trouble:
+                    # Somebody else was faster, or it has ended: whatever is next comes as a task.
+                    self._log(f"{flow}: {trouble}")
+                    replay.close()
+                    continue
+                if "blocked" in answer or any(command["do"] == "end" for _, command in answer["commands"]):
+                    replay.close()
+                    continue
+                held[flow] = replay
+                if len(held) > HELD_MAX:
+                    held.popitem(last=False)[1].close()

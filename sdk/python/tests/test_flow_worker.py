@@ -1,0 +1,137 @@
+"""Workers against the real flow service: killed in the middle, a flow goes on with the next one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import PATIENCE_S, TestHome
+
+EXAMPLE = Path(__file__).parents[3] / "examples/pizza_order.py"
+SAGA = '''
+from holdfast.flow import Context, Failed, flow
+
+@flow
+async def Saga(ctx: Context, ledger: str) -> str:
+    def effect(what: str, rest: str = "true") -> str:
+        return f"echo {ctx.id} {what} >> {ctx.quote(ledger)}; {rest}"
+    await ctx.run("Take", effect("take"), undo=effect("untake"))
+    left = ctx.run("Bake", effect("bake", "sleep 0.2"))
+    right = ctx.run("Box", effect("box"))
+    await ctx.all(left, right)
+    await ctx.sleep("0.2s")
+    if await ctx.signal("manager") != "yes":
+        raise Failed("refused")
+    return "delivered"
+'''
+
+
+class Workshop:
+    """A home with workers."""
+
+    def __init__(self, home: TestHome) -> None:
+        self.home = home
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def work(self, file: Path) -> subprocess.Popen[bytes]:
+        env = {**self.home.env, "HOLDFAST_PYTHON": sys.executable}
+        words = [os.environ["HOLDFAST_BIN"], "flow", "worker", str(file)]
+        self.workers.append(subprocess.Popen(words, env=env, cwd=self.home.path, stderr=subprocess.PIPE))
+        return self.workers[-1]
+
+    def show(self, flow: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.home.program("--json", "flow", "show", flow))
+        return found
+
+    def until(self, flow: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        deadline = time.monotonic() + PATIENCE_S
+        while not wanted(view := self.show(flow)):
+            assert time.monotonic() < deadline, view
+            time.sleep(0.01)
+        return view
+
+    def until_status(self, flow: str, status: str) -> dict[str, Any]:
+        return self.until(flow, lambda view: view["status"] == status)
+
+
+@pytest.fixture
+def workshop(home: TestHome) -> Iterator[Workshop]:
+    shop = Workshop(home)
+    yield shop
+    for worker in shop.workers:
+        worker.kill()
+        worker.wait()
+
+
+def test_the_pizza_order_prints_its_history_whatever_worker_decides(workshop: Workshop) -> None:
+    home = workshop.home
+    home.program("flow", "start", "PizzaOrder", "margherita", "--id", "PizzaOrder-128")
+    assert workshop.show("PizzaOrder-128")["status"] == "WAITING_FOR(worker)"
+    first = workshop.work(EXAMPLE)
+    workshop.until_status("PizzaOrder-128", "WAITING_FOR(PreparePizza)")
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    workshop.work(EXAMPLE)
+    workshop.until_status("PizzaOrder-128", "COMPLETED")
+    assert home.program("flow", "history", "PizzaOrder-128").splitlines() == [
+        "1. TakeOrder → ORDER-MARGHERITA",
+        "2. PreparePizza → PIZZA-ORDER-MARGHERITA",
+        "3. Timer → 5s elapsed",
+        "4. DeliverPizza → DELIVERED",
+        "5. SendReceipt → RECEIPT SENT",
+    ]
+
+
+def test_each_effect_happens_once_while_worker_and_service_are_killed(workshop: Workshop, tmp_path: Path) -> None:
+    home, ledger, file = workshop.home, tmp_path / "ledger", tmp_path / "saga.py"
+    file.write_text(SAGA)
+    for number, answer in enumerate(["yes", "no"]):
+        flow = f"Saga-{number}"
+        home.program("flow", "start", "Saga", str(ledger), "--id", flow)
+        worker = workshop.work(file)
+        for status in ("WAITING_FOR(Bake)", "WAITING_FOR(Timer)", "WAITING_FOR(manager)"):
+            workshop.until(flow, lambda view, status=status: status in view["status"] or "manager" in view["status"])  # type: ignore[misc]
+            worker.kill()
+            worker.wait()
+            os.kill(json.loads(home.program("--json", "flow", "status"))["pid"], signal.SIGKILL)
+            worker = workshop.work(file)
+        workshop.until_status(flow, "WAITING_FOR(manager)")
+        home.program("flow", "signal", flow, "manager", answer)
+        end = workshop.until_status(flow, "COMPLETED" if answer == "yes" else "FAILED")
+        assert end["value"] == ("delivered" if answer == "yes" else "refused")
+        worker.kill()
+        worker.wait()
+    lines = sorted(ledger.read_text().splitlines())
+    each = ["bake", "box", "take"]
+    assert lines == sorted([f"Saga-0 {what}" for what in each] + [f"Saga-1 {what}" for what in [*each, "untake"]])
+
+
+def test_changed_code_is_blocked_and_goes_on_once_it_is_mended(workshop: Workshop, tmp_path: Path) -> None:
+    home, file = workshop.home, tmp_path / "changing.py"
+    text = 'from holdfast.flow import flow\n\n@flow\nasync def Changing(ctx, _):\n    await ctx.run("A", "echo a")\n    await ctx.signal("go")\n    return "done"\n'
+    file.write_text(text)
+    home.program("flow", "start", "Changing", "--id", "C-1")
+    worker = workshop.work(file)
+    workshop.until_status("C-1", "WAITING_FOR(go)")
+    worker.kill()
+    worker.wait()
+    file.write_text(text.replace("echo a", "echo b"))
+    worker = workshop.work(file)
+    home.program("flow", "signal", "C-1", "go")
+    blocked = workshop.until_status("C-1", "BLOCKED")
+    assert "step 1: the history has" in blocked["why"] and "echo b" in blocked["why"]
+    worker.kill()
+    worker.wait()
+    file.write_text(text)
+    workshop.work(file)
+    home.program("flow", "retry", "C-1")
+    assert workshop.until_status("C-1", "COMPLETED")["value"] == "done"
