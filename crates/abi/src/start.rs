@@ -37,6 +37,11 @@ pub struct Start {
     pub argv0: Vec<u8>,
     /// The child's whole environment, `K=V`.
     pub env: Vec<Vec<u8>>,
+    /// What the output begins with, before the child's first byte: a life that goes on says there what became of the one before.
+    pub preface: Vec<u8>,
+    /// Input streams of the life before, each with the last number that was taken: what is sent again is not written again. In the
+    /// block: u32 count, then u64 stream and u64 seq each; the least recently used first.
+    pub streams: Vec<(u64, u64)>,
 }
 
 /// How far the start came.
@@ -76,6 +81,8 @@ pub struct Started {
 pub const STARTED_BYTES: usize = 13;
 /// Largest block: environment and arguments of a command as large as the kernel takes them.
 pub const START_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest preface: a few lines of text, and far less than the smallest ring's guard.
+pub const PREFACE_BYTES_MAX: usize = 8 * 1024;
 
 impl Start {
     /// The block, length first.
@@ -103,6 +110,12 @@ impl Start {
             for item in list {
                 text(&mut out, item);
             }
+        }
+        text(&mut out, &self.preface);
+        out.extend_from_slice(&(self.streams.len() as u32).to_le_bytes());
+        for (stream, seq) in &self.streams {
+            out.extend_from_slice(&stream.to_le_bytes());
+            out.extend_from_slice(&seq.to_le_bytes());
         }
         let length = out.len() as u32 - 4;
         out[..4].copy_from_slice(&length.to_le_bytes());
@@ -132,7 +145,13 @@ impl Start {
         let (umask, nofile) = (take.u32()?, take.u64()?);
         let (cwd, argv0) = (text(&mut take)?.to_vec(), text(&mut take)?.to_vec());
         let (argv, env) = (list(&mut take)?, list(&mut take)?);
-        let sound = !argv.is_empty() && take.0.is_empty();
+        let preface = text(&mut take)?.to_vec();
+        let count = take.u32()? as usize;
+        if count > take.0.len() / 16 {
+            return None;
+        }
+        let streams = (0..count).map(|_| Some((take.u64()?, take.u64()?))).collect::<Option<_>>()?;
+        let sound = !argv.is_empty() && preface.len() <= PREFACE_BYTES_MAX && take.0.is_empty();
         sound.then_some(Start {
             secret,
             ring_path,
@@ -146,6 +165,8 @@ impl Start {
             argv,
             argv0,
             env,
+            preface,
+            streams,
         })
     }
 }
@@ -199,11 +220,16 @@ mod tests {
             argv: vec![b"sh".to_vec(), b"-c".to_vec()],
             argv0: vec![],
             env: vec![b"A=1".to_vec()],
+            preface: b"again\r\n".to_vec(),
+            streams: vec![(7, 9), (8, u64::MAX)],
         };
         let block = start.encode();
         assert_eq!(Start::decode(&block[4..]), Some(start));
         for cut in 4..block.len() {
             assert_eq!(Start::decode(&block[4..cut]), None, "cut at {cut}");
         }
+        let long =
+            Start { preface: vec![b'x'; PREFACE_BYTES_MAX + 1], ..Start::decode(&block[4..]).expect("it was read") };
+        assert_eq!(Start::decode(&long.encode()[4..]), None);
     }
 }

@@ -165,6 +165,11 @@ pub enum Ask {
         /// From HUP to KILL.
         grace_ms: u32,
     },
+    /// Another life for a session that was lost.
+    Recover {
+        /// Its command is run again; otherwise a shell stands in for a command that is none.
+        run: bool,
+    },
     /// Any other operation of the table.
     Operation {
         /// Its name on the wire.
@@ -205,6 +210,7 @@ impl Ask {
             Ask::Rename { .. } => const { terms_of("session.rename") },
             Ask::Detach { .. } => const { terms_of("session.detach") },
             Ask::End { .. } => const { terms_of("session.end") },
+            Ask::Recover { .. } => const { terms_of("session.recover") },
             // As it was signed and recorded, perhaps by another version.
             Ask::Operation { right, turn, .. } => return (Who::Holder, (*right).into(), *turn),
         };
@@ -230,6 +236,7 @@ impl Ask {
             Ask::Rename { .. } => "rename",
             Ask::Detach { .. } => "detach",
             Ask::End { .. } => "end",
+            Ask::Recover { .. } => "recover",
             Ask::Operation { name, .. } => name,
         }
     }

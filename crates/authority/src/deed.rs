@@ -44,6 +44,11 @@ pub enum Deed {
         /// From HUP to KILL.
         grace_ms: u32,
     },
+    /// Give a lost session another life.
+    Recover {
+        /// Run its command again.
+        run: bool,
+    },
     /// Begin a run: over once its own record is on disk, which comes before the first byte of it is typed.
     Run {
         /// Its key.
@@ -79,6 +84,7 @@ impl Deed {
             Ask::Rename { name } => Deed::Rename { name: name.clone() },
             Ask::Detach { operators } => Deed::Detach { operators: operators.clone() },
             Ask::End { grace_ms } => Deed::End { grace_ms: *grace_ms },
+            Ask::Recover { run } => Deed::Recover { run: *run },
             Ask::Run { key, command } => Deed::Run { key: key.clone(), command: command.clone() },
             Ask::Operation { name, detail, .. } => Deed::Operation { name: name.clone(), detail: detail.clone() },
             // The state says whether the tree stands still, and every host sees to it.
@@ -93,6 +99,8 @@ impl Deed {
     pub fn after_a_kill(&self) -> AfterKill {
         match self {
             Deed::Resize { .. } | Deed::Rename { .. } | Deed::Detach { .. } | Deed::End { .. } => AfterKill::Again,
+            // A life that its host died over has begun, or its ring's lock is free for another one.
+            Deed::Recover { .. } => AfterKill::Again,
             // A run that was not recorded was not typed either: what is lost can be asked for again under the same key.
             Deed::Signal { .. } | Deed::Run { .. } | Deed::Operation { .. } => AfterKill::Lost,
         }
@@ -107,6 +115,7 @@ impl Deed {
             Deed::Rename { .. } => "rename",
             Deed::Detach { .. } => "detach",
             Deed::End { .. } => "end",
+            Deed::Recover { .. } => "recover",
             Deed::Run { .. } => "run",
             Deed::Operation { name, .. } => name,
         }

@@ -28,9 +28,11 @@ pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 use crate::journal_args::{ExportArgs, JournalArgs};
 use crate::values::{Bytes, Seconds};
 use crate::who::Said;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Parser, Subcommand, ValueHint};
 use holdfast_screen::keys::Key;
 use holdfast_types::{SessionName, Size};
+use holdfast_wire::lives::Recovery;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -114,6 +116,8 @@ pub enum Command {
     /// End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period
     #[command(visible_alias = "kill")]
     End(EndArgs),
+    /// Give a lost session another life: same name, history, directory and environment, new processes
+    Recover(RecoverArgs),
     /// Show who has the turn to type in a session, and who is waiting for it
     Turn(SessionArg),
     /// Take the turn if it is free
@@ -197,6 +201,12 @@ pub struct NewArgs {
     /// Run as another user, in its home and environment; the host must run as root
     #[arg(long, value_name = "USER", value_hint = ValueHint::Username)]
     pub user: Option<String>,
+    /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]
+    #[arg(long, value_name = "WHEN", value_parser = recovery())]
+    pub recover: Option<Recovery>,
+    /// Run the command again if it fails or the session is lost: on-failure, or on-failure:N for at most N times in 10 minutes
+    #[arg(long, value_name = "POLICY", value_parser = restart)]
+    pub restart: Option<u32>,
     /// Command to run [default: your shell]
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
@@ -335,6 +345,15 @@ pub struct EndArgs {
     pub grace: Option<Seconds>,
 }
 
+#[derive(Debug, clap::Args)]
+pub struct RecoverArgs {
+    #[command(flatten)]
+    pub of: SessionArg,
+    /// Run the session's command again; without it, a command that is not a shell gets a shell in its place
+    #[arg(long)]
+    pub run: bool,
+}
+
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostCommand {
     /// Run the host in the foreground
@@ -349,6 +368,18 @@ pub enum HostCommand {
     Status,
     /// Print the host's metrics in the Prometheus text format
     Metrics,
+    /// Start the host at boot, with a systemd user unit
+    InstallUnit(UnitArgs),
+}
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct UnitArgs {
+    /// Print the unit instead of installing it
+    #[arg(long, conflicts_with = "remove")]
+    pub print: bool,
+    /// Remove the unit
+    #[arg(long)]
+    pub remove: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -380,6 +411,25 @@ fn size(text: &str) -> Result<Size, String> {
         return Ok(size);
     }
     Err(format!("no terminal can have this size; the nearest is {size}"))
+}
+
+/// Times a failing command is run again within ten minutes, where none is said.
+const RESTARTS: u32 = 5;
+
+fn recovery() -> impl TypedValueParser<Value = Recovery> {
+    PossibleValuesParser::new(["auto", "manual"])
+        .map(|word| if word == "auto" { Recovery::Auto } else { Recovery::Manual })
+}
+
+/// `on-failure`, `on-failure:3`.
+fn restart(text: &str) -> Result<u32, String> {
+    let wrong = || "expected on-failure or on-failure:N".to_owned();
+    match text.strip_prefix("on-failure").ok_or_else(wrong)? {
+        "" => Ok(RESTARTS),
+        rest => {
+            rest.strip_prefix(':').and_then(|times| times.parse().ok()).filter(|times| *times > 0).ok_or_else(wrong)
+        }
+    }
 }
 
 /// `K=V` as it is, where K can name a variable.

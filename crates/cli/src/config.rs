@@ -7,6 +7,7 @@ use holdfast_host::{LogFormat, LogLevels};
 use holdfast_screen::keys::{self, Key};
 use holdfast_store::trust::read_ours;
 use holdfast_types::Defaults;
+use holdfast_wire::lives::Recovery;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 19] = [
+pub const KEYS: [&str; 20] = [
     "chord",
     "detach_key",
     "ring",
@@ -23,6 +24,7 @@ pub const KEYS: [&str; 19] = [
     "runs_keep",
     "grace",
     "shell",
+    "recover",
     "attach_history",
     "rights_human",
     "rights_agent",
@@ -58,6 +60,8 @@ pub struct Config {
     pub grace_ms: u64,
     /// The shell of a new session.
     pub shell: Option<String>,
+    /// Whether lost sessions are recovered without being asked.
+    pub recover: Recovery,
     /// Bring the history into the terminal's scrollback on attach.
     pub attach_history: bool,
     /// What actors hold in a session before anything is granted.
@@ -83,6 +87,7 @@ impl Default for Config {
             runs_keep_ms: None,
             grace_ms: GRACE_MS,
             shell: None,
+            recover: Recovery::Manual,
             attach_history: true,
             defaults: Defaults::default(),
             metrics_listen: None,
@@ -150,6 +155,7 @@ impl Config {
             "runs_keep" => self.runs_keep_ms = Some(found.time_ms()?),
             "grace" => self.grace_ms = found.time_ms()?,
             "shell" => self.shell = Some(found.text()?),
+            "recover" => self.recover = recovery(&found.text()?)?,
             "attach_history" => self.attach_history = found.flag()?,
             "rights_human" => self.defaults.human = rights(&found.text()?)?,
             "rights_agent" => self.defaults.agent = rights(&found.text()?)?,
@@ -210,6 +216,14 @@ impl Found {
             Found::Typed(Value::Boolean(flag)) => Ok(flag),
             Found::Typed(value) => Err(format!("expected true or false, not {}", kind(&value))),
         }
+    }
+}
+
+fn recovery(word: &str) -> Result<Recovery, String> {
+    match word {
+        "auto" => Ok(Recovery::Auto),
+        "manual" => Ok(Recovery::Manual),
+        _ => Err("expected \"auto\" or \"manual\"".into()),
     }
 }
 
@@ -296,6 +310,7 @@ mod tests {
             runs_keep = "2d"
             grace = 3
             shell = "/bin/dash"
+            recover = "auto"
             attach_history = false
             rights_human = "all"
             rights_agent = "observe"
@@ -319,6 +334,7 @@ mod tests {
             runs_keep_ms: Some(172_800_000),
             grace_ms: 3_000,
             shell: Some("/bin/dash".into()),
+            recover: Recovery::Auto,
             attach_history: false,
             defaults: Defaults {
                 human: Rights::ALL,

@@ -124,6 +124,7 @@ pub fn state(session: &SessionView) -> String {
         (Life::Running, _) => "running".into(),
         (Life::Ended, Some(exit)) => exit.to_string(),
         (Life::Ended, None) => "ended".into(),
+        (Life::Lost, _) => "lost".into(),
         (Life::Unknown, _) => "unknown keeper version".into(),
         (Life::Damaged, _) => "damaged".into(),
     }

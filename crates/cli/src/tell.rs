@@ -161,6 +161,8 @@ impl Teller {
             Ask::End { grace_ms } => {
                 format!("ended the session (SIGHUP, SIGKILL after {})", span(u64::from(*grace_ms)))
             }
+            Ask::Recover { run: true } => "recovered the session and ran its command again".into(),
+            Ask::Recover { run: false } => "recovered the session".into(),
             Ask::Operation { name, detail, .. } if name == "question.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
@@ -183,7 +185,7 @@ impl Teller {
             Ask::Take | Ask::Request | Ask::Withdraw | Ask::Release | Ask::Seize { .. } | Ask::Thaw => {
                 ask.word().into()
             }
-            Ask::End { .. } => ask.word().into(),
+            Ask::End { .. } | Ask::Recover { .. } => ask.word().into(),
             Ask::Operation { name, .. } => text(name),
         }
     }

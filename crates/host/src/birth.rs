@@ -6,6 +6,7 @@ use crate::user::{self, Other, User};
 use holdfast_abi::ring::Base;
 use holdfast_authority::identity;
 use holdfast_types::{SessionName, Size};
+use holdfast_wire::lives::Recovery;
 use holdfast_wire::params::NewParams;
 use holdfast_wire::{Code, Fault};
 use std::sync::OnceLock;
@@ -65,13 +66,20 @@ pub struct Birth {
     pub integrate: Option<bool>,
     /// As whom it runs, where that is not the host's user.
     pub other: Option<Other>,
+    /// Whether it gets another life by itself; none: as the host is configured.
+    pub recover: Option<Recovery>,
+    /// How often its command is run again where it fails.
+    pub restart_on_failure: Option<u32>,
 }
 
 /// Of a caller's environment, what a session of another user gets: nothing that could be a secret or a way to the caller.
 const PASSED_ON: [&str; 5] = ["TERM", "COLORTERM", "LANG", "LANGUAGE", "TZ"];
 
+/// Most times a command is run again within ten minutes: with the pauses between them no more fit.
+const RESTARTS_MAX: u32 = 100;
+
 /// The user that a session shall run as.
-fn other(name: &str) -> Result<Other, Fault> {
+pub(crate) fn other(name: &str) -> Result<Other, Fault> {
     let refused = |message: String, hint: &str| Err(Fault::new(Code::CannotStart, message).hint(hint));
     if !rustix::process::getuid().is_root() {
         let hint = "start the host as root, which can start sessions of others; its own files stay closed to them";
@@ -87,8 +95,18 @@ fn other(name: &str) -> Result<Other, Fault> {
     }
 }
 
+/// Another user's shell.
+pub(crate) fn shell_of(other: &Other) -> String {
+    if other.user.shell.is_empty() { "/bin/sh".to_owned() } else { other.user.shell.clone() }
+}
+
+/// Whether a variable belongs to a terminal or a login, and means nothing in another one.
+pub(crate) fn is_of_a_login(key: &str) -> bool {
+    OUTER.contains(&key) || PASSED_ON.contains(&key)
+}
+
 /// The environment of another user's session: its own, and what the caller's says of terminal and language.
-fn environment_of(other: &Other, said: &[String], cwd: &str, shell: &str) -> Vec<String> {
+pub(crate) fn environment_of(other: &Other, said: &[String], cwd: &str, shell: &str) -> Vec<String> {
     let User { name, home, .. } = &other.user;
     let passed = said.iter().filter(|pair| {
         let key = pair.split('=').next().unwrap_or_default();
@@ -111,8 +129,7 @@ impl Birth {
     pub fn of(params: NewParams, text: Option<&str>, config: &HostConfig) -> Result<Birth, Fault> {
         let other = params.user.as_deref().map(other).transpose()?;
         let shell = || match &other {
-            Some(other) if other.user.shell.is_empty() => "/bin/sh".to_owned(),
-            Some(other) => other.user.shell.clone(),
+            Some(other) => shell_of(other),
             None => shell(config.shell.clone()),
         };
         let command = match text {
@@ -160,6 +177,8 @@ impl Birth {
             // What an integrated shell reads is in the host's home, which is closed to others.
             integrate: if other.is_some() { Some(false) } else { params.integrate },
             other,
+            recover: params.recover,
+            restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
         })
     }
 }
@@ -172,7 +191,7 @@ pub fn keep_file_limit(limit: Option<u64>) {
     let _ = FILE_LIMIT.set(limit.unwrap_or(0));
 }
 
-fn set(env: &mut Vec<String>, key: &str, value: &str) {
+pub(crate) fn set(env: &mut Vec<String>, key: &str, value: &str) {
     let start = format!("{key}=");
     env.retain(|pair| !pair.starts_with(&start));
     env.push(start + value);
@@ -185,20 +204,20 @@ fn user() -> Option<&'static User> {
 }
 
 /// As `holdfast new` chooses it: the configured one, `$SHELL`, the user's login shell, `/bin/sh`.
-fn shell(configured: Option<String>) -> String {
+pub(crate) fn shell(configured: Option<String>) -> String {
     let variable = || variable("SHELL");
     let passwd = || user().map(|user| user.shell.clone()).filter(|shell| !shell.is_empty());
     configured.or_else(variable).or_else(passwd).unwrap_or_else(|| "/bin/sh".into())
 }
 
 /// The home directory: `$HOME`, the one the system knows, the root. One that is not there would keep every session away.
-fn home() -> String {
+pub(crate) fn home() -> String {
     let there = |home: &String| is_directory(home);
     let known = || user().map(|user| user.home.clone()).filter(there);
     variable("HOME").filter(there).or_else(known).unwrap_or_else(|| "/".into())
 }
 
-fn is_directory(path: &str) -> bool {
+pub(crate) fn is_directory(path: &str) -> bool {
     path.starts_with('/') && std::path::Path::new(path).is_dir()
 }
 
@@ -207,7 +226,7 @@ fn variable(key: &str) -> Option<String> {
 }
 
 /// The host's environment without what belongs to who started it.
-fn environment(cwd: &str, shell: &str) -> Vec<String> {
+pub(crate) fn environment(cwd: &str, shell: &str) -> Vec<String> {
     let all = std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
     cleaned(all.collect(), user(), cwd, shell)
 }
@@ -241,8 +260,13 @@ fn umask() -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A shell's.
+    pub fn birth() -> Birth {
+        Birth::of(NewParams { env: Some(Vec::new()), ..NewParams::default() }, None, &HostConfig::default()).unwrap()
+    }
 
     fn pairs(texts: &[&str]) -> Vec<(String, String)> {
         let pair = |text: &&str| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));

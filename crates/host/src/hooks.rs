@@ -200,7 +200,7 @@ impl Hooks {
                 }
                 Some(_) => {}
                 // A host went away before it was on record, which comes before its first key.
-                None if matches!(session.view_life(), Life::Running | Life::Ended) => self.forget(id),
+                None if matches!(session.view_life(), Life::Running | Life::Ended | Life::Lost) => self.forget(id),
                 None => {}
             }
         }

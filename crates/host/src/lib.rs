@@ -24,6 +24,7 @@ mod hooks;
 mod journal;
 mod lines;
 mod link;
+mod lives;
 mod lobby;
 mod log;
 mod lookout;
@@ -101,6 +102,8 @@ pub struct HostConfig {
     pub http: Option<holdfast_http::Listen>,
     /// Whom to tell what.
     pub notify: Vec<notify::Rule>,
+    /// Whether lost sessions get another life by themselves, where nothing was said of one.
+    pub recover: holdfast_wire::lives::Recovery,
     /// The shell of a session for which no command is given; none: the user's.
     pub shell: Option<String>,
     /// Where new sessions begin to count: at zero. Tests begin elsewhere, as a session that is recovered or moved will.
@@ -119,6 +122,7 @@ impl Default for HostConfig {
             metrics_listen: None,
             http: None,
             notify: Vec::new(),
+            recover: holdfast_wire::lives::Recovery::Manual,
             shell: None,
             base: Base::default(),
         }
@@ -208,6 +212,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
     }
     tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
+    tokio::task::spawn_local(lives::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
     let mut spare = room::Spare::keep();
     tracing::info!(

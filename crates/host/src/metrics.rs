@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const BUCKETS: [f64; 14] =
     [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0];
 
-const LIVES: [&str; 4] = ["running", "ended", "unknown", "damaged"];
+const LIVES: [&str; 5] = ["running", "ended", "lost", "unknown", "damaged"];
 const TURNS: [&str; 6] = ["wrote", "asked", "given", "seized", "lent", "freed"];
 const CLASSES: [&str; 5] = ["human", "agent", "service", "device", "host"];
 const FREEZES: [&str; 2] = ["false", "true"];
@@ -44,6 +44,7 @@ codes! {
     Ambiguous "ambiguous"
     NameTaken "name_taken"
     Ended "ended"
+    Lost "lost"
     UnknownKeeper "unknown_keeper"
     CannotStart "cannot_start"
     Ahead "ahead"
@@ -91,6 +92,8 @@ pub struct Gauges {
     pub running: u64,
     /// Sessions whose command has ended.
     pub ended: u64,
+    /// Sessions whose keeper is gone.
+    pub lost: u64,
     /// Sessions whose keeper's version is not known.
     pub unknown: u64,
     /// Sessions whose files cannot be read.
@@ -275,7 +278,7 @@ impl Metrics {
     #[must_use]
     pub fn render(&self, now: &Gauges) -> String {
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        for (life, count) in LIVES.into_iter().zip([now.running, now.ended, now.unknown, now.damaged]) {
+        for (life, count) in LIVES.into_iter().zip([now.running, now.ended, now.lost, now.unknown, now.damaged]) {
             self.sessions.with(life, |gauge| {
                 gauge.set(number(count));
             });
@@ -399,7 +402,7 @@ mod tests {
         }
         metrics.survived();
         metrics.synced(Duration::from_micros(1500));
-        let gauges = Gauges { running: 7, ended: 1, unknown: 0, damaged: 3, clients: 2, requests: 1 };
+        let gauges = Gauges { running: 7, ended: 1, lost: 4, unknown: 0, damaged: 3, clients: 2, requests: 1 };
         let text = metrics.render(&gauges);
         let samples = parsed(&text);
         let expected = [
@@ -426,6 +429,7 @@ mod tests {
             ("journal_syncs_total", "", 1.0),
             ("journal_sync_seconds_sum", "", 0.0015),
             ("sessions", "running", 7.0),
+            ("sessions", "lost", 4.0),
             ("sessions", "unknown", 0.0),
             ("sessions", "damaged", 3.0),
             ("clients", "", 2.0),

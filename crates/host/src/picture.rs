@@ -7,7 +7,7 @@
 //! Output that was overwritten before anybody could look is a gap: said, never papered over.
 
 use crate::session::read_sizes;
-use holdfast_abi::ring::{Copied, Ring};
+use holdfast_abi::ring::{Base, Copied, Ring};
 use holdfast_screen::{Mark, Reply, Screen};
 use holdfast_session::may_tell_an_end;
 use holdfast_store::Unreadable;
@@ -207,6 +207,20 @@ impl Picture {
     pub fn resized(&mut self, at: Offset, size: Size) {
         let logged = self.log_taken.unwrap_or(self.log_position);
         self.resizes.push_back(Resize { at, size, logged });
+    }
+
+    /// Another life counts on from here. The screen stays as it is; what lies between, if anything, was never seen.
+    pub fn begin_at(&mut self, base: Base) {
+        let live = self.live();
+        let from = live.screen.offset();
+        if from < base.output {
+            live.gap = Some(Gap { from: live.gap.map_or(from, |gap| gap.from.min(from)), to: base.output });
+        }
+        live.screen.count_from(base.output);
+        live.dirty = true;
+        self.resizes.clear();
+        self.log_taken = Some(base.log);
+        self.save(false);
     }
 
     /// Something about the files a person should know.
@@ -421,7 +435,6 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdfast_abi::ring::Base;
 
     /// A ring in a file of its own, with this output.
     fn ring(dir: &Path, name: &str, output: &[u8]) -> Ring {

@@ -4,6 +4,8 @@ use crate::HostConfig;
 use crate::actors::Actors;
 use crate::attention::Attention;
 use crate::birth::Birth;
+use crate::lives::begin::How;
+use crate::lives::kept::KeptBirth;
 use crate::metrics::Metrics;
 use crate::names::{Names, Sessions, must_not_mislead};
 use crate::proofs::Proofs;
@@ -17,8 +19,10 @@ use holdfast_abi::start::Start;
 use holdfast_authority::{Input, Refusal, Rule};
 use holdfast_session::Run;
 use holdfast_store::sweep;
+use holdfast_types::terms_of;
 use holdfast_types::{Actor, Home, RING_BYTES_MAX, RING_BYTES_MIN, Right, Rights, SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::What;
+use holdfast_wire::lives::{RecoverAnswer, RecoverParams};
 use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
@@ -34,11 +38,14 @@ const SYNCS_AT_ONCE: usize = 2;
 /// Shortest beginning of an id, without `ses_`, that is taken for one.
 const ID_PREFIX_MIN: usize = 4;
 
+/// How long a lost session can be recovered, at the least.
+const LOST_KEEP_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
 /// The sessions of one home.
 #[derive(Debug)]
 pub struct Registry {
     /// What all sessions have in common.
-    pub shared: Shared,
+    pub shared: Rc<Shared>,
     sessions: Rc<Sessions>,
 }
 
@@ -49,7 +56,7 @@ impl Registry {
         spawn::install(&home.state)?;
         let sessions = Rc::new(Sessions::default());
         Ok(Registry {
-            shared: Shared {
+            shared: Rc::new(Shared {
                 names: Names::of(&sessions),
                 home: home.clone(),
                 config: config.clone(),
@@ -59,8 +66,9 @@ impl Registry {
                 proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
+                lives: Rc::default(),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
-            },
+            }),
             sessions,
         })
     }
@@ -123,6 +131,13 @@ impl Registry {
             shell: None,
             user: None,
             passing: false,
+            begun_ms: None,
+            stand_in: None,
+            recover: None,
+            restart_on_failure: None,
+            tries: Vec::new(),
+            end_asked: false,
+            lost: None,
             exit: None,
             ended_ms: None,
         };
@@ -187,24 +202,11 @@ impl Registry {
         }
         let ring_bytes = ring_bytes.max(RING_BYTES_MIN).next_power_of_two();
         let secret = crate::random_token();
-        let mut spec = Spec {
-            id,
-            name,
-            command: birth.command.clone(),
-            cwd: birth.cwd.clone(),
-            size: birth.size,
-            ring_bytes,
-            secret: holdfast_types::hex_text(&secret),
-            created_ms: crate::now_ms(),
-            shell: None,
-            user: birth.other.as_ref().map(|other| other.user.name.clone()),
-            passing: run.as_ref().is_some_and(|own| !own.keep),
-            exit: None,
-            ended_ms: None,
-        };
+        let passing = run.as_ref().is_some_and(|own| !own.keep);
+        let mut spec = Spec { passing, ..Spec::of(id, name, &birth, ring_bytes, &secret) };
         let session = Session::new(spec.clone(), &self.shared, Origin::New);
-        let mut start = self.orders(&session, &spec, &birth, secret)?;
-        let shell = self.integrate(&session, &mut start, &birth);
+        let mut start = orders(&session, &spec, &birth, secret)?;
+        let shell = integrate(&self.shared, &session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
         {
             let mut state = session.state.borrow_mut();
@@ -216,6 +218,7 @@ impl Registry {
         };
         let begun = async {
             make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
+            KeptBirth::of(&birth).save(&session.dir).map_err(cannot)?;
             if let Some(shell) = &shell {
                 shell.prepare(&session.shell_dir()).map_err(cannot)?;
             }
@@ -251,72 +254,15 @@ impl Registry {
         Ok(session.view())
     }
 
-    /// How a shell is started so that it tells what it does. Whatever is in the way of that, it starts.
-    fn integrate(&self, session: &Session, start: &mut Start, birth: &Birth) -> Option<Integrated> {
-        if birth.integrate == Some(false) {
-            return None;
-        }
-        // Most commands are none, and read no scripts.
-        shells::Kind::of(birth.command.first()?)?;
-        let scripts = shells::install(&self.shared.home.state).ok()?;
-        let argv0 = birth.argv0.as_deref();
-        let shell = shells::integrate(&birth.command, argv0, &mut start.env, &scripts, &session.shell_dir())?;
-        start.argv = shell.argv.iter().map(|argument| argument.clone().into_bytes()).collect();
-        Some(shell)
-    }
-
-    /// What the keeper is told.
-    fn orders(&self, session: &Session, spec: &Spec, birth: &Birth, secret: [u8; 16]) -> Result<Start, Fault> {
-        use std::os::unix::ffi::OsStrExt;
-        let mut env: Vec<Vec<u8>> = birth.env.iter().map(|pair| pair.clone().into_bytes()).collect();
-        let mut set = |key: &str, value: &[u8]| {
-            let start = format!("{key}=").into_bytes();
-            env.retain(|pair| !pair.starts_with(&start));
-            env.push([start.as_slice(), value].concat());
-        };
-        // Who started the session is not who acts inside it.
-        set("HOLDFAST_ACTOR", b"");
-        set("HOLDFAST_SESSION", spec.id.to_string().as_bytes());
-        set("HOLDFAST_SESSION_NAME", spec.name.as_str().as_bytes());
-        let is_own = birth.other.is_none();
-        if is_own {
-            set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
-        }
-        // The link follows whoever attaches last; it starts with the agent of whoever started the session.
-        let agent = birth.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK=")).filter(|_| is_own);
-        if let Some(agent) = agent.filter(|path| !path.is_empty())
-            && std::os::unix::fs::symlink(agent, &session.agent_link).is_ok()
-        {
-            set("SSH_AUTH_SOCK", session.agent_link.as_os_str().as_bytes());
-        }
-        let (argv, argv0) = match &birth.other {
-            Some(other) => (as_other(other, birth)?, Vec::new()),
-            None => (
-                birth.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
-                birth.argv0.clone().unwrap_or_default().into_bytes(),
-            ),
-        };
-        Ok(Start {
-            secret,
-            ring_path: session.dir.join("ring").as_os_str().as_bytes().to_vec(),
-            socket_path: session.socket.as_os_str().as_bytes().to_vec(),
-            ring_bytes: spec.ring_bytes,
-            base: birth.base,
-            size: (spec.size.cols(), spec.size.rows()),
-            umask: birth.umask,
-            nofile: birth.nofile,
-            // Another user enters its directory with its own rights.
-            cwd: if is_own { birth.cwd.clone().into_bytes() } else { b"/".to_vec() },
-            argv,
-            argv0,
-            env,
-        })
-    }
-
     /// Reserves the name asked for, or one made from the command.
     fn reserve(&self, name: Option<SessionName>, command: &[String]) -> Result<SessionName, Fault> {
         name.as_ref().map_or(Ok(()), must_not_mislead)?;
         let name = match name {
+            Some(name) if self.is_lost(&name) => {
+                return Err(Fault::new(Code::NameTaken, format!("a lost session has the name {name}")).hint(format!(
+                    "to give it another life: holdfast recover {name}; to let go of it: holdfast end {name}"
+                )));
+            }
             Some(name) if self.is_taken(&name) => {
                 return Err(Fault::new(Code::NameTaken, format!("a session named {name} is already running"))
                     .hint(format!("attach to it: holdfast attach {name}; or choose another name")));
@@ -326,6 +272,11 @@ impl Registry {
         };
         self.shared.names.starts(&name);
         Ok(name)
+    }
+
+    /// Whether a lost session has this name.
+    fn is_lost(&self, name: &SessionName) -> bool {
+        self.sessions.borrow().values().any(|s| s.view_life() == Life::Lost && s.name() == name.as_str())
     }
 
     /// Whether a live session, or one being started, has this name.
@@ -430,6 +381,29 @@ impl Registry {
         }
     }
 
+    /// Gives a lost session another life; one that runs already is answered as it is.
+    pub async fn recover_one(&self, params: &RecoverParams, actor: &Actor) -> Result<RecoverAnswer, Fault> {
+        let session = self.find_acting(&params.session, actor)?;
+        // Whoever comes second finds it running.
+        let _one = session.reviving.lock().await;
+        match session.view_life() {
+            Life::Lost => {}
+            Life::Running => {
+                self.may(&session, &params.session, actor, const { terms_of("session.recover") }.rights)?;
+                return Ok(RecoverAnswer { session: session.view(), began: false });
+            }
+            Life::Ended | Life::Unknown | Life::Damaged => {
+                self.may(&session, &params.session, actor, const { terms_of("session.recover") }.rights)?;
+                return Err(session.running().await.err().unwrap_or_else(|| {
+                    Fault::new(Code::Busy, format!("session {} has just changed", session.name())).hint("try again")
+                }));
+            }
+        }
+        let how = How { run: params.run, env: params.env.clone() };
+        session.recover(Rc::clone(&self.shared), how, actor, params.proof).await?;
+        Ok(RecoverAnswer { session: session.view(), began: true })
+    }
+
     /// Clears sessions that ended longer ago than configured.
     pub fn clear_old(&self, now_ms: TimeMs) {
         let crate::HostConfig { ended_keep_ms, runs_keep_ms, .. } = self.shared.config;
@@ -437,6 +411,8 @@ impl Registry {
             // What a key stands for, and its output, are there as long as the key.
             let own_key = session.keyed_runs().iter().any(|run| run.own);
             let keep_ms = if own_key { ended_keep_ms.max(runs_keep_ms) } else { ended_keep_ms };
+            // What was lost may be wanted again: a holiday is bridged.
+            let keep_ms = if session.view_life() == Life::Lost { keep_ms.max(LOST_KEEP_MS) } else { keep_ms };
             // And what is told of its runs' ends is kept elsewhere.
             session.ended_ms().is_some_and(|at| at.saturating_add(keep_ms) <= now_ms)
                 && !self.shared.hooks.needs(session.id)
@@ -477,6 +453,7 @@ pub fn new_id() -> SessionId {
 /// Takes up a session from its files: connects to its keeper, or records that it is gone.
 async fn take_up(session: Rc<Session>) {
     if !session.is_live() {
+        session.found_over();
         session.end_runs();
         session.shrink_ring();
         return;
@@ -490,6 +467,73 @@ async fn take_up(session: Rc<Session>) {
         Err(Missed::Damaged(note)) => session.set_aside(Life::Damaged, note),
     }
 }
+/// How a shell is started so that it tells what it does. Whatever is in the way of that, it starts.
+pub(crate) fn integrate(shared: &Shared, session: &Session, start: &mut Start, birth: &Birth) -> Option<Integrated> {
+    if birth.integrate == Some(false) {
+        return None;
+    }
+    // Most commands are none, and read no scripts.
+    shells::Kind::of(birth.command.first()?)?;
+    let scripts = shells::install(&shared.home.state).ok()?;
+    let argv0 = birth.argv0.as_deref();
+    let shell = shells::integrate(&birth.command, argv0, &mut start.env, &scripts, &session.shell_dir())?;
+    start.argv = shell.argv.iter().map(|argument| argument.clone().into_bytes()).collect();
+    Some(shell)
+}
+
+/// What the keeper is told.
+pub(crate) fn orders(session: &Session, spec: &Spec, birth: &Birth, secret: [u8; 16]) -> Result<Start, Fault> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut env: Vec<Vec<u8>> = birth.env.iter().map(|pair| pair.clone().into_bytes()).collect();
+    let mut set = |key: &str, value: &[u8]| {
+        let start = format!("{key}=").into_bytes();
+        env.retain(|pair| !pair.starts_with(&start));
+        env.push([start.as_slice(), value].concat());
+    };
+    // Who started the session is not who acts inside it.
+    set("HOLDFAST_ACTOR", b"");
+    set("HOLDFAST_SESSION", spec.id.to_string().as_bytes());
+    set("HOLDFAST_SESSION_NAME", spec.name.as_str().as_bytes());
+    // For resources that check who acts: both grow with each life.
+    set("HOLDFAST_INCARNATION", session.incarnation().max(1).to_string().as_bytes());
+    set("HOLDFAST_FENCE", session.fence().0.to_string().as_bytes());
+    let is_own = birth.other.is_none();
+    if is_own {
+        set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
+    }
+    // The link follows whoever attaches last; it starts with the agent of whoever started the session.
+    let agent = birth.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK=")).filter(|_| is_own);
+    if let Some(agent) = agent.filter(|path| !path.is_empty())
+        && std::os::unix::fs::symlink(agent, &session.agent_link).is_ok()
+    {
+        set("SSH_AUTH_SOCK", session.agent_link.as_os_str().as_bytes());
+    }
+    let (argv, argv0) = match &birth.other {
+        Some(other) => (as_other(other, birth)?, Vec::new()),
+        None => (
+            birth.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
+            birth.argv0.clone().unwrap_or_default().into_bytes(),
+        ),
+    };
+    Ok(Start {
+        secret,
+        ring_path: session.dir.join("ring").as_os_str().as_bytes().to_vec(),
+        socket_path: session.socket.as_os_str().as_bytes().to_vec(),
+        ring_bytes: spec.ring_bytes,
+        base: birth.base,
+        size: (spec.size.cols(), spec.size.rows()),
+        umask: birth.umask,
+        nofile: birth.nofile,
+        // Another user enters its directory with its own rights.
+        cwd: if is_own { birth.cwd.clone().into_bytes() } else { b"/".to_vec() },
+        argv,
+        argv0,
+        env,
+        preface: Vec::new(),
+        streams: Vec::new(),
+    })
+}
+
 /// The program that becomes another user, and then the command.
 fn as_other(other: &Other, birth: &Birth) -> Result<Vec<Vec<u8>>, Fault> {
     // Never looked up by its name: it starts as root.

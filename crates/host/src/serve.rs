@@ -162,7 +162,7 @@ impl Server {
             Call::New(params) => plain(Box::pin(registry.start(params, &actor)).await?),
             Call::List(params) => {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
-                let shown = all.filter(|s| params.all || !matches!(s.view_life(), Life::Ended));
+                let shown = all.filter(|s| params.all || s.holds_its_name());
                 let shown = shown.filter(|s| !s.has_passed());
                 here(|| plain(shown.map(|s| s.view()).collect::<Vec<_>>())).await
             }
@@ -293,6 +293,7 @@ impl Server {
                 session.end(&params, actor).await?;
                 plain(session.view())
             }
+            Call::Recover(params) => plain(self.registry.recover_one(&params, actor).await?),
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
@@ -463,6 +464,7 @@ impl Server {
         self.registry.shared.metrics.render(&Gauges {
             running: count(Life::Running),
             ended: count(Life::Ended),
+            lost: count(Life::Lost),
             unknown: count(Life::Unknown),
             damaged: count(Life::Damaged),
             clients: all.iter().map(|s| u64::from(s.client_count())).sum(),

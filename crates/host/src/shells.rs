@@ -56,6 +56,20 @@ impl Kind {
     }
 }
 
+/// Programs that are shells when nothing is given to them to run.
+const SHELLS: [&str; 13] =
+    ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "csh", "tcsh", "nu", "elvish", "xonsh"];
+
+/// Whether a command is a shell at a prompt: with options alone, and none that gives it a command.
+pub fn is_interactive(command: &[String]) -> bool {
+    let is_shell =
+        |word: &String| word.rsplit('/').next().is_some_and(|name| SHELLS.contains(&name.trim_start_matches('-')));
+    let is_option = |word: &String| {
+        word.strip_prefix('-').is_some_and(|rest| rest.starts_with('-') && rest != "--command" || !rest.contains('c'))
+    };
+    command.split_first().is_some_and(|(program, rest)| is_shell(program) && rest.iter().all(is_option))
+}
+
 /// How to start a shell so that it tells what it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integrated {

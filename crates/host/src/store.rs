@@ -1,7 +1,10 @@
 //! What a session is, as its `spec` file has it; and how the host's own thread writes files: without a sync.
 
+use crate::birth::Birth;
 use holdfast_store::{SPEC, Survives, get_json, put_json};
 use holdfast_types::{Exit, SessionId, SessionName, Size, TimeMs};
+use holdfast_wire::lives::{LostView, Recovery};
+use holdfast_wire::params::Life;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -36,6 +39,27 @@ pub struct Spec {
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
+    /// When this life began, where it is not the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_ms: Option<TimeMs>,
+    /// The shell that runs in place of the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<String>,
+    /// Whether it gets another life by itself; none: as the host is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recover: Option<Recovery>,
+    /// How often its command is run again where it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_on_failure: Option<u32>,
+    /// When lives of the last minutes began by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<TimeMs>,
+    /// Somebody ended it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub end_asked: bool,
+    /// What was lost; absent while it lives, and where it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Box<LostView>>,
     /// How it ended; absent while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
@@ -50,6 +74,41 @@ pub fn replace(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
 }
 
 impl Spec {
+    /// Of a session that is about to start.
+    pub fn of(id: SessionId, name: SessionName, birth: &Birth, ring_bytes: u64, secret: &[u8]) -> Spec {
+        Spec {
+            id,
+            name,
+            command: birth.command.clone(),
+            cwd: birth.cwd.clone(),
+            size: birth.size,
+            ring_bytes,
+            secret: holdfast_types::hex_text(secret),
+            created_ms: crate::now_ms(),
+            shell: None,
+            user: birth.other.as_ref().map(|other| other.user.name.clone()),
+            passing: false,
+            begun_ms: None,
+            stand_in: None,
+            recover: birth.recover,
+            restart_on_failure: birth.restart_on_failure,
+            tries: Vec::new(),
+            end_asked: false,
+            lost: None,
+            exit: None,
+            ended_ms: None,
+        }
+    }
+
+    /// Whether it lives, as far as this says.
+    pub fn life(&self) -> Life {
+        match (&self.exit, &self.lost) {
+            (None, _) => Life::Running,
+            (Some(_), Some(_)) => Life::Lost,
+            (Some(_), None) => Life::Ended,
+        }
+    }
+
     /// Writes the spec into the session's directory.
     pub fn save(&self, dir: &Path) -> io::Result<()> {
         put_json(&SPEC, dir, "spec", self, Survives::Crash)
@@ -62,8 +121,13 @@ impl Spec {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Some session's.
+    pub fn spec() -> Spec {
+        Spec::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(SESSION)).unwrap()
+    }
 
     const SESSION: &str = "../store/tests/v1/sessions/ses_6jt1jh3shw3k6p9hrh3z5cdncr";
 

@@ -61,6 +61,7 @@ fn status(code: Code) -> StatusCode {
         | Code::UnknownKeeper
         | Code::Damaged => StatusCode::CONFLICT,
         Code::Ended => StatusCode::GONE,
+        Code::Lost => StatusCode::CONFLICT,
         Code::CannotStart => StatusCode::UNPROCESSABLE_ENTITY,
         Code::Ahead => StatusCode::RANGE_NOT_SATISFIABLE,
         Code::TooMany | Code::TooFast => StatusCode::TOO_MANY_REQUESTS,

@@ -50,6 +50,8 @@ pub struct Parts {
     pub secret: Token,
     /// Columns and rows.
     pub size: (u16, u16),
+    /// What input streams had, in the life before.
+    pub streams: Streams,
 }
 
 /// The keeper of one session.
@@ -87,8 +89,9 @@ pub struct Keeper {
 impl Keeper {
     /// A keeper of a child that just started.
     #[must_use]
-    pub fn new(parts: Parts) -> Keeper {
+    pub fn new(mut parts: Parts) -> Keeper {
         Keeper {
+            streams: std::mem::take(&mut parts.streams),
             head: parts.ring.head(),
             log_head: parts.ring.log_head(),
             log_drained: parts.ring.log_head(),
@@ -96,7 +99,6 @@ impl Keeper {
             connections: Connections::default(),
             turn: Turn::default(),
             admitted: Admitted::default(),
-            streams: Streams::default(),
             queue: Queue::default(),
             ending: Ending::default(),
             spared: tree::Spared::new(),

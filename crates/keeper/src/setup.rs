@@ -10,6 +10,7 @@ use holdfast_abi::ring::{GUARD_BYTES, Ring, STATE_RUNNING};
 use holdfast_abi::start::{START_BYTES_MAX, Stage, Start, Started};
 
 use crate::keeper::{Keeper, Parts};
+use crate::streams::Streams;
 use crate::terminal::Terminal;
 use crate::{spawn, sys};
 
@@ -106,7 +107,8 @@ fn session(start: &Start) -> Result<Parts, Failed> {
     made.0.clear();
     ring.header().child_pid.store(child as u32, Ordering::Relaxed);
     ring.header().state.store(STATE_RUNNING, Ordering::Release);
-    Ok(Parts { ring, terminal, child, signals, listener, socket_path, secret: start.secret, size })
+    let streams = Streams::of_before(&start.streams);
+    Ok(Parts { ring, terminal, child, signals, listener, socket_path, secret: start.secret, size, streams })
 }
 
 /// Cuts every tie to whoever started us: its session, its descriptors, its directory, its signals.
@@ -137,6 +139,30 @@ fn make_ring(start: &Start, made: &mut Made) -> io::Result<Ring> {
     }
     let path = sys::c_string(&start.ring_path)?;
     let file = sys::open(&path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600)?;
+    // The mapping keeps the lock as long as this process lives, whatever happens to the path or the socket. A host gives a
+    // session another life only while it has this lock itself.
+    sys::lock(file.as_fd())?;
+    if !sys::is_at(file.as_fd(), &path) {
+        // Another host took the file for a dead one's before it was locked: this life is not to be.
+        return Err(io::Error::from_raw_os_error(libc::ESTALE));
+    }
     made.0.push(path);
-    Ring::create(&File::from(file), start.ring_bytes, start.base, std::process::id(), sys::epoch_ms())
+    let ring = Ring::create(&File::from(file), start.ring_bytes, start.base, std::process::id(), sys::epoch_ms())?;
+    put_preface(&ring, &start.preface);
+    Ok(ring)
+}
+
+/// Writes what the output begins with.
+fn put_preface(ring: &Ring, preface: &[u8]) {
+    let mut head = ring.head();
+    let mut rest = preface;
+    while !rest.is_empty() {
+        let (to, room) = ring.space(head);
+        let (part, behind) = rest.split_at(room.min(rest.len()));
+        // SAFETY: `to` and `room` lie inside the mapping, beyond the published head, and nobody reads there yet.
+        unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), to, part.len()) };
+        head += part.len() as u64;
+        ring.publish(head);
+        rest = behind;
+    }
 }

@@ -33,6 +33,14 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// What the streams of the life before had, the least recently used first: each a number and the last that was taken.
+    #[must_use]
+    pub fn of_before(had: &[(u64, u64)]) -> Streams {
+        let mut streams = Streams::default();
+        had.iter().for_each(|(id, seq)| streams.took(*id, *seq));
+        streams
+    }
+
     /// What to do with this frame. Remembers nothing.
     #[must_use]
     pub fn judge(&self, id: u64, seq: u64) -> Verdict {
@@ -90,6 +98,13 @@ mod tests {
             assert_eq!(streams.judge(7, seq), verdict, "{seq}");
         }
         assert_eq!(streams.judge(8, 1), Verdict::New);
+    }
+
+    #[test]
+    fn what_a_stream_had_in_the_life_before_is_not_written_again() {
+        let streams = Streams::of_before(&[(7, 3), (8, 1)]);
+        assert_eq!((streams.judge(7, 3), streams.judge(7, 4)), (Verdict::Had, Verdict::New));
+        assert_eq!((streams.judge(8, 1), streams.judge(9, 1)), (Verdict::Had, Verdict::New));
     }
 
     #[test]

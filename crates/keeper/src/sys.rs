@@ -159,6 +159,33 @@ pub fn open(path: &CStr, flags: i32, mode: libc::mode_t) -> io::Result<OwnedFd> 
     own(unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, libc::c_uint::from(mode)) })
 }
 
+/// How often a lock is tried for: a host that looks whether a keeper lives has it for some microseconds.
+const LOCK_TRIES: u32 = 20;
+/// And how long between two tries.
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// Locks a file for this process; an error where another process has it locked. A file system without locks is no reason to stop.
+pub fn lock(file: BorrowedFd<'_>) -> io::Result<()> {
+    for _ in 0..LOCK_TRIES {
+        // SAFETY: the descriptor is open; no memory is involved.
+        match check(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOCK_PAUSE),
+            Ok(_) | Err(_) => return Ok(()),
+        }
+    }
+    Err(io::Error::from_raw_os_error(libc::EWOULDBLOCK))
+}
+
+/// Whether a path still names this file.
+#[must_use]
+pub fn is_at(file: BorrowedFd<'_>, path: &CStr) -> bool {
+    // SAFETY: stat is plain numbers; all zeros is one.
+    let (mut open, mut named): (libc::stat, libc::stat) = unsafe { std::mem::zeroed() };
+    // SAFETY: both outlive the calls; the path ends with a zero byte.
+    let found = unsafe { libc::fstat(file.as_raw_fd(), &mut open) == 0 && libc::lstat(path.as_ptr(), &mut named) == 0 };
+    found && (open.st_dev, open.st_ino) == (named.st_dev, named.st_ino)
+}
+
 /// Removes a file; that it is not there is no error worth telling.
 pub fn unlink(path: &CStr) {
     // SAFETY: the path ends with a zero byte.

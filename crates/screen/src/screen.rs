@@ -41,6 +41,11 @@ impl Screen {
         self.offset
     }
 
+    /// The next byte that is fed is the one at `at`: nothing was put out under the offsets in between.
+    pub fn count_from(&mut self, at: Offset) {
+        self.offset = self.offset.max(at);
+    }
+
     /// The beginning of an escape sequence whose end was not fed yet; empty where there is none.
     #[must_use]
     pub fn unfinished_sequence(&self) -> &[u8] {

@@ -33,7 +33,10 @@ impl Core {
                 self.detach(out, now, &clients);
                 return self.is_detached(id).then_some(Ending::Done);
             }
+            // There is a keeper: it has its other life.
+            Deed::Recover { .. } if out.log_head().is_some() => return Some(Ending::Done),
             // Its asker goes on with it.
+            Deed::Recover { .. } => return None,
             Deed::Run { .. } | Deed::Operation { .. } => return None,
         };
         Some(if said { Ending::Done } else { ending(Err("the keeper cannot be reached".into())) })

@@ -229,6 +229,8 @@ terms! {
     "session.rename": Holder one(Configure), Ignores, Sessions, Host, Journal;
     "session.detach": Owner one(Configure), Ignores, Listed, Host, Journal;
     "session.end": Holder one(End), Ignores, Processes, Other, Journal;
+    // Whoever may run a command there may have its shell started again.
+    "session.recover": Holder one(Run), Ignores, Fixed, Other, Journal;
     "session.journal": Holder one(Observe), Ignores, Answer, Other, Looks;
     "graph.get": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.ports": Holder one(Observe), Ignores, Processes, Other, Looks;

@@ -203,6 +203,11 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Handle>,
     },
+    /// It was lost, or its command failed, and it has another life.
+    Recovered {
+        /// Which.
+        incarnation: u32,
+    },
     /// It has another name, which is the one above.
     Renamed {
         /// Who gave it.

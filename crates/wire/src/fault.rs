@@ -21,6 +21,8 @@ pub enum Code {
     NameTaken,
     /// The session has ended.
     Ended,
+    /// The session was lost; it can be recovered.
+    Lost,
     /// The session's keeper speaks a version this host does not know.
     UnknownKeeper,
     /// The host could not start the command, enter its directory, or create the session's files.

@@ -13,12 +13,14 @@ pub mod follow;
 pub mod frame;
 pub mod graphs;
 pub mod hello;
+pub mod lives;
 pub mod message;
 pub mod operations;
 pub mod params;
 pub mod questions;
 pub mod runs;
 pub mod schema;
+pub mod status;
 pub mod tokens;
 pub mod turns;
 

@@ -9,6 +9,7 @@ use crate::fault::{Code, Fault};
 use crate::follow::*;
 use crate::graphs::*;
 use crate::hello::*;
+use crate::lives::*;
 use crate::params::*;
 use crate::questions::*;
 use crate::runs::*;
@@ -210,6 +211,8 @@ operations! {
     Detach = "session.detach" (DetachParams) -> DetachAnswer, Route::Post("/sessions/{session}/detach");
     #[doc = "End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period."]
     End = "session.end" (EndParams) -> SessionView, Route::Delete("/sessions/{session}");
+    #[doc = "Give a lost session another life: the same identity, journal, history, directory and environment, new processes."]
+    Recover = "session.recover" (RecoverParams) -> RecoverAnswer, Route::Post("/sessions/{session}/recover");
     #[doc = "Read the session's journal, line by line as written."]
     Journal = "session.journal" (JournalParams) -> JournalAnswer, Route::Get("/sessions/{session}/journal"), Bytes::Answered;
     #[doc = "Get the session's processes, their files and sockets, and the act that started each."]

@@ -1,6 +1,8 @@
 //! Parameters and answers of the operations.
 
 use crate::attention::{Listener, StateView, Until};
+use crate::lives::{LostView, Recovery};
+pub use crate::status::HostStatus;
 use crate::turns::TurnView;
 use holdfast_types::{Actor, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;
@@ -52,6 +54,12 @@ pub struct NewParams {
     /// tells of the terminal and the language is passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recover: Option<Recovery>,
+    /// Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_on_failure: Option<u32>,
 }
 
 /// Which sessions.
@@ -79,6 +87,8 @@ pub enum Life {
     Running,
     /// Its command has ended.
     Ended,
+    /// Its keeper is gone and with it its processes; `session.recover` gives it another life.
+    Lost,
     /// Its keeper speaks a version this host does not know; it is left alone.
     Unknown,
     /// Its files cannot be read; nothing about it is known.
@@ -140,6 +150,24 @@ pub struct SessionView {
     /// When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stranger_ms: Option<TimeMs>,
+    /// Which life of the session this is: 1, and one more with each recovery.
+    #[serde(default)]
+    pub incarnation: u32,
+    /// What was lost, where it is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Box<LostView>>,
+    /// The shell that runs in place of its command, since a recovery that did not run the command again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<String>,
+    /// It gets another life by itself where it is lost.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub recovers: bool,
+    /// Its command is run again where it fails, at most this many times within ten minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_on_failure: Option<u32>,
+    /// When its next life begins by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_life_ms: Option<TimeMs>,
 }
 
 /// An attached client.
@@ -531,33 +559,6 @@ pub struct EndParams {
     /// The actor's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-}
-
-/// The host.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct HostStatus {
-    /// Its process.
-    pub pid: u32,
-    /// Its version.
-    pub version: String,
-    /// Since when.
-    pub started_ms: TimeMs,
-    /// Where its sessions lie.
-    pub state: String,
-    /// Its socket.
-    pub socket: String,
-    /// Live sessions.
-    pub running: u32,
-    /// Ended ones still shown.
-    pub ended: u32,
-    /// Attached clients.
-    pub clients: u32,
-    /// Where it listens for HTTP, as a URL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http: Option<String>,
-    /// Why it does not, although it should.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http_error: Option<String>,
 }
 
 /// Event `detached`: the host asks a client to leave its terminal.

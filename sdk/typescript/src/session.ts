@@ -369,6 +369,14 @@ export class Session {
     this.view = await this.client.call("session.end", { session: this.id, grace_ms }, signal ? { signal } : {});
     return this.view;
   }
+
+  /** Gives a lost session another life; with `run` its command is run again. False: it was running already. */
+  async recover(options: CallOptions & { run?: boolean } = {}): Promise<boolean> {
+    const { run = false, signal } = options;
+    const answer = await this.client.call("session.recover", { session: this.id, run }, signal ? { signal } : {});
+    this.view = answer.session;
+    return answer.began;
+  }
 }
 
 /** Whether nothing was run because the shell still reads its own files. */

@@ -157,6 +157,27 @@ export type Category =
   /** The working directory; there is one. */
   | "cwd";
 
+/** Why a session was lost. */
+export type Cause =
+  /** The machine was started anew since. */
+  | {
+    is: "reboot";
+  }
+  /** The kernel killed its keeper because memory ran out. */
+  | {
+    is: "out_of_memory";
+  }
+  /** Its keeper was killed by a signal. */
+  | {
+    is: "signal";
+    /** The signal. */
+    number: number;
+  }
+  /** Nothing says why. Its keeper is gone. */
+  | {
+    is: "unknown";
+  };
+
 /** What a host asks a connection to sign. */
 export type Challenge = string;
 
@@ -213,6 +234,8 @@ export type Code =
   | "name_taken"
   /** The session has ended. */
   | "ended"
+  /** The session was lost; it can be recovered. */
+  | "lost"
   /** The session's keeper speaks a version this host does not know. */
   | "unknown_keeper"
   /** The host could not start the command, enter its directory, or create the session's files. */
@@ -598,6 +621,12 @@ export type SessionEvent = {
     question: QuestionId;
     /** `withdrawn` or `expired`. */
     state: QuestionState;
+  }
+  /** It was lost, or its command failed, and it has another life. */
+  | {
+    event: "recovered";
+    /** Which. */
+    incarnation: number;
   }
   /** It has another name, which is the one above. */
   | {
@@ -1171,6 +1200,8 @@ export type Life =
   | "running"
   /** Its command has ended. */
   | "ended"
+  /** Its keeper is gone and with it its processes; `session.recover` gives it another life. */
+  | "lost"
   /** Its keeper speaks a version this host does not know; it is left alone. */
   | "unknown"
   /** Its files cannot be read; nothing about it is known. */
@@ -1219,6 +1250,40 @@ export interface LoginAnswer {
   code: string;
   /** And not after this. */
   until_ms: number;
+}
+
+/** A process of a session that was lost. */
+export interface LostProcess {
+  /** Its number. */
+  pid: number;
+  /** Its program, without arguments: those may be secret. */
+  program: string;
+  /** It still runs, without the session's terminal. */
+  survives?: boolean;
+}
+
+/** What was lost, as far as the host knew. */
+export interface LostView {
+  /** When the host noticed. */
+  at_ms: number;
+  /** Why. */
+  cause: Cause;
+  /** Their connections to others, for example `tcp 10.0.0.2:5432`. Those are cut. */
+  connected?: string[];
+  /** Where its command was last. */
+  cwd?: string | null;
+  /** Where they listened, for example `tcp 127.0.0.1:5173`. */
+  listened?: string[];
+  /** Its processes then, at most 64. */
+  processes?: LostProcess[];
+  /** Runs that were on. None is run again by itself. */
+  runs?: RunId[];
+  /** When the host last looked at its processes. */
+  seen_ms?: number | null;
+  /** The same for people, with what else is known. */
+  why: string;
+  /** Variables of its environment whose values are not kept. */
+  withheld?: string[];
 }
 
 /** Who asks. */
@@ -1271,6 +1336,10 @@ export interface NewParams {
   name?: SessionName | null;
   /** Soft limit of open files. */
   nofile?: number | null;
+  /** Whether it gets another life by itself where it is lost; left out: as the host is configured. */
+  recover?: Recovery | null;
+  /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
+  restart_on_failure?: number | null;
   /** Data bytes of the ring; rounded up to a power of two. */
   ring_bytes?: number | null;
   /** Columns and rows. */
@@ -1659,6 +1728,36 @@ export interface ReadParams {
   wait_ms?: number;
 }
 
+/** A session with a life. */
+export interface RecoverAnswer {
+  /** Its life began with this request; otherwise it was running already. */
+  began: boolean;
+  /** The session. */
+  session: SessionView;
+}
+
+/** Which session to give another life, and how. */
+export interface RecoverParams {
+  /** Variables of the caller, `K=V` each. Used for those the session had whose values are not kept on disk, and for no others. */
+  env?: string[];
+  /** The actor's signature. */
+  proof?: Proof | null;
+  /**
+   * Run the session's command again. Left out: a session whose command is a shell gets that shell, any other one a shell in its
+   * place.
+   */
+  run?: boolean;
+  /** Name or id. */
+  session: string;
+}
+
+/** Whether a session that was lost gets another life by itself. */
+export type Recovery =
+  /** Somebody asks for it. */
+  | "manual"
+  /** The host begins it, as often as its limit allows. */
+  | "auto";
+
 /** Another name. */
 export interface RenameParams {
   /** The new name. */
@@ -2041,22 +2140,34 @@ export interface SessionView {
   head: number;
   /** Identity. */
   id: SessionId;
+  /** Which life of the session this is: 1, and one more with each recovery. */
+  incarnation?: number;
   /** The keeper's process. */
   keeper_pid: number;
   /** Whether it lives. */
   life: Life;
+  /** What was lost, where it is lost. */
+  lost?: LostView | null;
   /** Human name. */
   name: SessionName;
+  /** When its next life begins by itself. */
+  next_life_ms?: number | null;
   /** Something a person should know (a damaged file, a gap in the screen). */
   note?: string | null;
   /** Oldest offset `read` can still give. */
   oldest: number;
   /** The command's process. */
   pid: number;
+  /** It gets another life by itself where it is lost. */
+  recovers?: boolean;
+  /** Its command is run again where it fails, at most this many times within ten minutes. */
+  restart_on_failure?: number | null;
   /** Data bytes of the ring. */
   ring_bytes: number;
   /** The terminal's size. */
   size: Size;
+  /** The shell that runs in place of its command, since a recovery that did not run the command again. */
+  stand_in?: string | null;
   /** When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself. */
   stranger_ms?: number | null;
   /** The title its program set. */
@@ -2488,6 +2599,8 @@ export interface Operations {
   "session.paint": { params: PaintParams; answer: Painted };
   /** Read output bytes from an offset; can wait for more. */
   "session.read": { params: ReadParams; answer: ReadAnswer };
+  /** Give a lost session another life: the same identity, journal, history, directory and environment, new processes. */
+  "session.recover": { params: RecoverParams; answer: RecoverAnswer };
   /** Rename the session. */
   "session.rename": { params: RenameParams; answer: SessionView };
   /** Resize the session's terminal. */
@@ -2603,6 +2716,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.new",
   "session.paint",
   "session.read",
+  "session.recover",
   "session.rename",
   "session.resize",
   "session.screen",

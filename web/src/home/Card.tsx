@@ -5,6 +5,7 @@ import { follow, sessionPath } from "../lib/route.js";
 import type { LiveSession } from "../lib/store.js";
 import { myActor } from "../lib/login.js";
 import { commandLine, shown, shownLine, span } from "../lib/text.js";
+import { Recover } from "../session/recover.js";
 import { ActorChip } from "../ui/Actor.js";
 import { StatePill } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
@@ -22,11 +23,13 @@ export function Card({ live }: { live: LiveSession }) {
       <span class="card-top">
         <Line class="card-name" text={view.name} />
         <StatePill live={live} />
+        <Recover live={live} />
         <time class="muted since" dateTime={new Date(since).toISOString()}>
           {span(Date.now() - since)}
         </time>
       </span>
       <Line class="command" text={commandLine(view.command)} />
+      {view.lost && <Line class="muted" text={`Lost: ${view.lost.why}`} />}
       {isWaiting && doing?.prompt && (
         <span class="prompt">
           <Line text={doing.prompt} />

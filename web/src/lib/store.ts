@@ -199,6 +199,8 @@ async function happened(event: WatchEvent): Promise<void> {
   else if (event.event === "listen") addPort(live, event);
   else if (event.event === "not_listening") live.ports.value = live.ports.value.filter((port) => port.socket !== event.socket);
   else refresh(live);
+  // What its processes did before was another life.
+  if (event.event === "recovered") live.doing.value = undefined;
   for (const hear of heard) hear(event);
 }
 

@@ -13,6 +13,7 @@ import { StatePill } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
 import { mayStartAgain, startAgain } from "./again.js";
 import { aloud, chooseAloud, chooseFit, chooseScale, scales } from "./font.js";
+import { Recover } from "./recover.js";
 import type { Screen } from "./screen.js";
 import type { Standing } from "./standing.js";
 import { TurnBar, type TurnActs } from "./TurnBar.js";
@@ -53,6 +54,7 @@ export function Header(props: Props) {
         {link.value === "reconnecting" && <span class="state waits">reconnecting</span>}
       </div>
       {now.is !== "over" && <TurnBar live={live} now={now} rights={rights} acts={acts} />}
+      <Recover live={live} />
       {mayStartAgain(live) && (
         <button type="button" class="small primary" onClick={() => void startAgain(live)}>
           Start again

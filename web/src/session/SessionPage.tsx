@@ -20,7 +20,7 @@ export function SessionPage({ name, panel }: { name: string; panel?: string | un
     before.current = { name: renamed, id: live.id };
     go(sessionPath(renamed, panel), "replace");
   }, [renamed]);
-  if (live) return <Workspace key={live.id} live={live} panel={panel} />;
+  if (live) return <Workspace key={`${live.id}.${live.view.value.incarnation ?? 1}`} live={live} panel={panel} />;
   if (!loaded.value) return <main class="notice" aria-busy="true" />;
   return (
     <main class="notice">

@@ -8,6 +8,7 @@ import type { Command } from "../palette/commands.js";
 import type { LiveSession } from "../lib/store.js";
 import type { Steps } from "../panels/timeline/steps.js";
 import { attempt } from "../ui/told.js";
+import { mayRecover, recover } from "./recover.js";
 import type { Screen } from "./screen.js";
 import { panels } from "../panels/index.js";
 
@@ -33,6 +34,7 @@ export function commands(props: Props): Command[] {
   if (life === "running" && props.rights.has("configure")) all.push({ name: "Rename this session", run: () => (asking.value = { what: "rename" }) });
   if (life === "running" && props.rights.has("end")) all.push({ name: "End this session", run: () => (asking.value = { what: "end" }) });
   if (mayStartAgain(live)) all.unshift({ name: "Start again", note: "the same command, in the same directory", run: () => void startAgain(live) });
+  if (mayRecover(live)) all.unshift({ name: "Recover this session", note: "the same directory and history, new processes", run: () => void recover(live) });
   return all;
 }
 

@@ -18,6 +18,7 @@ export function exitShown(exit: Exit | null | undefined): Shown {
 export function stateShown(live: LiveSession): Shown {
   const { life, exit, turn } = live.view.value;
   if (life === "ended") return exitShown(exit);
+  if (life === "lost") return { word: "lost", tone: "bad" };
   if (life !== "running") return { word: life, tone: "over" };
   if (turn.frozen) return { word: "frozen", tone: "frozen" };
   switch (live.doing.value?.state) {

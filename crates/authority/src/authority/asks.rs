@@ -32,6 +32,7 @@ impl Authority {
             | Ask::Signal { .. }
             | Ask::Rename { .. }
             | Ask::End { .. }
+            | Ask::Recover { .. }
             | Ask::Operation { .. } => self.perform(step, by, turn, ask),
         }
     }

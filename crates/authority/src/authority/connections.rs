@@ -1,6 +1,7 @@
 //! Sessions and connections coming and going.
 
 use super::*;
+use crate::deed::Deed;
 use crate::turn::TURN_GRACE_MS;
 use holdfast_types::Exit;
 use holdfast_types::{FOREVER, Terms, terms_of};
@@ -35,7 +36,7 @@ impl Authority {
         let mut changes = vec![Change::Incarnation(incarnation), Change::Freeze(None)];
         changes.extend(self.state.operators.keys().map(|id| Change::Gone(*id)));
         changes.extend(self.state.queue.iter().map(|waiting| Change::WaitsNoMore(waiting.by.id)));
-        changes.extend(self.state.open.keys().map(|id| Change::Closed(*id)));
+        changes.extend(self.over_with_its_life(true));
         self.pass(step, By::Host, Act::Began, changes, Turn::Free);
         Ok(Reply::Done)
     }
@@ -100,9 +101,16 @@ impl Authority {
         changes.extend(self.state.operators.keys().map(|id| Change::Gone(*id)));
         changes.extend(self.state.queue.iter().map(|waiting| Change::WaitsNoMore(waiting.by.id)));
         changes.push(Change::Turn(Turn::Free));
-        changes.extend(self.state.open.keys().map(|id| Change::Closed(*id)));
+        changes.extend(self.over_with_its_life(exit == Exit::Lost));
         self.commit(step, By::Host, Act::Ended(exit), self.state.fence, changes);
         Ok(Reply::Done)
+    }
+
+    /// What was to be done in a life that is over. That there be another one may still be wanted.
+    fn over_with_its_life(&self, may_recover: bool) -> Vec<Change> {
+        let is_over = |deed: &Deed| !(may_recover && matches!(deed, Deed::Recover { .. }));
+        let over = self.state.open.iter().filter(|(_, open)| is_over(&open.deed));
+        over.map(|(id, _)| Change::Closed(*id)).collect()
     }
 
     pub(super) fn attached(&mut self, step: &mut Step, by: Actor, operator: OperatorId) -> Result<Reply, Refusal> {

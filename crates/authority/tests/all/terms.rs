@@ -27,6 +27,7 @@ fn asks() -> Vec<(&'static str, Ask)> {
         ("session.rename", Ask::Rename { name: "other".parse().unwrap() }),
         ("session.detach", Ask::Detach { operators: vec![ANNS] }),
         ("session.end", Ask::End { grace_ms: 0 }),
+        ("session.recover", Ask::Recover { run: false }),
         other("run.cancel"),
         other("question.answer"),
     ]

@@ -149,6 +149,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Detach(args) => vec![&mut args.of.session],
         Command::Signal(args) => vec![&mut args.of.session],
         Command::End(args) => maybe(&mut args.session),
+        Command::Recover(args) => vec![&mut args.of.session],
         Command::Request(args) => vec![&mut args.of.session],
         Command::Give(args) => vec![&mut args.of.session],
         Command::Seize(args) => vec![&mut args.of.session],

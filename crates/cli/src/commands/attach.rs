@@ -1,12 +1,12 @@
 //! `holdfast`, `holdfast attach`: a person's terminal goes into a session.
 
-use super::new;
+use super::{new, recover};
 use crate::args::{AttachArgs, NewArgs};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{command_line, on_terminal, print, print_json, say};
 use holdfast_client::{AttachEnd, AttachOptions};
-use holdfast_types::SessionName;
+use holdfast_types::{Exit, SessionName};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, SessionView};
 use std::io::Write;
@@ -134,6 +134,10 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &str, name: &str, read_only: 
             say(&format!("detached; to come back: holdfast attach {name}"));
             Ok(0)
         }
+        AttachEnd::Ended(Exit::Lost) => {
+            say(&format!("session {name} was lost; to give it another life: holdfast recover {name}"));
+            Ok(Exit::Lost.as_status())
+        }
         AttachEnd::Ended(exit) => {
             say(&format!("session {name}: {exit}"));
             Ok(exit.as_status())
@@ -167,6 +171,10 @@ fn ensure(here: &Here, link: &mut Link<'_>, name: SessionName) -> Result<(Sessio
         Ok(all.into_iter().find(|s| s.name == name && s.life != Life::Ended))
     };
     if let Some(session) = live(link)? {
+        if session.life == Life::Lost {
+            // What a person wants who comes back after a reboot: the same session, and nothing that ran is run again.
+            return recover::begin(here, link, &session, false).map(|answer| (answer.session, true));
+        }
         return Ok((session, false));
     }
     let args = NewArgs { name: Some(name.clone()), ..NewArgs::default() };

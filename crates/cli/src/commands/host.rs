@@ -34,6 +34,7 @@ pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
         HostCommand::Restart => restart(here),
         HostCommand::Status => status(here),
         HostCommand::Metrics => metrics(here),
+        HostCommand::InstallUnit(args) => super::unit::install(here, &args),
     }
 }
 
@@ -50,6 +51,7 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         metrics_listen: config.metrics_listen,
         http: listen::load(&here.home)?,
         notify: config.notify,
+        recover: config.recover,
         shell: config.shell,
         base: default.base,
     };

@@ -11,8 +11,9 @@ use crate::show::{
     styled, table, visible,
 };
 use holdfast_client::Incoming;
-use holdfast_types::{SessionId, TimeMs};
+use holdfast_types::{SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::{Kind, Now, StateView};
+use holdfast_wire::lives::LostView;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ClientView, Life, ListParams, SessionParams, SessionView};
 use holdfast_wire::runs::{RunListParams, RunView};
@@ -133,7 +134,9 @@ fn listed(sessions: &[SessionView], seen: &Seen, now: TimeMs, width: Option<usiz
     for (line, session) in lines[1..].iter().zip(sessions) {
         match session.life {
             Life::Ended if styled => text.push_str(&format!("\x1b[2m{line}\x1b[0m\n")),
-            Life::Ended | Life::Running | Life::Unknown | Life::Damaged => text.push_str(&format!("{line}\n")),
+            Life::Ended | Life::Lost | Life::Running | Life::Unknown | Life::Damaged => {
+                text.push_str(&format!("{line}\n"))
+            }
         }
     }
     text
@@ -144,7 +147,9 @@ fn status(session: &SessionView, seen: Option<&StateView>) -> String {
     let mut text = match (session.life, &session.turn.frozen, seen) {
         (Life::Running, Some(frozen), _) => format!("frozen by {}", frozen.by),
         (Life::Running, None, Some(seen)) => word(&seen.now).to_owned(),
-        (Life::Running, None, None) | (Life::Ended | Life::Unknown | Life::Damaged, _, _) => state(session),
+        (Life::Running, None, None) | (Life::Ended | Life::Lost | Life::Unknown | Life::Damaged, _, _) => {
+            state(session)
+        }
     };
     if session.damaged.is_some() {
         text.push_str(", JOURNAL DAMAGED");
@@ -154,6 +159,9 @@ fn status(session: &SessionView, seen: Option<&StateView>) -> String {
     }
     if session.asks > 0 {
         text.push_str(", asks");
+    }
+    if let Some(at) = session.next_life_ms {
+        text.push_str(&format!(", restarts in {}", span(at.saturating_sub(now_ms()))));
     }
     text
 }
@@ -242,8 +250,22 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
         let what = "a program of this user typed past the host; see UNKNOWN in `holdfast journal`";
         rows.push(("UNKNOWN", format!("{}: {what}", moment(typed, now))));
     }
-    if let Some(ended) = session.ended_ms {
-        rows.push(("ended", moment(ended, now)));
+    if session.incarnation > 1 {
+        rows.push(("life", session.incarnation.to_string()));
+    }
+    if let Some(shell) = &session.stand_in {
+        rows.push(("runs now", format!("{}, in place of the command", visible(shell))));
+    }
+    if session.recovers {
+        rows.push(("recovers", "by itself if it is lost".into()));
+    }
+    if let Some(times) = session.restart_on_failure {
+        rows.push(("restarts", format!("on failure, at most {times} times in 10 minutes")));
+    }
+    match (&session.lost, session.ended_ms) {
+        (Some(lost), _) => rows.extend(lost_rows(lost, &session.name, now)),
+        (None, Some(ended)) => rows.push(("ended", moment(ended, now))),
+        (None, None) => {}
     }
     if session.life == Life::Running {
         rows.push(("process", session.pid.to_string()));
@@ -269,6 +291,30 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     let name = |at: usize| if at == 0 { "clients" } else { "" };
     rows.extend(session.clients.iter().enumerate().map(|(at, client)| (name(at), attached(client, now))));
     fields(&rows)
+}
+
+/// What was lost, and what to do.
+fn lost_rows(lost: &LostView, name: &SessionName, now: TimeMs) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("lost", format!("{}: {}", moment(lost.at_ms, now), visible(&lost.why)))];
+    let list = |all: &[String]| visible(&all.join(", "));
+    let programs = |survives: bool| -> Vec<String> {
+        let all = lost.processes.iter().filter(|process| process.survives == survives);
+        all.map(|process| format!("{} ({})", process.program, process.pid)).collect()
+    };
+    rows.extend(lost.cwd.iter().map(|cwd| ("was in", visible(cwd))));
+    for (what, all) in [
+        ("died", programs(false)),
+        ("still runs", programs(true)),
+        ("listened", lost.listened.clone()),
+        ("connected", lost.connected.clone()),
+        ("lost runs", lost.runs.iter().map(ToString::to_string).collect()),
+    ] {
+        if !all.is_empty() {
+            rows.push((what, list(&all)));
+        }
+    }
+    rows.push(("recover", format!("holdfast recover {name}")));
+    rows
 }
 
 fn attached(client: &ClientView, now: TimeMs) -> String {
@@ -320,6 +366,12 @@ mod tests {
             damaged: None,
             stranger_ms: None,
             user: None,
+            incarnation: 1,
+            lost: None,
+            stand_in: None,
+            recovers: false,
+            restart_on_failure: None,
+            next_life_ms: None,
         }
     }
 

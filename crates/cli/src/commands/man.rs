@@ -14,7 +14,7 @@ const REST: &str = r#".SH EXIT STATUS
 .TP
 \fI$XDG_CONFIG_HOME/holdfast/config.toml\fR
 chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), runs_keep ("7d"), grace ("5s"),
-shell, attach_history (true). Flags override environment variables (HOLDFAST_KEY), which
+shell, recover (manual), attach_history (true). Flags override environment variables (HOLDFAST_KEY), which
 override the file.
 .IP
 Rights of actors in a session before any grant: rights_human ("all"), rights_agent ("observe,type,run,start"),

@@ -22,6 +22,7 @@ mod mcp;
 mod new;
 mod no_typing;
 mod questions;
+mod recover;
 mod run;
 mod screen;
 mod secret;
@@ -31,6 +32,7 @@ mod state;
 mod steer;
 mod token;
 mod turn;
+mod unit;
 mod wait;
 mod watch;
 mod web;
@@ -88,6 +90,7 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
         Some(Command::Detach(args)) => steer::detach(&here()?, &args),
         Some(Command::Signal(args)) => steer::signal(&here()?, &args),
+        Some(Command::Recover(args)) => recover::recover(&here()?, &args),
         Some(Command::Turn(args)) => turn::turn(&here()?, &args),
         Some(Command::Take(args)) => turn::take(&here()?, &args),
         Some(Command::Request(args)) => turn::request(&here()?, &args),

@@ -79,6 +79,8 @@ fn params_elsewhere(args: &NewArgs) -> NewParams {
         ring_bytes: args.ring.map(|ring| ring.0),
         integrate: args.no_integration.then_some(false),
         user: args.user.clone(),
+        recover: args.recover,
+        restart_on_failure: args.restart,
         ..NewParams::default()
     }
 }
@@ -107,6 +109,8 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         nofile: getrlimit(Resource::Nofile).current,
         integrate: args.no_integration.then_some(false),
         user: args.user.clone(),
+        recover: args.recover,
+        restart_on_failure: args.restart,
     })
 }
 
@@ -129,6 +133,12 @@ fn directory(flag: Option<&Path>) -> Result<String, Failure> {
         Failure::new("bad_request", format!("the directory {} is not UTF-8", PathBuf::from(path).display()))
             .hint("start it elsewhere: holdfast new --cwd DIR")
     })
+}
+
+/// The caller's variables without what is its alone, `K=V` each.
+pub fn variables() -> Vec<String> {
+    let all = std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
+    all.filter(|(key, _)| !OUTER.contains(&key.as_str())).map(|(key, value)| format!("{key}={value}")).collect()
 }
 
 /// The caller's whole environment without what is its alone, and `--env` on top.

@@ -68,6 +68,7 @@ fn text(event: &Event) -> String {
         What::Started { by } => format!("started by {by}"),
         What::State { now, .. } => state::text(now),
         What::Exit { exit } => format!("ended: {exit}"),
+        What::Recovered { incarnation } => format!("recovered: life {incarnation}"),
         What::Turn { holder: Some(holder) } => format!("{holder} has the turn"),
         What::Turn { holder: None } => "the turn is free".into(),
         What::TurnRequested { by } => format!("{by} asks for the turn"),

@@ -101,7 +101,7 @@ fn a_killed_keeper_is_told_as_lost_and_takes_only_its_session() {
     terminal.wait_text("ready");
     holdfast_harness::kill(home.number("one", "keeper_pid") as u32);
     assert_eq!(client.wait(), 1);
-    until("the end", || (home.json(&["info", "one"])["life"] == "ended").then_some(()));
+    until("the end", || (home.json(&["info", "one"])["life"] == "lost").then_some(()));
     assert_eq!(home.json(&["info", "one"])["exit"], "lost");
     assert_eq!(home.json(&["info", "two"])["life"], "running");
 }

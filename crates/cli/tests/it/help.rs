@@ -33,6 +33,7 @@ fn every_command_explains_itself() {
         "resize",
         "rename",
         "detach",
+        "recover",
         "signal",
         "end",
         "turn",
@@ -60,7 +61,7 @@ fn every_command_explains_itself() {
         assert!(top.contains(&format!("\n  {command} ")), "{command} is in the list");
         insta::assert_snapshot!(format!("help_{command}"), home.ok(&[command, "--help"]));
     }
-    for command in ["run", "start", "stop", "restart", "status", "metrics"] {
+    for command in ["run", "start", "stop", "restart", "status", "metrics", "install-unit"] {
         insta::assert_snapshot!(format!("help_host_{command}"), home.ok(&["host", command, "--help"]));
     }
     for command in ["new", "ls", "revoke"] {

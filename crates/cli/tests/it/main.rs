@@ -37,6 +37,7 @@ mod output;
 mod places;
 mod port;
 mod questions;
+mod recover;
 mod remote;
 mod run_events;
 mod run_keys;

@@ -12,6 +12,7 @@ use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
 use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
+use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::*;
 use holdfast_wire::questions::*;
 use holdfast_wire::runs::*;
@@ -63,8 +64,7 @@ fn kind(call: &Call) -> Kind {
         Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) => Kind::Looks,
         Call::Update(_) | Call::Leave(_) | Call::Credit(_) | Call::Unfollow(_) => Kind::Own,
         Call::Revoke(_) => Kind::Mine,
-        Call::Send(_) | Call::Resize(_) | Call::Signal(_) => Kind::Writes,
-        Call::RunStart(_) => Kind::Writes,
+        Call::Send(_) | Call::Resize(_) | Call::Signal(_) | Call::RunStart(_) => Kind::Writes,
         Call::RunList(_) => Kind::Looks,
         Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) => Kind::Run,
         // Who may look may ask.
@@ -73,7 +73,7 @@ fn kind(call: &Call) -> Kind {
         Call::Take(_) => Kind::Takes,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
-        Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) => Kind::Changes,
+        Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) => Kind::Changes,
     }
 }
 
@@ -108,6 +108,7 @@ pub fn params(call: &Call) -> Value {
         Call::Rename(params) => json(params),
         Call::Detach(params) => json(params),
         Call::End(params) => json(params),
+        Call::Recover(params) => json(params),
         Call::Journal(params) => json(params),
         Call::RunStart(params) => json(params),
         Call::RunGet(params) => json(params),
@@ -125,9 +126,8 @@ pub fn params(call: &Call) -> Value {
         Call::Seize(params) => json(params),
         Call::Grant(params) => json(params),
         Call::Revoke(params) => json(params),
-        Call::LoginNew(params) | Call::Me(params) => json(params),
+        Call::LoginNew(params) | Call::Me(params) | Call::TokenList(params) => json(params),
         Call::TokenNew(params) => json(params),
-        Call::TokenList(params) => json(params),
         Call::TokenRevoke(params) => json(params),
         Call::ActorRemove(params) => json(params),
         Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
@@ -149,6 +149,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Rename(RenameParams { session: session.clone(), name: "other".parse().unwrap(), proof: None }),
         Call::Detach(DetachParams { session: session.clone(), clients: vec![client], proof: None }),
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
+        Call::Recover(RecoverParams { session: session.clone(), ..RecoverParams::default() }),
         Call::Journal(JournalParams { session: session.clone(), after: 0, last: None, wait_ms: 0 }),
         Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),
         Call::Ports(PortsParams { session: Some(session.clone()) }),
@@ -413,8 +414,8 @@ const RECORDED: [&str; 20] = [
     "session.detach",
     "session.end",
 ];
-/// A run needs a shell, and a new session has a journal of its own: tests of their own look at these.
-const RECORDED_ELSEWHERE: [&str; 3] = ["session.new", "run.start", "run.cancel"];
+/// A run needs a shell, a recovery a lost session, and a new session has a journal of its own: tests of their own look at these.
+const RECORDED_ELSEWHERE: [&str; 4] = ["session.new", "session.recover", "run.start", "run.cancel"];
 
 #[test]
 fn an_operation_is_in_the_journal_where_its_terms_say_so_and_nowhere_else() {

@@ -63,6 +63,7 @@ impl Hold {
             }
             What::RunEnded { .. } => self.hold(On::RunEnded, event, now_ms),
             What::Renamed { .. }
+            | What::Recovered { .. }
             | What::RunStarted { .. }
             | What::Started { .. }
             | What::Attached { .. }
@@ -116,7 +117,7 @@ fn subject(what: &What) -> String {
         What::Renamed { .. } | What::RunStarted { .. } | What::Answered { .. } | What::QuestionClosed { .. } => {
             String::new()
         }
-        What::State { .. } | What::Exit { .. } | What::Turn { .. } => String::new(),
+        What::State { .. } | What::Exit { .. } | What::Recovered { .. } | What::Turn { .. } => String::new(),
         What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
         What::Listen { .. } | What::NotListening { .. } => String::new(),
     }

@@ -56,6 +56,7 @@ impl Message {
                 (text, String::new(), format!("holdfast run output {run}"))
             }
             What::State { .. }
+            | What::Recovered { .. }
             | What::Renamed { .. }
             | What::RunStarted { .. }
             | What::Answered { .. }

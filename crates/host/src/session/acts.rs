@@ -7,7 +7,7 @@ use holdfast_authority::{Ask, Caller, DeedId, Ending, Input, OperatorId, Refusal
 use holdfast_session::{Decided, Send, Sent};
 use holdfast_types::{Actor, Fence, Proof};
 use holdfast_wire::attention::What;
-use holdfast_wire::params::{DetachParams, EndParams, RenameParams, ResizeParams, SendAnswer, SendParams};
+use holdfast_wire::params::{DetachParams, EndParams, Life, RenameParams, ResizeParams, SendAnswer, SendParams};
 use holdfast_wire::turns::{LeaveParams, SignalParams};
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
@@ -152,8 +152,19 @@ impl Session {
 
     /// Ends the whole tree and waits until it is gone.
     pub async fn end(&self, params: &EndParams, actor: &Actor) -> Result<(), Fault> {
+        let ask = Ask::End { grace_ms: params.grace_ms };
+        let is_over = self.view_life() == Life::Lost || self.state.borrow().next_life_ms.is_some();
+        if is_over {
+            // There is nothing to end but the name it holds, and the life it might have.
+            let decided = self.ask(actor, None, ask, params.proof)?;
+            self.state.borrow_mut().to_tree.clear();
+            self.begun(&decided).over(&Ok::<(), String>(()));
+            self.dismiss();
+            return Ok(());
+        }
         self.running().await?;
-        self.act(actor, Ask::End { grace_ms: params.grace_ms }, params.proof)?;
+        self.act(actor, ask, params.proof)?;
+        self.is_to_end();
         self.reach_trees().await?;
         let limit = Duration::from_millis(u64::from(params.grace_ms)) + END_WAIT;
         self.until(Some(limit), || (!self.is_live()).then_some(())).await.ok_or_else(|| {

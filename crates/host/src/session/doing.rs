@@ -133,7 +133,7 @@ impl Session {
     fn without_a_look(&self) -> Option<Now> {
         let state = self.state.borrow();
         match state.life {
-            Life::Ended => Some(Now::Ended { exit: state.spec.exit.unwrap_or(Exit::Lost) }),
+            Life::Ended | Life::Lost => Some(Now::Ended { exit: state.spec.exit.unwrap_or(Exit::Lost) }),
             Life::Unknown => Some(Now::Unknown { why: Blind::Keeper }),
             Life::Damaged => Some(Now::Unknown { why: Blind::Damaged }),
             Life::Running => {

@@ -44,7 +44,10 @@ async fn hold(session: Rc<Session>) {
         loop {
             match connect(&session).await {
                 Ok(()) => break,
-                Err(Missed::Gone) => return session.ended(crate::now_ms()),
+                Err(Missed::Gone) => {
+                    session.await_keeper().await;
+                    return session.ended(crate::now_ms());
+                }
                 Err(Missed::Unknown(note)) => return session.set_aside(Life::Unknown, note),
                 Err(Missed::Damaged(note)) => return session.set_aside(Life::Damaged, note),
                 // There but silent: stopped, or crowded.
@@ -84,6 +87,12 @@ pub async fn connect(session: &Session) -> Result<(), Missed> {
     let before = (ring.head(), ring.log_head());
     let keeps = |pid| session.own.keeps(session.id, pid);
     let (link, welcome) = Link::open(&session.socket, secret, keeps).await.map_err(|error| match error {
+        // It lives, and cannot be reached: its socket was removed, or is not there yet.
+        LinkError::Gone if crate::lives::is_locked(&session.dir.join("ring")) => {
+            let note = format!("its keeper runs, but its socket {} is gone", session.socket.display());
+            session.state.borrow_mut().notes.add(crate::notes::About::Life, note);
+            Missed::Silent
+        }
         LinkError::Gone => Missed::Gone,
         LinkError::Version => Missed::Unknown(error.to_string()),
         LinkError::Io(_) => Missed::Silent,
@@ -151,6 +160,9 @@ impl Session {
     }
 
     fn frame(&self, frame: FromKeeper<'_>) {
+        if matches!(frame, FromKeeper::Wake { .. } | FromKeeper::Logged { .. }) {
+            self.look_soon();
+        }
         if let FromKeeper::Left { .. } = frame {
             holdfast_pause::point("client.left");
         }

@@ -104,7 +104,7 @@ impl Session {
                 this.state.borrow_mut().notes.wrote(About::Shell, "what changed in the shell cannot be kept", &kept);
             }
             this.unread.busy.set(false);
-            if this.view_life() == Life::Ended {
+            if matches!(this.view_life(), Life::Ended | Life::Lost) {
                 let dir = this.dir.clone();
                 let _ = tokio::task::spawn_blocking(move || kept::clear(&dir)).await;
             }

@@ -94,6 +94,8 @@ pub(crate) struct Held {
     pub listens: bool,
     pub metrics: Arc<Metrics>,
     pub after: After,
+    /// When its next life begins by itself.
+    pub next_life_ms: Option<holdfast_types::TimeMs>,
     pub names: crate::names::Names,
 }
 

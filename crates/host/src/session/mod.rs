@@ -13,6 +13,8 @@ mod env;
 mod followed;
 mod graph;
 mod held;
+mod lives;
+mod over;
 mod place;
 mod ports;
 mod prompt;
@@ -89,7 +91,7 @@ pub struct Session {
     pub(crate) watchers: Rc<Cell<u32>>,
     /// A sync of the journal is on its way.
     syncing: Cell<bool>,
-    syncs: Rc<Semaphore>,
+    pub(crate) syncs: Rc<Semaphore>,
     /// One freeze or thaw at a time, in the order they were decided.
     pub(crate) stilling: tokio::sync::Mutex<()>,
     /// One run is entered at a time: from the look at the prompt to the last key.
@@ -105,7 +107,12 @@ pub struct Session {
     pub(crate) track: track::Track,
     pub(crate) attention: Rc<crate::attention::Attention>,
     hooks: Rc<crate::hooks::Hooks>,
-    this: Weak<Session>,
+    /// When its processes are looked at.
+    pub(crate) looking: crate::lives::Looking,
+    /// One life begins at a time.
+    pub(crate) reviving: tokio::sync::Mutex<()>,
+    lives: Rc<crate::lives::Lives>,
+    pub(crate) this: Weak<Session>,
 }
 
 /// What changes: the core, and what it reaches.
@@ -141,24 +148,29 @@ impl State {
     }
 }
 
+/// A session's journal: a new one, or what is found.
+fn opened(origin: Origin, dir: &Path, id: SessionId, policy: Policy) -> Opened {
+    match origin {
+        Origin::New => {
+            let (journal, authority) = (Journal::new(dir, id), Authority::new(policy));
+            Opened { journal, authority, note: None, damage: None }
+        }
+        Origin::Found => Journal::open(dir, id, policy),
+    }
+}
+
 impl Session {
     /// A session from its files, not yet connected.
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
         let home = &shared.home;
         let dir = home.session(spec.id);
-        let life = if spec.exit.is_some() { Life::Ended } else { Life::Running };
+        let life = spec.life();
         let policy = shared.policy();
         let (kept, questions) = match origin {
             Origin::New => (Vec::new(), Questions::default()),
             Origin::Found => (crate::runs::kept::load(&dir), crate::questions::kept::load(&dir)),
         };
-        let Opened { journal, authority, note, damage } = match origin {
-            Origin::New => {
-                let journal = Journal::new(&dir, spec.id);
-                Opened { journal, authority: Authority::new(policy), note: None, damage: None }
-            }
-            Origin::Found => Journal::open(&dir, spec.id, policy),
-        };
+        let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, policy);
         let reply_stream = crate::store::checksum(spec.secret.as_bytes());
         let core = Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept));
         let watchers = Rc::new(Cell::new(0));
@@ -177,6 +189,9 @@ impl Session {
             track: track::Track::default(),
             attention: Rc::clone(&shared.attention),
             hooks: Rc::clone(&shared.hooks),
+            looking: crate::lives::Looking::default(),
+            reviving: tokio::sync::Mutex::new(()),
+            lives: Rc::clone(&shared.lives),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -216,6 +231,7 @@ impl Session {
                     listens: false,
                     metrics: Arc::clone(&shared.metrics),
                     after: held::After::default(),
+                    next_life_ms: None,
                     spec,
                 },
             }),
@@ -263,6 +279,7 @@ impl Session {
             state.ring = Some(ring);
             state.link = Some(Rc::new(link));
             state.link_error = None;
+            state.notes.wrote(About::Life, "", &Ok::<(), String>(()));
         }
         let connected = self.with_core(|core, held, now| core.connected(held, now, &welcome));
         if connected.lost_typing {
@@ -281,6 +298,7 @@ impl Session {
         self.take_up_runs();
         self.take_up_shell();
         self.take_up_questions();
+        self.keep_keeper();
         self.changed.notify_waiters();
     }
 
@@ -338,9 +356,10 @@ impl Session {
         matches!(self.state.borrow().life, Life::Running | Life::Unknown)
     }
 
-    /// Whether no other session may have its name: it lives, or nothing is known of its end.
+    /// Whether no other session may have its name: it lives, may live again, or nothing is known of its end.
     pub fn holds_its_name(&self) -> bool {
-        self.view_life() != Life::Ended
+        let state = self.state.borrow();
+        state.life != Life::Ended || state.next_life_ms.is_some()
     }
 
     /// It was made for one run, and that is over.
@@ -348,9 +367,10 @@ impl Session {
         self.state.borrow().spec.passing && !self.is_live()
     }
 
-    /// How long ago it was started.
+    /// How long ago this life of it was started.
     pub(crate) fn age_ms(&self) -> u64 {
-        crate::now_ms().saturating_sub(self.state.borrow().spec.created_ms)
+        let spec = &self.state.borrow().spec;
+        crate::now_ms().saturating_sub(spec.begun_ms.unwrap_or(spec.created_ms))
     }
 
     /// When it ended.
@@ -383,6 +403,11 @@ impl Session {
                 Err(Fault::new(Code::Ended, format!("session {name} has ended: {how}"))
                     .hint(format!("to see its last screen: holdfast screen {name}")))
             }
+            (Life::Lost, _) => {
+                let why = state.spec.lost.as_ref().map_or("its keeper is gone", |lost| lost.why.as_str());
+                Err(Fault::new(Code::Lost, format!("session {name} was lost: {why}"))
+                    .hint(format!("to give it another life: holdfast recover {name}")))
+            }
             (Life::Unknown, _) => Err(Fault::new(
                 Code::UnknownKeeper,
                 format!("session {name} has a keeper of a version that this host does not support"),
@@ -402,7 +427,7 @@ impl Session {
         let (head, oldest) = match &state.ring {
             Some(ring) => (ring.head(), ring.oldest()),
             // Its ring is final: opened once, since all sessions that ended are listed together.
-            None if state.life == Life::Ended => *state.final_bounds.get_or_init(bounds),
+            None if matches!(state.life, Life::Ended | Life::Lost) => *state.final_bounds.get_or_init(bounds),
             None if ended => bounds(),
             None => (0, 0),
         };
@@ -431,12 +456,21 @@ impl Session {
             note: note.map(str::to_owned),
             damaged: state.core.authority().state().damaged().map(str::to_owned),
             stranger_ms,
+            incarnation: state.core.authority().state().incarnation(),
+            lost: state.spec.lost.clone(),
+            stand_in: state.spec.stand_in.clone(),
+            recovers: state.spec.recover == Some(holdfast_wire::lives::Recovery::Auto),
+            restart_on_failure: state.spec.restart_on_failure,
+            next_life_ms: state.next_life_ms,
         }
     }
 
     /// As clients see it, with the title its program set; costs a look at the screen.
     pub fn view_with_title(&self) -> SessionView {
         let mut view = self.view();
+        if let Some(lost) = &mut view.lost {
+            crate::lives::survivors(&self.dir, lost);
+        }
         if view.life != Life::Damaged && view.life != Life::Unknown {
             view.title = self
                 .screen_behind(
@@ -463,75 +497,6 @@ impl Session {
     pub fn client_count(&self) -> u32 {
         self.state.borrow().core.clients.count() as u32
     }
-
-    /// The keeper is gone: what is left is the ring, and in its header how the command ended, if the keeper could say.
-    pub fn ended(&self, now_ms: TimeMs) {
-        self.unlinked();
-        self.own.ended(self.id);
-        if self.state.borrow().spec.exit.is_some() {
-            return;
-        }
-        let (exit, ended_ms) = self.how_it_ended(now_ms);
-        // The last keys, then the end.
-        self.with_core(|core, held, now| {
-            core.drain_log(held, now, true);
-            core.is_running = false;
-            let _ = core.handle(held, now, Input::Ended { exit });
-        });
-        let mut state = self.state.borrow_mut();
-        if let Some(ring) = state.ring.take() {
-            state.pid = ring.header().child_pid.load(Ordering::Relaxed);
-            let mut buffer = Vec::new();
-            loop {
-                let step = state.picture.step(&ring, &mut buffer);
-                state.told(&step.marks);
-                if !step.more {
-                    break;
-                }
-            }
-            state.core.runs.session_ended(exit, ring.head(), ended_ms);
-            state.picture.save(true);
-        }
-        state.life = Life::Ended;
-        state.spec.exit = Some(exit);
-        state.spec.ended_ms = Some(ended_ms);
-        state.core.clients = Clients::default();
-        state.peers.clear();
-        let saved = state.spec.save(&self.dir);
-        state.notes.wrote(About::Spec, "the end of the session could not be recorded", &saved);
-        if let Some(child) = state.child.take() {
-            crate::spawn::reap(child);
-        }
-        drop(state);
-        self.end_runs();
-        self.save_runs();
-        self.lapse_questions();
-        self.shell_ended();
-        self.sync_soon();
-        // A keeper that was killed leaves its socket behind.
-        let _ = std::fs::remove_file(&self.socket);
-        let _ = std::fs::remove_file(&self.agent_link);
-        self.freezer.forget();
-        self.shrink_ring();
-        self.tell_watchers(holdfast_wire::attention::What::Exit { exit });
-        self.changed.notify_waiters();
-    }
-
-    /// From the ring's header, which the keeper filled in if it could.
-    fn how_it_ended(&self, now_ms: TimeMs) -> (Exit, TimeMs) {
-        let mut state = self.state.borrow_mut();
-        if state.ring.is_none() {
-            state.ring = self.open_ring().ok();
-        }
-        let Some(header) = state.ring.as_ref().map(Ring::header) else { return (Exit::Lost, now_ms) };
-        match header.state.load(Ordering::Acquire) {
-            STATE_ENDED => {
-                let status = header.status.load(Ordering::Relaxed) as i32;
-                (Exit::from_wait_status(status), header.ended_ms.load(Ordering::Relaxed))
-            }
-            _ => (Exit::Lost, now_ms),
-        }
-    }
 }
 
 /// What all sessions of a host have in common.
@@ -553,6 +518,8 @@ pub struct Shared {
     pub syncs: Rc<Semaphore>,
     /// Who is told of runs' ends.
     pub hooks: Rc<crate::hooks::Hooks>,
+    /// Sessions whose life is over.
+    pub(crate) lives: Rc<crate::lives::Lives>,
     /// What happens, and who watches.
     pub attention: Rc<crate::attention::Attention>,
     /// Which names are taken.

@@ -5,6 +5,7 @@ use holdfast_authority::{Ask, Caller, GrantId, Input, Reply, Revoke, Token};
 use holdfast_door::Speaker;
 use holdfast_session::Decided;
 use holdfast_types::{Actor, ActorId, Right, Rights};
+use holdfast_wire::params::Life;
 use holdfast_wire::turns::{
     FrozeView, GiveParams, GrantParams, GrantView, GrantsAnswer, JournalAnswer, JournalParams, RevokeAnswer,
     RevokeParams, SeizeAnswer, SeizeParams, TEXT_BYTES_MAX, TurnAnswer, TurnParams,
@@ -220,7 +221,7 @@ impl Session {
             let limit = Duration::from_millis(params.wait_ms);
             let grown = || {
                 let state = self.state.borrow();
-                (state.journal.newest() > after || state.life == holdfast_wire::params::Life::Ended).then_some(())
+                (state.journal.newest() > after || matches!(state.life, Life::Ended | Life::Lost)).then_some(())
             };
             self.until(Some(limit), grown).await;
             lines = read().await.map_err(failed)?;

@@ -76,6 +76,7 @@ pub fn shell(dir: &Scratch, script: &str) -> Start {
         argv: ["sh", "-c", script].map(|arg| arg.as_bytes().to_vec()).to_vec(),
         argv0: vec![],
         env: vec![b"PATH=/usr/bin:/bin".to_vec(), b"TERM=dumb".to_vec()],
+        ..Start::default()
     }
 }
 

@@ -6,6 +6,7 @@ mod graph;
 mod interrupt;
 mod overview;
 mod read;
+mod recover;
 mod run;
 mod runs;
 mod sessions;
@@ -99,6 +100,7 @@ tools! {
     sessions::Sessions,
     sessions::Open,
     end::End,
+    recover::Recover,
     turn::Turn,
     ask_human::AskHuman,
     graph::Graph,

@@ -31,6 +31,7 @@ from .types import (
     PortView,
     QuestionView,
     ReadAnswer,
+    RecoverAnswer,
     RunAnswer,
     RunOutputAnswer,
     ScreenAnswer,
@@ -490,6 +491,13 @@ class Session:
         params = {"grace_ms": int(grace * 1000)}
         self.view = await self._act("session.end", params, {"end": params}, SessionView)
         return self.view
+
+    async def recover(self, *, run: bool = False) -> bool:
+        """Gives a lost session another life; with `run` its command is run again. False: it was running already."""
+        params = {"run": run}
+        answer = await self._act("session.recover", params, {"recover": params}, RecoverAnswer)
+        self.view = answer.session
+        return bool(answer.began)
 
 
 class Run:

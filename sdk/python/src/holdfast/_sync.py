@@ -385,6 +385,10 @@ class Session:
         """Ends the session and its whole process tree: SIGHUP, then SIGKILL after a grace period."""
         return self._portal.run(self._inner.end(grace))
 
+    def recover(self, *, run: bool = False) -> bool:
+        """Gives a lost session another life; with `run` its command is run again. False: it was running already."""
+        return self._portal.run(self._inner.recover(run=run))
+
 
 class Run:
     """One command with a beginning, an end and a status."""

@@ -251,9 +251,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None) -> SessionView:
+    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user})
+        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user})
         found: SessionView
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
@@ -271,6 +271,13 @@ class AsyncCalls:
         found: ReadAnswer
         found, more = await self._ask("session.read", params, b"", ReadAnswer)
         return found, more
+
+    async def session_recover(self, *, session: str, env: list[str] | None = None, proof: Proof | None = None, run: bool | None = None) -> RecoverAnswer:
+        """Give a lost session another life: the same identity, journal, history, directory and environment, new processes."""
+        params = _given({"session": session, "env": env, "proof": proof, "run": run})
+        found: RecoverAnswer
+        found, _ = await self._ask("session.recover", params, b"", RecoverAnswer)
+        return found
 
     async def session_rename(self, *, name: SessionName, session: str, proof: Proof | None = None) -> SessionView:
         """Rename the session."""
@@ -636,9 +643,9 @@ class Calls:
         found, _ = self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None) -> SessionView:
+    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user})
+        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user})
         found: SessionView
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found
@@ -656,6 +663,13 @@ class Calls:
         found: ReadAnswer
         found, more = self._ask("session.read", params, b"", ReadAnswer)
         return found, more
+
+    def session_recover(self, *, session: str, env: list[str] | None = None, proof: Proof | None = None, run: bool | None = None) -> RecoverAnswer:
+        """Give a lost session another life: the same identity, journal, history, directory and environment, new processes."""
+        params = _given({"session": session, "env": env, "proof": proof, "run": run})
+        found: RecoverAnswer
+        found, _ = self._ask("session.recover", params, b"", RecoverAnswer)
+        return found
 
     def session_rename(self, *, name: SessionName, session: str, proof: Proof | None = None) -> SessionView:
         """Rename the session."""

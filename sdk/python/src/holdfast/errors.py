@@ -34,6 +34,10 @@ class Ended(Fault):
     """The session has ended."""
 
 
+class Lost(Fault):
+    """The session was lost; it can be recovered."""
+
+
 class UnknownKeeper(Fault):
     """The session's keeper speaks a version this host does not know."""
 
@@ -174,6 +178,7 @@ BY_CODE: dict[str, type[Fault]] = {
     "ambiguous": Ambiguous,
     "name_taken": NameTaken,
     "ended": Ended,
+    "lost": Lost,
     "unknown_keeper": UnknownKeeper,
     "cannot_start": CannotStart,
     "ahead": Ahead,
@@ -229,6 +234,7 @@ __all__ = [
     "Internal",
     "Interrupted",
     "KeyConflict",
+    "Lost",
     "NameTaken",
     "NoSuchActor",
     "NoSuchGrant",

@@ -142,6 +142,14 @@ Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd"]
 """What kind of thing a name stands for. `variable`: An exported variable; `alias`: An alias, or an abbreviation of fish. What fish calls an alias is a function; `function`: A function; `option`: An option that is on; those of zsh are all there, with `on` or `off`; `cwd`: The working directory; there is one."""
 
 
+class Cause(Model):
+    """Why a session was lost."""
+    is_: Literal["reboot", "out_of_memory", "signal", "unknown"] | str = Field(..., alias="is")
+    """Which: the other fields follow from it."""
+    number: int | None = None
+    """The signal."""
+
+
 Challenge: TypeAlias = str
 """What a host asks a connection to sign."""
 
@@ -184,8 +192,8 @@ class ClientView(Model):
     """Who; none until a client that outlived the last host has reported back."""
 
 
-Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "unrecorded", "internal"]
-"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
+Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "lost", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "unrecorded", "internal"]
+"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `lost`: The session was lost; it can be recovered; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
 
 
 class Connected(Model):
@@ -350,7 +358,7 @@ class Event(Model):
     """Its number."""
     session: SessionId
     """Where."""
-    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "renamed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
+    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "recovered", "renamed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
     """Which: the other fields follow from it."""
     by: Handle | None = None
     """Who started it. / By whom. / Who. / Who withdrew it. / Who gave it. / Whose. / Whose act started it, where that is known."""
@@ -378,6 +386,8 @@ class Event(Model):
     """What; of a long question the beginning. / What; of a long answer the beginning."""
     option: int | None = None
     """Which option that is, from 0."""
+    incarnation: int | None = None
+    """Which."""
     from_: SessionName | None = Field(None, alias="from")
     """The name before."""
     act: int | None = None
@@ -770,8 +780,8 @@ class LeaveParams(Model):
     """Name or id."""
 
 
-Life: TypeAlias = Literal["running", "ended", "unknown", "damaged"]
-"""Whether a session lives. `running`: Its command runs; `ended`: Its command has ended; `unknown`: Its keeper speaks a version this host does not know; it is left alone; `damaged`: Its files cannot be read; nothing about it is known."""
+Life: TypeAlias = Literal["running", "ended", "lost", "unknown", "damaged"]
+"""Whether a session lives. `running`: Its command runs; `ended`: Its command has ended; `lost`: Its keeper is gone and with it its processes; `session.recover` gives it another life; `unknown`: Its keeper speaks a version this host does not know; it is left alone; `damaged`: Its files cannot be read; nothing about it is known."""
 
 
 class ListParams(Model):
@@ -810,6 +820,40 @@ class LoginAnswer(Model):
     """It serves once, at `/v1/login`."""
     until_ms: int
     """And not after this."""
+
+
+class LostProcess(Model):
+    """A process of a session that was lost."""
+    pid: int
+    """Its number."""
+    program: str
+    """Its program, without arguments: those may be secret."""
+    survives: bool = False
+    """It still runs, without the session's terminal."""
+
+
+class LostView(Model):
+    """What was lost, as far as the host knew."""
+    at_ms: int
+    """When the host noticed."""
+    cause: Cause
+    """Why."""
+    why: str
+    """The same for people, with what else is known."""
+    connected: list[str] = Field(default_factory=list)
+    """Their connections to others, for example `tcp 10.0.0.2:5432`. Those are cut."""
+    cwd: str | None = None
+    """Where its command was last."""
+    listened: list[str] = Field(default_factory=list)
+    """Where they listened, for example `tcp 127.0.0.1:5173`."""
+    processes: list[LostProcess] = Field(default_factory=list)
+    """Its processes then, at most 64."""
+    runs: list[RunId] = Field(default_factory=list)
+    """Runs that were on. None is run again by itself."""
+    seen_ms: int | None = None
+    """When the host last looked at its processes."""
+    withheld: list[str] = Field(default_factory=list)
+    """Variables of its environment whose values are not kept."""
 
 
 class MeAnswer(Model):
@@ -862,6 +906,10 @@ class NewParams(Model):
     """A name; the host picks one where none is given."""
     nofile: int | None = None
     """Soft limit of open files."""
+    recover: Recovery | str | None = None
+    """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
+    restart_on_failure: int | None = None
+    """Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time."""
     ring_bytes: int | None = None
     """Data bytes of the ring; rounded up to a power of two."""
     size: Size = '80x24'
@@ -1204,6 +1252,30 @@ class ReadParams(Model):
     """At most this many bytes."""
     wait_ms: int = 0
     """Wait this long for the first byte."""
+
+
+class RecoverAnswer(Model):
+    """A session with a life."""
+    began: bool
+    """Its life began with this request; otherwise it was running already."""
+    session: SessionView
+    """The session."""
+
+
+class RecoverParams(Model):
+    """Which session to give another life, and how."""
+    session: str
+    """Name or id."""
+    env: list[str] = Field(default_factory=list)
+    """Variables of the caller, `K=V` each. Used for those the session had whose values are not kept on disk, and for no others."""
+    proof: Proof | None = None
+    """The actor's signature."""
+    run: bool = False
+    """Run the session's command again. Left out: a session whose command is a shell gets that shell, any other one a shell in its place."""
+
+
+Recovery: TypeAlias = Literal["manual", "auto"]
+"""Whether a session that was lost gets another life by itself. `manual`: Somebody asks for it; `auto`: The host begins it, as often as its limit allows."""
 
 
 class RenameParams(Model):
@@ -1580,8 +1652,20 @@ class SessionView(Model):
     """When it ended."""
     exit: Exit | None = None
     """How it ended."""
+    incarnation: int = 0
+    """Which life of the session this is: 1, and one more with each recovery."""
+    lost: LostView | None = None
+    """What was lost, where it is lost."""
+    next_life_ms: int | None = None
+    """When its next life begins by itself."""
     note: str | None = None
     """Something a person should know (a damaged file, a gap in the screen)."""
+    recovers: bool = False
+    """It gets another life by itself where it is lost."""
+    restart_on_failure: int | None = None
+    """Its command is run again where it fails, at most this many times within ten minutes."""
+    stand_in: str | None = None
+    """The shell that runs in place of its command, since a recovery that did not run the command again."""
     stranger_ms: int | None = None
     """When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself."""
     title: str = ""

@@ -222,6 +222,8 @@ export class Teller {
         return { kind: "presence", words: what.operators?.length === 1 ? "detached a client" : "detached clients" };
       case "end":
         return { kind: "session", words: "ended the session", isGrave: true };
+      case "recover":
+        return { kind: "session", words: "recovered the session", isGrave: true };
       case "operation":
         return operation(what);
       default:

@@ -65,6 +65,7 @@ pub fn doctor(here: &Here) -> Result<u8, Failure> {
     findings.push(place::configuration(here));
     findings.extend(host_findings);
     findings.push(service::systemd(host.as_ref().map(|host| host.pid)));
+    findings.push(service::boot());
     findings.push(kernel::freezer());
     if here.json {
         print_json(&findings)?;

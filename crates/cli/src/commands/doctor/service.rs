@@ -63,6 +63,38 @@ pub(super) fn systemd(host: Option<u32>) -> Finding {
     judge(&cgroups, lingers, user.as_deref().unwrap_or("USER"))
 }
 
+/// Whether the host comes up with the machine, so that sessions that recover by themselves do.
+pub(super) fn boot() -> Finding {
+    let what = "boot";
+    if !Path::new("/run/systemd/system").exists() {
+        return Finding::ok(what, "no systemd: lost sessions are recovered once a command starts the host");
+    }
+    let user = user::find().map_or_else(|| "USER".to_owned(), |user| user.name);
+    let lingers = Path::new("/var/lib/systemd/linger").join(&user).exists();
+    at_boot(is_installed(), lingers, &user)
+}
+
+fn is_installed() -> bool {
+    let set = |key: &str| std::env::var_os(key).map(std::path::PathBuf::from);
+    let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
+    config.is_some_and(|config| config.join("systemd/user/default.target.wants/holdfast.service").exists())
+}
+
+fn at_boot(installed: bool, lingers: bool, user: &str) -> Finding {
+    let what = "boot";
+    match (installed, lingers) {
+        (true, true) => Finding::ok(what, "the host starts with the machine (lingering is on)"),
+        (true, false) => Finding::limited(
+            what,
+            "the host starts at your first login: lingering is off",
+            format!("loginctl enable-linger {user}"),
+        ),
+        (false, _) => {
+            Finding::ok(what, "the host starts with your first command; at boot with: holdfast host install-unit")
+        }
+    }
+}
+
 fn judge(cgroups: &str, lingers: bool, user: &str) -> Finding {
     let what = "logout";
     // The unified line where there is one, else systemd's own hierarchy.

@@ -1,0 +1,352 @@
+//! Beginning another life: from a proof that the last one is over to a keeper that runs.
+//!
+//! Each step can be the host's last. What it left is found by the next host, which goes on from there: the act is in the journal
+//! and open until a keeper runs, so the life that was asked for is begun, once.
+
+use super::dead::{self, Alive, Grave};
+use super::kept::{KeptBirth, KeptLife};
+use super::preface::{self, Next, Stood};
+use super::{RING_BEFORE, boot_id};
+use crate::birth::{self, Birth};
+use crate::registry::{integrate, orders};
+use crate::session::{Session, Shared, drive};
+use crate::spawn;
+use crate::store::Spec;
+use holdfast_abi::log::{Kind, Record};
+use holdfast_abi::ring::{Base, Ring};
+use holdfast_abi::start::PREFACE_BYTES_MAX;
+use holdfast_authority::Input;
+use holdfast_types::Exit;
+use holdfast_wire::attention::What;
+use holdfast_wire::{Code, Fault};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+
+/// After a power cut the ring's head on disk may be older than what others have seen. So much is left out of the count, that no offset
+/// names two bytes: more than a terminal puts out in the half minute that a kernel keeps pages from the disk.
+const UNSURE_BYTES: u64 = 1 << 36;
+/// Longest beginning of a log in which a record is looked for: the longest record.
+const RECORD_BYTES_MAX: u64 = 64 * 1024;
+/// Streams that are remembered: as many as a keeper has.
+const STREAMS_MAX: usize = 128;
+
+/// Processes of a session that was lost just now may be dying: so often, and with this pause, they are looked at again.
+const DYING_LOOKS: u32 = 20;
+const DYING_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+/// How long ago that may be.
+const DYING_MS: u64 = 1000;
+
+/// How another life is to be.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct How {
+    /// Run the command again.
+    pub run: bool,
+    /// The caller's variables.
+    pub env: Vec<String>,
+}
+
+/// What the ring of the last life says.
+#[derive(Debug, Default)]
+struct Before {
+    base: Base,
+    streams: Vec<(u64, u64)>,
+    /// The machine was restarted since.
+    rebooted: bool,
+}
+
+/// Gives a session another life. Its caller sees to it that there is one at a time, and that it is recorded.
+pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) -> Result<(), Fault> {
+    let cannot = |error: io::Error| {
+        Fault::new(Code::CannotStart, format!("cannot begin another life: {error}"))
+            .hint("is the disk full? check with: holdfast doctor")
+    };
+    let old = session.state.borrow().spec.clone();
+    let (dir, id) = (session.dir.clone(), session.id);
+    let found = crate::off_thread(move || look(&dir, id)).await.map_err(cannot)?;
+    let (_grave, before) = found.map_err(|alive| refused(&old, alive))?;
+    let base = session.base_behind(before.base, before.rebooted);
+    let (alternate, column) = session.stood();
+    let stood = Stood { alternate, column };
+    let kept = KeptBirth::load(&session.dir);
+    let (birth, mut next) = birth_of(&shared, &old, &kept, &how, session.last_cwd(), base)?;
+    // From here on the files change. The ring of the last life is out of the way, so that a keeper can make its own.
+    move_ring(&session.dir).map_err(cannot)?;
+    holdfast_pause::task_point("recover.moved").await;
+    let incarnation = session.state.borrow().core.authority().state().incarnation() + 1;
+    session.decide(Input::Began { incarnation })?;
+    holdfast_pause::task_point("recover.recorded").await;
+    next.incarnation = incarnation;
+    let secret = crate::random_token();
+    let mut lost = old.lost.clone();
+    if let Some(lost) = &mut lost {
+        let just_now = crate::now_ms().saturating_sub(lost.at_ms) < DYING_MS;
+        super::survivors(&session.dir, lost);
+        for _ in 0..if just_now { DYING_LOOKS } else { 0 } {
+            if !lost.processes.iter().any(|process| process.survives) {
+                break;
+            }
+            tokio::time::sleep(DYING_PAUSE).await;
+            super::survivors(&session.dir, lost);
+        }
+    }
+    next.failed = old.exit.filter(|exit| *exit != Exit::Lost).map(|exit| exit.to_string());
+    let mut spec = Spec {
+        secret: holdfast_types::hex_text(&secret),
+        begun_ms: Some(crate::now_ms()),
+        size: session.state.borrow().core.size,
+        stand_in: next.not_run.is_some().then(|| birth.command[0].clone()),
+        shell: None,
+        exit: None,
+        ended_ms: None,
+        lost: None,
+        end_asked: false,
+        ..old.clone()
+    };
+    let mut start = orders(&session, &spec, &birth, secret)?;
+    let shell = integrate(&shared, &session, &mut start, &birth);
+    spec.shell = shell.as_ref().map(|shell| shell.kind);
+    start.preface = preface::text(lost.as_deref(), stood, &next);
+    start.preface.truncate(PREFACE_BYTES_MAX);
+    start.streams = before.streams;
+    let begun = async {
+        spec.save(&session.dir).map_err(cannot)?;
+        if let Some(shell) = &shell {
+            shell.prepare(&session.shell_dir()).map_err(cannot)?;
+        }
+        holdfast_pause::task_point("recover.saved").await;
+        let keeper = spawn::install(&shared.home.state).map_err(cannot)?;
+        spawn::start(&keeper, &id.to_string(), &start).await
+    };
+    match begun.await {
+        Ok((child, started)) => {
+            holdfast_pause::task_point("recover.started").await;
+            session.reborn(spec, base, (child, started));
+            let _ = std::fs::remove_file(session.dir.join(RING_BEFORE));
+            session.tell_watchers(What::Recovered { incarnation });
+            let driven = Rc::clone(&session);
+            tokio::task::spawn_local(async {
+                tokio::task::yield_now().await;
+                drive(driven).await;
+            });
+            Ok(())
+        }
+        Err(fault) => {
+            // As it was: nothing runs, and it can be tried again.
+            put_back(&session.dir);
+            let _ = old.save(&session.dir);
+            let _ = session.decide(Input::Ended { exit: old.exit.unwrap_or(Exit::Lost) });
+            Err(fault)
+        }
+    }
+}
+
+fn refused(spec: &Spec, alive: Alive) -> Fault {
+    let name = &spec.name;
+    match alive {
+        Alive::Locked => {
+            Fault::new(Code::Busy, format!("the keeper of {name} is still alive, or another host is recovering it"))
+                .hint("a session has one life at a time; look for its keeper: pgrep -af holdfast-keeper")
+        }
+        Alive::Process(pid) => {
+            Fault::new(Code::Busy, format!("process {pid} is the keeper of {name}, and is still alive"))
+                .hint(format!("a session has one life at a time; if it is of no use any more, end it: kill {pid}"))
+        }
+    }
+}
+
+/// Proves that the last life is over, and reads its ring. Blocks.
+fn look(dir: &Path, id: holdfast_types::SessionId) -> io::Result<Result<(Grave, Before), Alive>> {
+    let life = KeptLife::load(dir);
+    let rebooted = life.is_some_and(|life| !life.boot.is_empty() && life.boot != boot_id());
+    let grave = match dead::prove(dir, id, rebooted)? {
+        Ok(grave) => grave,
+        Err(alive) => return Ok(Err(alive)),
+    };
+    let file = match &grave.ring {
+        Some(ring) => Some(ring.try_clone()?),
+        None => File::open(dir.join(RING_BEFORE)).ok(),
+    };
+    // A damaged ring costs its bytes; the count goes on from what the screen knows.
+    let ring = file.and_then(|file| Ring::open_lean(file).ok());
+    let base = ring.as_ref().map_or_else(Base::default, |ring| Base { output: ring.head(), log: ring.log_head() });
+    let streams = ring.as_ref().map(streams).unwrap_or_default();
+    Ok(Ok((grave, Before { base, streams, rebooted: rebooted || ring.is_none() })))
+}
+
+/// What each input stream had, from the log: the least recently used first.
+fn streams(ring: &Ring) -> Vec<(u64, u64)> {
+    let head = ring.log_head();
+    let oldest = head.saturating_sub(ring.log_bytes()).max(ring.base().log);
+    let mut bytes = vec![0; usize::try_from(head - oldest).unwrap_or(0)];
+    ring.copy_log(oldest, &mut bytes);
+    // Where the log went around, its oldest bytes are the rest of a record: the first place from which records lead to the head
+    // exactly is the beginning of one.
+    let starts = (0..bytes.len().min(RECORD_BYTES_MAX as usize)).step_by(8);
+    let Some(records) = starts.map(|at| records(&bytes[at..])).find(Option::is_some).flatten() else {
+        return Vec::new();
+    };
+    let mut last: HashMap<u64, (usize, u64)> = HashMap::new();
+    for (n, (stream, seq)) in records.into_iter().enumerate() {
+        let had = last.entry(stream).or_default();
+        *had = (n, had.1.max(seq));
+    }
+    let mut all: Vec<(usize, u64, u64)> = last.into_iter().map(|(stream, (n, seq))| (n, stream, seq)).collect();
+    all.sort_unstable();
+    all.into_iter().rev().take(STREAMS_MAX).rev().map(|(_, stream, seq)| (stream, seq)).collect()
+}
+
+/// The inputs among records that fill these bytes to the last; none where they do not.
+fn records(mut bytes: &[u8]) -> Option<Vec<(u64, u64)>> {
+    let mut inputs = Vec::new();
+    while !bytes.is_empty() {
+        let (record, length) = Record::decode(bytes)?;
+        match record.kind {
+            Kind::Input => inputs.push((record.stream, record.seq)),
+            Kind::Resize | Kind::Signal => {}
+            Kind::Unknown(_) => return None,
+        }
+        bytes = &bytes[length..];
+    }
+    Some(inputs)
+}
+
+/// Out of the way of the next keeper, which makes a file of that name.
+fn move_ring(dir: &Path) -> io::Result<()> {
+    match std::fs::rename(dir.join("ring"), dir.join(RING_BEFORE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        moved => moved,
+    }
+}
+
+/// A life that did not come to be: its files are as they were.
+pub(crate) fn put_back(dir: &Path) {
+    if !dir.join("ring").exists() {
+        let _ = std::fs::rename(dir.join(RING_BEFORE), dir.join("ring"));
+    }
+}
+
+/// Where the next life counts from.
+pub(crate) fn next_base(base: Base, known: u64, rebooted: bool) -> Base {
+    let unsure = if rebooted { UNSURE_BYTES } else { 0 };
+    Base { output: base.output.max(known) + unsure, log: base.log + unsure }
+}
+
+/// What the next life starts with.
+fn birth_of(
+    shared: &Shared,
+    spec: &Spec,
+    kept: &KeptBirth,
+    how: &How,
+    last_cwd: Option<String>,
+    base: Base,
+) -> Result<(Birth, Next), Fault> {
+    let is_shell = crate::shells::is_interactive(&spec.command);
+    let other = spec.user.as_deref().map(birth::other).transpose()?;
+    let again = how.run || is_shell;
+    let shell = || other.as_ref().map_or_else(|| birth::shell(shared.config.shell.clone()), birth::shell_of);
+    let command = if again { spec.command.clone() } else { vec![shell()] };
+    let wanted = last_cwd.unwrap_or_else(|| spec.cwd.clone());
+    let fallbacks = [wanted.clone(), spec.cwd.clone()];
+    let there = fallbacks.iter().find(|cwd| other.is_some() || birth::is_directory(cwd)).cloned();
+    let cwd = there.unwrap_or_else(birth::home);
+    let (env, missing) = match &other {
+        Some(other) => (birth::environment_of(other, &kept.env, &cwd, &shell()), Vec::new()),
+        None => environment(kept, &how.env, &cwd, &shell()),
+    };
+    let next = Next {
+        moved_to: (cwd != wanted).then(|| cwd.clone()),
+        not_run: (!again).then(|| spec.command.join(" ")),
+        missing,
+        ..Next::default()
+    };
+    let birth = Birth {
+        name: None,
+        command,
+        argv0: kept.argv0.clone().filter(|_| again),
+        cwd,
+        env,
+        size: spec.size,
+        ring_bytes: Some(spec.ring_bytes),
+        base,
+        umask: kept.umask,
+        nofile: kept.nofile,
+        integrate: if other.is_some() { Some(false) } else { kept.integrate },
+        other,
+        recover: spec.recover,
+        restart_on_failure: spec.restart_on_failure,
+    };
+    Ok((birth, next))
+}
+
+/// The host's user's environment, what is kept of the session's, and of the caller's what the session had; and what is missing.
+fn environment(kept: &KeptBirth, callers: &[String], cwd: &str, shell: &str) -> (Vec<String>, Vec<String>) {
+    let mut env = birth::environment(cwd, shell);
+    for pair in &kept.env {
+        if let Some((key, value)) = pair.split_once('=').filter(|(key, _)| *key != "PWD") {
+            birth::set(&mut env, key, value);
+        }
+    }
+    let mut missing = Vec::new();
+    for key in &kept.withheld {
+        let start = format!("{key}=");
+        match callers.iter().find_map(|pair| pair.strip_prefix(&start)).filter(|value| !value.contains('\0')) {
+            Some(value) => birth::set(&mut env, key, value),
+            None if env.iter().any(|pair| pair.starts_with(&start)) || birth::is_of_a_login(key) => {}
+            None => missing.push(key.clone()),
+        }
+    }
+    (env, missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(out: &mut Vec<u8>, stream: u64, seq: u64, bytes: &[u8]) {
+        let kind = Kind::Input;
+        let count = bytes.len() as u16;
+        Record { kind, flags: 0, count, connection: 1, fence: 1, at: 0, stream, seq, time_ms: 1, bytes }.encode(out);
+    }
+
+    #[test]
+    fn what_streams_had_is_found_also_where_the_log_went_around() {
+        let mut log = Vec::new();
+        for seq in 1..=3 {
+            record(&mut log, 7, seq, b"abcdefghijkl");
+        }
+        record(&mut log, 9, 1, b"");
+        assert_eq!(records(&log).unwrap(), [(7, 1), (7, 2), (7, 3), (9, 1)]);
+        let cut = &log[24..];
+        let found = (0..cut.len()).step_by(8).find_map(|at| records(&cut[at..])).unwrap();
+        assert_eq!(found, [(7, 2), (7, 3), (9, 1)]);
+        assert_eq!(records(&log[..log.len() - 8]), None);
+    }
+
+    #[test]
+    fn of_the_callers_variables_only_those_count_that_the_session_had() {
+        let kept = KeptBirth {
+            env: vec!["EDITOR=vi".into(), "PWD=/old".into()],
+            withheld: vec!["AWS_PROFILE".into(), "API_KEY".into(), "TMUX".into()],
+            ..KeptBirth::default()
+        };
+        let callers = ["AWS_PROFILE=dev", "LD_PRELOAD=/evil.so"].map(str::to_owned);
+        let (env, missing) = environment(&kept, &callers, "/srv", "/bin/sh");
+        for pair in ["EDITOR=vi", "AWS_PROFILE=dev", "PWD=/srv"] {
+            assert!(env.contains(&pair.to_owned()), "{pair}: {env:?}");
+        }
+        assert!(!env.iter().any(|pair| pair.starts_with("LD_PRELOAD=/evil")), "{env:?}");
+        assert_eq!(missing, ["API_KEY"]);
+    }
+
+    #[test]
+    fn after_a_restart_of_the_machine_no_offset_is_given_twice() {
+        let base = Base { output: 100, log: 64 };
+        assert_eq!(next_base(base, 90, false), base);
+        assert_eq!(next_base(base, 120, false).output, 120);
+        let next = next_base(base, 90, true);
+        assert!(next.output >= 100 + UNSURE_BYTES && next.log >= 64 + UNSURE_BYTES && next.is_sound());
+    }
+}

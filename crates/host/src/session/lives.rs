@@ -1,0 +1,174 @@
+//! One life after another in the same session: what a lost one leaves, and how the next is taken in.
+
+use super::{Session, State};
+use crate::lives::begin::{How, begin};
+use crate::lives::{self, Known};
+use crate::notes::About;
+use crate::store::Spec;
+use holdfast_abi::ring::Base;
+use holdfast_abi::start::Started;
+use holdfast_authority::{Ask, Ending};
+use holdfast_session::{Core, Origin, Run, Tracker};
+use holdfast_types::{Actor, Exit, Proof, TimeMs};
+use holdfast_wire::params::Life;
+use holdfast_wire::runs::RunId;
+use holdfast_wire::{Code, Fault};
+use std::process::Child;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How long a killed keeper may take from letting go of its sockets to being gone.
+const DYING: Duration = Duration::from_millis(300);
+/// How often it is looked at meanwhile.
+const DYING_LOOK: Duration = Duration::from_millis(2);
+
+impl Session {
+    /// Which life this is.
+    pub(crate) fn incarnation(&self) -> u32 {
+        self.state.borrow().core.authority().state().incarnation()
+    }
+
+    /// Waits a moment until the kernel says how a keeper ended that this host started.
+    pub(super) async fn await_keeper(&self) {
+        let deadline = tokio::time::Instant::now() + DYING;
+        while tokio::time::Instant::now() < deadline {
+            let is_over = match &mut self.state.borrow_mut().child {
+                Some(child) => !matches!(child.try_wait(), Ok(None)),
+                None => true,
+            };
+            if is_over {
+                return;
+            }
+            tokio::time::sleep(DYING_LOOK).await;
+        }
+    }
+
+    /// How a life is over whose keeper is gone without a word: lost, unless it was made for one run.
+    pub(super) fn lose(&self, exit: Exit, runs: Vec<RunId>, at_ms: TimeMs) -> Life {
+        use std::os::unix::process::ExitStatusExt;
+        let mut state = self.state.borrow_mut();
+        if exit != Exit::Lost || state.spec.passing || state.spec.end_asked {
+            return Life::Ended;
+        }
+        let status = state.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+        let known = Known { at_ms, signal: status.and_then(|status| status.signal()), runs };
+        state.spec.lost = Some(Box::new(lives::why(&self.dir, known)));
+        Life::Lost
+    }
+
+    /// Where its command was last.
+    pub(crate) fn last_cwd(&self) -> Option<String> {
+        self.state.borrow().spec.lost.as_ref().and_then(|lost| lost.cwd.clone())
+    }
+
+    /// How its screen stands.
+    pub(crate) fn stood(&self) -> (bool, u16) {
+        let mut state = self.state.borrow_mut();
+        let screen = state.picture.screen();
+        (screen.alternate(), screen.cursor().0)
+    }
+
+    /// Where the next life counts from, once the screen has everything of the last one.
+    pub(crate) fn base_behind(&self, before: Base, rebooted: bool) -> Base {
+        self.look();
+        lives::next_base(before, self.state.borrow().picture.seen(), rebooted)
+    }
+
+    /// Another life runs.
+    pub(crate) fn reborn(&self, spec: Spec, base: Base, (child, started): (Child, Started)) {
+        let mut state = self.state.borrow_mut();
+        let State { core, held } = &mut *state;
+        let runs: Vec<Run> = core.runs.runs().cloned().collect();
+        let stream = crate::store::checksum(spec.secret.as_bytes());
+        let asks_humans = core.asks_humans;
+        *core = Core::new(self.id, core.authority().clone(), spec.size, Origin::New, stream, Tracker::resume(runs));
+        core.asks_humans = asks_humans;
+        held.sizes = super::sizes::Sizes::new(spec.size);
+        held.picture.begin_at(base);
+        held.spec = spec;
+        held.life = Life::Running;
+        held.base = base.output;
+        held.ring = None;
+        held.final_bounds = std::cell::OnceCell::new();
+        held.timers = super::held::Timers::default();
+        held.place = super::place::Place::default();
+        held.next_life_ms = None;
+        held.notes.wrote(About::Life, "", &Ok::<(), String>(()));
+        held.sent.clear();
+        held.probes.clear();
+        drop(state);
+        self.track.device.set(None);
+        self.track.seen.borrow_mut().take();
+        self.started(child, started);
+        self.changed.notify_waiters();
+    }
+
+    /// Gives it another life because an actor asks for one: recorded first, and done also where the actor goes away meanwhile.
+    pub(crate) async fn recover(
+        &self,
+        shared: Rc<super::Shared>,
+        how: How,
+        actor: &Actor,
+        proof: Option<Proof>,
+    ) -> Result<(), Fault> {
+        let decided = self.ask(actor, None, Ask::Recover { run: how.run }, proof)?;
+        let Some(this) = self.this.upgrade() else { return Ok(()) };
+        let deed = decided.deed.map(|(id, _)| id);
+        let begun = tokio::task::spawn_local(async move {
+            let begun = begin(shared, Rc::clone(&this), how).await;
+            let ending = match &begun {
+                Ok(()) => Ending::Done,
+                Err(fault) => Ending::Failed { why: fault.message.clone() },
+            };
+            if let Some(deed) = deed {
+                this.with_core(|core, held, now| core.did(held, now, deed, ending));
+            }
+            begun
+        });
+        begun.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to begin another life")))
+    }
+
+    /// When its next life begins by itself.
+    pub(crate) fn next_life(&self, at: Option<TimeMs>) {
+        self.state.borrow_mut().next_life_ms = at;
+        self.changed.notify_waiters();
+    }
+
+    /// A life begins by itself: counted, so that there are not too many.
+    pub(crate) fn tried(&self, at: TimeMs) {
+        let mut state = self.state.borrow_mut();
+        state.spec.tries.retain(|tried| tried.saturating_add(lives::WINDOW_MS) > at);
+        state.spec.tries.push(at);
+        let saved = state.spec.save(&self.dir);
+        state.notes.wrote(About::Spec, "that another life begins could not be recorded", &saved);
+    }
+
+    /// Something a person should know of its life.
+    pub(crate) fn set_note(&self, note: String) {
+        self.state.borrow_mut().notes.add(About::Life, note);
+        self.changed.notify_waiters();
+    }
+
+    /// Somebody ended it: whatever comes, it gets no other life by itself.
+    pub(super) fn is_to_end(&self) {
+        let mut state = self.state.borrow_mut();
+        if !std::mem::replace(&mut state.spec.end_asked, true) {
+            let saved = state.spec.save(&self.dir);
+            state.notes.wrote(About::Spec, "that it was ended could not be recorded", &saved);
+        }
+    }
+
+    /// A lost session that nobody wants any more is one that has ended.
+    pub(super) fn dismiss(&self) {
+        let mut state = self.state.borrow_mut();
+        state.spec.end_asked = true;
+        state.spec.lost = None;
+        state.life = Life::Ended;
+        state.next_life_ms = None;
+        let saved = state.spec.save(&self.dir);
+        state.notes.wrote(About::Spec, "the end of the session could not be recorded", &saved);
+        drop(state);
+        self.lapse_questions();
+        self.changed.notify_waiters();
+    }
+}
