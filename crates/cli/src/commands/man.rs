@@ -13,8 +13,8 @@ const REST: &str = r#".SH EXIT STATUS
 .SH FILES
 .TP
 \fI$XDG_CONFIG_HOME/holdfast/config.toml\fR
-chord ("C\-\e\e"), detach_key ("d"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), runs_keep ("7d"), grace ("5s"),
-shell, recover (manual), attach_history (true). Flags override environment variables (HOLDFAST_KEY), which
+chord ("C\-\e\e", or "none"), detach_key ("d"), greeting (true), title (true), status ("off", or "bottom"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), runs_keep ("7d"), grace ("5s"),
+shell, recover ("manual"), attach_history (true). Flags override environment variables (HOLDFAST_KEY), which
 override the file.
 .IP
 Rights of actors in a session before any grant: rights_human ("all"), rights_agent ("observe,type,run,start"),

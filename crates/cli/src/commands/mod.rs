@@ -32,6 +32,7 @@ mod state;
 mod steer;
 mod token;
 mod turn;
+mod ui;
 mod unit;
 mod wait;
 mod watch;
@@ -86,6 +87,7 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         Some(Command::Questions(args)) => questions::questions(&here()?, &args),
         Some(Command::Answer(args)) => questions::answer(&here()?, &args),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
+        Some(Command::Ui) => attach::ui(&here()?),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
         Some(Command::Detach(args)) => steer::detach(&here()?, &args),
