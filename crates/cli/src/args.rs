@@ -2,6 +2,7 @@
 
 mod attention;
 mod authority;
+mod distance;
 mod env;
 mod graph;
 mod hosts;
@@ -12,6 +13,7 @@ mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
+pub use distance::{AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs};
 pub use env::EnvArgs;
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
@@ -150,6 +152,18 @@ pub enum Command {
     Hosts(HostsCommand),
     /// Open a way to a host on another machine, for programs
     Connect(ConnectArgs),
+    /// Make this machine reachable through a relay, or run a relay
+    Relay(RelayArgs),
+    /// Share a session, or all of them, with a link
+    Invite(InviteArgs),
+    /// Manage invites
+    #[command(subcommand, arg_required_else_help = false)]
+    Invites(InvitesCommand),
+    /// Accept an invite: get access to a session on another machine
+    Accept(AcceptArgs),
+    /// Manage machines that accepted an invite
+    #[command(subcommand, arg_required_else_help = false)]
+    Devices(DevicesCommand),
     /// Check what this machine supports, and how to fix what is missing
     Doctor,
     /// Print shell completions
@@ -341,6 +355,8 @@ pub enum HostCommand {
     Status,
     /// Print the host's metrics in the Prometheus text format
     Metrics,
+    /// Print the host's key: what other machines know it by
+    Key,
 }
 
 #[derive(Debug, clap::Args)]

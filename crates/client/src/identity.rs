@@ -86,7 +86,19 @@ impl Identity {
     /// Answers a connection's challenge.
     #[must_use]
     pub fn answer(&self, challenge: &Challenge) -> Signature {
-        proof::sign(&self.secret, &proof::challenge_bytes(&challenge.0, proof::UNIX_BINDING, &self.actor))
+        self.answer_bound(challenge, proof::UNIX_BINDING)
+    }
+
+    /// Answers a challenge on a connection that is bound to something: a sealed channel to its binding.
+    #[must_use]
+    pub fn answer_bound(&self, challenge: &Challenge, binding: &[u8]) -> Signature {
+        proof::sign(&self.secret, &proof::challenge_bytes(&challenge.0, binding, &self.actor))
+    }
+
+    /// The key for sealed channels.
+    #[must_use]
+    pub fn channel_secret(&self) -> holdfast_channel::Secret {
+        holdfast_channel::Secret::new(self.secret)
     }
 
     /// Signs an act in a session.

@@ -125,7 +125,7 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &str, name: &str, read_only: 
         chord: config.chord,
         detach_key: config.detach_key,
         history: config.attach_history,
-        route: here.route(),
+        route: here.route()?,
         who: here.who()?.clone(),
     };
     let name = here.called(name);
