@@ -2,6 +2,7 @@
 
 mod attention;
 mod authority;
+mod distance;
 mod env;
 mod flow;
 mod graph;
@@ -13,6 +14,7 @@ mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
+pub use distance::{AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs};
 pub use env::EnvArgs;
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
@@ -164,6 +166,18 @@ pub enum Command {
     Hosts(HostsCommand),
     /// Open a way to a host on another machine, for programs
     Connect(ConnectArgs),
+    /// Make this machine reachable through a relay, or run a relay
+    Relay(RelayArgs),
+    /// Share a session, or all of them, with a link
+    Invite(InviteArgs),
+    /// Manage invites
+    #[command(subcommand, arg_required_else_help = false)]
+    Invites(InvitesCommand),
+    /// Accept an invite: get access to a session on another machine
+    Accept(AcceptArgs),
+    /// Manage machines that accepted an invite
+    #[command(subcommand, arg_required_else_help = false)]
+    Devices(DevicesCommand),
     /// Check what this machine supports, and how to fix what is missing
     Doctor,
     /// Print shell completions
@@ -372,6 +386,8 @@ pub enum HostCommand {
     Metrics,
     /// Start the host at boot, with a systemd user unit
     InstallUnit(UnitArgs),
+    /// Print the host's key: what other machines know it by
+    Key,
 }
 
 #[derive(Debug, Clone, Copy, clap::Args)]

@@ -4,13 +4,14 @@ use crate::args::Args;
 use clap::{Command, CommandFactory};
 
 /// Headings and their commands; what is in none comes last.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 8] = [
     ("Sessions", &["new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover"]),
     ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),
     ("Questions", &["ask", "questions", "answer"]),
     ("The turn", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
     ("Actors and rights", &["whoami", "actor", "grant", "revoke", "grants"]),
+    ("Other machines", &["hosts", "invite", "invites", "accept", "devices", "relay", "connect"]),
     ("Agents and programs", &["mcp", "skill", "token", "web"]),
 ];
 const REST: &str = "Setup";

@@ -116,10 +116,10 @@ impl Here {
     }
 
     /// The way to the host that is asked.
-    pub fn route(&self) -> Route {
+    pub fn route(&self) -> Result<Route, Failure> {
         match &self.elsewhere {
             Some(elsewhere) => elsewhere.route(&self.home),
-            None => Route::Here { home: self.home.clone(), program: self.program.clone() },
+            None => Ok(Route::Here { home: self.home.clone(), program: self.program.clone() }),
         }
     }
 
@@ -156,7 +156,7 @@ impl Here {
     pub fn connect(&self) -> Result<Connection, Failure> {
         self.make_state()?;
         if self.is_elsewhere() {
-            return Ok(self.route().connect(self.who()?)?);
+            return Ok(self.route()?.connect(self.who()?)?);
         }
         let kept = self.greeted.borrow_mut().take();
         let greeted = match kept.map_or_else(|| greet(&self.home), Ok) {

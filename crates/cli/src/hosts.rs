@@ -1,9 +1,9 @@
 //! Hosts elsewhere that this user added, kept in `<state>/hosts.json`.
 
 use crate::failure::Failure;
-use holdfast_client::{Identity, Route, Ssh, is_host_name, machine_name};
+use holdfast_client::{Identity, Relayed, Route, Ssh, is_host_name, machine_name};
 use holdfast_store::{HOSTS, Survives, get_json, put_json};
-use holdfast_types::{ActorId, Handle, Home, TimeMs};
+use holdfast_types::{ActorId, Handle, Home, HostKey, TimeMs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,10 +16,18 @@ const HOSTS_MAX: usize = 1000;
 pub struct Elsewhere {
     /// What the user calls it.
     pub name: String,
-    /// What ssh calls it.
+    /// What ssh calls it; empty where a relay reaches it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ssh: String,
     /// The program there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub program: String,
+    /// Relays it waits at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relays: Vec<String>,
+    /// Its key, where a relay reaches it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<HostKey>,
     /// By which handle each actor of this home is known there.
     #[serde(default)]
     pub actors: BTreeMap<Handle, Handle>,
@@ -37,27 +45,62 @@ pub struct Admission {
 }
 
 impl Elsewhere {
-    /// The way there.
+    /// One that relays reach.
+    pub fn through_relays(name: &str, relays: Vec<String>, key: HostKey, added_ms: TimeMs) -> Elsewhere {
+        let (ssh, program, actors) = (String::new(), String::new(), BTreeMap::new());
+        Elsewhere { name: name.to_owned(), ssh, program, relays, key: Some(key), actors, added_ms }
+    }
+
+    /// By which path it is reached, in a word, and where that leads.
+    pub fn path(&self) -> (&'static str, String) {
+        match self.key {
+            Some(_) => ("relay", self.relays.join(" ")),
+            None => ("ssh", self.ssh.clone()),
+        }
+    }
+
+    /// The way there through relays, where that is the way.
+    pub fn relayed(&self) -> Result<Option<Relayed>, Failure> {
+        let Some(key) = self.key else { return Ok(None) };
+        let relayed = Relayed::new(&self.name, &self.relays, key);
+        relayed.map(Some).map_err(|error| Failure::from_error("bad_request", &error))
+    }
+
+    /// The way there by ssh.
     pub fn ssh(&self, home: &Home) -> Ssh {
         let (name, target, program) = (self.name.clone(), self.ssh.clone(), self.program.clone());
         Ssh { name, target, program, run: home.run.clone(), batch: false }
     }
 
     /// The way there.
-    pub fn route(&self, home: &Home) -> Route {
-        Route::Ssh(self.ssh(home))
+    pub fn route(&self, home: &Home) -> Result<Route, Failure> {
+        Ok(self.relayed()?.map_or_else(|| Route::Ssh(self.ssh(home)), Route::Relay))
     }
 
-    /// An actor of this home under the handle it has there. At first it is made known, by the ssh login.
+    /// An actor of this home under the handle it has there. At first it is made known, by the ssh login; behind a relay the host says it.
     pub fn known_as(&mut self, home: &Home, who: &Identity) -> Result<Identity, Failure> {
+        self.known_by(self.ssh(home), who)
+    }
+
+    /// The same for somebody who cannot answer ssh's questions now.
+    pub fn known_unattended(&mut self, home: &Home, who: &Identity) -> Result<Identity, Failure> {
+        self.known_by(Ssh { batch: true, ..self.ssh(home) }, who)
+    }
+
+    fn known_by(&mut self, ssh: Ssh, who: &Identity) -> Result<Identity, Failure> {
         let here = &who.actor().handle;
         if let Some(there) = self.actors.get(here) {
             return Ok(who.called(there.clone()));
         }
+        if let Some(relayed) = self.relayed()? {
+            let there = relayed.handle_of(who)?;
+            self.actors.insert(here.clone(), there.clone());
+            return Ok(who.called(there));
+        }
         let wanted = Handle::near(here.class(), &format!("{}.{}", here.name(), machine_name()));
         let said = Admission { handle: wanted, id: who.actor().id };
         let said = serde_json::to_vec(&said).map_err(|e| Failure::from_error("io", &e))?;
-        let answer = self.ssh(home).ask(&["connect", "--admit"], &said)?;
+        let answer = ssh.ask(&["connect", "--admit"], &said)?;
         let admitted: Admission = serde_json::from_slice(&answer)
             .map_err(|e| Failure::new("hello", format!("cannot read what {} answered: {e}", self.name)))?;
         if admitted.id != who.actor().id || admitted.handle.class() != here.class() {
@@ -133,6 +176,8 @@ mod tests {
             name: name.into(),
             ssh: format!("ann@{name}"),
             program: "holdfast".into(),
+            relays: Vec::new(),
+            key: None,
             actors: BTreeMap::new(),
             added_ms: 1,
         };

@@ -1,7 +1,8 @@
 //! One connection to a host: requests out, answers and events in.
 
 use crate::identity::Identity;
-use holdfast_types::Challenge;
+use holdfast_types::{Challenge, Signature};
+use holdfast_wire::devices::{InviteAcceptAnswer, InviteAcceptParams};
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame, FrameError};
 use holdfast_wire::hello::{HelloAnswer, HelloParams, Inside};
 use holdfast_wire::message::VERSIONS;
@@ -72,7 +73,7 @@ impl From<FrameError> for CallError {
 
 /// A connection that has said hello, and not yet who speaks.
 #[derive(Debug)]
-pub struct Greeted(Connection);
+pub struct Greeted(Connection, Option<[u8; 32]>);
 
 impl Greeted {
     /// Says hello on a fresh stream, as this program.
@@ -82,7 +83,19 @@ impl Greeted {
         let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None };
         let params = HelloParams { versions: VERSIONS.to_vec(), program: program.to_owned() };
         *connection.hello = connection.call::<op::Hello>(&params)?;
-        Ok(Greeted(connection))
+        Ok(Greeted(connection, None))
+    }
+
+    /// On a sealed channel: an actor signs its binding.
+    #[must_use]
+    pub fn bound(self, binding: [u8; 32]) -> Greeted {
+        Greeted(self.0, Some(binding))
+    }
+
+    /// Accepts the invite by which this connection came, as this actor: enrols its key.
+    pub fn accept(mut self, who: &Identity) -> Result<InviteAcceptAnswer, CallError> {
+        let params = InviteAcceptParams { actor: who.actor().clone(), signature: self.signature(who) };
+        self.0.call::<op::InviteAccept>(&params)
     }
 
     /// Where the host found this process, if that is no place of a person.
@@ -109,7 +122,12 @@ impl Greeted {
     }
 
     fn params(&self, who: &Identity, confirm: bool) -> IdentifyParams {
-        IdentifyParams { actor: who.actor().clone(), signature: who.answer(&self.0.hello.challenge), confirm }
+        IdentifyParams { actor: who.actor().clone(), signature: self.signature(who), confirm }
+    }
+
+    fn signature(&self, who: &Identity) -> Signature {
+        let challenge = &self.0.hello.challenge;
+        self.1.map_or_else(|| who.answer(challenge), |binding| who.answer_bound(challenge, &binding))
     }
 
     /// From here on an answer may take as long as what was asked for.

@@ -89,10 +89,17 @@ impl Identity {
         self.answer_bound(challenge, proof::UNIX_BINDING)
     }
 
-    /// Answers the challenge of another service than the host: what is signed for one serves no other.
+    /// Answers a challenge on a connection that is bound to something, a sealed channel or another service than the host: what is signed for one
+    /// serves no other.
     #[must_use]
     pub fn answer_bound(&self, challenge: &Challenge, binding: &[u8]) -> Signature {
         proof::sign(&self.secret, &proof::challenge_bytes(&challenge.0, binding, &self.actor))
+    }
+
+    /// The key for sealed channels.
+    #[must_use]
+    pub fn channel_secret(&self) -> holdfast_channel::Secret {
+        holdfast_channel::Secret::new(self.secret)
     }
 
     /// Signs an act in a session.

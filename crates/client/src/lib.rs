@@ -4,14 +4,18 @@
 //! Blocking and without a runtime: a command that asks one question should cost one round trip and no threads.
 
 mod attach;
+mod bridge;
 mod connection;
 mod identity;
+mod relayed;
 mod route;
 mod start;
 
 pub use attach::{AttachEnd, AttachError, AttachOptions, attach, chord_key, told_to_go};
-pub use connection::{CallError, Connection, Greeted, Incoming};
+pub use connection::{CallError, Connection, Greeted, Incoming, PROGRAM};
+pub use holdfast_channel::InviteLink;
 pub use identity::{Identity, KeyError, PublicKey, admit};
+pub use relayed::Relayed;
 pub use route::{Route, Ssh, is_host_name, join, machine_name};
 pub use start::{
     ConnectError, HOST_READY_MS, connect, connect_as, connect_or_start, connect_or_start_as, finish, greet,

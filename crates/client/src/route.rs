@@ -1,10 +1,11 @@
-//! The way to a host: this machine's own, or one elsewhere that `ssh` reaches.
+//! The way to a host: this machine's own, one elsewhere that `ssh` reaches, or one behind a relay ([`crate::relayed`]).
 //!
 //! Over ssh the client starts `holdfast connect --stdio` on the other machine and speaks the protocol through it. ssh answers for
 //! the other machine's identity; which actor speaks is proven inside, by the actor's own key.
 
 use crate::connection::{CallError, Connection, Greeted, PROGRAM};
 use crate::identity::Identity;
+use crate::relayed::Relayed;
 use crate::start::{ConnectError, connect_or_start_as};
 use holdfast_types::Home;
 use std::ffi::OsString;
@@ -56,6 +57,8 @@ pub enum Route {
     },
     /// Another machine's.
     Ssh(Ssh),
+    /// Another machine's, through a relay.
+    Relay(Relayed),
 }
 
 impl Route {
@@ -69,13 +72,14 @@ impl Route {
         match self {
             Route::Here { home, program } => connect_or_start_as(home, program, who, said),
             Route::Ssh(ssh) => ssh.connect_as(who, said),
+            Route::Relay(relayed) => relayed.connect_as(who, said),
         }
     }
 
     /// Ring and keeper are another machine's: everything goes through the host.
     #[must_use]
     pub fn is_far(&self) -> bool {
-        matches!(self, Route::Ssh(_))
+        matches!(self, Route::Ssh(_) | Route::Relay(_))
     }
 
     /// The same, for somebody who cannot answer ssh's questions now.

@@ -22,9 +22,11 @@ pub enum Path {
     Http(Cap),
     /// The Model Context Protocol, over HTTP.
     Mcp(Cap),
+    /// A sealed channel through a relay: another machine, whose actor proved its key there.
+    Relay(Cap),
 }
 
-/// What caps a path: the token that was shown there.
+/// What caps a path: the token that was shown there, or the device that came by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
     /// Its id, which is no secret.
@@ -41,7 +43,7 @@ impl Path {
     pub fn cap(&self) -> Option<&Cap> {
         match self {
             Path::Local => None,
-            Path::Http(cap) | Path::Mcp(cap) => Some(cap),
+            Path::Http(cap) | Path::Mcp(cap) | Path::Relay(cap) => Some(cap),
         }
     }
 
@@ -52,6 +54,7 @@ impl Path {
             Path::Local => Path::Local,
             Path::Http(_) => Path::Http(cap),
             Path::Mcp(_) => Path::Mcp(cap),
+            Path::Relay(_) => Path::Relay(cap),
         }
     }
 
@@ -60,22 +63,25 @@ impl Path {
     pub fn is_remote(&self) -> bool {
         match self {
             Path::Local => false,
-            Path::Http(_) | Path::Mcp(_) => true,
+            Path::Http(_) | Path::Mcp(_) | Path::Relay(_) => true,
         }
     }
 
-    /// What a call comes to by this path. By a remote one a terminal neither sizes the session nor answers its queries, whatever it
-    /// says of itself; it has no connection to the keeper, and its variables are another machine's. Whoever may not type there
-    /// watches.
+    /// What a call comes to by this path. By a remote one a terminal does not answer the session's queries, whatever it says of itself; it has no
+    /// connection to the keeper, and its variables are another machine's. It sizes the session only if it is a person's terminal at the other
+    /// end of a relay. Whoever may not type there watches.
     #[must_use]
     pub fn narrow(&self, call: Call) -> Call {
         let types = self.cap().is_none_or(|cap| cap.can.has(Right::Type));
         match call {
             Call::Attach(mut params) if self.is_remote() => {
                 params.remote = true;
-                params.sizes = false;
+                // A client behind a relay comes back by other connections, and has its size with it.
+                if !matches!(self, Path::Relay(_)) {
+                    params.sizes = false;
+                    params.resume = None;
+                }
                 params.read_only |= !types;
-                params.resume = None;
                 params.env.clear();
                 Call::Attach(params)
             }

@@ -130,6 +130,25 @@ impl Actors {
         Ok(Actor { id, handle: handle.clone() })
     }
 
+    /// Makes an actor known whose secret lies elsewhere. False: the handle, or the key, is another's.
+    pub fn admit(&mut self, actor: &Actor) -> io::Result<bool> {
+        if self.vouched.len() >= ACTORS_MAX || self.vouched.contains_key(&actor.id) {
+            return Ok(false);
+        }
+        crate::store::make_dir(&self.home.actors())?;
+        let public = PublicKey { handle: actor.handle.clone(), id: actor.id, created_ms: crate::now_ms() };
+        let mut text = serde_json::to_vec(&public).expect("texts and numbers always serialise");
+        text.push(b'\n');
+        match holdfast_store::create(&self.home.actor_public(&actor.handle), &text) {
+            Ok(()) => {
+                self.vouched.insert(actor.id, actor.handle.clone());
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Forgets an actor for good: its public key goes, and its secret one if that lies here. False: there was none.
     pub fn remove(&mut self, handle: &Handle) -> io::Result<bool> {
         // The public one first: from then on the actor is unknown, whatever becomes of the rest.

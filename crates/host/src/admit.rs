@@ -15,12 +15,12 @@ impl Server {
     /// A speaker as it is now: what caps its path may be another, or have ended.
     pub(crate) fn judge(&self, by: &Speaker) -> Result<Speaker, Fault> {
         let Some(cap) = by.path.cap() else { return Ok(by.clone()) };
-        let (actor, cap) = self.token_holder(&cap.token)?;
+        let (actor, cap) = self.cap_holder(&cap.token)?;
         Ok(Speaker { actor, path: by.path.under(cap) })
     }
 
     /// Who shows a token, and what caps it, now.
-    fn token_holder(&self, token: &str) -> Result<(Actor, Cap), Fault> {
+    pub(crate) fn token_holder(&self, token: &str) -> Result<(Actor, Cap), Fault> {
         let (tokens, now) = (self.tokens.borrow(), crate::now_ms());
         let good = tokens.good(token, now)?;
         // Of those it was made with, too: whoever was forgotten leaves nothing behind that opens.
@@ -34,6 +34,7 @@ impl Server {
 
     /// A code for a browser, which logs in as who asks.
     pub(crate) fn login_new(&self, by: &Actor, path: &Path) -> Result<LoginAnswer, Fault> {
+        must_not_be_a_device(path)?;
         self.codes.borrow_mut().add(maker(&by.handle, path), crate::now_ms())
     }
 
@@ -99,6 +100,7 @@ impl Server {
         by: &Actor,
         path: &Path,
     ) -> Result<TokenNewAnswer, Fault> {
+        must_not_be_a_device(path)?;
         let shared = &self.registry.shared;
         if params.actor != by.handle && !shared.policy().is_human(by) {
             return Err(Fault::new(Code::Denied, format!("{by} may not create a token for {}", params.actor))
@@ -162,7 +164,7 @@ impl Server {
     pub(crate) fn fewer_tokens(&self) {
         self.fewer_tokens.notify_waiters();
         for session in self.registry.all() {
-            session.tokens_ended(|token| self.token_holder(token).is_ok());
+            session.tokens_ended(|token| self.cap_holder(token).is_ok());
         }
     }
 
@@ -175,6 +177,14 @@ impl Server {
             let left = Duration::from_millis(until.saturating_sub(crate::now_ms()));
             let _ = tokio::time::timeout(left.min(LOOK_EVERY), fewer).await;
         }
+    }
+}
+
+/// A token would let its device in past the relay, and outlast it.
+fn must_not_be_a_device(path: &Path) -> Result<(), Fault> {
+    match path {
+        Path::Relay(_) => Err(Fault::new(Code::Denied, "tokens and login links are made on the host's own machine")),
+        Path::Local | Path::Http(_) | Path::Mcp(_) => Ok(()),
     }
 }
 

@@ -6,10 +6,12 @@
 
 use crate::follow::Follows;
 use crate::lines::Lines;
+use crate::relays::Arrived;
 use crate::serve::Server;
 use crate::whence::Whence;
 use holdfast_door::Speaker;
 use holdfast_observe::ancestry::Peer;
+use holdfast_relay::Arrival;
 use holdfast_types::{Challenge, Terms, Thread, Trace};
 use holdfast_wire::frame::{Frame, REQUEST_BYTES_MAX};
 use holdfast_wire::{Body, Call, Code, Fault, Message};
@@ -41,6 +43,33 @@ const UNREAD_MAX: usize = 4096;
 /// How often that is looked at while a client reads nothing.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// Those who came through relays count as one process while they have not said who they are.
+const THROUGH_RELAYS: i32 = -1;
+/// How long a guest may take to accept its invite.
+const ACCEPT: Duration = Duration::from_secs(60);
+
+/// A connection of a device, as long as it lasts.
+struct Counted<'a>(&'a Server, String);
+
+impl Counted<'_> {
+    fn one<'a>(server: &'a Server, device: &str) -> Counted<'a> {
+        *server.device_connections.borrow_mut().entry(device.to_owned()).or_default() += 1;
+        Counted(server, device.to_owned())
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        let mut all = self.0.device_connections.borrow_mut();
+        if let Some(count) = all.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.1);
+            }
+        }
+    }
+}
+
 /// One connection: where events for it go, and who speaks there.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -49,6 +78,8 @@ pub(crate) struct Connection {
     pub challenge: Challenge,
     /// The process at the other end, where it is of this machine and there.
     pub process: Option<Arc<Peer>>,
+    /// How it came, where that was through a relay.
+    pub arrived: Option<Arrived>,
     /// Where it comes from, once that was looked at.
     pub whence: OnceCell<Whence>,
     /// Who speaks; or why that is not known.
@@ -176,7 +207,7 @@ impl Server {
         let (mut reader, writer) = stream.into_split();
         let nobody = Fault::new(Code::Unidentified, "this connection has not identified its actor")
             .hint("send `identify` first, with a key the host knows");
-        let (connection, answers) = self.connection(Err(nobody), process);
+        let (connection, answers) = self.connection(Err(nobody), process, None);
         let mut writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&connection.unread)));
         let told_to_go = self.lobby.come(connection.number, pid);
         let read = tokio::select! {
@@ -198,6 +229,42 @@ impl Server {
         let _ = (&mut writing).await;
     }
 
+    /// Serves a client that came through a relay, until its end or that of its device.
+    pub async fn serve_arrival(self: Rc<Self>, arrival: Arrival) {
+        let Arrival { stream, binding, key, invite } = arrival;
+        let Ok(stream) = stream.set_nonblocking(true).and_then(|()| UnixStream::from_std(stream)) else { return };
+        let arrived = Arrived { binding, key, invite };
+        // Who it is if it proves it; a guest of an invite is nobody yet, and has nothing to do here but to accept it.
+        let device = if invite.is_none() { self.device_of(&arrived).ok() } else { None };
+        if invite.is_none() && device.is_none() {
+            return;
+        }
+        let _counted = device.as_ref().and_then(|by| by.path.cap()).map(|cap| Counted::one(&self, &cap.token));
+        let (mut reader, writer) = stream.into_split();
+        let nobody = Fault::new(Code::Unidentified, "this connection has not identified its actor")
+            .hint("send `identify` first");
+        let (connection, answers) = self.connection(Err(nobody), None, Some(arrived));
+        let mut writing = tokio::task::spawn_local(write_all(writer, answers, Rc::clone(&connection.unread)));
+        let told_to_go = self.lobby.come(connection.number, THROUGH_RELAYS);
+        let over = async {
+            match &device {
+                Some(device) => self.cap_ended(device).await,
+                None => tokio::time::sleep(ACCEPT).await,
+            }
+        };
+        let served = tokio::select! {
+            read = self.clone().read_all(&mut reader, &connection) => read,
+            () = told_to_go => Err(io::ErrorKind::TimedOut.into()),
+            () = over => Err(io::ErrorKind::ConnectionAborted.into()),
+        };
+        if served.is_err() {
+            writing.abort();
+        }
+        self.lobby.leave(connection.number);
+        self.over(connection, served.is_err() || has_hung_up(&reader));
+        let _ = (&mut writing).await;
+    }
+
     /// Serves a connection that another surface made, until its end or that of what caps its speaker.
     pub async fn serve_speaker(
         self: Rc<Self>,
@@ -205,7 +272,7 @@ impl Server {
         mut incoming: mpsc::Receiver<Box<Message>>,
         outgoing: mpsc::Sender<Box<Message>>,
     ) {
-        let (connection, answers) = self.connection(Ok(by.clone()), None);
+        let (connection, answers) = self.connection(Ok(by.clone()), None, None);
         let ended = self.cap_ended(&by);
         tokio::pin!(ended);
         let there = outgoing.clone();
@@ -237,6 +304,7 @@ impl Server {
         &self,
         speaker: Result<Speaker, Fault>,
         process: Option<Arc<Peer>>,
+        arrived: Option<Arrived>,
     ) -> (Rc<Connection>, UnboundedReceiver<Box<Message>>) {
         let number = self.next_peer.get();
         self.next_peer.set(number + 1);
@@ -252,6 +320,7 @@ impl Server {
             out,
             challenge: Challenge(challenge),
             process,
+            arrived,
             whence: OnceCell::new(),
             speaker: RefCell::new(speaker),
             unread: Rc::new(Unread::new()),

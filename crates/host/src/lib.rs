@@ -39,6 +39,7 @@ mod presence;
 mod proofs;
 mod questions;
 mod registry;
+mod relays;
 mod room;
 mod runs;
 mod serve;
@@ -64,6 +65,7 @@ pub use holder::{hold, let_go};
 pub use holdfast_http::{Listen, Tls};
 pub use log::{LogFormat, LogLevels, begin_log};
 pub use notify::{Deliver, On, Rule};
+pub use relays::waits_at_relays;
 
 use holdfast_abi::address::Address;
 use holdfast_abi::ring::Base;
@@ -211,6 +213,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     if !config.notify.is_empty() {
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
     }
+    relays::begin(&server);
     tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lives::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));

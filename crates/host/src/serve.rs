@@ -6,6 +6,7 @@ use crate::lookout::Lookout;
 use crate::metrics::Gauges;
 use crate::presence::Presence;
 use crate::registry::Registry;
+use crate::relays::{Devices, Relays};
 use crate::session::{Peer, Session, ports_of};
 use crate::shares::{self, here};
 use crate::tokens::{self, Browsers, Codes, Tokens};
@@ -56,6 +57,13 @@ pub struct Server {
     /// Who is being asked to confirm who they are.
     pub(crate) confirming: Confirming,
     pub(crate) next_peer: Cell<u64>,
+    /// Where the host waits for clients that come through relays.
+    pub(crate) relays: Relays,
+    pub(crate) devices: RefCell<Devices>,
+    /// One change at a time is written.
+    pub(crate) changing_devices: tokio::sync::Mutex<()>,
+    /// How many connections each device has.
+    pub(crate) device_connections: RefCell<HashMap<String, u32>>,
     /// Connections at the socket that have not said who they are.
     pub(crate) lobby: Lobby,
 }
@@ -68,8 +76,14 @@ impl Server {
     pub fn new(registry: Registry) -> Server {
         let tokens = RefCell::new(Tokens::load(&registry.shared.home.state));
         let browsers = Browsers::load(&registry.shared.home.state);
+        let devices = RefCell::new(Devices::load(&registry.shared.home.state));
+        let relays = Relays::load(&registry.shared.home);
         Server {
             tokens,
+            relays,
+            devices,
+            changing_devices: Default::default(),
+            device_connections: RefCell::default(),
             fewer_tokens: Notify::new(),
             changing_tokens: Default::default(),
             codes: RefCell::default(),
@@ -95,6 +109,7 @@ impl Server {
                 let answer = hello(&params, connection.challenge)?;
                 // Whoever came with a token has an actor already.
                 let inside = match connection.speaker() {
+                    _ if connection.arrived.is_some() => None,
                     Ok(speaker) if speaker.path.is_remote() => None,
                     Ok(_) | Err(_) => self.inside(&Box::pin(self.whence(connection)).await),
                 };
@@ -102,6 +117,10 @@ impl Server {
             }
             (Call::Identify(_), Ok(speaker)) if speaker.path.is_remote() => {
                 Err(Fault::new(Code::BadRequest, "this connection already has an actor: that of its token"))
+            }
+            (Call::InviteAccept(params), _) => plain(Box::pin(self.invite_accept(&params, connection)).await?),
+            (Call::Identify(params), _) if connection.arrived.is_some() => {
+                plain(self.identify_device(&params, connection)?)
             }
             (Call::Identify(params), _) => plain(Box::pin(self.identify(&params, connection)).await?),
             (Call::Status(_), Err(_)) => plain(self.status()),
@@ -228,6 +247,17 @@ impl Server {
         match call {
             Call::TokenNew(params) => plain(self.token_new(&params, &actor, path).await?),
             Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor).await?),
+            Call::RelayAdd(params) => {
+                self.registry.must_hold(&actor, Right::Configure, "add a relay")?;
+                plain(self.relays.add(&params.url).await?)
+            }
+            Call::RelayRemove(params) => {
+                self.registry.must_hold(&actor, Right::Configure, "remove a relay")?;
+                plain(self.relays.remove(&params.url).await?)
+            }
+            Call::InviteNew(params) => plain(self.invite_new(&params, &actor, path).await?),
+            Call::InviteRevoke(params) => plain(self.invite_revoke(&params.invite, &actor).await?),
+            Call::DeviceRevoke(params) => plain(self.device_revoke(&params.device, &actor).await?),
             call => here(|| self.answer_host_here(call, actor, path)).await,
         }
     }
@@ -239,6 +269,9 @@ impl Server {
             Call::Me(_) => plain(self.me(actor, path)),
             Call::Status(_) => plain(self.status()),
             Call::TokenList(_) => plain(self.token_list(&actor)),
+            Call::RelayList(_) => plain(self.relays.list()?),
+            Call::InviteList(_) => plain(self.invite_list(&actor)),
+            Call::DeviceList(_) => plain(self.device_list(&actor)),
             Call::Actors(_) => plain(self.actors(&actor)),
             Call::ActorRemove(params) => {
                 self.remove_actor(&params, &actor)?;
@@ -370,6 +403,25 @@ impl Server {
         Ok(IdentifyAnswer { actor, known })
     }
 
+    /// Takes a connection through a relay for the device whose key made its channel.
+    fn identify_device(&self, params: &IdentifyParams, connection: &Connection) -> Result<IdentifyAnswer, Fault> {
+        let nobody = || Fault::new(Code::Unidentified, "this connection did not come through a relay");
+        let arrived = connection.arrived.as_ref().ok_or_else(nobody)?;
+        let proven = self.prove_device(&params.actor, &params.signature, connection, arrived).and_then(|speaker| {
+            let is_human = |actor: &Actor| self.registry.shared.policy_is_human(actor);
+            self.presence.must_fit(connection.number, &speaker.actor, is_human)?;
+            Ok(speaker)
+        });
+        if proven.is_ok() {
+            self.lobby.leave(connection.number);
+        }
+        connection.proved(proven.clone());
+        self.presence.is(connection.number, proven.as_ref().ok().map(|speaker| &speaker.actor));
+        let actor = proven?.actor;
+        let known = self.registry.shared.policy().vouches(&actor);
+        Ok(IdentifyAnswer { actor, known })
+    }
+
     fn prove(&self, params: &IdentifyParams, connection: &Connection) -> Result<Actor, Fault> {
         let bytes = proof::challenge_bytes(&connection.challenge.0, proof::UNIX_BINDING, &params.actor);
         proof::verify(params.actor.id, &bytes, &params.signature).map_err(|error| {
@@ -389,7 +441,9 @@ impl Server {
     fn is_itself(&self, actor: &Actor) -> bool {
         let actors = self.registry.shared.actors.borrow();
         let by_handle = actors.by_handle(&actor.handle).is_none_or(|known| known.id == actor.id);
-        by_handle && actors.vouched().get(&actor.id).is_none_or(|handle| *handle == actor.handle)
+        // A guest of a session has its handle by its device.
+        let by_device = self.devices.borrow().by_handle(&actor.handle).is_none_or(|known| known.actor.id == actor.id);
+        by_handle && by_device && actors.vouched().get(&actor.id).is_none_or(|handle| *handle == actor.handle)
     }
 
     /// Whoever is given something is given it under its own name.

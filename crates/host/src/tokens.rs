@@ -297,6 +297,7 @@ fn passed_on(call: &Call) -> Rights {
         Call::TokenNew(params) => params.can.unwrap_or(Rights::ALL),
         Call::LoginNew(_) => Rights::ALL,
         Call::Grant(params) => params.rights,
+        Call::InviteNew(params) => crate::relays::passes_on(params),
         _ => Rights::NONE,
     }
 }

@@ -44,7 +44,10 @@ fn status(code: Code) -> StatusCode {
         | Code::NoSuchGrant
         | Code::NoSuchRun
         | Code::NoSuchQuestion
-        | Code::NoSuchToken => StatusCode::NOT_FOUND,
+        | Code::NoSuchToken
+        | Code::NoSuchInvite
+        | Code::NoSuchDevice
+        | Code::NoSuchRelay => StatusCode::NOT_FOUND,
         Code::Ambiguous
         | Code::NameTaken
         | Code::TurnHeld
@@ -60,7 +63,7 @@ fn status(code: Code) -> StatusCode {
         | Code::QuestionClosed
         | Code::UnknownKeeper
         | Code::Damaged => StatusCode::CONFLICT,
-        Code::Ended => StatusCode::GONE,
+        Code::Ended | Code::InviteOver => StatusCode::GONE,
         Code::Lost => StatusCode::CONFLICT,
         Code::CannotStart => StatusCode::UNPROCESSABLE_ENTITY,
         Code::Ahead => StatusCode::RANGE_NOT_SATISFIABLE,

@@ -80,6 +80,8 @@ fixed! {
     Signature[64];
     #[doc = "Random bytes that make each signed act unlike every other."]
     Nonce[16];
+    #[doc = "A host's identity: its Ed25519 public key."]
+    HostKey[32];
     #[doc = "What a host asks a connection to sign."]
     Challenge[32];
     #[doc = "What an attached client alone knows: the host made it up for this client, and the keeper repeats it to the next host."]

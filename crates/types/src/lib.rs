@@ -15,7 +15,7 @@ mod size;
 mod terms;
 
 pub use actor::{Actor, ActorClass, Handle, HandleError};
-pub use hex::{ActorId, Challenge, ClientToken, Hash, HexError, Nonce, Proof, Signature, hex_bytes, hex_text};
+pub use hex::{ActorId, Challenge, ClientToken, Hash, HexError, HostKey, Nonce, Proof, Signature, hex_bytes, hex_text};
 pub use home::{Home, NoHome};
 pub use id::{IdError, SessionId};
 pub use name::{NAME_BYTES_MAX, NameError, SessionName};

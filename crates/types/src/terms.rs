@@ -263,6 +263,16 @@ terms! {
     "actor.me": Proven NONE, Ignores, Fixed, Host, Looks;
     "actor.list": Known NONE, Ignores, Sessions, Host, Looks;
     "actor.remove": Known one(Configure), Ignores, Sessions, Host, Journal;
+    "relay.add": Known one(Configure), Ignores, Listed, Other, Elsewhere;
+    "relay.list": Known NONE, Ignores, Listed, Host, Looks;
+    "relay.remove": Known one(Configure), Ignores, Listed, Other, Elsewhere;
+    // Who shares a session holds `grant` there; who shares the host is a human.
+    "invite.new": Known one(Grant), Ignores, Listed, Other, Elsewhere;
+    "invite.list": Known NONE, Ignores, Listed, Host, Looks;
+    "invite.revoke": Known one(Grant), Ignores, Listed, Other, Elsewhere;
+    "invite.accept": Anybody NONE, Ignores, Listed, Other, Elsewhere;
+    "device.list": Known NONE, Ignores, Listed, Host, Looks;
+    "device.revoke": Known one(Grant), Ignores, Sessions, Other, Elsewhere;
     "host.metrics": Known NONE, Ignores, Sessions, Host, Looks;
     "host.status": Anybody NONE, Ignores, Sessions, Host, Looks;
     "host.stop": Known one(Configure), Ignores, Sessions, Host, Elsewhere;

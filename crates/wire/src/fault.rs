@@ -75,6 +75,14 @@ pub enum Code {
     NoSuchRun,
     /// There is no such token.
     NoSuchToken,
+    /// There is no such invite.
+    NoSuchInvite,
+    /// The invite was used, has expired, or was revoked.
+    InviteOver,
+    /// There is no such device.
+    NoSuchDevice,
+    /// There is no such relay, or none at all.
+    NoSuchRelay,
     /// Too many requests in this time.
     TooFast,
     /// The request is too large.

@@ -4,6 +4,7 @@
 //! come from it. What an operation needs and costs are its [`Terms`], which stand beside the rights in `types`.
 
 use crate::attention::*;
+use crate::devices::*;
 use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::follow::*;
@@ -277,6 +278,24 @@ operations! {
     Actors = "actor.list" (Nothing) -> Vec<ActorView>, Route::Get("/actors");
     #[doc = "Remove an actor and revoke its key."]
     ActorRemove = "actor.remove" (ActorParams) -> Nothing, Route::Delete("/actors/{handle}");
+    #[doc = "Wait at a relay, so that clients can reach this host through it."]
+    RelayAdd = "relay.add" (RelayParams) -> RelaysAnswer, Route::Post("/relays");
+    #[doc = "List the relays this host waits at, and get the host's key."]
+    RelayList = "relay.list" (Nothing) -> RelaysAnswer, Route::Get("/relays");
+    #[doc = "Wait at a relay no longer."]
+    RelayRemove = "relay.remove" (RelayParams) -> RelaysAnswer, Route::Post("/relays/remove");
+    #[doc = "Create a link by which others get access to a session, or to the host, through a relay."]
+    InviteNew = "invite.new" (InviteNewParams) -> InviteNewAnswer, Route::Post("/invites");
+    #[doc = "List invites: your own, or all if you are a human."]
+    InviteList = "invite.list" (Nothing) -> Vec<InviteView>, Route::Get("/invites");
+    #[doc = "Revoke an invite; devices that accepted it stay."]
+    InviteRevoke = "invite.revoke" (InviteParams) -> InviteView, Route::Delete("/invites/{invite}");
+    #[doc = "Accept the invite by which this connection came: enrol an actor's key."]
+    InviteAccept = "invite.accept" (InviteAcceptParams) -> InviteAcceptAnswer, Route::Connection;
+    #[doc = "List the devices that may reach this host through a relay."]
+    DeviceList = "device.list" (Nothing) -> Vec<DeviceView>, Route::Get("/devices");
+    #[doc = "Revoke a device at once: its connections and its grants end."]
+    DeviceRevoke = "device.revoke" (DeviceParams) -> DeviceView, Route::Delete("/devices/{device}");
     #[doc = "Get the host's metrics in the Prometheus text format."]
     Metrics = "host.metrics" (Nothing) -> MetricsAnswer, Route::Get("/host/metrics");
     #[doc = "Get the host's version and status."]

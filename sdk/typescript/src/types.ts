@@ -290,6 +290,14 @@ export type Code =
   | "no_such_run"
   /** There is no such token. */
   | "no_such_token"
+  /** There is no such invite. */
+  | "no_such_invite"
+  /** The invite was used, has expired, or was revoked. */
+  | "invite_over"
+  /** There is no such device. */
+  | "no_such_device"
+  /** There is no such relay, or none at all. */
+  | "no_such_relay"
   /** Too many requests in this time. */
   | "too_fast"
   /** The request is too large. */
@@ -378,6 +386,32 @@ export type Detect =
   | {
     prompt: string;
   };
+
+/** Which device. */
+export interface DeviceParams {
+  /** Its id, or its actor's handle. */
+  device: string;
+}
+
+/** A device as it is listed. */
+export interface DeviceView {
+  /** Its actor. */
+  actor: Actor;
+  /** Who invited it. */
+  by: Handle;
+  /** The most it may do. */
+  can: Rights;
+  /** How many connections it has now. */
+  connections: number;
+  /** When it was enrolled. */
+  created_ms: number;
+  /** Identity: no secret. */
+  id: string;
+  /** The session it was invited to; none: the whole host. */
+  session?: SessionId | null;
+  /** When its access ends. */
+  until_ms: number;
+}
 
 /** What a session is doing, and which process says so. */
 export type Doing =
@@ -1080,6 +1114,9 @@ export interface HolderView {
   since_ms: number;
 }
 
+/** A host's identity: its Ed25519 public key. */
+export type HostKey = string;
+
 /** The host. */
 export interface HostStatus {
   /** Attached clients. */
@@ -1135,6 +1172,89 @@ export interface Inside {
   agent?: string | null;
   /** It runs inside this session; empty where it is none of this host's. */
   session?: string | null;
+}
+
+/** A guest is enrolled. */
+export interface InviteAcceptAnswer {
+  /** Its key, and the handle by which the host knows it. */
+  actor: Actor;
+  /** The most it may do. */
+  can: Rights;
+  /** What the host calls itself. */
+  host: string;
+  /** Where else the host can be reached. */
+  relays: string[];
+  /** The name of the session it was invited to; none: the whole host. */
+  session?: string | null;
+}
+
+/** A guest of an invite says who it is. */
+export interface InviteAcceptParams {
+  /** Its key, and the handle it would like. */
+  actor: Actor;
+  /** As in `identify`, over the challenge and the channel's binding. */
+  signature: Signature;
+}
+
+/** A new invite. */
+export interface InviteNewAnswer {
+  /** What it is. */
+  invite: InviteView;
+  /** The link: a secret, and not shown again. */
+  link: string;
+}
+
+/** What an invite shall be. */
+export interface InviteNewParams {
+  /** How long a guest's access lasts once it has accepted, in milliseconds; none: until it is revoked. */
+  access_ms?: number | null;
+  /** The most its guests may do; none: to observe a session, or all that you may do on the host. */
+  can?: Rights | null;
+  /** How long it can be accepted, in milliseconds; none: an hour. */
+  for_ms?: number | null;
+  /** The session it is for; none: the whole host, which only a human may share. */
+  session?: string | null;
+  /** How often it can be accepted; none: once. */
+  uses?: number | null;
+}
+
+/** Which invite. */
+export interface InviteParams {
+  /** Its id. */
+  invite: string;
+}
+
+/** How an invite stands. */
+export type InviteState =
+  /** It can be accepted. */
+  | "open"
+  /** It was accepted as often as it can be. */
+  | "used"
+  /** Its time is over. */
+  | "expired"
+  /** It was revoked. */
+  | "revoked";
+
+/** An invite as it is listed. */
+export interface InviteView {
+  /** Who made it. */
+  by: Handle;
+  /** The most its guests may do. */
+  can: Rights;
+  /** When. */
+  created_ms: number;
+  /** Identity: no secret. */
+  id: string;
+  /** The session it is for; none: the whole host. */
+  session?: SessionId | null;
+  /** How it stands. */
+  state: InviteState;
+  /** Until when it can be accepted. */
+  until_ms: number;
+  /** How often it was. */
+  used: number;
+  /** How often it can be accepted in all. */
+  uses: number;
 }
 
 /** The answer's bytes are whole lines of the journal, as they lie on disk; this says which. */
@@ -1779,6 +1899,34 @@ export type Recovery =
   | "manual"
   /** The host begins it, as often as its limit allows. */
   | "auto";
+
+/** Which relay. */
+export interface RelayParams {
+  /** Where it is: `https://NAME` or `https://NAME:PORT`. */
+  url: string;
+}
+
+/** A relay as it is listed. */
+export interface RelayView {
+  /** Since when it is so. */
+  since_ms: number;
+  /** Clients find this host there. */
+  up: boolean;
+  /** Where it is. */
+  url: string;
+  /** Why it is not up. */
+  why?: string | null;
+}
+
+/** What a host is called and known by. */
+export interface RelaysAnswer {
+  /** The host's key: what clients know it by. */
+  key: HostKey;
+  /** What it calls itself. */
+  name: string;
+  /** Its relays. */
+  relays: RelayView[];
+}
 
 /** Another name. */
 export interface RenameParams {
@@ -2551,6 +2699,10 @@ export interface Operations {
   "actor.me": { params: Nothing; answer: MeAnswer };
   /** Remove an actor and revoke its key. */
   "actor.remove": { params: ActorParams; answer: Nothing };
+  /** List the devices that may reach this host through a relay. */
+  "device.list": { params: Nothing; answer: DeviceView[] };
+  /** Revoke a device at once: its connections and its grants end. */
+  "device.revoke": { params: DeviceParams; answer: DeviceView };
   /** Grant rights in a session to an actor. */
   "grant.add": { params: GrantParams; answer: GrantView };
   /** List the grants in a session. */
@@ -2573,6 +2725,14 @@ export interface Operations {
   "host.stop": { params: Nothing; answer: Nothing };
   /** Prove which actor this connection belongs to. */
   "identify": { params: IdentifyParams; answer: IdentifyAnswer };
+  /** Accept the invite by which this connection came: enrol an actor's key. */
+  "invite.accept": { params: InviteAcceptParams; answer: InviteAcceptAnswer };
+  /** List invites: your own, or all if you are a human. */
+  "invite.list": { params: Nothing; answer: InviteView[] };
+  /** Create a link by which others get access to a session, or to the host, through a relay. */
+  "invite.new": { params: InviteNewParams; answer: InviteNewAnswer };
+  /** Revoke an invite; devices that accepted it stay. */
+  "invite.revoke": { params: InviteParams; answer: InviteView };
   /** Create a code that logs a browser in as you, once. */
   "login.new": { params: Nothing; answer: LoginAnswer };
   /** Answer a question; only humans may. */
@@ -2585,6 +2745,12 @@ export interface Operations {
   "question.list": { params: QuestionListParams; answer: QuestionView[] };
   /** Withdraw a question; only its asker or a human may. */
   "question.withdraw": { params: QuestionWithdrawParams; answer: QuestionView };
+  /** Wait at a relay, so that clients can reach this host through it. */
+  "relay.add": { params: RelayParams; answer: RelaysAnswer };
+  /** List the relays this host waits at, and get the host's key. */
+  "relay.list": { params: Nothing; answer: RelaysAnswer };
+  /** Wait at a relay no longer. */
+  "relay.remove": { params: RelayParams; answer: RelaysAnswer };
   /** Interrupt a run. */
   "run.cancel": { params: RunCancelParams; answer: RunAnswer };
   /** Get a run and its output; can wait for its end. */
@@ -2703,6 +2869,8 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "actor.list",
   "actor.me",
   "actor.remove",
+  "device.list",
+  "device.revoke",
   "grant.add",
   "grant.list",
   "grant.revoke",
@@ -2714,12 +2882,19 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "host.status",
   "host.stop",
   "identify",
+  "invite.accept",
+  "invite.list",
+  "invite.new",
+  "invite.revoke",
   "login.new",
   "question.answer",
   "question.ask",
   "question.get",
   "question.list",
   "question.withdraw",
+  "relay.add",
+  "relay.list",
+  "relay.remove",
   "run.cancel",
   "run.get",
   "run.list",

@@ -2,10 +2,11 @@
 
 use super::{Args, Command, RunCommand};
 use clap::{Subcommand, ValueHint};
+use holdfast_types::HostKey;
 
 #[derive(Debug, Subcommand)]
 pub enum HostsCommand {
-    /// Add a host that ssh reaches; then HOST/SESSION names its sessions
+    /// Add a host that ssh or a relay reaches; then HOST/SESSION names its sessions
     Add(HostsAddArgs),
     /// List the hosts you added, and whether each answers
     Ls,
@@ -21,10 +22,16 @@ pub struct HostsAddArgs {
     #[arg(value_name = "HOST")]
     pub name: String,
     /// Where ssh finds it: user@machine, or an alias of your ssh configuration
-    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Hostname)]
-    pub ssh: String,
+    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Hostname, required_unless_present = "relay")]
+    pub ssh: Option<String>,
+    /// A relay that it waits at; can be repeated. Needs an invite that this machine has accepted before
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "key", conflicts_with = "ssh")]
+    pub relay: Vec<String>,
+    /// Its key, as `holdfast host key` prints it there
+    #[arg(long, value_name = "KEY", requires = "relay")]
+    pub key: Option<HostKey>,
     /// The holdfast program there, if it is not in PATH
-    #[arg(long, value_name = "PATH", default_value = "holdfast", hide_default_value = true)]
+    #[arg(long, value_name = "PATH", conflicts_with = "relay", default_value = "holdfast", hide_default_value = true)]
     pub program: String,
 }
 
@@ -109,6 +116,8 @@ fn is_only_here(command: &Command) -> bool {
             | Command::Skill
             | Command::Web(_)
             | Command::Whoami
+            | Command::Accept(_)
+            | Command::Relay(_)
     )
 }
 
@@ -155,6 +164,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Seize(args) => vec![&mut args.of.session],
         Command::Grant(args) => vec![&mut args.of.session],
         Command::Revoke(args) => vec![&mut args.of.session],
+        Command::Invite(args) => maybe(&mut args.session),
         Command::New(_)
         | Command::Ui
         | Command::Ls(_)
@@ -169,6 +179,10 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Host(_)
         | Command::Hosts(_)
         | Command::Connect(_)
+        | Command::Relay(_)
+        | Command::Invites(_)
+        | Command::Accept(_)
+        | Command::Devices(_)
         | Command::Doctor
         | Command::Completions(_)
         | Command::Man

@@ -131,7 +131,7 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &SessionView, read_only: bool
             status: config.status,
             over,
             terminals: here.home.terminals(),
-            route: here.route(),
+            route: here.route()?,
             who: here.who()?.clone(),
         };
         match holdfast_client::attach(connection, &options)? {

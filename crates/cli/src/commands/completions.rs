@@ -9,7 +9,7 @@ use clap_complete::shells;
 use holdfast_types::Right;
 
 /// Commands whose first word is a session.
-const NAMING: &str = "run attach a info graph ps ports screen logs send state env watch wait resize rename detach signal end kill turn take request withdraw give release seize thaw grant revoke grants journal export questions";
+const NAMING: &str = "run attach a info graph ps ports screen logs send state env watch wait resize rename detach signal end kill turn take request withdraw give release seize thaw grant revoke grants journal export questions invite";
 
 /// Words behind `run` that are about runs, and those of them that name one.
 const ABOUT_RUNS: &str = "ls status wait output cancel";
@@ -61,7 +61,7 @@ complete -c holdfast -n "__fish_seen_subcommand_from flow; and __fish_seen_subco
 complete -c holdfast -n "__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from install" -f -a "@AGENTS@"
 complete -c holdfast -n "__fish_seen_subcommand_from completions" -f -a "bash zsh fish"
 complete -c holdfast -n "__fish_seen_subcommand_from wait" -l for -x -a "@AWAITED@"
-complete -c holdfast -n "__fish_seen_subcommand_from grant token" -l can -x -a "(__fish_append , @RIGHTS@)"
+complete -c holdfast -n "__fish_seen_subcommand_from grant token invite" -l can -x -a "(__fish_append , @RIGHTS@)"
 complete -c holdfast -l as -x -a "(holdfast __actors 2>/dev/null)"
 complete -c holdfast -n "__fish_seen_subcommand_from give grant revoke" -l to -x -a "(holdfast __actors 2>/dev/null)"
 "#;

@@ -35,6 +35,7 @@ pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
         HostCommand::Status => status(here),
         HostCommand::Metrics => metrics(here),
         HostCommand::InstallUnit(args) => super::unit::install(here, &args),
+        HostCommand::Key => super::relay::key(here),
     }
 }
 
@@ -75,13 +76,14 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
 }
 
 /// `holdfast host spawn`: starts `host run` in a session of its own and returns at once: the host's parent is then init, nobody's
-/// zombie, and no terminal's end reaches it. Where it listens for HTTP it is tended: who comes over a network cannot start the
+/// zombie, and no terminal's end reaches it. Where it listens for HTTP or waits at a relay it is tended: who comes over a network cannot start the
 /// next one.
 pub fn spawn(here: &Here) -> Result<u8, Failure> {
     // Fails where this process leads a group already; then a shell started it by hand and knows what it does.
     let _ = setsid();
     keep_descriptors_to_ourselves();
-    let tended = listen::load(&here.home).is_ok_and(|listen| listen.is_some());
+    let tended =
+        listen::load(&here.home).is_ok_and(|listen| listen.is_some()) || holdfast_host::waits_at_relays(&here.home);
     background(here, if tended { "tend" } else { "run" })
         .spawn()
         .map_err(|e| Failure::io("cannot start the host", e))?;
@@ -283,6 +285,13 @@ pub fn running_for(here: &Here, who: &Identity) -> Result<Option<(Connection, Ho
 
 fn bring_up(here: &Here) -> Result<HostStatus, Failure> {
     Ok(here.start()?.call::<op::Status>(&Nothing {})?)
+}
+
+/// Another host in the place of this one, started as it would be started now; sessions keep running.
+pub fn renew(here: &Here) -> Result<(), Failure> {
+    here.config()?;
+    bring_down(here)?;
+    bring_up(here).map(|_| ())
 }
 
 /// Stops the host and waits until its process is gone: the next one needs its lock.

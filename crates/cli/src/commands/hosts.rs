@@ -36,23 +36,36 @@ pub fn hosts(here: &Here, command: &HostsCommand) -> Result<u8, Failure> {
 
 fn add(here: &Here, args: &HostsAddArgs) -> Result<u8, Failure> {
     hosts::must_be_a_name(&args.name)?;
-    if args.ssh.starts_with('-') || args.ssh.is_empty() {
-        return Err(Failure::new("bad_request", format!("invalid ssh target {:?}", args.ssh)));
+    let target = args.ssh.clone().unwrap_or_default();
+    if args.key.is_none() && (target.starts_with('-') || target.is_empty()) {
+        return Err(Failure::new("bad_request", format!("invalid ssh target {target:?}")));
     }
-    if hosts::load(&here.home)?.iter().any(|host| host.name == args.name) {
-        let message = format!("a host is already called {}", args.name);
+    if let Some(known) = hosts::load(&here.home)?.iter().find(|host| host.name == args.name) {
+        let message = match (known.key, args.key) {
+            (Some(known), Some(new)) if known != new => format!(
+                "{} is known by another key ({known}): this is another machine, or it was set up anew; compare `holdfast host key` there",
+                args.name
+            ),
+            _ => format!("a host is already called {}", args.name),
+        };
         return Err(Failure::new("name_taken", message).hint(format!("forget it: holdfast hosts forget {}", args.name)));
     }
-    let mut host = Elsewhere {
-        name: args.name.clone(),
-        ssh: args.ssh.clone(),
-        program: args.program.clone(),
-        actors: Default::default(),
-        added_ms: now_ms(),
+    let mut host = match args.key {
+        Some(key) => Elsewhere::through_relays(&args.name, args.relay.clone(), key, now_ms()),
+        None => Elsewhere {
+            name: args.name.clone(),
+            ssh: target,
+            program: args.program.clone(),
+            relays: Vec::new(),
+            key: None,
+            actors: Default::default(),
+            added_ms: now_ms(),
+        },
     };
     // Reached before it is kept: one that never answered is no host.
     let who = host.known_as(&here.home, here.who()?)?;
-    let mut connection = host.route(&here.home).connect(&who)?;
+    let mut connection = host.route(&here.home)?.connect(&who)?;
+    let (path, to) = host.path();
     let running = running(&mut connection)?;
     let program = visible(&connection.hello().program);
     hosts::change(&here.home, |hosts| {
@@ -62,7 +75,7 @@ fn add(here: &Here, args: &HostsAddArgs) -> Result<u8, Failure> {
     let handle = &who.actor().handle;
     if here.json {
         print_json(
-            &json!({"name": args.name, "ssh": args.ssh, "program": program, "actor": handle, "sessions": running}),
+            &json!({"name": args.name, "path": path, path: to, "program": program, "actor": handle, "sessions": running}),
         )?;
         return Ok(0);
     }
@@ -84,8 +97,9 @@ fn running(connection: &mut Connection) -> Result<usize, Failure> {
 type Looked = Result<(Duration, usize, String), Failure>;
 
 fn look(here_home: &holdfast_types::Home, mut host: Elsewhere, who: &holdfast_client::Identity) -> Looked {
-    let who = host.known_as(here_home, who)?;
-    let mut connection = host.route(here_home).unattended().connect(&who)?;
+    // Several hosts are looked at at once: none of them may ask for a password.
+    let who = host.known_unattended(here_home, who)?;
+    let mut connection = host.route(here_home)?.unattended().connect(&who)?;
     let program = connection.hello().program.clone();
     let asked = Instant::now();
     let running = running(&mut connection)?;
@@ -95,7 +109,9 @@ fn look(here_home: &holdfast_types::Home, mut host: Elsewhere, who: &holdfast_cl
 fn list(here: &Here) -> Result<u8, Failure> {
     let all = hosts::load(&here.home)?;
     if all.is_empty() && !here.json {
-        print("no hosts; add one: holdfast hosts add NAME --ssh user@machine\n")?;
+        print(
+            "no hosts; add one: holdfast hosts add NAME --ssh user@machine, or accept an invite: holdfast accept LINK\n",
+        )?;
         return Ok(0);
     }
     let (sender, answers) = channel();
@@ -111,15 +127,18 @@ fn list(here: &Here) -> Result<u8, Failure> {
         looked[at] = Some(found);
     }
     if here.json {
-        let view = |(host, looked): (&Elsewhere, &Option<Looked>)| match looked {
-            Some(Ok((took, running, program))) => json!({
-                "name": host.name, "path": "ssh", "ssh": host.ssh, "state": "up", "latency_ms": took.as_secs_f64() * 1e3,
-                "sessions": running, "program": program,
-            }),
-            Some(Err(why)) => {
-                json!({"name": host.name, "path": "ssh", "ssh": host.ssh, "state": "down", "why": why.message()})
+        let view = |(host, looked): (&Elsewhere, &Option<Looked>)| {
+            let (path, to) = host.path();
+            match looked {
+                Some(Ok((took, running, program))) => json!({
+                    "name": host.name, "path": path, path: to, "state": "up", "latency_ms": took.as_secs_f64() * 1e3,
+                    "sessions": running, "program": program,
+                }),
+                Some(Err(why)) => {
+                    json!({"name": host.name, "path": path, path: to, "state": "down", "why": why.message()})
+                }
+                None => json!({"name": host.name, "path": path, path: to, "state": "silent"}),
             }
-            None => json!({"name": host.name, "path": "ssh", "ssh": host.ssh, "state": "silent"}),
         };
         print_json(&all.iter().zip(&looked).map(view).collect::<Vec<_>>())?;
         return Ok(0);
@@ -133,7 +152,8 @@ fn list(here: &Here) -> Result<u8, Failure> {
             Some(Err(why)) => (format!("down: {}", visible(why.message())), "-".into(), "-".into()),
             None => ("no answer".into(), "-".into(), "-".into()),
         };
-        vec![host.name.clone(), format!("ssh {}", visible(&host.ssh)), state, sessions, latency]
+        let (path, to) = host.path();
+        vec![host.name.clone(), format!("{path} {}", visible(&to)), state, sessions, latency]
     };
     let rows: Vec<_> = std::iter::once(head).chain(all.iter().zip(&looked).map(row)).collect();
     print(table(&rows, columns()).into_iter().map(|line| line + "\n").collect::<String>())?;
@@ -159,7 +179,9 @@ fn forget(here: &Here, name: &str) -> Result<u8, Failure> {
         hosts.retain(|host| host.name != name);
         Ok(())
     })?;
-    host.ssh(&here.home).close();
+    if host.key.is_none() {
+        host.ssh(&here.home).close();
+    }
     Ok(0)
 }
 
@@ -202,7 +224,8 @@ fn admit_actor(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A socket on this machine that speaks to a host elsewhere: for programs that know the protocol and no ssh.
+/// A socket on this machine that speaks to a host elsewhere: for programs that know the protocol and no ssh. Over ssh they prove their own keys;
+/// through a relay they speak as whoever opened it.
 fn serve_socket(here: &Here, name: &str, path: Option<&Path>) -> Result<u8, Failure> {
     let host = hosts::find(&here.home, name)?;
     let path = path.map_or_else(|| here.home.run.join(format!("{name}.sock")), Path::to_owned);
@@ -215,8 +238,13 @@ fn serve_socket(here: &Here, name: &str, path: Option<&Path>) -> Result<u8, Fail
         Ok(_) => return Err(Failure::new("taken", format!("{} already exists", path.display()))),
         Err(_) => {}
     }
-    // Asked once here, where a person can answer ssh.
-    host.ssh(&here.home).ask(&["--version"], b"")?;
+    let relayed = host.relayed()?;
+    let who = here.who()?;
+    match &relayed {
+        Some(relayed) => drop(relayed.open(who)?),
+        // Asked once here, where a person can answer ssh.
+        None => drop(host.ssh(&here.home).ask(&["--version"], b"")?),
+    }
     let listener = UnixListener::bind(&path).map_err(failed)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     if here.json {
@@ -230,8 +258,12 @@ fn serve_socket(here: &Here, name: &str, path: Option<&Path>) -> Result<u8, Fail
             continue;
         }
         let (ssh, place) = (host.ssh(&here.home), std::sync::Arc::clone(&open));
+        let (relayed, who) = (relayed.clone(), who.clone());
         std::thread::spawn(move || {
-            let _ = ssh.carry(stream);
+            let _ = match relayed {
+                Some(relayed) => relayed.carry(&who, stream),
+                None => ssh.carry(stream),
+            };
             drop(place);
         });
     }

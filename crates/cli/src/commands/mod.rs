@@ -14,6 +14,7 @@ mod grants;
 mod graph;
 mod host;
 mod hosts;
+mod invites;
 mod journal;
 mod list;
 mod logs;
@@ -23,6 +24,7 @@ mod new;
 mod no_typing;
 mod questions;
 mod recover;
+mod relay;
 mod run;
 mod screen;
 mod secret;
@@ -111,6 +113,11 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Hosts(command)) => hosts::hosts(&here()?, &command),
         Some(Command::Connect(args)) => hosts::connect(&here()?, &args),
+        Some(Command::Relay(args)) => relay::relay(&here()?, &args),
+        Some(Command::Invite(args)) => invites::invite(&here()?, &args),
+        Some(Command::Invites(command)) => invites::invites(&here()?, &command),
+        Some(Command::Accept(args)) => invites::accept(&here()?, &args),
+        Some(Command::Devices(command)) => invites::devices(&here()?, &command),
         Some(Command::Host(command)) => host::host(&here()?, command),
         // It says what is wrong with a home, whatever that is.
         Some(Command::Doctor) => doctor::doctor(&find()?),

@@ -89,7 +89,7 @@ fn way_out(any: IpAddr) -> io::Result<IpAddr> {
 }
 
 /// A link as cameras read it: black on white, whatever the terminal's colours.
-fn code(link: &str) -> Result<String, Failure> {
+pub fn code(link: &str) -> Result<String, Failure> {
     let code = QrCode::with_error_correction_level(link, EcLevel::L)
         .map_err(|error| Failure::new("internal", format!("cannot make a QR code of the link: {error}")))?;
     let drawn = code.render::<Dense1x2>().build();

@@ -20,6 +20,7 @@ mod other_user;
 mod own;
 mod programs;
 mod queries;
+mod relays;
 mod ringing;
 mod same_user;
 mod scrollback;

@@ -57,6 +57,11 @@ fn every_command_explains_itself() {
         "man",
         "mcp",
         "skill",
+        "relay",
+        "invite",
+        "invites",
+        "accept",
+        "devices",
     ] {
         assert!(top.contains(&format!("\n  {command} ")), "{command} is in the list");
         insta::assert_snapshot!(format!("help_{command}"), home.ok(&[command, "--help"]));

@@ -11,15 +11,20 @@ use crate::connection::Connection;
 use holdfast_abi::protocol::{FromKeeper, ToKeeper, refused};
 use holdfast_abi::ring::Copied;
 use holdfast_types::{Exit, Fence, Offset, SessionId, Size};
+use holdfast_wire::attention::Until;
 use holdfast_wire::follow::{CreditParams, FollowParams, OutputEvent, UnfollowParams};
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{Life, SendParams, SessionParams, SessionView};
+use holdfast_wire::params::{Life, SendParams, SessionParams, SessionView, WaitParams};
 use holdfast_wire::{Code, Fault};
 use serde_json::Value;
 use std::collections::VecDeque;
 
 /// Output that may be under way: a second of a fast line, little enough that Ctrl-C shows at once.
 const WINDOW_BYTES: u64 = 512 * 1024;
+
+/// How long is waited before output is followed again that has ended while its session runs: a host that has just come needs a moment to
+/// reach the keeper.
+const AGAIN_MS: u64 = 250;
 
 /// What a keeper would do.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,6 +69,8 @@ pub struct Far {
     typing: Option<Typing>,
     /// The request that tells how the session ended.
     ending: Option<u64>,
+    /// The request whose answer ends a pause, behind which output is followed again.
+    pausing: Option<u64>,
     said: VecDeque<Said>,
 }
 
@@ -81,6 +88,7 @@ impl Far {
             sleeps: None,
             typing: None,
             ending: None,
+            pausing: None,
             said: VecDeque::new(),
         }
     }
@@ -205,7 +213,7 @@ impl Far {
 
     /// The connection is gone: nothing comes until the next one.
     pub fn lost(&mut self) {
-        (self.is_followed, self.typing, self.ending) = (false, None, None);
+        (self.is_followed, self.typing, self.ending, self.pausing) = (false, None, None, None);
     }
 
     /// Another connection knows this client by another number.
@@ -257,6 +265,13 @@ impl Far {
             }
             return true;
         }
+        if self.pausing.take_if(|asked| *asked == id).is_some() {
+            // Whatever it says: how the session stands is asked again if its output still does not come.
+            if !self.is_followed {
+                self.follow_on(host);
+            }
+            return true;
+        }
         if self.ending.take_if(|asked| *asked == id).is_some() {
             self.told_ending(result, host);
             return true;
@@ -268,8 +283,13 @@ impl Far {
     fn told_ending(&mut self, result: &Result<Value, Fault>, host: &mut Connection) {
         let view = result.as_ref().ok().and_then(|value| serde_json::from_value::<SessionView>(value.clone()).ok());
         let exit = match view {
-            // A host that has just come has not reached the keeper yet.
-            Some(view) if view.life == Life::Running => return self.follow_on(host),
+            // A host that has just come has not reached the keeper yet. It does the waiting: nothing here has a clock.
+            Some(view) if view.life == Life::Running => {
+                let (session, until) = (self.session.to_string(), Until::Exit);
+                let pause = WaitParams { session, timeout_ms: Some(AGAIN_MS), until };
+                self.pausing = host.ask::<op::Wait>(&pause, &[]).ok();
+                return;
+            }
             Some(view) => Some(view.exit.unwrap_or(Exit::Lost)),
             None => None,
         };

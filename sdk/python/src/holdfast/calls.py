@@ -55,6 +55,20 @@ class AsyncCalls:
         found, _ = await self._ask("actor.remove", params, b"", Nothing)
         return found
 
+    async def device_list(self) -> list[DeviceView]:
+        """List the devices that may reach this host through a relay."""
+        params = _given({})
+        found: list[DeviceView]
+        found, _ = await self._ask("device.list", params, b"", list[DeviceView])
+        return found
+
+    async def device_revoke(self, *, device: str) -> DeviceView:
+        """Revoke a device at once: its connections and its grants end."""
+        params = _given({"device": device})
+        found: DeviceView
+        found, _ = await self._ask("device.revoke", params, b"", DeviceView)
+        return found
+
     async def grant_add(self, *, rights: Rights, session: str, to: Actor, proof: Proof | None = None, until_ms: int | None = None) -> GrantView:
         """Grant rights in a session to an actor."""
         params = _given({"rights": rights, "session": session, "to": to, "proof": proof, "until_ms": until_ms})
@@ -118,6 +132,34 @@ class AsyncCalls:
         found, _ = await self._ask("host.stop", params, b"", Nothing)
         return found
 
+    async def invite_accept(self, *, actor: Actor, signature: Signature) -> InviteAcceptAnswer:
+        """Accept the invite by which this connection came: enrol an actor's key."""
+        params = _given({"actor": actor, "signature": signature})
+        found: InviteAcceptAnswer
+        found, _ = await self._ask("invite.accept", params, b"", InviteAcceptAnswer)
+        return found
+
+    async def invite_list(self) -> list[InviteView]:
+        """List invites: your own, or all if you are a human."""
+        params = _given({})
+        found: list[InviteView]
+        found, _ = await self._ask("invite.list", params, b"", list[InviteView])
+        return found
+
+    async def invite_new(self, *, access_ms: int | None = None, can: Rights | None = None, for_ms: int | None = None, session: str | None = None, uses: int | None = None) -> InviteNewAnswer:
+        """Create a link by which others get access to a session, or to the host, through a relay."""
+        params = _given({"access_ms": access_ms, "can": can, "for_ms": for_ms, "session": session, "uses": uses})
+        found: InviteNewAnswer
+        found, _ = await self._ask("invite.new", params, b"", InviteNewAnswer)
+        return found
+
+    async def invite_revoke(self, *, invite: str) -> InviteView:
+        """Revoke an invite; devices that accepted it stay."""
+        params = _given({"invite": invite})
+        found: InviteView
+        found, _ = await self._ask("invite.revoke", params, b"", InviteView)
+        return found
+
     async def login_new(self) -> LoginAnswer:
         """Create a code that logs a browser in as you, once."""
         params = _given({})
@@ -158,6 +200,27 @@ class AsyncCalls:
         params = _given({"question": question})
         found: QuestionView
         found, _ = await self._ask("question.withdraw", params, b"", QuestionView)
+        return found
+
+    async def relay_add(self, *, url: str) -> RelaysAnswer:
+        """Wait at a relay, so that clients can reach this host through it."""
+        params = _given({"url": url})
+        found: RelaysAnswer
+        found, _ = await self._ask("relay.add", params, b"", RelaysAnswer)
+        return found
+
+    async def relay_list(self) -> RelaysAnswer:
+        """List the relays this host waits at, and get the host's key."""
+        params = _given({})
+        found: RelaysAnswer
+        found, _ = await self._ask("relay.list", params, b"", RelaysAnswer)
+        return found
+
+    async def relay_remove(self, *, url: str) -> RelaysAnswer:
+        """Wait at a relay no longer."""
+        params = _given({"url": url})
+        found: RelaysAnswer
+        found, _ = await self._ask("relay.remove", params, b"", RelaysAnswer)
         return found
 
     async def run_cancel(self, *, run: RunRef, proof: Proof | None = None, wait_ms: int | None = None) -> RunAnswer:
@@ -447,6 +510,20 @@ class Calls:
         found, _ = self._ask("actor.remove", params, b"", Nothing)
         return found
 
+    def device_list(self) -> list[DeviceView]:
+        """List the devices that may reach this host through a relay."""
+        params = _given({})
+        found: list[DeviceView]
+        found, _ = self._ask("device.list", params, b"", list[DeviceView])
+        return found
+
+    def device_revoke(self, *, device: str) -> DeviceView:
+        """Revoke a device at once: its connections and its grants end."""
+        params = _given({"device": device})
+        found: DeviceView
+        found, _ = self._ask("device.revoke", params, b"", DeviceView)
+        return found
+
     def grant_add(self, *, rights: Rights, session: str, to: Actor, proof: Proof | None = None, until_ms: int | None = None) -> GrantView:
         """Grant rights in a session to an actor."""
         params = _given({"rights": rights, "session": session, "to": to, "proof": proof, "until_ms": until_ms})
@@ -510,6 +587,34 @@ class Calls:
         found, _ = self._ask("host.stop", params, b"", Nothing)
         return found
 
+    def invite_accept(self, *, actor: Actor, signature: Signature) -> InviteAcceptAnswer:
+        """Accept the invite by which this connection came: enrol an actor's key."""
+        params = _given({"actor": actor, "signature": signature})
+        found: InviteAcceptAnswer
+        found, _ = self._ask("invite.accept", params, b"", InviteAcceptAnswer)
+        return found
+
+    def invite_list(self) -> list[InviteView]:
+        """List invites: your own, or all if you are a human."""
+        params = _given({})
+        found: list[InviteView]
+        found, _ = self._ask("invite.list", params, b"", list[InviteView])
+        return found
+
+    def invite_new(self, *, access_ms: int | None = None, can: Rights | None = None, for_ms: int | None = None, session: str | None = None, uses: int | None = None) -> InviteNewAnswer:
+        """Create a link by which others get access to a session, or to the host, through a relay."""
+        params = _given({"access_ms": access_ms, "can": can, "for_ms": for_ms, "session": session, "uses": uses})
+        found: InviteNewAnswer
+        found, _ = self._ask("invite.new", params, b"", InviteNewAnswer)
+        return found
+
+    def invite_revoke(self, *, invite: str) -> InviteView:
+        """Revoke an invite; devices that accepted it stay."""
+        params = _given({"invite": invite})
+        found: InviteView
+        found, _ = self._ask("invite.revoke", params, b"", InviteView)
+        return found
+
     def login_new(self) -> LoginAnswer:
         """Create a code that logs a browser in as you, once."""
         params = _given({})
@@ -550,6 +655,27 @@ class Calls:
         params = _given({"question": question})
         found: QuestionView
         found, _ = self._ask("question.withdraw", params, b"", QuestionView)
+        return found
+
+    def relay_add(self, *, url: str) -> RelaysAnswer:
+        """Wait at a relay, so that clients can reach this host through it."""
+        params = _given({"url": url})
+        found: RelaysAnswer
+        found, _ = self._ask("relay.add", params, b"", RelaysAnswer)
+        return found
+
+    def relay_list(self) -> RelaysAnswer:
+        """List the relays this host waits at, and get the host's key."""
+        params = _given({})
+        found: RelaysAnswer
+        found, _ = self._ask("relay.list", params, b"", RelaysAnswer)
+        return found
+
+    def relay_remove(self, *, url: str) -> RelaysAnswer:
+        """Wait at a relay no longer."""
+        params = _given({"url": url})
+        found: RelaysAnswer
+        found, _ = self._ask("relay.remove", params, b"", RelaysAnswer)
         return found
 
     def run_cancel(self, *, run: RunRef, proof: Proof | None = None, wait_ms: int | None = None) -> RunAnswer:

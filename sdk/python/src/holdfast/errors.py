@@ -142,6 +142,22 @@ class NoSuchToken(Fault):
     """There is no such token."""
 
 
+class NoSuchInvite(Fault):
+    """There is no such invite."""
+
+
+class InviteOver(Fault):
+    """The invite was used, has expired, or was revoked."""
+
+
+class NoSuchDevice(Fault):
+    """There is no such device."""
+
+
+class NoSuchRelay(Fault):
+    """There is no such relay, or none at all."""
+
+
 class TooFast(Fault):
     """Too many requests in this time."""
 
@@ -205,6 +221,10 @@ BY_CODE: dict[str, type[Fault]] = {
     "key_conflict": KeyConflict,
     "no_such_run": NoSuchRun,
     "no_such_token": NoSuchToken,
+    "no_such_invite": NoSuchInvite,
+    "invite_over": InviteOver,
+    "no_such_device": NoSuchDevice,
+    "no_such_relay": NoSuchRelay,
     "too_fast": TooFast,
     "too_large": TooLarge,
     "stopping": Stopping,
@@ -233,12 +253,16 @@ __all__ = [
     "HoldfastError",
     "Internal",
     "Interrupted",
+    "InviteOver",
     "KeyConflict",
     "Lost",
     "NameTaken",
     "NoSuchActor",
+    "NoSuchDevice",
     "NoSuchGrant",
+    "NoSuchInvite",
     "NoSuchQuestion",
+    "NoSuchRelay",
     "NoSuchRun",
     "NoSuchToken",
     "NotAttached",

@@ -194,8 +194,8 @@ class ClientView(Model):
     """Who; none until a client that outlived the last host has reported back."""
 
 
-Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "lost", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "unrecorded", "internal"]
-"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `lost`: The session was lost; it can be recovered; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
+Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "no_such_invite", "invite_over", "no_such_device", "no_such_relay", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "unrecorded", "internal"]
+"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `no_such_invite`: There is no such invite; `invite_over`: The invite was used, has expired, or was revoked; `no_such_device`: There is no such device; `no_such_relay`: There is no such relay, or none at all; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
 
 
 class Connected(Model):
@@ -268,6 +268,32 @@ class DetectPrompt(Model):
 
 Detect: TypeAlias = DetectQuiet | DetectPrompt
 """How to detect the end in a shell that does not report it."""
+
+
+class DeviceParams(Model):
+    """Which device."""
+    device: str
+    """Its id, or its actor's handle."""
+
+
+class DeviceView(Model):
+    """A device as it is listed."""
+    actor: Actor
+    """Its actor."""
+    by: Handle
+    """Who invited it."""
+    can: Rights
+    """The most it may do."""
+    connections: int
+    """How many connections it has now."""
+    created_ms: int
+    """When it was enrolled."""
+    id: str
+    """Identity: no secret."""
+    until_ms: int
+    """When its access ends."""
+    session: SessionId | None = None
+    """The session it was invited to; none: the whole host."""
 
 
 Kind: TypeAlias = Literal["line", "password", "repl", "choice"]
@@ -692,6 +718,10 @@ class HolderView(Model):
     """When it will be free by itself."""
 
 
+HostKey: TypeAlias = str
+"""A host's identity: its Ed25519 public key."""
+
+
 class HostStatus(Model):
     """The host."""
     clients: int
@@ -744,6 +774,82 @@ class Inside(Model):
     """This agent started it."""
     session: str | None = None
     """It runs inside this session; empty where it is none of this host's."""
+
+
+class InviteAcceptAnswer(Model):
+    """A guest is enrolled."""
+    actor: Actor
+    """Its key, and the handle by which the host knows it."""
+    can: Rights
+    """The most it may do."""
+    host: str
+    """What the host calls itself."""
+    relays: list[str]
+    """Where else the host can be reached."""
+    session: str | None = None
+    """The name of the session it was invited to; none: the whole host."""
+
+
+class InviteAcceptParams(Model):
+    """A guest of an invite says who it is."""
+    actor: Actor
+    """Its key, and the handle it would like."""
+    signature: Signature
+    """As in `identify`, over the challenge and the channel's binding."""
+
+
+class InviteNewAnswer(Model):
+    """A new invite."""
+    invite: InviteView
+    """What it is."""
+    link: str
+    """The link: a secret, and not shown again."""
+
+
+class InviteNewParams(Model):
+    """What an invite shall be."""
+    access_ms: int | None = None
+    """How long a guest's access lasts once it has accepted, in milliseconds; none: until it is revoked."""
+    can: Rights | None = None
+    """The most its guests may do; none: to observe a session, or all that you may do on the host."""
+    for_ms: int | None = None
+    """How long it can be accepted, in milliseconds; none: an hour."""
+    session: str | None = None
+    """The session it is for; none: the whole host, which only a human may share."""
+    uses: int | None = None
+    """How often it can be accepted; none: once."""
+
+
+class InviteParams(Model):
+    """Which invite."""
+    invite: str
+    """Its id."""
+
+
+InviteState: TypeAlias = Literal["open", "used", "expired", "revoked"]
+"""How an invite stands. `open`: It can be accepted; `used`: It was accepted as often as it can be; `expired`: Its time is over; `revoked`: It was revoked."""
+
+
+class InviteView(Model):
+    """An invite as it is listed."""
+    by: Handle
+    """Who made it."""
+    can: Rights
+    """The most its guests may do."""
+    created_ms: int
+    """When."""
+    id: str
+    """Identity: no secret."""
+    state: InviteState | str
+    """How it stands."""
+    until_ms: int
+    """Until when it can be accepted."""
+    used: int
+    """How often it was."""
+    uses: int
+    """How often it can be accepted in all."""
+    session: SessionId | None = None
+    """The session it is for; none: the whole host."""
 
 
 class JournalAnswer(Model):
@@ -1298,6 +1404,34 @@ class RecoverParams(Model):
 
 Recovery: TypeAlias = Literal["manual", "auto"]
 """Whether a session that was lost gets another life by itself. `manual`: Somebody asks for it; `auto`: The host begins it, as often as its limit allows."""
+
+
+class RelayParams(Model):
+    """Which relay."""
+    url: str
+    """Where it is: `https://NAME` or `https://NAME:PORT`."""
+
+
+class RelayView(Model):
+    """A relay as it is listed."""
+    since_ms: int
+    """Since when it is so."""
+    up: bool
+    """Clients find this host there."""
+    url: str
+    """Where it is."""
+    why: str | None = None
+    """Why it is not up."""
+
+
+class RelaysAnswer(Model):
+    """What a host is called and known by."""
+    key: HostKey
+    """The host's key: what clients know it by."""
+    name: str
+    """What it calls itself."""
+    relays: list[RelayView]
+    """Its relays."""
 
 
 class RenameParams(Model):

@@ -1,0 +1,128 @@
+//! The options of relays, invites and devices.
+
+use crate::values::{Seconds, rights};
+use clap::{Subcommand, ValueHint};
+use holdfast_types::Rights;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    override_usage = "holdfast relay --listen <ADDR> [--tls-cert <FILE> --tls-key <FILE> | --behind-proxy]\n       holdfast relay add <URL>\n       holdfast relay ls\n       holdfast relay remove <URL>"
+)]
+pub struct RelayArgs {
+    #[command(subcommand)]
+    pub about: Option<RelayCommand>,
+    #[command(flatten)]
+    pub serve: RelayServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RelayCommand {
+    /// Make this machine's host reachable through a relay
+    Add(RelayUrlArg),
+    /// List the relays of this machine's host, and whether each is connected
+    Ls,
+    /// Leave a relay
+    Remove(RelayUrlArg),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RelayUrlArg {
+    /// Where the relay is: https://NAME or https://NAME:PORT
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub url: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RelayServeArgs {
+    /// Run a relay here, until interrupted
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// Certificate chain for TLS, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key", requires = "listen", value_hint = ValueHint::FilePath)]
+    pub tls_cert: Option<PathBuf>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    pub tls_key: Option<PathBuf>,
+    /// A proxy in front speaks TLS and sets X-Forwarded-For
+    #[arg(long, conflicts_with = "tls_cert", requires = "listen")]
+    pub behind_proxy: bool,
+    /// Serve only requests for this NAME or NAME:PORT, as it stands in the relay's URL
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    pub name: Option<String>,
+    /// Connections from one address at once [default: 512]
+    #[arg(long, value_name = "COUNT", requires = "listen")]
+    pub per_address: Option<usize>,
+    /// Clients of one host at once [default: 256]
+    #[arg(long, value_name = "COUNT", requires = "listen")]
+    pub per_host: Option<usize>,
+    /// Connections at once in all [default: 20000]
+    #[arg(long, value_name = "COUNT", requires = "listen")]
+    pub connections: Option<usize>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "holdfast invite <NAME> [OPTIONS]\n       holdfast invite --host-wide [OPTIONS]")]
+pub struct InviteArgs {
+    /// Name, id, or the beginning of one: the session to share
+    #[arg(value_name = "NAME", required_unless_present = "host_wide", conflicts_with = "host_wide")]
+    pub session: Option<String>,
+    /// Share all sessions of this host: for another machine of your own
+    #[arg(long)]
+    pub host_wide: bool,
+    /// Limit guests to these rights, separated by commas: observe, type, run, start, signal, seize, grant, approve,
+    /// checkpoint, fork, end, configure [default: observe; with --host-wide: all of yours]
+    #[arg(long, value_name = "RIGHTS", value_parser = rights)]
+    pub can: Option<Rights>,
+    /// How long the link can be accepted, for example 10m or 2d [default: 1h]
+    #[arg(long = "for", value_name = "TIME")]
+    pub span: Option<Seconds>,
+    /// How long access lasts once the link was accepted [default: until you revoke it]
+    #[arg(long, value_name = "TIME")]
+    pub access: Option<Seconds>,
+    /// How many machines can accept the link [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    pub uses: Option<u32>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum InvitesCommand {
+    /// List invites, and whether each can still be accepted
+    Ls,
+    /// Revoke an invite; machines that accepted it keep their access (see `holdfast devices`)
+    Revoke(InviteArg),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct InviteArg {
+    /// Invite id (see `holdfast invites ls`)
+    #[arg(value_name = "ID")]
+    pub invite: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct AcceptArgs {
+    /// The link; with - it is read from standard input
+    #[arg(value_name = "LINK")]
+    pub link: String,
+    /// What you will call the host [default: what it calls itself]
+    #[arg(long, value_name = "HOST")]
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DevicesCommand {
+    /// List the machines that accepted an invite
+    Ls,
+    /// Revoke a machine's access at once, also while it is attached
+    Revoke(DeviceArg),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct DeviceArg {
+    /// Device id, or its actor (see `holdfast devices ls`)
+    #[arg(value_name = "ID")]
+    pub device: String,
+}

@@ -1,0 +1,169 @@
+//! `holdfast relay`: a relay of one's own, and the relays this machine's host waits at.
+
+use crate::args::{RelayArgs, RelayCommand, RelayServeArgs};
+use crate::commands::host;
+use crate::failure::Failure;
+use crate::here::Here;
+use crate::listen;
+use crate::show::{columns, moment, now_ms, print, print_json, table, visible};
+use holdfast_relay::server::{Config, Limits, bind};
+use holdfast_wire::devices::{RelayParams, RelayView, RelaysAnswer};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::Nothing;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long `relay add` waits until the relay has taken the host: longer than a handshake over a slow line.
+const UP: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// `holdfast relay`.
+pub fn relay(here: &Here, args: &RelayArgs) -> Result<u8, Failure> {
+    match &args.about {
+        None => serve(here, &args.serve),
+        Some(RelayCommand::Add(args)) => add(here, &args.url),
+        Some(RelayCommand::Ls) => list(here),
+        Some(RelayCommand::Remove(args)) => remove(here, &args.url),
+    }
+}
+
+fn serve(here: &Here, args: &RelayServeArgs) -> Result<u8, Failure> {
+    let Some(listen) = args.listen else {
+        return Err(Failure::new("usage", "nothing to do")
+            .hint("run a relay: holdfast relay --listen ADDR; use one: holdfast relay add URL")
+            .status(crate::failure::STATUS_USAGE));
+    };
+    let default = Limits::default();
+    let config = Config {
+        listen,
+        tls: args.tls_cert.clone().zip(args.tls_key.clone()),
+        behind_proxy: args.behind_proxy,
+        name: args.name.clone(),
+        limits: Limits {
+            connections: args.connections.unwrap_or(default.connections),
+            of_address: args.per_address.unwrap_or(default.of_address),
+            clients_of_host: args.per_host.unwrap_or(default.clients_of_host),
+        },
+    };
+    // A descriptor for each connection.
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    let failed = |error| Failure::io("cannot run the relay", error);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
+    runtime.block_on(async {
+        let bound = bind(&config).await.map_err(|error| Failure::io(format!("cannot listen on {listen}"), error))?;
+        let address = bound.address().map_err(failed)?;
+        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        if here.json {
+            print_json(&json!({ "url": format!("{scheme}://{address}") }))?;
+        } else {
+            print(format!("relay {} listens at {scheme}://{address}\n", env!("CARGO_PKG_VERSION")))?;
+        }
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        tokio::select! {
+            () = bound.serve() => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok::<(), Failure>(())
+    })?;
+    // Connections end with the process: both ends go on by another relay, or wait for the next one here.
+    runtime.shutdown_background();
+    Ok(0)
+}
+
+fn add(here: &Here, url: &str) -> Result<u8, Failure> {
+    let mut link = here.link()?;
+    let is_first = link.call::<op::RelayList>(&Nothing {})?.relays.is_empty() && listen::load(&here.home)?.is_none();
+    let mut now = link.call::<op::RelayAdd>(&RelayParams { url: url.to_owned() })?;
+    if is_first {
+        // From now on it is tended: nobody who comes through a relay could start the next one.
+        drop(link);
+        host::renew(here)?;
+        link = here.link()?;
+        now = link.call::<op::RelayList>(&Nothing {})?;
+    }
+    let wanted = url.trim_end_matches('/').to_ascii_lowercase();
+    let of = |all: &RelaysAnswer| {
+        let same = |relay: &&RelayView| wanted.ends_with(relay.url.split_once("://").map_or("", |(_, rest)| rest));
+        all.relays.iter().find(same).cloned()
+    };
+    let deadline = Instant::now() + UP;
+    let relay = loop {
+        match of(&now) {
+            Some(relay) if !relay.up && Instant::now() < deadline && !is_told(&relay) => {}
+            other => break other,
+        }
+        std::thread::sleep(LOOK_EVERY);
+        now = link.call::<op::RelayList>(&Nothing {})?;
+    };
+    if here.json {
+        print_json(&now)?;
+        return Ok(u8::from(relay.is_none_or(|relay| !relay.up)));
+    }
+    match relay {
+        Some(relay) if relay.up => {
+            print(format!(
+                "connected to {}; this host can be reached through it\n  share a session    holdfast invite SESSION\n  add your machines  holdfast invite --host-wide\n",
+                relay.url
+            ))?;
+            Ok(0)
+        }
+        other => {
+            let why = other.and_then(|relay| relay.why).unwrap_or_default();
+            Err(Failure::new("unreachable", format!("the relay was added, but is not connected: {}", visible(&why)))
+                .hint(
+                    "the host keeps trying; see `holdfast relay ls`, or take it out again: holdfast relay remove URL",
+                ))
+        }
+    }
+}
+
+/// It was tried, and did not work.
+fn is_told(relay: &RelayView) -> bool {
+    relay.why.as_deref().is_some_and(|why| why != "connecting")
+}
+
+fn list(here: &Here) -> Result<u8, Failure> {
+    let all = here.link()?.call::<op::RelayList>(&Nothing {})?;
+    if here.json {
+        print_json(&all)?;
+        return Ok(0);
+    }
+    if all.relays.is_empty() {
+        print("no relays; add one: holdfast relay add https://RELAY\n")?;
+        return Ok(0);
+    }
+    let head = ["RELAY", "STATE", "SINCE"].map(str::to_owned).to_vec();
+    let row = |relay: &RelayView| {
+        let state =
+            if relay.up { "up".into() } else { format!("down: {}", visible(relay.why.as_deref().unwrap_or_default())) };
+        vec![relay.url.clone(), state, moment(relay.since_ms, now_ms())]
+    };
+    let rows: Vec<_> = std::iter::once(head).chain(all.relays.iter().map(row)).collect();
+    print(table(&rows, columns()).into_iter().map(|line| line + "\n").collect::<String>())?;
+    Ok(0)
+}
+
+fn remove(here: &Here, url: &str) -> Result<u8, Failure> {
+    let left = here.link()?.call::<op::RelayRemove>(&RelayParams { url: url.to_owned() })?;
+    if here.json {
+        print_json(&left)?;
+    }
+    Ok(0)
+}
+
+/// `holdfast host key`.
+pub fn key(here: &Here) -> Result<u8, Failure> {
+    let all = here.link()?.call::<op::RelayList>(&Nothing {})?;
+    if here.json {
+        print_json(&json!({ "key": all.key, "name": all.name }))?;
+    } else {
+        print(format!("{}\n", all.key))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,36 @@
+//! Any bytes are a handshake message, a frame and a link, or an error; nothing that was not sealed opens, and a channel that saw such a
+//! frame is dead.
+#![no_main]
+
+use holdfast_channel::{Channel, ChannelError, Initiator, InviteLink, Responder, Secret};
+use libfuzzer_sys::fuzz_target;
+use std::cell::RefCell;
+
+fn pair() -> (Initiator, Channel) {
+    let (host, client) = (Secret::new([1; 32]), Secret::new([2; 32]));
+    let (initiator, first) = Initiator::new(&client, &host.public(), None, [3; 32]).expect("the keys are sound");
+    let responder = Responder::read(&host, &first, [4; 32]).expect("an own message reads back");
+    let (channel, _) = responder.welcome(&"human:ann".parse().expect("a handle")).expect("an answer");
+    (initiator, channel)
+}
+
+fuzz_target!(|input: &[u8]| {
+    // A handshake costs more than what is fuzzed: a channel serves until a frame has killed it.
+    thread_local! {
+        static CHANNEL: RefCell<Option<Channel>> = const { RefCell::new(None) };
+    }
+    let _ = Responder::read(&Secret::new([1; 32]), input, [5; 32]);
+    if input.len() % 16 == 0 {
+        assert!(pair().0.finish(input).is_err(), "nobody else can answer");
+    }
+    CHANNEL.with_borrow_mut(|channel| {
+        let channel = channel.get_or_insert_with(|| pair().1);
+        assert!(matches!(channel.open(input), Err(ChannelError::Frame | ChannelError::Dead)));
+        assert_eq!(channel.open(input), Err(ChannelError::Dead));
+    });
+    if let Ok(text) = std::str::from_utf8(input)
+        && let Ok(link) = InviteLink::read(text)
+    {
+        assert_eq!(InviteLink::read(&link.text()), Ok(link));
+    }
+});
