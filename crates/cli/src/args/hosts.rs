@@ -100,6 +100,7 @@ fn is_only_here(command: &Command) -> bool {
             | Command::Completions(_)
             | Command::Connect(_)
             | Command::Doctor
+            | Command::Prove(_)
             | Command::Host(_)
             | Command::Hosts(_)
             | Command::Man
@@ -166,6 +167,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Hosts(_)
         | Command::Connect(_)
         | Command::Doctor
+        | Command::Prove(_)
         | Command::Completions(_)
         | Command::Man
         | Command::Schema => Vec::new(),
