@@ -9,6 +9,7 @@ mod graph;
 mod hosts;
 mod mcp;
 mod network;
+mod prove;
 mod questions;
 mod run;
 
@@ -24,6 +25,7 @@ pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
 pub use network::{HTTP_ADDRESS, ListenArgs, LogArgs, StartArgs, TokenCommand, TokenNewArgs, WebArgs};
+pub use prove::ProveArgs;
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
@@ -180,6 +182,8 @@ pub enum Command {
     Devices(DevicesCommand),
     /// Check what this machine supports, and how to fix what is missing
     Doctor,
+    /// Prove on this machine that sessions outlive clients, hosts and crashes, by experiments
+    Prove(ProveArgs),
     /// Print shell completions
     Completions(CompletionsArgs),
     /// Print the manual page (read it with: holdfast man | man -l -)

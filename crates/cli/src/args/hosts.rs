@@ -108,6 +108,7 @@ fn is_only_here(command: &Command) -> bool {
             | Command::Connect(_)
             | Command::Doctor
             | Command::Flow(_)
+            | Command::Prove(_)
             | Command::Host(_)
             | Command::Hosts(_)
             | Command::Man
@@ -184,6 +185,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Accept(_)
         | Command::Devices(_)
         | Command::Doctor
+        | Command::Prove(_)
         | Command::Completions(_)
         | Command::Man
         | Command::Schema => Vec::new(),

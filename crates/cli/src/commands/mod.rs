@@ -22,6 +22,7 @@ mod man;
 mod mcp;
 mod new;
 mod no_typing;
+mod prove;
 mod questions;
 mod recover;
 mod relay;
@@ -50,7 +51,7 @@ use crate::here::Here;
 pub fn run(mut args: Args) -> Result<u8, Failure> {
     let host = args.take_host().map_err(misplaced)?;
     let find = || Here::find(args.home.as_deref(), args.json, args.who.clone(), host.as_deref());
-    dispatch(args.command, &find).map_err(|failure| match find() {
+    dispatch(args.command, args.json, &find).map_err(|failure| match find() {
         Ok(here) => denied::explain(failure, &here),
         Err(_) => failure,
     })
@@ -64,7 +65,7 @@ fn misplaced(why: Misplaced) -> Failure {
     Failure::new("usage", message).hint("run it over there: ssh MACHINE holdfast …").status(STATUS_USAGE)
 }
 
-fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
+fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
     let here = || find()?.if_ours();
     match command {
         None => attach::main_session(&here()?),
@@ -122,7 +123,8 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         // It says what is wrong with a home, whatever that is.
         Some(Command::Doctor) => doctor::doctor(&find()?),
         Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),
-        // These need no home.
+        // These need no home, or make their own.
+        Some(Command::Prove(args)) => prove::prove(&args, json),
         Some(Command::Skill) => skill::skill(),
         Some(Command::Completions(args)) => completions::completions(args.shell),
         Some(Command::Man) => man::man(),
