@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::step::{cargo, must, say, target};
-use crate::{mcp, openapi, python, typescript, web};
+use crate::{eval, examples, mcp, openapi, python, typescript, web};
 
 /// What tests the program from outside, by its name.
 type Client = (&'static str, fn(&Path, &Path) -> Result<()>);
@@ -16,6 +16,8 @@ const CLIENTS: &[Client] = &[
     ("typescript", typescript::test),
     ("openapi", openapi::test),
     ("mcp", mcp::test),
+    ("eval", eval::test),
+    ("examples", examples::test),
     ("web", web::test),
 ];
 

@@ -1,10 +1,13 @@
-//! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `lint`, `web-build`, `bench`, `fuzz-smoke`, `mutants`.
+//! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `lint`, `web-build`, `bench`, `fuzz-smoke`, `mutants`,
+//! `eval-agents`.
 //!
 //! Every step is one line of output before it starts. Nothing asks a question, nothing needs a terminal.
 
 mod bench;
 mod ci;
 mod clients;
+mod eval;
+mod examples;
 mod fuzz;
 mod lint;
 mod mcp;
@@ -41,6 +44,7 @@ usage: cargo xtask COMMAND
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
   mutants [CRATE…]   change the code of pure crates in one place at a time: the tests must notice
+  eval-agents […]    twenty tasks of agents through real clients, with a scripted model, scored
   bench [-- ARGS]    build for release and compare with the neighbours
 
 `cargo xtask COMMAND --help` says more.
@@ -65,9 +69,10 @@ The exit code is that of the tests.
 usage: cargo xtask clients [NAME…]
 
 Tests the program that was just built with clients in other languages: `python` and `typescript` are ours, in sdk/; `openapi`
-is schemathesis against the document the host serves; `mcp` is the official Python client, the Inspector's command line and the
-conformance suite of the Model Context Protocol; `web` is the page in Debian's chromium, built first where it is old. All where none is named. Installs what
-they need: environments of Python in the target directory, npm packages beside the tests.
+is clients made from the document the host serves, and schemathesis against it; `mcp` is the official Python client, the Inspector's command line and the
+conformance suite of the Model Context Protocol; `eval` is `eval-agents` with the bare client; `examples` are those of sdk/examples,
+with frameworks of others; `web` is the page in Debian's chromium, built first where it is old. All where none is named. Installs
+what they need: environments of Python in the target directory, npm packages beside the tests.
 ",
     ),
     (
@@ -126,6 +131,18 @@ usage: cargo xtask fuzz-smoke [SECONDS]
 Builds and runs every target of fuzz/ with cargo-fuzz, which is installed if missing: 100,000 inputs that are the same each
 time, or new ones for SECONDS each. With the
 address sanitizer where a nightly toolchain is installed, without it otherwise. Nothing to do where there is no fuzz/.
+",
+    ),
+    (
+        "eval-agents",
+        "\
+usage: cargo xtask eval-agents [CLIENT…] [--task NAME]… [--json FILE]
+
+Drives agents through twenty tasks (a long build, a port, a prompt, a password, a flood, a migration that fails, lost memory, two
+agents, a pager, an editor, a killed host, …) with a scripted model on loopback, and scores each: success, calls, bytes that the
+model reads, wrong steps, interruptions of a person. CLIENT is claude, codex, gemini or opencode, installed from npm into the target
+directory in a pinned version (100 to 400 MB each), or bare: a loop without packages, which is taken where none is named and which
+`test` runs too. Fails where a task fails.
 ",
     ),
     (
@@ -190,6 +207,7 @@ fn run(args: &[String]) -> Result<ExitCode> {
         ("fuzz-smoke", []) => fuzz::run(&root, None),
         ("fuzz-smoke", [seconds]) if seconds.parse::<u32>().is_ok() => fuzz::run(&root, Some(seconds.parse()?)),
         ("mutants", args) => mutants::run(&root, args),
+        ("eval-agents", args) => eval::run(&root, args),
         ("bench", []) => bench::run(&root, &[]),
         ("bench", [dashes, args @ ..]) if dashes == "--" => bench::run(&root, args),
         _ => bail!("`{command}` does not take {:?}\n\n{help}", rest.join(" ")),

@@ -32,8 +32,15 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// Directories whose JavaScript packages the tests use; each has a package-lock.json.
-pub const NPM_DIRS: &[&str] =
-    &["crates/screen/tests/xterm", "sdk/typescript", "tests/lint", "tests/mcp", "tests/openapi/clients", "web"];
+pub const NPM_DIRS: &[&str] = &[
+    "crates/screen/tests/xterm",
+    "sdk/examples",
+    "sdk/typescript",
+    "tests/lint",
+    "tests/mcp",
+    "tests/openapi/clients",
+    "web",
+];
 
 /// Makes the tests runnable and runs them.
 pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {

@@ -13,10 +13,17 @@ const DIR: &str = "sdk/typescript";
 /// Installs what it needs, checks that its types are those of the schema, builds it and tests it with this program.
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
     let dir = root.join(DIR);
+    build(root)?;
+    must(program("npm", &dir).args(["test", "--silent"]).env("HOLDFAST_BIN", holdfast))
+}
+
+/// Installs what it needs, checks it and builds it, for others too.
+pub fn build(root: &Path) -> Result<()> {
+    let dir = root.join(DIR);
     npm(&dir, DIR)?;
     // The typecheck reads the tests too, which the build leaves out.
     for script in ["check-types", "typecheck", "build"] {
         must(program("npm", &dir).args(["run", "--silent", script]))?;
     }
-    must(program("npm", &dir).args(["test", "--silent"]).env("HOLDFAST_BIN", holdfast))
+    Ok(())
 }

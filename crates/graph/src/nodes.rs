@@ -294,7 +294,8 @@ pub struct Port {
     /// `stream` is TCP, `dgram` is UDP.
     pub kind: SocketKind,
     /// Address and port.
-    pub local: SocketAddr,
+    #[serde(alias = "local")]
+    pub address: SocketAddr,
     /// Who holds the socket.
     pub holders: Vec<ProcessId>,
 }
@@ -317,7 +318,7 @@ pub const LOCKS_MAX: usize = 16;
 /// A UDP socket counts if it is bound and takes from anyone. Sockets in other network namespaces are not known.
 pub fn ports(graph: &Graph) -> Vec<Port> {
     let mut ports: Vec<Port> = graph.sockets.iter().filter_map(port).collect();
-    ports.sort_by_key(|port| (port.local.port(), port.local.ip(), port.socket));
+    ports.sort_by_key(|port| (port.address.port(), port.address.ip(), port.socket));
     ports
 }
 
@@ -328,7 +329,7 @@ fn port(socket: &SocketNode) -> Option<Port> {
         (SocketKind::Stream, SocketState::Listening) | (SocketKind::Dgram, SocketState::Unconnected) => true,
         (SocketKind::Stream | SocketKind::Dgram | SocketKind::Seqpacket, _) => false,
     };
-    is_open.then(|| Port { socket: socket.id, kind, local, holders: socket.holders.clone() })
+    is_open.then(|| Port { socket: socket.id, kind, address: local, holders: socket.holders.clone() })
 }
 
 fn is_false(value: &bool) -> bool {

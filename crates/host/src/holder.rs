@@ -13,13 +13,13 @@ use holdfast_abi::address::Address;
 use holdfast_types::Home;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socket_with,
 };
 use std::cell::RefCell;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
@@ -45,6 +45,8 @@ const START_PAUSE_MAX: Duration = Duration::from_secs(10);
 pub fn hold(home: &Home, listener: &OwnedFd, host: UnixStream) -> io::Result<()> {
     let path = home.http_socket();
     let socket = UnixListener::from(bind_socket(&path)?);
+    // For as long as we are here. Where it cannot be had (no IPv6, or somebody is there), the port itself is still held.
+    let _other = other_family(listener).ok();
     let mut hosts = vec![host];
     let mut until: Option<Instant> = None;
     while until.is_none_or(|until| Instant::now() < until) {
@@ -84,6 +86,21 @@ pub fn hold(home: &Home, listener: &OwnedFd, host: UnixStream) -> io::Result<()>
     }
     let _ = std::fs::remove_file(&path);
     Ok(())
+}
+
+/// The same port of the machine's own address in the other family, bound and never listened at: browsers that are sent to `localhost`
+/// try both, and get no answer from a program that took the one that the host does not use.
+fn other_family(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    let has = TcpListener::from(listener.try_clone()?).local_addr()?;
+    let (family, ip) = match has.ip() {
+        IpAddr::V4(Ipv4Addr::LOCALHOST) => (AddressFamily::INET6, IpAddr::V6(Ipv6Addr::LOCALHOST)),
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => (AddressFamily::INET, IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        IpAddr::V4(_) | IpAddr::V6(_) => return Ok(None),
+    };
+    // Without SO_REUSEADDR: with it others that have it too could bind the port as well.
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::bind(&socket, &SocketAddr::new(ip, has.port()))?;
+    Ok(Some(socket))
 }
 
 /// What a host said; nothing where it has said nothing yet, and zero where it is gone.

@@ -470,6 +470,55 @@ mod tests {
     }
 
     #[test]
+    fn however_it_is_cut_the_text_is_the_same() {
+        const PIECES: [&[u8]; 16] = [
+            b"a",
+            b"word ",
+            b"\r",
+            b"\n",
+            b"\x08",
+            b"\t",
+            "\u{65e5}".as_bytes(),
+            b"\xff",
+            b"\x1b[A",
+            b"\x1b[2B",
+            b"\x1b[3C",
+            b"\x1b[9D",
+            b"\x1b[K",
+            b"\x1b[J",
+            b"\x1b[2P",
+            b"\x1b[5G",
+        ];
+        let mut state = 7_u64;
+        let mut next = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for round in 0..3_000 {
+            let bytes: Vec<u8> = (0..next(200)).flat_map(|_| PIECES[next(PIECES.len())]).copied().collect();
+            let (cols, cut) = ([0, 1, 2, 7, 80][next(5)], next(bytes.len() + 1));
+            let whole = SettledText::of(cols, &bytes);
+            assert!(String::from_utf8(whole.clone()).is_ok(), "round {round}");
+            let (mut settled, mut out) = (SettledText::new(cols), Vec::new());
+            settled.feed(&bytes[..cut], &mut out);
+            settled.feed(&bytes[cut..], &mut out);
+            assert_eq!(
+                settled.cells,
+                settled.lines.iter().map(|line| line.cells.len()).sum::<usize>(),
+                "round {round}"
+            );
+            settled.finish(&mut out);
+            assert_eq!(out, whole, "round {round}");
+            let (mut early, mut out) = (SettledText::new(cols), Vec::new());
+            early.feed(&bytes[..cut], &mut out);
+            early.flush(&mut out);
+            assert!(!early.holds_text(), "round {round}");
+            early.feed(&bytes[cut..], &mut out);
+            early.finish(&mut out);
+        }
+    }
+
+    #[test]
     fn what_was_given_before_its_end_is_not_given_again() {
         let pieces = |texts: &[&str]| {
             let (mut settled, mut out) = (SettledText::new(80), Vec::new());

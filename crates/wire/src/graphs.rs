@@ -239,7 +239,7 @@ mod tests {
         let port = Port {
             socket: SocketId(7),
             kind: SocketKind::Stream,
-            local: "127.0.0.1:80".parse().unwrap(),
+            address: "127.0.0.1:80".parse().unwrap(),
             holders: vec![ProcessId { pid: 9, start: 3 }],
         };
         let events = [
@@ -249,7 +249,7 @@ mod tests {
         let text = serde_json::to_string(&events).unwrap();
         assert_eq!(
             text,
-            r#"[{"seq":5,"at_ms":6,"event":"listen","socket":"s7","kind":"stream","local":"127.0.0.1:80","holders":["p9-3"]},{"seq":6,"at_ms":6,"event":"exit","pid":9,"code":1}]"#
+            r#"[{"seq":5,"at_ms":6,"event":"listen","socket":"s7","kind":"stream","address":"127.0.0.1:80","holders":["p9-3"]},{"seq":6,"at_ms":6,"event":"exit","pid":9,"code":1}]"#
         );
         assert_eq!(serde_json::from_str::<Vec<GraphEvent>>(&text).unwrap(), events);
     }

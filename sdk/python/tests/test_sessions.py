@@ -132,7 +132,7 @@ async def test_a_port_is_waited_for_and_told(client: aio.Client) -> None:
     run = await session.start(f"exec 3>&1; python3 -m http.server {port} --bind 127.0.0.1")
     listener = await session.wait_for(port=port, timeout=PATIENCE_S)
     assert listener.address == f"127.0.0.1:{port}"
-    assert [view.local for view in await session.ports()] == [f"127.0.0.1:{port}"]
+    assert [view.address for view in await session.ports()] == [f"127.0.0.1:{port}"]
     graph = await session.graph("processes")
     assert any(node.pid == listener.pid for node in graph.processes)
     ended = await run.cancel(timeout=PATIENCE_S)

@@ -1008,13 +1008,13 @@ export type GraphEvent = {
   }
   /** A port is open. */
   | {
+    /** Address and port. */
+    address: string;
     event: "listen";
     /** Who holds the socket. */
     holders: ProcessId[];
     /** `stream` is TCP, `dgram` is UDP. */
     kind: SocketKind;
-    /** Address and port. */
-    local: string;
     /** The socket. */
     socket: SocketId;
   }
@@ -1032,13 +1032,13 @@ export type GraphEvent = {
   }
   /** A port is not open any more. */
   | {
+    /** Address and port. */
+    address: string;
     event: "not_listening";
     /** Who holds the socket. */
     holders: ProcessId[];
     /** `stream` is TCP, `dgram` is UDP. */
     kind: SocketKind;
-    /** Address and port. */
-    local: string;
     /** The socket. */
     socket: SocketId;
   }
@@ -1643,6 +1643,8 @@ export interface PortView {
   act?: number | null;
   /** Whose act started it. */
   actor?: Actor | null;
+  /** Address and port. */
+  address: string;
   /** That one's words. */
   argv: string[];
   /** How that is known. */
@@ -1651,8 +1653,6 @@ export interface PortView {
   holders: ProcessId[];
   /** `stream` is TCP, `dgram` is UDP. */
   kind: SocketKind;
-  /** Address and port. */
-  local: string;
   /** Its name. */
   name: SessionName;
   /** The oldest process that holds it. */

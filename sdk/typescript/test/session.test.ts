@@ -210,7 +210,7 @@ it("a session is waited for by port, text and state", async () => {
   const port = Number(shown?.split(" ")[1]);
   const { listener } = await session.waitFor({ port });
   expect(listener?.address).toBe(`127.0.0.1:${port}`);
-  expect((await session.ports()).map(({ local }) => local)).toEqual([`127.0.0.1:${port}`]);
+  expect((await session.ports()).map(({ address }) => address)).toEqual([`127.0.0.1:${port}`]);
   expect((await session.waitFor({ state: "waiting" })).state).toMatchObject({ state: "waiting", prompt: "more?" });
   expect((await session.graph()).processes.length).toBeGreaterThan(1);
   await session.send("\r");

@@ -50,7 +50,7 @@ fn a_server_is_found_with_its_session_and_who_started_it() {
     assert_eq!((&port["name"], &port["kind"], &port["by"]), (&json!("work"), &json!("stream"), &json!(known)));
     assert_eq!(port["actor"]["handle"], BOT);
     assert!(port["act"].as_u64().is_some_and(|act| act > 1), "{port}");
-    let local = port["local"].as_str().unwrap();
+    let local = port["address"].as_str().unwrap();
     home.until_screen_shows("work", &format!("port is {}", local.rsplit(':').next().unwrap()));
     let told = home.ok(&["ports", "work"]);
     assert!(told.contains(local) && told.contains(BOT) && told.contains(" work "), "{told}");
@@ -74,7 +74,7 @@ fn a_server_is_found_with_its_session_and_who_started_it() {
     assert!(listed.lines().any(|line| line.contains(BOT) && line.contains("create_server")), "{listed}");
     let info = home.ok(&["info", "work"]);
     assert!(info.contains("processes") && info.contains(&format!("tcp {local}")), "{info}");
-    assert_eq!(home.json(&["info", "work"])["graph"]["ports"][0]["local"], local);
+    assert_eq!(home.json(&["info", "work"])["graph"]["ports"][0]["address"], local);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn who_watches_sees_processes_and_ports_come_and_go() {
     let exec = watch.until("an exec", |line| line["event"] == "exec");
     assert_eq!(exec["pid"], fork["pid"]);
     let listen = watch.until("a port", |line| line["event"] == "listen");
-    assert_eq!(home.json(&["ports", "work"])[0]["local"], listen["local"]);
+    assert_eq!(home.json(&["ports", "work"])[0]["address"], listen["address"]);
     home.ok(&["send", "work", "--key", "C-c"]);
     // A process that ends closes its sockets first, and either may be seen first.
     let (mut is_over, mut is_closed) = (false, false);
@@ -229,7 +229,7 @@ fn who_watches_sees_ports_and_connections_of_a_process_that_was_there_before() {
     };
     let listen = next("listen");
     let connect = next("connect");
-    assert_eq!(connect["remote"], listen["local"]);
+    assert_eq!(connect["remote"], listen["address"]);
     assert_eq!(next("closed")["local"], connect["local"]);
     assert_eq!(next("not_listening")["socket"], listen["socket"]);
 }

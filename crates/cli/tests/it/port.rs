@@ -51,6 +51,30 @@ fn holder(http: &Http, but: u32) -> u32 {
 }
 
 #[test]
+fn nobody_takes_the_same_port_of_the_other_family() {
+    if let Err(error) = TcpListener::bind("[::1]:0") {
+        // Then nobody can take it there.
+        eprintln!("this machine has no [::1]: {error}");
+        return;
+    }
+    let http = Http::new();
+    let holder = holder(&http, 0);
+    let port = http.address().rsplit_once(':').unwrap().1.to_owned();
+    for other in [format!("[::1]:{port}"), format!("[::]:{port}")] {
+        until("the other family", || TcpListener::bind(&other).is_err());
+        http.home.kill_host();
+        assert!(TcpListener::bind(&other).is_err(), "{other} can be taken");
+        // Who asks there is told at once, and tries the other one.
+        let refused = std::net::TcpStream::connect(format!("[::1]:{port}")).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+        until("the next host", || http.home.host_answers());
+    }
+    http.home.ok(&["host", "stop"]);
+    until("the holder's end", || gone(holder));
+    drop(TcpListener::bind(format!("[::1]:{port}")).expect("free again"));
+}
+
+#[test]
 fn nobody_takes_the_port_while_the_host_is_killed_or_restarted() {
     let http = Http::new();
     let answers = || http.get("/sessions").status == 200;

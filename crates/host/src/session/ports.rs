@@ -59,8 +59,8 @@ fn open_port(view: PortView) -> OpenPort {
     OpenPort {
         socket: view.port.socket,
         kind: view.port.kind,
-        address: view.port.local,
-        port: view.port.local.port(),
+        address: view.port.address,
+        port: view.port.address.port(),
         pid: view.process.map(|process| process.pid),
         argv: view.argv,
         by: view.actor.map(|actor| actor.handle),

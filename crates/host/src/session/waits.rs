@@ -100,7 +100,7 @@ impl Session {
 
 fn listener(keeper: u32, port: u16, spared: &Spared) -> Option<Listener> {
     let graph = snapshot(keeper, Depth::Sockets, None, spared).ok()?;
-    let open = ports(&graph).into_iter().find(|open| open.kind == SocketKind::Stream && open.local.port() == port)?;
+    let open = ports(&graph).into_iter().find(|open| open.kind == SocketKind::Stream && open.address.port() == port)?;
     let holder = graph.processes.iter().find(|process| open.holders.contains(&process.id))?;
-    Some(Listener { pid: holder.pid, address: open.local })
+    Some(Listener { pid: holder.pid, address: open.address })
 }

@@ -238,8 +238,8 @@ pub struct PortOut {
 impl From<&PortView> for PortOut {
     fn from(view: &PortView) -> PortOut {
         PortOut {
-            port: view.port.local.port(),
-            address: view.port.local.to_string(),
+            port: view.port.address.port(),
+            address: view.port.address.to_string(),
             kind: kind(view.port.kind).into(),
             session: view.name.to_string(),
             pid: view.process.map(|process| process.pid),

@@ -177,7 +177,7 @@ async fn line<H: Host>(
         doing: Doing::from(&state),
         cwd_now: shell.and_then(|node| node.cwd.clone()),
         last_run: runs.iter().find(|run| run.session == view.id).map(RunLine::from),
-        ports: ports.iter().filter(|port| port.name == view.name).map(|port| port.port.local.port()).collect(),
+        ports: ports.iter().filter(|port| port.name == view.name).map(|port| port.port.address.port()).collect(),
         turn: holder(&view.turn),
         head: state.at,
         new_bytes: None,

@@ -118,7 +118,7 @@ fn sockets_are_told_by_the_kernel() {
     let open = ports(&graph);
     assert_eq!(open.len(), 3, "{open:?}");
     assert!(open.iter().all(|port| port.holders.contains(&last(&graph).id)));
-    assert!(open.iter().any(|port| port.local.is_ipv6()) && open.iter().any(|port| port.kind == SocketKind::Dgram));
+    assert!(open.iter().any(|port| port.address.is_ipv6()) && open.iter().any(|port| port.kind == SocketKind::Dgram));
     let unix = sockets(&graph, |socket| socket.family == Some(Family::Unix));
     assert!(
         unix.iter()

@@ -646,14 +646,16 @@ class GraphEvent(Model):
     """Its status; none if the shell did not report it."""
     signal: int | None = None
     """The signal that ended it."""
+    address: str | None = None
+    """Address and port."""
     holders: list[ProcessId] | None = None
     """Who holds the socket."""
     kind: SocketKind | str | None = None
     """`stream` is TCP, `dgram` is UDP."""
-    local: str | None = None
-    """Address and port. / Our address."""
     socket: SocketId | None = None
     """The socket."""
+    local: str | None = None
+    """Our address."""
     remote: str | None = None
     """The other side's."""
 
@@ -1166,6 +1168,8 @@ class PipeNode(Model):
 
 class PortView(Model):
     """A listening port."""
+    address: str
+    """Address and port."""
     argv: list[str]
     """That one's words."""
     by: Known | str
@@ -1174,8 +1178,6 @@ class PortView(Model):
     """Who holds the socket."""
     kind: SocketKind | str
     """`stream` is TCP, `dgram` is UDP."""
-    local: str
-    """Address and port."""
     name: SessionName
     """Its name."""
     session: SessionId

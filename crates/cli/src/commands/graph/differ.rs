@@ -51,7 +51,7 @@ fn text(changes: &GraphDiff, before: &Graph, after: &Graph) -> String {
     lines.extend(changes.changed.iter().map(|exec| {
         format!("~ process {} {} -> {}", exec.process.pid, command_line(&exec.before), command_line(&exec.after))
     }));
-    let port = |port: &Port| format!("port {} {}", kind(port.kind), port.local);
+    let port = |port: &Port| format!("port {} {}", kind(port.kind), port.address);
     lines.extend(changes.listening.iter().map(|open| format!("+ {}", port(open))));
     lines.extend(changes.no_longer_listening.iter().map(|open| format!("- {}", port(open))));
     lines.extend(changes.opened.iter().filter_map(|id| Some(format!("+ {}", connection(after, *id)?))));

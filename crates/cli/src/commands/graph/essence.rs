@@ -42,7 +42,7 @@ impl Essence {
         if let Some(foreground) = &self.foreground {
             rows.push(("foreground", format!("{}, process {}", foreground.shown, foreground.pid)));
         }
-        let listens = |port: &Port| format!("{} {}", super::listed::kind(port.kind), port.local);
+        let listens = |port: &Port| format!("{} {}", super::listed::kind(port.kind), port.address);
         if !self.ports.is_empty() {
             rows.push(("listening", self.ports.iter().map(listens).collect::<Vec<_>>().join(", ")));
         }

@@ -84,7 +84,7 @@ fn lines(rows: &[Vec<String>], width: Option<usize>) -> String {
 pub fn ports(here: &Here, args: &MaybeSessionArg) -> Result<u8, Failure> {
     let mut ports = here.link()?.call::<op::Ports>(&PortsParams { session: args.session.clone() })?;
     ports.sort_by(|a, b| {
-        (a.port.local.port(), &a.name, a.port.socket).cmp(&(b.port.local.port(), &b.name, b.port.socket))
+        (a.port.address.port(), &a.name, a.port.socket).cmp(&(b.port.address.port(), &b.name, b.port.socket))
     });
     if here.json {
         print_json(&ports)?;
@@ -100,7 +100,7 @@ fn open(ports: &[PortView], now: TimeMs, width: Option<usize>) -> String {
     let head = ["ADDRESS", "KIND", "SESSION", "PID", "SINCE", "BY", "KNOWN", "COMMAND"].map(str::to_owned).to_vec();
     let row = |view: &PortView| {
         vec![
-            view.port.local.to_string(),
+            view.port.address.to_string(),
             kind(view.port.kind).to_owned(),
             visible(view.name.as_str()),
             view.process.map_or_else(|| "-".to_owned(), |process| process.pid.to_string()),

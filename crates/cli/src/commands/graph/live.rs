@@ -89,8 +89,8 @@ fn line(news: &GraphNews) -> String {
         GraphNews::Exit { pid, signal: Some(signal), .. } => format!("exit {pid} by signal {signal}"),
         GraphNews::Exit { pid, code: Some(code), .. } => format!("exit {pid} with {code}"),
         GraphNews::Exit { pid, code: None, signal: None } => format!("exit {pid}"),
-        GraphNews::Listen { port } => format!("listen {}", port.local),
-        GraphNews::NotListening { port } => format!("no longer listens {}", port.local),
+        GraphNews::Listen { port } => format!("listen {}", port.address),
+        GraphNews::NotListening { port } => format!("no longer listens {}", port.address),
         GraphNews::Connect { connection: there } => format!("connect {}", connection(there)),
         GraphNews::Closed { connection: there } => format!("closed {}", connection(there)),
     }
