@@ -198,22 +198,7 @@ impl Flow {
                     open.stuck = Some(outcome.clone());
                 }
             }
-            Event::Done { n, ok, value } => {
-                let Some(open) = self.open.remove(n) else { return };
-                // What was on its way when the flow began to end is nobody's to look at.
-                self.wants = self.phase == Phase::Going;
-                match open.command {
-                    Command::Signal { name, .. } if *ok => {
-                        if let Some(at) = self.mail.iter().position(|mail| mail.0 == name) {
-                            self.mail.remove(at);
-                        }
-                    }
-                    Command::Run(Run { name, undo: Some(undo), session, .. }) if *ok => {
-                        self.undos.push(Undo { n: *n, name, command: fill_output(&undo, value), session });
-                    }
-                    _ => {}
-                }
-            }
+            Event::Done { n, ok, value } => self.applied_done(*n, *ok, value),
             Event::Signal { name, value, id, .. } => {
                 self.mail.push_back((name.clone(), value.clone()));
                 if !id.is_empty() {
@@ -241,6 +226,23 @@ impl Flow {
                 self.open.clear();
                 self.mail.clear();
             }
+        }
+    }
+
+    fn applied_done(&mut self, n: u32, ok: bool, value: &Value) {
+        let Some(open) = self.open.remove(&n) else { return };
+        // What was on its way when the flow began to end is nobody's to look at.
+        self.wants = self.phase == Phase::Going;
+        match open.command {
+            Command::Signal { name, .. } if ok => {
+                if let Some(at) = self.mail.iter().position(|mail| mail.0 == name) {
+                    self.mail.remove(at);
+                }
+            }
+            Command::Run(Run { name, undo: Some(undo), session, .. }) if ok => {
+                self.undos.push(Undo { n, name, command: fill_output(&undo, value), session });
+            }
+            _ => {}
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::Kitchen;
 use holdfast_harness::{Random, kill, until};
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// Everything a flow can do.
@@ -61,6 +62,20 @@ fn settle(kitchen: &Kitchen, ids: &[String]) {
     assert!(counted.is_empty(), "nobody asked for {counted:?}");
 }
 
+/// What a person does about a step that a host lost while it was starting it: looks whether it happened, and says so.
+fn decide(kitchen: &Kitchen, id: &str, waits: &Value, refuses: bool) {
+    let stuck = waits.as_array().unwrap().iter().find(|one| !one["stuck"].is_null()).unwrap();
+    let name = stuck["name"].as_str().unwrap().to_lowercase().replace("undo ", "un");
+    let happened = kitchen.counted().get(&format!("{id} {name}")).copied().unwrap_or(0);
+    let verdict: &[&str] = match (name.as_str(), happened) {
+        ("bake", 3..) | ("take" | "box" | "untake" | "unbake", 1..) => &["--done", "ORDER"],
+        ("go", 1..) if refuses => &["--failed"],
+        ("go", 1..) => &["--done", ""],
+        _ => &[],
+    };
+    kitchen.home.run(&[&["flow", "retry", id], verdict].concat());
+}
+
 #[test]
 fn a_storm_of_kills_and_every_effect_happens_once() {
     let seed = Random::seed();
@@ -73,6 +88,7 @@ fn a_storm_of_kills_and_every_effect_happens_once() {
     let text = everything(&kitchen);
     let mut killed = [0; 3];
     let mut ids = Vec::new();
+    let mut lost = 0;
     let deadline = Instant::now() + Duration::from_secs(40 + 4 * kills as u64);
     let mut open: Vec<usize> = Vec::new();
     while killed.iter().sum::<usize>() < kills || !open.is_empty() || ids.len() < flows {
@@ -112,9 +128,8 @@ fn a_storm_of_kills_and_every_effect_happens_once() {
                 home.run(&["flow", "answer", id, if number % 3 == 2 { "no" } else { "yes" }]);
             }
             if status.starts_with("STUCK") {
-                let stuck = &view["waits_for"][0];
-                // Lost: a kill of the host cannot do that, since keepers live on.
-                panic!("seed {seed}: {id} is stuck: {stuck}");
+                lost += 1;
+                decide(&kitchen, id, &view["waits_for"], number % 3 == 2);
             }
             if ["COMPLETED", "FAILED", "CANCELLED"].contains(&status.as_str()) {
                 open.retain(|one| *one != number);
@@ -123,13 +138,7 @@ fn a_storm_of_kills_and_every_effect_happens_once() {
         std::thread::sleep(Duration::from_millis(random.below(150)));
     }
     settle(&kitchen, &ids);
-    println!(
-        "seed {seed}: {} flows, kills of service {}, host {}, both {}",
-        ids.len(),
-        killed[0],
-        killed[1],
-        killed[2]
-    );
+    println!("seed {seed}: {} flows; kills of service, host, both: {killed:?}; {lost} lost", ids.len());
     assert!(killed.iter().all(|count| *count > 0), "{killed:?}");
 }
 

@@ -24,7 +24,7 @@ pub fn worker(here: &Here, file: &Path) -> Result<u8, Failure> {
     let python = std::env::var_os(PYTHON).filter(|python| !python.is_empty()).unwrap_or_else(|| "python3".into());
     let shown = python.to_string_lossy().into_owned();
     let has_client = Command::new(&python)
-        .args(["-c", "import holdfast.flow"])
+        .args(["-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('holdfast') is None)"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,0 +1,145 @@
+//! Who waits for something: watchers for a history, workers for a flow to decide about.
+
+use super::views::{in_json, refused};
+use super::{Awaited, Engine, LEASE_MS, Timer, Waiter};
+use crate::clock::now_ms;
+use crate::protocol::{Task, Trouble, WAIT_MS_MAX};
+use holdfast_flow::{Command, Due, Refusal};
+use serde_json::json;
+use std::collections::VecDeque;
+
+impl Engine {
+    pub(super) fn wait(&mut self, waiter: Waiter, wait_ms: u64) {
+        self.numbers += 1;
+        self.waiters.insert(self.numbers, waiter);
+        let due = Due::After { since_ms: now_ms(), ms: wait_ms.min(WAIT_MS_MAX) };
+        self.clock.set(due, Timer::Waiter(self.numbers));
+    }
+
+    /// A client has waited as long as it wanted.
+    pub(super) fn late(&mut self, number: u64) {
+        let Some(Waiter { id, reply, what, .. }) = self.waiters.remove(&number) else { return };
+        let answer = match what {
+            Awaited::History { flow, after } => self.get(&flow, after).and_then(|answer| in_json(&answer)),
+            Awaited::Task { .. } => Ok(json!([])),
+        };
+        self.answers.push((reply, id, answer));
+    }
+
+    pub(super) fn gone(&mut self, connection: u64) {
+        self.connections = self.connections.saturating_sub(1);
+        self.waiters.retain(|_, waiter| waiter.connection != connection);
+        let leased: Vec<String> = self
+            .live
+            .iter()
+            .filter(|(_, live)| live.leased.is_some_and(|(worker, _)| worker == connection))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in leased {
+            if let Some(live) = self.live.get_mut(&id) {
+                (live.leased, live.seen) = (None, None);
+            }
+            self.offer(&id);
+        }
+    }
+
+    pub(super) fn unlease(&mut self, id: &str, lease: u64) {
+        if let Some(live) = self.live.get_mut(id)
+            && live.leased.is_some_and(|(_, number)| number == lease)
+        {
+            (live.leased, live.seen) = (None, None);
+            self.offer(id);
+        }
+    }
+
+    /// Puts a flow in line for a worker.
+    pub(super) fn offer(&mut self, id: &str) {
+        let Some(live) = self.live.get_mut(id) else { return };
+        if live.is_queued || live.leased.is_some() || !live.flow.wants || live.definition.is_some() {
+            return;
+        }
+        live.is_queued = true;
+        let (by, name) = (live.flow.by.clone(), live.flow.name.clone());
+        self.ready.entry((by.clone(), name.clone())).or_default().push_back(id.to_owned());
+        let waits = |waiter: &Waiter| matches!(&waiter.what, Awaited::Task { by: b, names, .. } if *b == by && names.contains(&name));
+        let waiting = self.waiters.iter().find(|(_, waiter)| waits(waiter)).map(|(number, _)| *number);
+        if let Some(number) = waiting
+            && let Some(waiter) = self.waiters.remove(&number)
+        {
+            self.hand_out(&waiter);
+        }
+    }
+
+    /// Gives a worker what waits for it; whether there was something.
+    pub(super) fn hand_out(&mut self, waiter: &Waiter) -> bool {
+        let Awaited::Task { by, names, max } = &waiter.what else { return false };
+        let mut tasks = Vec::new();
+        for name in names {
+            while tasks.len() < *max {
+                let next = self.ready.get_mut(&(by.clone(), name.clone())).and_then(VecDeque::pop_front);
+                let Some(id) = next else { break };
+                tasks.extend(self.lease(&id, waiter.connection));
+            }
+        }
+        if tasks.is_empty() {
+            return false;
+        }
+        let answer = in_json(&tasks);
+        self.answers.push((waiter.reply.clone(), waiter.id, answer));
+        true
+    }
+
+    pub(super) fn lease(&mut self, id: &str, connection: u64) -> Option<Task> {
+        self.numbers += 1;
+        let lease = self.numbers;
+        let live = self.live.get_mut(id)?;
+        live.is_queued = false;
+        if !live.flow.wants || live.leased.is_some() {
+            return None;
+        }
+        let from = live.seen.filter(|(worker, _)| *worker == connection).map_or(0, |(_, seq)| seq);
+        // From what is written, and this batch's own: the answer is sent once it is committed.
+        let history = self.store.history(id, from).ok()?;
+        live.leased = Some((connection, lease));
+        let (name, at) = (live.flow.name.clone(), live.flow.seq);
+        self.clock.set(Due::After { since_ms: now_ms(), ms: LEASE_MS }, Timer::Lease(id.to_owned(), lease));
+        Some(Task { flow: id.to_owned(), name, at, from, history })
+    }
+
+    pub(super) fn turn(
+        &mut self,
+        connection: u64,
+        id: &str,
+        by: &str,
+        at: u64,
+        commands: Vec<(u32, Command)>,
+        blocked: Option<String>,
+    ) -> Result<(), Trouble> {
+        let Some(live) = self.live.get_mut(id) else { return Err(self.not_open(id)) };
+        if live.flow.by != by || live.definition.is_some() {
+            return Err(Trouble::new("denied", format!("{by} may not decide about {id}")));
+        }
+        if live.leased.is_none_or(|(worker, _)| worker != connection) {
+            return Err(refused(&Refusal::Moved));
+        }
+        live.leased = None;
+        let result = self.try_change(id, |flow| match &blocked {
+            Some(why) => Ok(flow.block(why, now_ms())),
+            None => flow.decide(at, commands, now_ms()),
+        });
+        match &result {
+            Ok(()) => {
+                if let Some(live) = self.live.get_mut(id) {
+                    live.seen = Some((connection, live.flow.seq));
+                }
+            }
+            Err(_) => {
+                if let Some(live) = self.live.get_mut(id) {
+                    live.seen = None;
+                }
+                self.offer(id);
+            }
+        }
+        result
+    }
+}
