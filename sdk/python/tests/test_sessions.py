@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
 
 import pytest
@@ -336,3 +338,13 @@ async def test_a_human_is_asked_and_answers(client: aio.Client, home: TestHome) 
     with pytest.raises(aio.TimedOut) as nobody:
         await session.ask("Again?", timeout=0.05)
     assert nobody.value.details.state == "open"
+
+
+async def test_a_lost_session_is_recovered(client: aio.Client) -> None:
+    session = await client.open("lost", ["/bin/sh"])
+    os.kill((await session.refresh()).keeper_pid, signal.SIGKILL)
+    while (await session.refresh()).life != "lost":
+        await asyncio.sleep(0.02)
+    assert await session.recover()
+    assert (session.view.life, session.view.incarnation) == ("running", 2)
+    assert not await session.recover()

@@ -107,6 +107,7 @@ fn the_doctor_has_a_line_for_each_thing() {
         "host",
         "keepers",
         "logout",
+        "boot",
         "freezer",
     ];
     assert_eq!(whats, expected);

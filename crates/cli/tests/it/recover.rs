@@ -1,8 +1,10 @@
 //! A session whose keeper is gone is lost, not ended; it gets another life, and never two.
 
+use crate::http::Http;
+use crate::killed::{initialize, tell};
 use holdfast_harness::{Home, gone, kill, signal, until};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The steps of a recovery at which its host is killed.
 const STEPS: [&str; 5] = ["deed.recorded", "recover.moved", "recover.recorded", "recover.saved", "recover.started"];
@@ -332,4 +334,46 @@ fn a_directory_that_is_gone_is_said_and_another_taken() {
     home.ok(&["recover", "work"]);
     home.until_screen_shows("work", "the last directory is gone");
     home.ok(&["run", "work", "--", "true"]);
+}
+
+#[test]
+fn programs_recover_over_http_and_agents_by_opening_the_session_again() {
+    let http = Http::new();
+    let home = &http.home;
+    shell(home, "work", &[]);
+    lose(home, "work");
+    let refused = http.post("/sessions/work/input", json!({ "text": "x" }));
+    assert_eq!((refused.status, &refused.body["code"]), (409, &json!("lost")), "{refused:?}");
+    let said = http.post("/sessions/work/recover", json!({}));
+    assert_eq!((said.status, &said.body["began"]), (200, &json!(true)), "{said:?}");
+    assert_eq!(said.body["session"]["incarnation"], 2);
+    lose(home, "work");
+    let session = initialize(&http).unwrap();
+    let params = json!({ "name": "open_session", "arguments": { "name": "work" } });
+    let message = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+    let (_, _, answer) = tell(&http, Some(&session), &message).unwrap();
+    assert_eq!(answer["result"]["structuredContent"]["session"]["life"], "running", "{answer}");
+    assert_eq!(home.number("work", "incarnation"), 3);
+}
+
+#[test]
+fn what_was_typed_before_the_loss_is_not_typed_again_by_a_sender_that_repeats_it() {
+    let http = Http::new();
+    let home = &http.home;
+    shell(home, "work", &[]);
+    let send = |seq: u64, word: &str| {
+        let text = format!("echo {word} >> effects\r");
+        http.post("/sessions/work/input", json!({ "text": text, "stream": 77, "seq": seq }))
+    };
+    let said = send(1, "once");
+    assert!(said.status < 300, "{said:?}");
+    let effects = || std::fs::read_to_string(home.join("effects")).unwrap_or_default();
+    until("the effect", || (effects() == "once\n").then_some(()));
+    lose(home, "work");
+    home.ok(&["recover", "work"]);
+    let again = send(1, "once");
+    assert!(again.status < 300, "it was taken: {again:?}");
+    assert!(send(2, "more").status < 300);
+    until("what comes behind it", || effects().ends_with("more\n").then_some(()));
+    assert_eq!(effects(), "once\nmore\n");
 }

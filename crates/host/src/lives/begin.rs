@@ -18,6 +18,7 @@ use holdfast_abi::start::PREFACE_BYTES_MAX;
 use holdfast_authority::Input;
 use holdfast_types::Exit;
 use holdfast_wire::attention::What;
+use holdfast_wire::lives::LostView;
 use holdfast_wire::{Code, Fault};
 use std::collections::HashMap;
 use std::fs::File;
@@ -80,18 +81,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     holdfast_pause::task_point("recover.recorded").await;
     next.incarnation = incarnation;
     let secret = crate::random_token();
-    let mut lost = old.lost.clone();
-    if let Some(lost) = &mut lost {
-        let just_now = crate::now_ms().saturating_sub(lost.at_ms) < DYING_MS;
-        super::survivors(&session.dir, lost);
-        for _ in 0..if just_now { DYING_LOOKS } else { 0 } {
-            if !lost.processes.iter().any(|process| process.survives) {
-                break;
-            }
-            tokio::time::sleep(DYING_PAUSE).await;
-            super::survivors(&session.dir, lost);
-        }
-    }
+    let lost = settled(&session, old.lost.clone()).await;
     next.failed = old.exit.filter(|exit| *exit != Exit::Lost).map(|exit| exit.to_string());
     let mut spec = Spec {
         secret: holdfast_types::hex_text(&secret),
@@ -141,6 +131,21 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
             Err(fault)
         }
     }
+}
+
+/// What was lost, with those of its processes that go on. Those of a session that was lost just now may be dying.
+async fn settled(session: &Session, lost: Option<Box<LostView>>) -> Option<Box<LostView>> {
+    let mut lost = lost?;
+    let just_now = crate::now_ms().saturating_sub(lost.at_ms) < DYING_MS;
+    super::survivors(&session.dir, &mut lost);
+    for _ in 0..if just_now { DYING_LOOKS } else { 0 } {
+        if !lost.processes.iter().any(|process| process.survives) {
+            break;
+        }
+        tokio::time::sleep(DYING_PAUSE).await;
+        super::survivors(&session.dir, &mut lost);
+    }
+    Some(lost)
 }
 
 fn refused(spec: &Spec, alive: Alive) -> Fault {

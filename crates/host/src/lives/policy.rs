@@ -96,7 +96,18 @@ pub(crate) async fn follow(server: Rc<Server>) {
     }
 }
 
+/// While this is there, who asks something of the session waits a moment for its next life.
+struct Returning(Rc<Session>);
+
+impl Drop for Returning {
+    fn drop(&mut self) {
+        self.0.returning.set(false);
+        self.0.changed.notify_waiters();
+    }
+}
+
 async fn consider(server: &Server, session: Rc<Session>, slots: &Semaphore) {
+    let _returning = Returning(Rc::clone(&session));
     let shared = Rc::clone(&server.registry.shared);
     let incarnation = session.incarnation();
     let fate = {

@@ -112,6 +112,8 @@ pub struct Session {
     /// One life begins at a time.
     pub(crate) reviving: tokio::sync::Mutex<()>,
     lives: Rc<crate::lives::Lives>,
+    /// Its life is over, and it is being decided whether it gets another one by itself, or that one begins.
+    pub(crate) returning: Cell<bool>,
     pub(crate) this: Weak<Session>,
 }
 
@@ -192,6 +194,7 @@ impl Session {
             looking: crate::lives::Looking::default(),
             reviving: tokio::sync::Mutex::new(()),
             lives: Rc::clone(&shared.lives),
+            returning: Cell::new(false),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -388,8 +391,9 @@ impl Session {
     /// The keeper's connection of a session that runs; waits for one that is about to be there. Refuses what a session that
     /// does not run cannot do.
     pub(crate) async fn running(&self) -> Result<Rc<Link>, Fault> {
-        self.until(Some(LINK_WAIT), || (self.link().is_some() || self.view_life() != Life::Running).then_some(()))
-            .await;
+        // One that is about to have another life is waited for too: a client that comes back after a reboot goes on.
+        let is_over = || self.view_life() != Life::Running && !self.returning.get();
+        self.until(Some(LINK_WAIT), || (self.link().is_some() || is_over()).then_some(())).await;
         let state = self.state.borrow();
         let name = &state.spec.name;
         match (state.life, state.link.clone()) {

@@ -62,6 +62,7 @@ impl Session {
         self.freezer.forget();
         self.shrink_ring();
         self.tell_watchers(holdfast_wire::attention::What::Exit { exit });
+        self.returning.set(true);
         self.lives.over(self.id);
         self.changed.notify_waiters();
     }
@@ -71,6 +72,7 @@ impl Session {
         if self.view_life() == Life::Lost {
             crate::lives::begin::put_back(&self.dir);
         }
+        self.returning.set(true);
         self.lives.over(self.id);
     }
 

@@ -6,7 +6,6 @@ mod graph;
 mod interrupt;
 mod overview;
 mod read;
-mod recover;
 mod run;
 mod runs;
 mod sessions;
@@ -100,7 +99,6 @@ tools! {
     sessions::Sessions,
     sessions::Open,
     end::End,
-    recover::Recover,
     turn::Turn,
     ask_human::AskHuman,
     graph::Graph,

@@ -5,7 +5,9 @@ use super::{Hints, LOOKS, Operate, Shown};
 use crate::desk::Desk;
 use crate::host::{Host, Wanted};
 use crate::trouble::Trouble;
+use holdfast_authority::Ask;
 use holdfast_types::SessionName;
+use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams};
 use rmcp::model::JsonObject;
@@ -105,7 +107,7 @@ impl Operate for Open {
     const NAME: &'static str = "open_session";
     const TITLE: &'static str = "Open a session";
     const DESCRIPTION: &'static str = "Starts a session with your shell or a command (server, REPL, editor), or finds \
-        the live session of that name. It keeps running when you disconnect, and ends with its command or by \
+        the live session of that name, or recovers a lost one. It keeps running when you disconnect, and ends with its command or by \
         `end_session`. Open a separate session for a server, so that your own shell stays free.";
     const HINTS: Hints = Hints { reads: false, destroys: false, once: false, open: true };
     type In = OpenIn;
@@ -116,10 +118,19 @@ impl Operate for Open {
         let name = name.map_err(|error| Trouble::bad(error.to_string()))?;
         if let Some(name) = &name
             && let Ok(view) = desk.find(name.as_str()).await
-            && view.life == Life::Running
             && view.name == *name
         {
-            return Ok(OpenOut { session: Session::from(&view), created: false });
+            match view.life {
+                Life::Running => return Ok(OpenOut { session: Session::from(&view), created: false }),
+                Life::Lost => {
+                    // Its command is run again only for a caller that names it.
+                    let run = input.command == view.command;
+                    let params = RecoverParams { session: view.id.to_string(), run, ..RecoverParams::default() };
+                    let answer = desk.act::<op::Recover>(view.id, Ask::Recover { run }, params).await?;
+                    return Ok(OpenOut { session: Session::from(&answer.session), created: answer.began });
+                }
+                Life::Ended | Life::Unknown | Life::Damaged => {}
+            }
         }
         if let Some(odd) = input.env_add.keys().find(|key| key.is_empty() || key.contains('=')) {
             return Err(Trouble::bad(format!("invalid variable name {odd:?}")));

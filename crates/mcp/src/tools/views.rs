@@ -14,7 +14,7 @@ pub struct Session {
     pub name: String,
     /// Its id, which is never used again.
     pub id: String,
-    /// `running`, `ended`, `lost` (see `recover_session`), `unknown` or `damaged`.
+    /// `running`, `ended`, `lost`, `unknown` or `damaged`.
     pub life: String,
     /// The status of its command, where that has ended; 128 and more for a signal.
     #[serde(skip_serializing_if = "Option::is_none")]
