@@ -8,7 +8,9 @@ use holdfast_wire::Fault;
 use holdfast_wire::attention::{RingEvent, StateView};
 use holdfast_wire::params::{AnswerEvent, Answers, Resume, SessionView};
 use holdfast_wire::questions::{QuestionId, QuestionView};
-use holdfast_wire::turns::{ActorView, HistoryPlace, Notice, NoticeEvent, SeizeAnswer, TurnAnswer, TurnView, WritesEvent};
+use holdfast_wire::turns::{
+    ActorView, HistoryPlace, Notice, NoticeEvent, SeizeAnswer, TurnAnswer, TurnView, WritesEvent,
+};
 use serde_json::Value;
 
 /// Something happened.

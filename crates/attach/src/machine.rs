@@ -175,7 +175,8 @@ impl Attached {
         let (sign, detach_key) = (attached.chord_sign(), attached.options.detach_key);
         let waiting = notice::questions_wait(begin.asks, sign);
         let holder = attached.turns.known.holder.as_ref();
-        let greets = begin.greets.map(|others| notice::greeting(&attached.options.name, &others, holder, sign, detach_key));
+        let greets =
+            begin.greets.map(|others| notice::greeting(&attached.options.name, &others, holder, sign, detach_key));
         let text = match (greets, waiting) {
             (Some(greeting), Some(waiting)) => Some(format!("{}·{waiting}", greeting)),
             (greeting, waiting) => greeting.or(waiting),

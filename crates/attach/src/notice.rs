@@ -379,7 +379,10 @@ mod tests {
             " main · Ctrl-A x detaches, Ctrl-A ? helps · also here: human:bob, agent:claude (has the turn) "
         );
         let six = others(&["agent:a", "agent:b", "agent:c", "agent:d", "agent:e", "agent:f"]);
-        assert_eq!(greeting("w", &six, None, None, b'd'), " w · also here: agent:a, agent:b, agent:c, agent:d and 2 more ");
+        assert_eq!(
+            greeting("w", &six, None, None, b'd'),
+            " w · also here: agent:a, agent:b, agent:c, agent:d and 2 more "
+        );
     }
 
     #[test]

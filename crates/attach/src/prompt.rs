@@ -76,7 +76,15 @@ impl Prompt {
 
     /// An empty one behind a text that shows what it is about.
     pub fn labelled(purpose: Purpose, label: String) -> Prompt {
-        Prompt { purpose, label, text: String::new(), hint: String::new(), partial: Vec::new(), pasting: false, done: false }
+        Prompt {
+            purpose,
+            label,
+            text: String::new(),
+            hint: String::new(),
+            partial: Vec::new(),
+            pasting: false,
+            done: false,
+        }
     }
 
     /// The turn is ours; the reason is still asked for.

@@ -4,7 +4,9 @@
 //! the journal. A client that has the actor's key signs; one that speaks for an actor by other means cannot.
 
 pub use holdfast_types::Notice;
-use holdfast_types::{Actor, ActorId, Fence, Handle, Hash, Offset, Proof, Rights, SessionId, SessionName, Signature, TimeMs};
+use holdfast_types::{
+    Actor, ActorId, Fence, Handle, Hash, Offset, Proof, Rights, SessionId, SessionName, Signature, TimeMs,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -68,7 +68,8 @@ fn the_picker_starts_ends_and_answers() {
     terminal.wait_text("no session fits");
     until("it has ended", || home.json(&["ls"]).as_array().unwrap().len() == 1);
     terminal.types("\x15");
-    let asked = home.run_as("agent:bot", &["ask", "-t", "one", "--option", "yes", "--option", "no", "--timeout", "0", "Deploy?"]);
+    let asked = home
+        .run_as("agent:bot", &["ask", "-t", "one", "--option", "yes", "--option", "no", "--timeout", "0", "Deploy?"]);
     assert_eq!(asked.status, 124, "{asked}");
     terminal.wait_for("that it asks", |seen| seen.shows("● one") && seen.shows("asks"));
     terminal.types("\x01");
@@ -89,7 +90,8 @@ fn a_terminal_that_has_the_history_gets_only_what_is_new() {
     home.session("s", "stty -echo; seq -f 'line %.0f' 300; echo done; while read n; do seq -f 'more %.0f' $n; done");
     home.until_screen_shows("s", "done");
     let terminal = Terminal::new("80x24");
-    let count = |prefix: &str| terminal.peek(|seen| seen.lines().iter().filter(|line| line.starts_with(prefix)).count());
+    let count =
+        |prefix: &str| terminal.peek(|seen| seen.lines().iter().filter(|line| line.starts_with(prefix)).count());
     let attach = |text: &str| {
         let mut client = terminal.run(&home, &["attach", "s"]);
         until("it is attached", || home.clients("s") == 1);
@@ -137,7 +139,9 @@ fn a_cleared_history_is_not_taken_for_one_that_the_terminal_has() {
     home.ok(&["send", "s", "--enter", ""]);
     home.until_screen_shows("s", "end");
     let mut client = terminal.run(&home, &["attach", "s"]);
-    let whole = |seen: &holdfast_harness::Seen| (1..=200).all(|n| seen.lines().iter().any(|line| line.trim_end() == format!("new {n}")));
+    let whole = |seen: &holdfast_harness::Seen| {
+        (1..=200).all(|n| seen.lines().iter().any(|line| line.trim_end() == format!("new {n}")))
+    };
     terminal.wait_for("every line behind the clearing", whole);
     terminal.types(DETACH);
     assert_eq!(client.wait(), 0);

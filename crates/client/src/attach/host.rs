@@ -10,8 +10,8 @@ use holdfast_screen::Screen;
 use holdfast_types::Size;
 use holdfast_wire::operations::{Operation, op};
 use holdfast_wire::params::{
-    AttachAnswer, AttachParams, FOLLOWED, Form, ListParams, Nothing, PaintParams, Painted, Resume, SendAnswer, SendParams,
-    SessionParams, UpdateAnswer, UpdateParams,
+    AttachAnswer, AttachParams, FOLLOWED, Form, ListParams, Nothing, PaintParams, Painted, Resume, SendAnswer,
+    SendParams, SessionParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::questions::{QuestionAnswerParams, QuestionListParams};
 use holdfast_wire::turns::{GiveParams, LeaveAnswer, LeaveParams, SeizeParams, TurnAnswer, TurnParams};

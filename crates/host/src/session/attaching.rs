@@ -195,12 +195,8 @@ impl Session {
         if let Some(size) = takes {
             self.until_sized(size).await;
         }
-        let wanted = PaintParams {
-            size: params.size,
-            remote: params.remote,
-            draws: params.draws,
-            ..PaintParams::default()
-        };
+        let wanted =
+            PaintParams { size: params.size, remote: params.remote, draws: params.draws, ..PaintParams::default() };
         // In one step: what is asked of its terminal behind the paint it answers.
         let (painted, bytes) = here(|| {
             let (painted, bytes) = self.paint(&wanted, None);

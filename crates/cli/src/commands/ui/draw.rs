@@ -170,7 +170,9 @@ fn footer(model: &Model, surface: &mut Surface, area: Area) {
         shown = rest.as_str();
     }
     let taken = surface.put(area, &label, Style::Bold);
-    let at = area.x + taken + surface.put(Area { x: area.x + taken, width: area.width - taken, ..area }, shown, Style::Plain);
+    let at = area.x
+        + taken
+        + surface.put(Area { x: area.x + taken, width: area.width - taken, ..area }, shown, Style::Plain);
     surface.cursor = Some((at.min(area.width - 1), area.y));
 }
 

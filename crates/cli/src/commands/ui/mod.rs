@@ -240,7 +240,9 @@ impl Picker<'_> {
             Ok(value) => value,
             // A session that went away meanwhile is gone from the next list.
             Err(_) if matches!(asked, Asked::State | Asked::Screen(_)) => return,
-            Err(fault) => return self.model.message = Some(Failure::from(CallError::Fault(fault)).message().to_owned()),
+            Err(fault) => {
+                return self.model.message = Some(Failure::from(CallError::Fault(fault)).message().to_owned());
+            }
         };
         match asked {
             Asked::List => {

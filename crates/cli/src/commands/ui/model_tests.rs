@@ -1,6 +1,6 @@
-use super::*;
 use super::super::draw::draw;
 use super::super::surface::Surface;
+use super::*;
 use serde_json::json;
 
 fn session(number: u128, name: &str, asks: u32) -> SessionView {

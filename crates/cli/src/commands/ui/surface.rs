@@ -142,7 +142,9 @@ impl Surface {
         };
         let (now, was) = (row(self), before.map(row));
         let differs = |at: &usize| was.as_ref().is_none_or(|was| was[*at] != now[*at]);
-        let (Some(mut first), Some(last)) = ((0..now.len()).find(differs), (0..now.len()).rfind(differs)) else { return };
+        let (Some(mut first), Some(last)) = ((0..now.len()).find(differs), (0..now.len()).rfind(differs)) else {
+            return;
+        };
         while first > 0 && (now[first].text.is_empty() || was.as_ref().is_some_and(|was| was[first].text.is_empty())) {
             first -= 1;
         }
@@ -210,7 +212,11 @@ mod tests {
             surface.cursor = (number % 2 == 0).then_some((3, 1));
             screen.feed(surface.changes(before.as_ref()).as_bytes());
             assert_eq!(shown(&screen), surface.text(), "{number}");
-            assert_eq!(surface.changes(Some(&surface)).matches('H').count(), usize::from(number % 2 == 0), "nothing new");
+            assert_eq!(
+                surface.changes(Some(&surface)).matches('H').count(),
+                usize::from(number % 2 == 0),
+                "nothing new"
+            );
             before = Some(surface);
         }
     }
