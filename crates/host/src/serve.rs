@@ -123,7 +123,7 @@ impl Server {
                 plain(self.identify_device(&params, connection)?)
             }
             (Call::Identify(params), _) => plain(Box::pin(self.identify(&params, connection)).await?),
-            (Call::Status(_), Err(_)) => plain(self.status()),
+            (Call::Status(_), Err(_)) if connection.arrived.is_none() => plain(self.status()),
             (call @ (Call::Follow(_) | Call::Credit(_) | Call::Unfollow(_)), speaker) => {
                 let speaker = self.admitted(&speaker?, &call)?;
                 self.answer_follow(&call, speaker.actor, connection)?;

@@ -224,6 +224,14 @@ fn a_device_that_is_revoked_is_out_within_a_second_also_while_it_is_attached() {
     assert_eq!(two.far.clients("work"), 1);
     let device = two.far.json(&["devices", "ls"])[0]["id"].as_str().unwrap().to_owned();
     assert!(two.far.json(&["devices", "ls"])[0]["connections"].as_u64() >= Some(1));
+    // It invites another one, which goes with it.
+    let made = two.near.json(&["--host", "gpu", "invite", "--host-wide", "--can", "observe,type"]);
+    let third = Home::new();
+    let ran = third.run_with_input(&["accept", "--name", "gpu", "-"], made["link"].as_str().unwrap().as_bytes());
+    assert_eq!(ran.status, 0, "{ran}");
+    assert!(third.ok(&["--host", "gpu", "ls"]).contains("work"));
+    assert!(third.fails(&["end", "gpu/work"]).contains("end"), "more than it was invited to");
+    assert!(two.near.fails(&["--host", "gpu", "token", "new"]).contains("host's own machine"));
     two.far.ok(&["devices", "revoke", &device]);
     let revoked = Instant::now();
     assert!(holds_within(Duration::from_secs(1), || two.far.clients("work") == 0), "still attached");
@@ -233,7 +241,8 @@ fn a_device_that_is_revoked_is_out_within_a_second_also_while_it_is_attached() {
     terminal.types(DETACH);
     client.wait();
     assert!(!two.far.ok(&["screen", "work"]).contains("not 42"));
-    assert!(!two.far.ok(&["actor", "ls"]).contains("human:tester."), "its actor went with it");
+    third.fails(&["--host", "gpu", "ls"]);
+    third.fails(&["send", "gpu/work", "x"]);
 }
 
 #[test]

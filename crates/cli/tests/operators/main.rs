@@ -16,6 +16,7 @@ mod grants;
 mod linear;
 mod nobody_owns;
 mod observers;
+mod operators_calls;
 mod operators_table;
 mod proofs;
 mod racing;

@@ -2,20 +2,19 @@
 //!
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
+use crate::operators_calls::{calls_about_questions, calls_about_relays};
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;
 use holdfast_harness::{Operator, Raw, World, received};
 use holdfast_types::{Actor, Right, SessionId, Signature, Size, Trace, TurnNeed, Who};
 use holdfast_wire::attention::{Until, WatchParams};
-use holdfast_wire::devices::{DeviceParams, InviteAcceptParams, InviteNewParams, InviteParams, RelayParams};
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
 use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::*;
-use holdfast_wire::questions::*;
 use holdfast_wire::runs::*;
 use holdfast_wire::tokens::{TokenNewParams, TokenParams};
 use holdfast_wire::turns::*;
@@ -208,40 +207,12 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Me(Nothing {}),
         Call::Actors(Nothing {}),
         Call::ActorRemove(ActorParams { handle: human.handle.clone() }),
-        Call::RelayAdd(RelayParams { url: "http://127.0.0.1:1".into() }),
-        Call::RelayList(Nothing {}),
-        Call::RelayRemove(RelayParams { url: "http://127.0.0.1:1".into() }),
-        Call::InviteNew(InviteNewParams { session: Some(named), ..InviteNewParams::default() }),
-        Call::InviteList(Nothing {}),
-        Call::InviteRevoke(InviteParams { invite: "inv_0".into() }),
-        Call::InviteAccept(InviteAcceptParams { actor: human.clone(), signature: Signature([0; 64]) }),
-        Call::DeviceList(Nothing {}),
-        Call::DeviceRevoke(DeviceParams { device: "dev_0".into() }),
-        Call::Metrics(Nothing {}),
-        Call::Status(Nothing {}),
-        Call::Stop(Nothing {}),
     ]);
+    all.extend(calls_about_relays(named, human));
+    all.extend([Call::Metrics(Nothing {}), Call::Status(Nothing {}), Call::Stop(Nothing {})]);
     let names: Vec<_> = all.iter().map(|call| call.row().name).collect();
     assert_eq!(names, OPERATIONS.iter().map(|row| row.name).collect::<Vec<_>>(), "every operation is tried");
     all
-}
-
-fn calls_about_questions(session: &str) -> Vec<Call> {
-    let question = QuestionId::from_random_bits(1);
-    let (session, text) = (session.to_owned(), "why?".to_owned());
-    vec![
-        Call::QuestionAsk(QuestionAskParams { session: session.clone(), text, ..QuestionAskParams::default() }),
-        Call::QuestionGet(QuestionParams { question, wait_ms: 0 }),
-        Call::QuestionList(QuestionListParams { session: Some(session), all: true }),
-        Call::QuestionAnswer(QuestionAnswerParams {
-            question,
-            seen: holdfast_types::Hash([1; 32]),
-            text: Some("so".into()),
-            option: None,
-            proof: None,
-        }),
-        Call::QuestionWithdraw(QuestionWithdrawParams { question }),
-    ]
 }
 
 fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {

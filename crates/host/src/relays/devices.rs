@@ -62,6 +62,9 @@ pub struct Device {
     pub by: Handle,
     pub created_ms: TimeMs,
     pub until_ms: TimeMs,
+    /// The token or device through which its invite was made: it ends with that one.
+    #[serde(default)]
+    pub through: Option<String>,
     /// Its actor became known to the host with it, and is forgotten with it.
     #[serde(default)]
     pub made_known: bool,
@@ -312,6 +315,7 @@ impl Devices {
             by: invite.by.handle.clone(),
             created_ms: now,
             until_ms,
+            through: invite.token.clone(),
             made_known,
         };
         change.kept.devices.push(device.clone());

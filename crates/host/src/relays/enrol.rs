@@ -14,6 +14,8 @@ use holdfast_wire::turns::GrantParams;
 use holdfast_wire::{Code, Fault};
 use zeroize::Zeroizing;
 
+/// Most devices that invited one another: each request looks through them.
+const CHAIN_MAX: usize = 8;
 /// Handles that are tried for a guest.
 const HANDLE_TRIES: u32 = 20;
 
@@ -35,6 +37,24 @@ impl Server {
     }
 
     fn device_holder(&self, id: &str) -> Result<(Actor, Cap), Fault> {
+        let good = self.device_itself(id)?;
+        let of = |id: &str| self.devices.borrow().find(id).ok().and_then(|device| device.through.clone());
+        let mut next = of(id);
+        for _ in 0..CHAIN_MAX {
+            match next {
+                None => return Ok(good),
+                Some(through) if through.starts_with(DEVICE_PREFIX) => {
+                    self.device_itself(&through)?;
+                    next = of(&through);
+                }
+                Some(token) => return self.token_holder(&token).map(|_| good),
+            }
+        }
+        Err(Fault::new(Code::Unidentified, "too many devices invited one another"))
+    }
+
+    /// Who a device is, whatever becomes of those that invited it.
+    fn device_itself(&self, id: &str) -> Result<(Actor, Cap), Fault> {
         let (devices, actors) = (self.devices.borrow(), self.registry.shared.actors.borrow());
         let good = devices.good(id, crate::now_ms())?;
         let is_guest = devices.find(id)?.session.is_some();
@@ -299,7 +319,8 @@ impl Server {
             removed.map_err(|error| Fault::new(Code::Internal, format!("cannot remove the key: {error}")))?;
             self.registry.actors_changed();
         }
-        if device.made_known || device.session.is_some() {
+        let is_known = self.registry.shared.actors.borrow().vouched().contains_key(&device.actor.id);
+        if !is_known {
             for session in self.registry.all().into_iter().filter(|session| session.is_live()) {
                 session.forget(device.actor.id);
             }
