@@ -86,7 +86,8 @@ impl InviteLink {
             texts.push(String::from_utf8(text.to_vec()).map_err(|_| LinkError::Damaged)?);
             rest = behind;
         }
-        let is_plain = |text: &String| text.len() <= RELAY_BYTES_MAX && text.bytes().all(|b| b.is_ascii_graphic());
+        let is_plain =
+            |text: &String| text.len() <= RELAY_BYTES_MAX && text.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
         let relays = usize::from(count);
         if !(1..=RELAYS_MAX).contains(&relays) || texts.len() != 1 + relays || !texts.iter().all(is_plain) {
             return Err(LinkError::Damaged);
