@@ -74,7 +74,8 @@ async def openai_agents() -> str:
 
 
 if __name__ == "__main__":
-    tried = {"langchain": langchain(), "pydantic-ai": asyncio.run(pydantic_ai()), "openai-agents": asyncio.run(openai_agents())}
+    tried = {"langchain": langchain(), "pydantic-ai": asyncio.run(pydantic_ai())}
+    tried["openai-agents"] = asyncio.run(openai_agents())
     for name, said in tried.items():
         assert said == WANTED, (name, said)
         print(f"{name}: ran")

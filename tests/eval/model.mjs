@@ -5,6 +5,9 @@
 
 import { createServer } from "node:http";
 
+/** The call by which a client is asked to wait for its servers; no step of a script. */
+const WAITS = "call_wait";
+
 /** What each API's requests hold, and how its answers look. */
 const APIS = [
   {
@@ -29,7 +32,7 @@ const APIS = [
     fits: (path) => path.includes("/messages") && !path.includes("count_tokens"),
     tools: (body) => (body.tools ?? []).map((tool) => tool.name),
     results: (body) =>
-      body.messages.flatMap(({ content }) => (Array.isArray(content) ? content : [])).filter(({ type }) => type === "tool_result").map(({ content }) => textOf(content)),
+      body.messages.flatMap(({ content }) => (Array.isArray(content) ? content : [])).filter(({ type, tool_use_id }) => type === "tool_result" && tool_use_id !== WAITS).map(({ content }) => textOf(content)),
     answer: ({ call, say }, body) => {
       const block = call ? { type: "tool_use", id: call.id, name: call.name, input: call.args } : { type: "text", text: say };
       const stop_reason = call ? "tool_use" : "end_turn";
@@ -94,6 +97,9 @@ function textOf(content) {
   return "";
 }
 
+/** A conversation longer than this has waited often enough. */
+const WAIT_CHARS_MAX = 200_000;
+
 /**
  * Serves one script: `steps` are functions from the results so far to the next call, `[tool, args]`, or to `undefined` where it is done.
  * `seen` has all results that reached the model.
@@ -105,7 +111,10 @@ export async function serve(steps) {
     const results = api.results(body);
     seen.offered = tools;
     // A title, a summary, a check of the connection: not the conversation.
-    if (!tools.some((name) => name?.endsWith("run_command"))) return { say: "ok" };
+    if (!tools.some((name) => name?.endsWith("run_command"))) {
+      const waits = tools.find((name) => name === "WaitForMcpServers");
+      return waits && JSON.stringify(body.messages).length < WAIT_CHARS_MAX ? { call: { id: WAITS, name: waits, args: {} } } : { say: "ok" };
+    }
     seen.tools = tools;
     if (results.length > seen.results.length) seen.results = results;
     const wanted = steps[results.length]?.(results);
