@@ -78,7 +78,8 @@ pub struct Flow {
     pub wants: bool,
     nonce: String,
     next: u32,
-    pub(crate) open: BTreeMap<u32, Open>,
+    /// Boxed: the map has room for eleven at once, and most flows have one.
+    pub(crate) open: BTreeMap<u32, Box<Open>>,
     mail: VecDeque<(String, Value)>,
     ids: BTreeSet<String>,
     undos: Vec<Undo>,
@@ -183,7 +184,7 @@ impl Flow {
                             pause_ms: 0,
                             stuck: None,
                         };
-                        self.open.insert(*n, open);
+                        self.open.insert(*n, Box::new(open));
                     }
                 }
             }
@@ -231,8 +232,8 @@ impl Flow {
 
     fn applied_done(&mut self, n: u32, ok: bool, value: &Value) {
         let Some(open) = self.open.remove(&n) else { return };
-        // What was on its way when the flow began to end is nobody's to look at.
-        self.wants = self.phase == Phase::Going;
+        // What was on its way when the flow began to end is nobody's to look at; a blocked one is looked at once it is mended.
+        self.wants = self.phase == Phase::Going && self.blocked.is_none();
         match open.command {
             Command::Signal { name, .. } if ok => {
                 if let Some(at) = self.mail.iter().position(|mail| mail.0 == name) {
@@ -351,7 +352,7 @@ impl Flow {
         }
         // What came early is there already: nothing is lost. Behind all that is asked, because it wants to be looked at.
         for n in &asked {
-            let Some(Open { command: Command::Signal { name, .. }, .. }) = self.open.get(n) else { continue };
+            let Some(Command::Signal { name, .. }) = self.open.get(n).map(|open| &open.command) else { continue };
             if let Some(value) = self.first_mail(name) {
                 self.put(&mut out, Event::Done { n: *n, ok: true, value }, now_ms);
             }

@@ -142,6 +142,11 @@ fn code_that_differs_is_blocked_and_goes_on_once_it_is_mended() {
     assert!(matches!(world.flow.state(), State::Blocked { why } if why.contains("step 3 (bake) where step 0 is next")));
     let seq = world.flow.seq;
     assert_eq!(world.flow.decide(seq, vec![], 0), Err(Refusal::Moved), "a blocked flow decides nothing");
+    world.change(|flow, now| flow.signal("go", json!(1), "", "human:ann", now).unwrap());
+    assert!(
+        !world.flow.wants && world.flow.resume().is_empty(),
+        "whatever comes, nobody looks at it before it is mended"
+    );
     world.change(|flow, now| flow.retry(&Verdict::Again, "human:ann", now).unwrap());
     world.asks(vec![Command::Run(run("bake"))]);
     assert_eq!(world.words(), "WAITING_FOR(bake)");

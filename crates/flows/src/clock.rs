@@ -115,8 +115,9 @@ impl<T: Ord> Clock<T> {
         let mut out = Vec::new();
         self.elapsed.take(up_ms(), &mut out);
         self.wall.take(now_ms(), &mut out);
-        // The kernel may have cancelled it because somebody set the clock.
-        self.wall.armed = None;
+        // What fired is armed no more, even if the next one is due at the same moment; and the kernel cancels the timer of the wall
+        // clock when somebody sets it.
+        (self.elapsed.armed, self.wall.armed) = (None, None);
         out
     }
 
@@ -161,5 +162,14 @@ mod tests {
         }
         assert_eq!(seen, ["the clock went back", "elapsed", "wall"]);
         assert_eq!(clock.len(), 1);
+        // One that is due at the moment of one that has fired.
+        for round in 0..200 {
+            clock.set(Due::After { since_ms: now_ms(), ms: 0 }, "now");
+            clock.arm().unwrap();
+            while !clock.due().contains(&"now") {
+                clock.arm().unwrap();
+                wakes.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("round {round} never fires"));
+            }
+        }
     }
 }

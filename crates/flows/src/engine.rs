@@ -6,13 +6,16 @@
 //! Between inputs nothing runs: there is no tick.
 
 mod requests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test's failure is its message
+mod tests;
 mod views;
 mod workers;
 
 use self::views::{in_json, refused, unrecorded};
 use crate::clock::{Clock, now_ms};
 use crate::job::{Job, Whose};
-use crate::link::{Link, Place};
+use crate::link::{self, Link, Place};
 use crate::protocol::{Request, Trouble};
 use crate::store::{ENDED_KEEP_MS, Row, Store, StoreError};
 use holdfast_flow::yaml::{self, Definition};
@@ -35,6 +38,8 @@ const LISTED_MAX: usize = 1_000;
 const OPEN_FLOWS_MAX: usize = 100_000;
 /// Longest input of a flow, as JSON.
 const INPUT_BYTES_MAX: usize = holdfast_flow::VALUE_BYTES_MAX;
+/// Connections to the host in one actor's name: as many runs of it at once as one machine bears.
+const LINKS_MAX: usize = 16;
 /// How long the service stays when no flow is open and nobody is connected.
 const IDLE_MS: u64 = 60_000;
 
@@ -148,7 +153,7 @@ pub struct Engine {
     clock: Clock<Timer>,
     tell: Sender<Input>,
     live: HashMap<String, Live>,
-    links: HashMap<String, Link>,
+    links: HashMap<String, Vec<Link>>,
     ready: HashMap<(String, String), VecDeque<String>>,
     waiters: BTreeMap<u64, Waiter>,
     definitions: HashMap<String, Rc<Definition>>,
@@ -424,14 +429,16 @@ impl Engine {
     }
 
     fn host(&mut self, by: &str, job: Job) {
-        if let Some(link) = self.links.get(by) {
+        let links = self.links.entry(by.to_owned()).or_default();
+        let least = links.iter().min_by_key(|link| link.load());
+        if let Some(link) = least.filter(|link| link.load() < link::OPEN_MAX || links.len() >= LINKS_MAX) {
             return link.ask(job);
         }
         let Ok(handle) = by.parse::<Handle>() else { return job.denied(&format!("invalid actor {by}")) };
         match Link::start(self.place.clone(), handle) {
             Ok(link) => {
                 link.ask(job);
-                self.links.insert(by.to_owned(), link);
+                links.push(link);
             }
             Err(error) => job.denied(&format!("cannot start a thread: {error}")),
         }

@@ -8,7 +8,7 @@ use crate::link::ask;
 use holdfast_authority::{Ask, recorded};
 use holdfast_client::{CallError, Connection, Identity};
 use holdfast_flow::{Outcome, Run, RunState, VALUE_BYTES_MAX};
-use holdfast_types::{SessionId, terms_of};
+use holdfast_types::{SessionId, SessionName, terms_of};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{NewParams, SessionParams, SessionView};
 use holdfast_wire::runs::{
@@ -25,9 +25,9 @@ const START_WAIT_MS: u64 = 100;
 const WAIT_MS: u64 = 600_000;
 /// How long a key counts as known to the host after its run: it keeps keys for a week by default.
 const KEY_TRUST_MS: u64 = 5 * 86_400_000;
-/// "Not now": the first pause, and the longest. A shell that is busy for hours is asked twice a minute.
+/// "Not now": the first pause, and the longest: steps that share a shell follow each other soon.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
+const PAUSE_MAX: Duration = Duration::from_secs(3);
 
 /// What to ask next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +107,12 @@ impl Job {
         job
     }
 
+    /// The name of the session that is started where it is not there.
+    fn named(&self) -> Option<SessionName> {
+        let session = self.run.session.as_ref().filter(|session| !session.starts_with("ses_"));
+        session.and_then(|name| name.parse().ok())
+    }
+
     /// What is asked where the key is new.
     fn first(&self) -> Phase {
         if self.run.session.is_some() { Phase::Find } else { Phase::Start(None) }
@@ -127,10 +133,10 @@ impl Job {
                 let session = self.run.session.clone().unwrap_or_default();
                 ask::<op::Get>(connection, &SessionParams { session })
             }
-            Phase::Make => {
-                let name = self.run.session.as_ref().and_then(|name| name.parse().ok());
-                ask::<op::New>(connection, &NewParams { name, cwd: self.cwd.clone(), ..NewParams::default() })
-            }
+            Phase::Make => ask::<op::New>(
+                connection,
+                &NewParams { name: self.named(), cwd: self.cwd.clone(), ..NewParams::default() },
+            ),
             Phase::Start(session) => {
                 let asked = Ask::Run { key: self.key.clone(), command: recorded(&self.run.command).into_owned() };
                 let new = NewParams { cwd: self.cwd.clone(), ..NewParams::default() };
@@ -217,6 +223,8 @@ impl Job {
                 Code::NoSuchRun | Code::NotFound,
                 Phase::Check | Phase::Wait(_) | Phase::Stopped(_) | Phase::Cancel(..),
             ) => self.over(Outcome { state: RunState::Lost, ..Outcome::default() }),
+            // An id means that very session; a name, one of that name.
+            (Code::NotFound, Phase::Find) if self.named().is_none() => self.over(never(fault.message.clone())),
             (Code::NotFound, Phase::Find) => self.go(Phase::Make),
             // Somebody made it meanwhile.
             (Code::NameTaken, Phase::Make) => self.go(Phase::Find),

@@ -14,11 +14,12 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 /// Questions that are open on one connection: the host takes 64, and an interruption must find room.
-const OPEN_MAX: usize = 56;
+pub const OPEN_MAX: usize = 56;
 /// Pause after a connection broke; it doubles up to the other.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -30,6 +31,8 @@ const SAID: &str = concat!("holdfast flows ", env!("CARGO_PKG_VERSION"));
 pub struct Link {
     jobs: Sender<Job>,
     wake: Arc<OwnedFd>,
+    /// Jobs that are not over.
+    load: Arc<AtomicUsize>,
 }
 
 /// What a link needs to know.
@@ -47,14 +50,22 @@ impl Link {
         let (jobs, taken) = channel();
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let woken = Arc::clone(&wake);
+        let load = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&load);
         std::thread::Builder::new().name("host-link".into()).spawn(move || {
-            Linked { place, actor, taken, woken, ..Linked::empty() }.run();
+            Linked { place, actor, taken, woken, left, ..Linked::empty() }.run();
         })?;
-        Ok(Link { jobs, wake })
+        Ok(Link { jobs, wake, load })
+    }
+
+    /// How many jobs it has.
+    pub fn load(&self) -> usize {
+        self.load.load(Ordering::Relaxed)
     }
 
     /// Asks for something; what comes of it is said by the job itself.
     pub fn ask(&self, job: Job) {
+        self.load.fetch_add(1, Ordering::Relaxed);
         if self.jobs.send(job).is_ok() {
             let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
         }
@@ -86,6 +97,7 @@ struct Linked {
     actor: Handle,
     taken: Receiver<Job>,
     woken: Arc<OwnedFd>,
+    left: Arc<AtomicUsize>,
     connection: Option<(Connection, Identity)>,
     open: HashMap<u64, Job>,
     ready: VecDeque<Job>,
@@ -105,6 +117,7 @@ impl Linked {
             actor: Handle::near(holdfast_types::ActorClass::Agent, "nobody"),
             taken,
             woken,
+            left: Arc::default(),
             connection: None,
             open: HashMap::new(),
             ready: VecDeque::new(),
@@ -165,6 +178,7 @@ impl Linked {
             Ok(who) => who,
             Err(error) => {
                 let why = format!("{error}; make the actor again, then: holdfast flow retry");
+                self.left.fetch_sub(self.ready.len(), Ordering::Relaxed);
                 self.ready.drain(..).for_each(|job| job.denied(&why));
                 return false;
             }
@@ -234,7 +248,9 @@ impl Linked {
     fn answered(&mut self, mut job: Job, result: Result<Value, Fault>) {
         holdfast_pause::point("flows.answered");
         match job.answered(result) {
-            Next::Over => {}
+            Next::Over => {
+                self.left.fetch_sub(1, Ordering::Relaxed);
+            }
             Next::Ask => self.ready.push_back(job),
             Next::Later(pause) => {
                 self.count += 1;

@@ -17,11 +17,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::time::Duration;
 
 /// Clients at once: workers, watchers and commands of one machine.
 const CONNECTIONS_MAX: usize = 256;
+/// Questions of one client that may be open: who reads no answers asks no more.
+const UNANSWERED_MAX: usize = 64;
 /// How long a client may take to prove itself.
 const PROVE: Duration = Duration::from_secs(10);
 /// Longest line of a client that has not proven itself.
@@ -129,6 +131,7 @@ fn client(number: u64, stream: UnixStream, home: &Home, tell: &Sender<Input>) ->
     };
     stream.set_read_timeout(None)?;
     let (reply, answers) = channel::<(u64, Result<Value, Trouble>)>();
+    let (taken, answered) = sync_channel::<()>(UNANSWERED_MAX);
     let writing = std::thread::Builder::new().name("answers".into()).stack_size(256 * 1024).spawn(move || {
         while let Ok((id, answer)) = answers.recv() {
             let (ok, error) = match answer {
@@ -138,10 +141,15 @@ fn client(number: u64, stream: UnixStream, home: &Home, tell: &Sender<Input>) ->
             if say(&mut writer, &Answered { id, ok, error }).is_err() {
                 break;
             }
+            let _ = answered.try_recv();
         }
     })?;
     let _ = tell.send(Input::Came);
     while let Ok(Some(line)) = line_of(&mut reader) {
+        // Waits for room; the writer is gone with whoever it wrote to.
+        if taken.send(()).is_err() {
+            break;
+        }
         let sent = match serde_json::from_slice::<Asked>(&line) {
             Ok(Asked { id, request }) => {
                 let (by, reply) = (by.clone(), reply.clone());

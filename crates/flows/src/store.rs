@@ -88,6 +88,13 @@ impl Store {
         Ok(Store { sql, path: path.to_owned(), begun: false })
     }
 
+    /// A disk of so many pages.
+    #[cfg(test)]
+    pub fn limit_pages(&self, max: u32) {
+        let set = self.sql.pragma_update_and_check(None, "max_page_count", max, |row| row.get::<_, i64>(0));
+        set.expect("SQLite knows it");
+    }
+
     /// Where it lies.
     #[must_use]
     pub fn path(&self) -> &Path {

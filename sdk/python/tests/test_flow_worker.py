@@ -125,6 +125,11 @@ def test_changed_code_is_blocked_and_goes_on_once_it_is_mended(workshop: Worksho
     worker.kill()
     worker.wait()
     file.write_text(text.replace("echo a", "echo b"))
+    # It says so before it is deployed.
+    env = {**home.env, "HOLDFAST_PYTHON": sys.executable}
+    words = [os.environ["HOLDFAST_BIN"], "flow", "test", str(file)]
+    tested = subprocess.run(words, env=env, capture_output=True, text=True)
+    assert tested.returncode == 1 and "C-1: would be blocked: step 1: the history has" in tested.stdout, tested
     worker = workshop.work(file)
     home.program("flow", "signal", "C-1", "go")
     blocked = workshop.until_status("C-1", "BLOCKED")
@@ -135,3 +140,5 @@ def test_changed_code_is_blocked_and_goes_on_once_it_is_mended(workshop: Worksho
     workshop.work(file)
     home.program("flow", "retry", "C-1")
     assert workshop.until_status("C-1", "COMPLETED")["value"] == "done"
+    tested = subprocess.run(words, env=env, capture_output=True, text=True)
+    assert (tested.returncode, tested.stdout) == (0, "C-1: fine\n1 histories, 0 would be blocked\n"), tested

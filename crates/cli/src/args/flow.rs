@@ -27,6 +27,8 @@ pub enum FlowCommand {
     Retry(FlowRetryArgs),
     /// Decide about flows whose code is in a file, until interrupted
     Worker(FlowWorkerArgs),
+    /// Replay recorded histories against changed code, and say which flows it would block
+    Test(FlowWorkerArgs),
     /// Check a YAML file without starting anything
     Check(FlowCheckArgs),
     /// Show whether the flow service is running; exit with 1 if it is not

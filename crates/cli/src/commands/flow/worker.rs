@@ -1,4 +1,4 @@
-//! `holdfast flow worker`: starts the worker of the language that a file is written in.
+//! `holdfast flow worker` and `flow test`: start the worker of the language that a file is written in.
 
 use crate::failure::{Failure, STATUS_USAGE};
 use crate::here::Here;
@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 /// Names the Python interpreter where it is another one.
 const PYTHON: &str = "HOLDFAST_PYTHON";
 
-/// Becomes the worker.
-pub fn worker(here: &Here, file: &Path) -> Result<u8, Failure> {
+/// Becomes the worker, which gets these options.
+pub fn worker(here: &Here, file: &Path, options: &[&str]) -> Result<u8, Failure> {
     if !file.is_file() {
         return Err(Failure::new("usage", format!("cannot read {}", file.display())).status(STATUS_USAGE));
     }
@@ -38,6 +38,7 @@ pub fn worker(here: &Here, file: &Path) -> Result<u8, Failure> {
     let handle = here.who()?.actor().handle.to_string();
     let error = Command::new(&python)
         .args(["-m", "holdfast.flow"])
+        .args(options)
         .arg(file)
         .env(who::VARIABLE, handle)
         .env("HOLDFAST_BIN", &here.program)

@@ -1,4 +1,7 @@
-"""`python -m holdfast.flow FILE.py`: a worker for the flows of a file. `holdfast flow worker` starts it."""
+"""`python -m holdfast.flow FILE.py`: a worker for the flows of a file. `holdfast flow worker` and `holdfast flow test` start it.
+
+With `--test` it replays every recorded history of these flows against the file and says what would diverge.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,31 @@ from pathlib import Path
 
 from ._context import FLOWS
 from ._lint import lint
-from ._worker import Worker
+from ._worker import Worker, test_histories
 
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def _test() -> int:
+    found = test_histories(FLOWS)
+    for flow, blocked in found:
+        print(f"{flow}: {'fine' if blocked is None else f'would be blocked: {blocked}'}")
+    diverging = sum(blocked is not None for _, blocked in found)
+    print(f"{len(found)} histories, {diverging} would be blocked")
+    return 1 if diverging else 0
+
+
 def main() -> int:
-    """Loads the file, says what is not deterministic in it, and works."""
-    if len(sys.argv) != 2:
-        _say("usage: python -m holdfast.flow FILE.py")
+    """Loads the file, says what is not deterministic in it, and works, or tests it."""
+    words = sys.argv[1:]
+    is_test = words[:1] == ["--test"]
+    words = words[is_test:]
+    if len(words) != 1:
+        _say("usage: python -m holdfast.flow [--test] FILE.py")
         return 2
-    path = Path(sys.argv[1])
+    path = Path(words[0])
     if not path.is_file():
         _say(f"error: cannot read {path}")
         return 2
@@ -31,6 +46,8 @@ def main() -> int:
     if not FLOWS:
         _say(f"error: {path} has no function that is marked with @flow")
         return 2
+    if is_test:
+        return _test()
     _say(f"worker for {', '.join(sorted(FLOWS))}")
     try:
         Worker(log=_say).run()

@@ -125,7 +125,8 @@ class Context:
 
     def _feed(self, event: dict[str, Any]) -> None:
         self._events += 1
-        if event["event"] == "asked":
+        # What undoes something is the engine's own, behind everything that the code asked for.
+        if event["event"] == "asked" and event["command"].get("undoes") is None:
             self._asked[event["n"]] = event["command"]
         elif event["event"] == "done":
             self._outcomes[event["n"]] = (self._events, event["ok"], event["value"])

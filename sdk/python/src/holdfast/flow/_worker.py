@@ -93,6 +93,24 @@ def connect(home: Home | None = None, actor: str | None = None) -> Connection:
         time.sleep(0.02)
 
 
+def test_histories(
+    flows: Mapping[str, Function], *, home: Home | None = None, actor: str | None = None
+) -> list[tuple[str, str | None]]:
+    """Replays the recorded histories of these flows against their code: each flow's id, and what would block it, if something."""
+    connection = connect(home, actor)
+    try:
+        found: list[tuple[str, str | None]] = []
+        for view in connection.ask("list", all=True):
+            if view["name"] in flows:
+                replay = Replay(view["id"])
+                replay.feed(connection.ask("get", flow=view["id"])["history"], flows[view["name"]])
+                found.append((view["id"], replay.decide().get("blocked")))
+                replay.close()
+        return found
+    finally:
+        connection.close()
+
+
 class Worker:
     """Decides about flows of its own actor. `flows` are functions by name; by default those that `@flow` marked."""
 

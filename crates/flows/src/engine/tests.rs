@@ -1,0 +1,113 @@
+//! The engine against a disk that is full: nothing is acknowledged that is not written.
+
+use super::{Engine, Input};
+use crate::link::Place;
+use crate::protocol::{Request, Trouble};
+use crate::store::Store;
+use holdfast_types::{Actor, ActorId, Home};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An engine on a thread of its own, and a client of it.
+struct Rig {
+    tell: Sender<Input>,
+    reply: Sender<(u64, Result<Value, Trouble>)>,
+    answers: Receiver<(u64, Result<Value, Trouble>)>,
+    running: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Rig {
+    fn start(dir: &Path, pages_max: Option<u32>) -> Rig {
+        let (tell, inputs) = channel();
+        let (reply, answers) = channel();
+        let (path, home, engine_tell) = (dir.join("flows.db"), Home::under(dir), tell.clone());
+        let running = std::thread::spawn(move || {
+            let store = Store::open(&path).unwrap();
+            if let Some(pages_max) = pages_max {
+                store.limit_pages(pages_max);
+            }
+            let place = Place { home, program: PathBuf::from("/nonexistent") };
+            Engine::new(store, place, engine_tell).unwrap().run(&inputs);
+        });
+        let rig = Rig { tell, reply, answers, running: Some(running) };
+        rig.tell.send(Input::Came).unwrap();
+        rig
+    }
+
+    fn ask(&self, request: Request) -> Result<Value, Trouble> {
+        let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
+        let input = Input::Asked { connection: 1, by, id: 7, request, reply: self.reply.clone() };
+        self.tell.send(input).unwrap();
+        self.answers.recv_timeout(PATIENCE).unwrap().1
+    }
+
+    fn sleeper(&self, id: &str, input: &str) -> Result<Value, Trouble> {
+        self.ask(Request::Start {
+            flow: Some(id.into()),
+            definition: Some("flow: A\nsteps:\n- signal: go\n- sleep: 5d\n".into()),
+            name: None,
+            input: input.into(),
+            cwd: None,
+        })
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = self.ask(Request::Stop {});
+        let _ = self.running.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+#[test]
+fn a_full_disk_acknowledges_nothing_that_is_not_written_and_goes_on_when_there_is_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut written, mut refused) = (Vec::new(), 0);
+    {
+        let rig = Rig::start(dir.path(), Some(40));
+        for n in 0..200 {
+            let id = format!("A-{n}");
+            match rig.sleeper(&id, &"x".repeat(2_000)) {
+                Ok(_) => written.push(id),
+                Err(trouble) => {
+                    assert_eq!(trouble.code, "unrecorded", "{trouble}");
+                    refused += 1;
+                }
+            }
+        }
+        // A signal to a flow that is there is refused too, and leaves no trace in memory.
+        let big = Value::String("y".repeat(60_000));
+        let signal = Request::Signal { flow: "A-0".into(), name: "go".into(), value: big, signal: "s".into() };
+        assert_eq!(rig.ask(signal).unwrap_err().code, "unrecorded");
+        let view = rig.ask(Request::Get { flow: "A-0".into(), after: 0, wait_ms: 0 }).unwrap();
+        assert_eq!(view["status"], "WAITING_FOR(go)");
+    }
+    assert!(written.len() > 5 && refused > 5, "{} {refused}", written.len());
+    let rig = Rig::start(dir.path(), None);
+    let listed = rig.ask(Request::List { all: true }).unwrap();
+    let mut listed: Vec<String> =
+        listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().into()).collect();
+    listed.sort();
+    written.sort();
+    assert_eq!(listed, written, "what was acknowledged is there, and nothing else");
+    let signal = Request::Signal { flow: "A-0".into(), name: "go".into(), value: "yes".into(), signal: "s".into() };
+    assert_eq!(rig.ask(signal).unwrap()["status"], "WAITING_FOR(Timer)");
+}
+
+#[test]
+fn a_database_that_somebody_else_has_locked_refuses_and_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::start(dir.path(), None);
+    rig.sleeper("A-1", "").unwrap();
+    let backup = rusqlite::Connection::open(dir.path().join("flows.db")).unwrap();
+    backup.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(rig.sleeper("A-2", "").unwrap_err().code, "unrecorded");
+    backup.execute_batch("ROLLBACK").unwrap();
+    rig.sleeper("A-2", "").unwrap();
+    let signal = Request::Signal { flow: "A-1".into(), name: "go".into(), value: "yes".into(), signal: "s".into() };
+    assert_eq!(rig.ask(signal).unwrap()["status"], "WAITING_FOR(Timer)");
+}
