@@ -24,6 +24,10 @@ pub enum Meaning {
     Operators,
     /// Answer a question.
     Answer,
+    /// Choose another session.
+    Switch,
+    /// Stop this client, as Ctrl-Z stops a program.
+    Suspend,
     /// Show what can be pressed.
     Help,
     /// The key behind the chord means nothing.
@@ -41,12 +45,13 @@ pub struct Chord {
 }
 
 impl Chord {
-    /// A chord that starts with this control byte.
-    pub fn new(control: u8, detach_key: u8) -> Chord {
-        // Control bytes are a letter or sign less 64; letters are encoded in lower case.
-        let key = (control + 64).to_ascii_lowercase();
-        let forms =
-            vec![vec![control], format!("\x1b[{key};5u").into_bytes(), format!("\x1b[27;5;{key}~").into_bytes()];
+    /// A chord that starts with this control byte; none: every key is typed.
+    pub fn new(control: Option<u8>, detach_key: u8) -> Chord {
+        let forms = control.map_or_else(Vec::new, |control| {
+            // Control bytes are a letter or sign less 64; letters are encoded in lower case.
+            let key = (control + 64).to_ascii_lowercase();
+            vec![vec![control], format!("\x1b[{key};5u").into_bytes(), format!("\x1b[27;5;{key}~").into_bytes()]
+        });
         Chord { forms, detach_key, pressed: None, partial: Vec::new() }
     }
 
@@ -117,6 +122,8 @@ impl Chord {
             b'u' => Meaning::Thaw,
             b'o' => Meaning::Operators,
             b'a' => Meaning::Answer,
+            b'w' => Meaning::Switch,
+            b'z' => Meaning::Suspend,
             b'?' => Meaning::Help,
             _ => Meaning::Nothing,
         }
@@ -124,15 +131,17 @@ impl Chord {
 }
 
 /// The keys behind the chord: what each does, in full and in a word.
-const KEYS: [(char, &str, &str); 8] = [
+const KEYS: [(char, &str, &str); 10] = [
+    ('w', "switches sessions", "all"),
+    ('z', "suspends", "stop"),
     ('t', "requests the turn", "turn"),
     ('g', "gives the turn", "give"),
-    ('r', "releases the turn", "release"),
+    ('r', "releases the turn", "drop"),
     ('s', "seizes the turn", "seize"),
     ('u', "thaws", "thaw"),
     ('o', "who is here", "who"),
-    ('a', "answers a question", "answer"),
-    ('?', "this line", "help"),
+    ('a', "answers a question", "reply"),
+    ('?', "this line", ""),
 ];
 
 /// What a key does behind the chord already.
@@ -151,7 +160,7 @@ pub fn help(control: u8, detach_key: u8, columns: usize) -> String {
         return full;
     }
     let short: String = others().map(|(key, _, word)| format!(" {key} {word}")).collect();
-    format!(" C-{chord}: {detach} detach{short} ")
+    format!(" C-{chord} {detach} detach{short}")
 }
 
 fn find(keys: &[u8], form: &[u8]) -> Option<usize> {
@@ -172,7 +181,7 @@ mod tests {
     use super::*;
 
     fn play(chunks: &[&[u8]]) -> Vec<Meaning> {
-        let mut chord = Chord::new(0x1c, b'd');
+        let mut chord = Chord::new(Some(0x1c), b'd');
         chunks.iter().flat_map(|chunk| chord.feed(chunk)).collect()
     }
 
@@ -217,27 +226,38 @@ mod tests {
             (b'u', Meaning::Thaw),
             (b'o', Meaning::Operators),
             (b'a', Meaning::Answer),
+            (b'w', Meaning::Switch),
+            (b'z', Meaning::Suspend),
         ];
         for (key, act) in acts {
             let act = vec![act];
             assert_eq!(play(&[&[0x1c, key]]), act);
             assert_eq!(play(&[&[0x1c], &[key.to_ascii_uppercase()]]), act);
             assert_eq!(play(&[format!("\x1b[92;5u\x1b[{key}u").as_bytes()]), act);
-            assert_eq!(Chord::new(0x1c, key).feed(&[0x1c, key]), [Meaning::Detach]);
+            assert_eq!(Chord::new(Some(0x1c), key).feed(&[0x1c, key]), [Meaning::Detach]);
         }
         assert_eq!(play(&[b"\x1csloop\r"]), [Meaning::Seize, typed("loop\r")], "what follows is for the prompt");
     }
 
     #[test]
+    fn without_a_chord_every_key_is_typed_at_once() {
+        let mut chord = Chord::new(None, b'd');
+        for keys in [&b"\x1cd"[..], b"\x1b[92", b";5u", b"\x1b[27;5;92~d"] {
+            assert_eq!(chord.feed(keys), [Meaning::Type(keys.to_vec())]);
+        }
+        assert_eq!(chord.feed(b""), []);
+    }
+
+    #[test]
     fn the_help_names_each_key_once() {
         assert_eq!(
-            help(0x1c, b'd', 200),
-            " Ctrl-\\ then d detaches · t requests the turn · g gives the turn · r releases the turn · s seizes the turn · u thaws \
+            help(0x1c, b'd', 300),
+            " Ctrl-\\ then d detaches · w switches sessions · z suspends · t requests the turn · g gives the turn · r releases the turn · s seizes the turn · u thaws \
              · o who is here · a answers a question · ? this line · Ctrl-\\ types one "
         );
         let short = help(0x1c, b'd', 80);
-        assert_eq!(short, " C-\\: d detach t turn g give r release s seize u thaw o who a answer ? help ");
+        assert_eq!(short, " C-\\ d detach w all z stop t turn g give r drop s seize u thaw o who a reply ? ");
         assert!(short.len() <= 80);
-        assert!(!help(0x01, b't', 200).contains("requests the turn"));
+        assert!(!help(0x01, b't', 300).contains("requests the turn"));
     }
 }

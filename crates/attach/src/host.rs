@@ -4,6 +4,7 @@ use super::inputs::{Answer, AttachEnd, Effect, Event, Request, Tag};
 use super::machine::Attached;
 use super::notice::{BACK, HOST_AWAY, KEYS_LOST, RECONNECTING};
 use super::output::View;
+use super::status;
 use holdfast_types::Size;
 use holdfast_wire::Fault;
 use holdfast_wire::params::{Answers, Resume};
@@ -39,6 +40,8 @@ impl Attached {
                 updates.into_iter().for_each(|(size, answers)| self.update(size, answers));
                 self.resumed(&turn, writes, fence);
             }
+        } else if self.status.was_asked(tag) {
+            self.elsewhere_answered(tag, answer);
         } else {
             self.act_answered(tag, answer);
         }
@@ -77,6 +80,7 @@ impl Attached {
         self.updates.clear();
         self.keys.host_gone(self.options.far);
         self.turns.host_gone();
+        self.status.host_gone();
         if self.options.far && self.away_since.is_none() {
             self.away_since = Some(self.now_ms);
             self.say(RECONNECTING);
@@ -106,10 +110,13 @@ impl Attached {
 
     /// The person's window has another size.
     pub(crate) fn window_has_changed(&mut self, size: Size) {
-        if size == self.size {
+        if size == self.window {
             return;
         }
+        self.window = size;
+        let size = status::room(size, self.options.status);
         self.size = size;
+        self.status.painted_over();
         self.rearranged = true;
         if let View::Drawn { viewport, .. } = &mut self.view {
             viewport.resize(size);

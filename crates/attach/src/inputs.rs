@@ -3,12 +3,14 @@
 use holdfast_abi::protocol::FromKeeper;
 use holdfast_authority::Ask;
 use holdfast_screen::Screen;
-use holdfast_types::{Exit, Hash, Size};
+use holdfast_types::{Exit, Hash, SessionId, Size};
 use holdfast_wire::Fault;
-use holdfast_wire::attention::RingEvent;
+use holdfast_wire::attention::{RingEvent, StateView};
 use holdfast_wire::params::{AnswerEvent, Answers, Resume, SessionView};
 use holdfast_wire::questions::{QuestionId, QuestionView};
-use holdfast_wire::turns::{ActorView, Notice, NoticeEvent, SeizeAnswer, TurnAnswer, TurnView, WritesEvent};
+use holdfast_wire::turns::{
+    ActorView, HistoryPlace, Notice, NoticeEvent, SeizeAnswer, TurnAnswer, TurnView, WritesEvent,
+};
 use serde_json::Value;
 
 /// Something happened.
@@ -88,6 +90,10 @@ pub enum AttachEnd {
     Ended(Exit),
     /// The terminal went away.
     HungUp,
+    /// The person wants the shell back that started this client, which is stopped meanwhile.
+    Suspended,
+    /// The person wants to choose another session.
+    Switches,
 }
 
 /// Which request an answer is to.
@@ -110,6 +116,10 @@ pub enum Request {
         size: Size,
         /// With the lines above the screen.
         history: bool,
+        /// The terminal has those before this place.
+        behind: Option<HistoryPlace>,
+        /// As a keyframe, whatever the size.
+        draws: bool,
         /// This client answers queries from the painted offset on.
         answers: Option<u32>,
     },
@@ -146,6 +156,10 @@ pub enum Request {
     Actors,
     /// For the open questions.
     Questions,
+    /// For all sessions.
+    Sessions,
+    /// For what one of them does.
+    State(SessionId),
     /// To take an answer to a question, signed.
     Reply {
         /// The question.
@@ -189,6 +203,10 @@ pub enum Answer {
     Actors(Vec<ActorView>),
     /// To [`Request::Questions`].
     Questions(Vec<QuestionView>),
+    /// To [`Request::Sessions`].
+    Sessions(Vec<SessionView>),
+    /// To [`Request::State`].
+    State(Box<StateView>),
     /// To [`Request::Reply`].
     Replied(Box<QuestionView>),
     /// The host did it; its answer could not be read.

@@ -7,6 +7,7 @@
 use super::chord::{Chord, Meaning};
 use super::inputs::{Answer, AttachEnd, Request, Tag};
 use super::machine::Attached;
+use super::notice;
 use super::output::View;
 use super::reports::without_reports;
 use holdfast_abi::protocol::{INPUT_BYTES_MAX, PATTERNS_MAX, TTY_KEYS, TTY_PAINT, ToKeeper, refused};
@@ -302,22 +303,32 @@ impl Attached {
     /// Keys were read, by us or by the keeper.
     pub(crate) fn typed(&mut self, bytes: &[u8]) {
         // A client without the turn waits for the host to accept its keys first: the row does not flicker.
-        if !bytes.is_empty() && (self.keys.writes || self.keys.read_only) {
+        if !bytes.is_empty() && self.keys.writes {
             self.hide_line();
         }
         for meaning in self.keys.chord.feed(bytes) {
             match meaning {
-                Meaning::Detach => {
-                    return self.end(AttachEnd::Detached);
-                }
+                Meaning::Detach => return self.end(AttachEnd::Detached),
+                Meaning::Suspend => return self.end(AttachEnd::Suspended),
+                Meaning::Switch => return self.end(AttachEnd::Switches),
                 Meaning::Type(keys) if self.line.prompt.is_some() => self.prompt_typed(&keys),
-                Meaning::Type(_) if self.keys.read_only => {}
+                Meaning::Type(keys) if self.keys.read_only => self.watcher_typed(&keys),
                 Meaning::Type(keys) if self.keys.writes => self.keys.push(&keys),
                 Meaning::Type(keys) => self.keys.push(&without_reports(&keys, !self.answers)),
                 act => self.chord_pressed(&act),
             }
         }
         self.retry_keys()
+    }
+
+    /// Somebody who only watches pressed a key: it is told why nothing happens. What the terminal says of itself is no key.
+    fn watcher_typed(&mut self, keys: &[u8]) {
+        let keys = without_reports(keys, true);
+        let is_mouse = keys.starts_with(b"\x1b[<") || keys.starts_with(b"\x1b[M");
+        if !keys.is_empty() && !is_mouse {
+            let text = notice::read_only(self.chord_sign(), self.options.detach_key);
+            self.say(text);
+        }
     }
 
     /// Sends the next keys if it is their time, and gives the terminal back to the keeper when all are sent.
@@ -362,7 +373,7 @@ mod tests {
     use super::*;
 
     fn keys(writes: bool) -> Keys {
-        Keys::new(Chord::new(0x1c, b'd'), false, writes, 5, 1)
+        Keys::new(Chord::new(Some(0x1c), b'd'), false, writes, 5, 1)
     }
 
     fn direct(keys: &mut Keys) -> u64 {
@@ -424,7 +435,7 @@ mod tests {
 
     #[test]
     fn who_only_watches_never_writes() {
-        let mut keys = Keys::new(Chord::new(0x1c, b'd'), true, true, 5, 1);
+        let mut keys = Keys::new(Chord::new(Some(0x1c), b'd'), true, true, 5, 1);
         assert!(!keys.writes);
         keys.adopt(true, 6);
         assert!(!keys.writes);

@@ -22,8 +22,10 @@ mod paint;
 mod prompt;
 mod questions;
 mod reports;
+mod status;
 mod turns;
 
 pub use chord::chord_key;
 pub use inputs::{Answer, AttachEnd, Effect, Event, Input, Paint, Picture, Request, Tag};
 pub use machine::{Attached, Begin, Options};
+pub use status::room;

@@ -103,7 +103,11 @@ impl Attached {
         if self.line.until.is_none() || self.line.prompt.is_some() {
             return;
         }
-        if self.host {
+        if self.has_status() {
+            // It had the status line's row.
+            self.line.until = None;
+            self.status.painted_over();
+        } else if self.host {
             self.line.until = None;
             self.wanted.get_or_insert(false);
         } else {
@@ -142,7 +146,7 @@ impl Attached {
 
     fn write_line(&mut self) {
         self.line.at = self.position;
-        let (row, text) = (self.size.rows(), &self.line.shown);
+        let (row, text) = (self.window.rows(), &self.line.shown);
         let line = format!("\x1b7\x1b[0m\x1b(B\x0f\x1b[{row};1H\x1b[2K\x1b[7m{text}\x1b[0m\x1b8");
         self.put(line.into_bytes());
     }

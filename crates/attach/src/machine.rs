@@ -7,11 +7,12 @@ use super::keys::Keys;
 use super::line::Line;
 use super::notice;
 use super::output::View;
+use super::status::{self, Status, TITLE_BACK};
 use super::turns::Turns;
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FromKeeper, ToKeeper, refused};
-use holdfast_types::{ClientToken, Exit, Handle, Size};
+use holdfast_types::{ClientToken, Exit, Handle, SessionId, Size};
 use holdfast_wire::params::Answers;
-use holdfast_wire::turns::TurnView;
+use holdfast_wire::turns::{HistoryPlace, TurnView};
 use std::collections::VecDeque;
 
 /// How a client is attached; none of it changes.
@@ -19,8 +20,8 @@ use std::collections::VecDeque;
 pub struct Options {
     /// Watch only.
     pub read_only: bool,
-    /// The control byte that starts a chord.
-    pub chord: u8,
+    /// The control byte that starts a chord; none: no key does anything but type.
+    pub chord: Option<u8>,
     /// The second key that detaches.
     pub detach_key: u8,
     /// The terminal's path, where the keeper can open it too.
@@ -33,6 +34,14 @@ pub struct Options {
     pub us: Handle,
     /// What the host knows this client by, whichever host it is.
     pub token: ClientToken,
+    /// The session.
+    pub session: SessionId,
+    /// What the person calls it.
+    pub name: String,
+    /// The window's title says where the person is.
+    pub title: bool,
+    /// The last row says where the person is, who has the turn, and what waits elsewhere. The session is drawn above it.
+    pub status: bool,
 }
 
 /// What the host said when it attached the client, and what else there is to begin with.
@@ -56,6 +65,12 @@ pub struct Begin {
     pub turn: TurnView,
     /// Questions that wait for an answer.
     pub asks: u32,
+    /// Who else is here, where the person is to be told; none: it knows its way around.
+    pub greets: Option<Vec<Handle>>,
+    /// The terminal shows another session, or this one: nothing there is worth keeping above.
+    pub over: bool,
+    /// How much of the history the terminal has already.
+    pub behind: Option<HistoryPlace>,
     /// A random number: what is typed goes by streams that nobody else uses.
     pub random: u64,
 }
@@ -73,7 +88,8 @@ pub struct Attached {
     /// Since when the way to a session elsewhere is broken.
     pub(crate) away_since: Option<u64>,
     pub(crate) client: u32,
-    /// Our terminal's size and the session's.
+    /// Our terminal's size; what of it is for the session; and the session's size.
+    pub(crate) window: Size,
     pub(crate) size: Size,
     pub(crate) session_size: Size,
     pub(crate) resizes: VecDeque<(u64, Size)>,
@@ -101,6 +117,11 @@ pub struct Attached {
     pub(crate) keys: Keys,
     pub(crate) turns: Turns,
     pub(crate) line: Line,
+    pub(crate) status: Status,
+    /// How much of the history the terminal has; asked for with the first paint that brings any.
+    pub(crate) behind: Option<HistoryPlace>,
+    /// Output went by that the terminal never showed.
+    pub(crate) missed: bool,
     pub(crate) last_byte: u8,
     /// The session's command has ended.
     pub(crate) over: Option<Exit>,
@@ -119,7 +140,8 @@ impl Attached {
             host: true,
             away_since: None,
             client: begin.client,
-            size: begin.size,
+            window: begin.size,
+            size: status::room(begin.size, options.status),
             session_size: begin.paint.size,
             resizes: VecDeque::new(),
             rearranged: false,
@@ -139,15 +161,27 @@ impl Attached {
             keys: Keys::new(chord, options.read_only, begin.writes, begin.fence, begin.random),
             turns: Turns::default(),
             line: Line::default(),
+            status: Status::default(),
+            behind: begin.behind,
+            missed: false,
             last_byte: b'\n',
             over: None,
             options,
         };
         attached.turns.known.saw(&begin.turn, &attached.options.us);
-        attached.first_paint(begin.paint);
+        attached.set_title();
+        attached.first_paint(begin.paint, begin.over);
         attached.follow();
-        let waiting = notice::questions_wait(begin.asks, attached.chord_sign());
-        waiting.into_iter().for_each(|text| attached.say(text));
+        let (sign, detach_key) = (attached.chord_sign(), attached.options.detach_key);
+        let waiting = notice::questions_wait(begin.asks, sign);
+        let holder = attached.turns.known.holder.as_ref();
+        let greets =
+            begin.greets.map(|others| notice::greeting(&attached.options.name, &others, holder, sign, detach_key));
+        let text = match (greets, waiting) {
+            (Some(greeting), Some(waiting)) => Some(format!("{}·{waiting}", greeting)),
+            (greeting, waiting) => greeting.or(waiting),
+        };
+        text.into_iter().for_each(|text| attached.say(text));
         // What there is to say at once.
         attached.show_line();
         attached.hand_over_keys();
@@ -179,7 +213,9 @@ impl Attached {
 
     fn settle(&mut self) {
         self.settle_duty();
+        self.look_elsewhere();
         self.show_line();
+        self.show_status();
         self.ring_if_ours();
         self.quiet_keeper();
         self.retry_keys();
@@ -267,7 +303,8 @@ impl Attached {
     #[must_use]
     pub fn due_ms(&self) -> Option<u64> {
         let notice = self.line.goes_at().filter(|_| self.host && self.wanted.is_none());
-        [notice, self.keys.retry_at(), self.view.next_draw()].into_iter().flatten().min()
+        let look = self.status.due().filter(|_| self.host && self.has_status());
+        [notice, look, self.keys.retry_at(), self.view.next_draw()].into_iter().flatten().min()
     }
 
     /// The terminal's keys are to be read, and given as [`Input::Typed`].
@@ -329,12 +366,24 @@ impl Attached {
         self.keys.unsent()
     }
 
+    /// Everything before this offset reached the terminal and its scrollback; none: some of it did not.
+    #[must_use]
+    pub fn shown(&self) -> Option<u64> {
+        // A paint with the history may still be on its way.
+        (!self.missed && self.wanted != Some(true)).then_some(self.position)
+    }
+
     /// What leaves the terminal as the shell expects it.
     #[must_use]
-    pub fn farewell(&self, ended: bool) -> Vec<u8> {
-        let in_place = ended && matches!(self.view, View::Raw(_));
+    pub fn farewell(&self, end: AttachEnd) -> Vec<u8> {
+        let ended = matches!(end, AttachEnd::Ended(_));
+        // Another session is painted over it.
+        let in_place = end == AttachEnd::Switches || (ended && matches!(self.view, View::Raw(_)));
         let mut out = holdfast_screen::leave(!in_place);
-        if in_place && self.last_byte != b'\n' {
+        if self.options.title {
+            out.extend_from_slice(TITLE_BACK);
+        }
+        if ended && in_place && self.last_byte != b'\n' {
             out.extend_from_slice(b"\r\n");
         }
         out

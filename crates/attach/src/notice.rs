@@ -68,7 +68,7 @@ impl Known {
     }
 
     /// What to show of a notice; nothing that a person alone, or who did it, knows anyway.
-    pub fn hear(&mut self, notice: &Notice, us: &Handle, chord: char) -> Option<String> {
+    pub fn hear(&mut self, notice: &Notice, us: &Handle, chord: Option<char>) -> Option<String> {
         match notice {
             Notice::Turn { holder } => {
                 let before = std::mem::replace(&mut self.holder, holder.clone());
@@ -85,7 +85,7 @@ impl Known {
             Notice::Requested { by } if by == us => None,
             Notice::Requested { by } => {
                 self.asker = Some(by.clone());
-                Some(format!(" {by} requests the turn · Ctrl-{chord} g gives it "))
+                Some(format!(" {by} requests the turn{} ", key(chord, 'g', "gives it")))
             }
             Notice::Seized { by, from, reason } => {
                 self.holder = Some(by.clone());
@@ -94,6 +94,8 @@ impl Known {
                 }
                 let text = match from {
                     Some(from) if from == us => format!(" {by} took the turn: {reason} "),
+                    // It says why.
+                    Some(from) if from == by => format!(" {by} seized the turn: {reason} "),
                     Some(from) => format!(" {by} seized the turn from {from}: {reason} "),
                     None => format!(" {by} seized the turn: {reason} "),
                 };
@@ -110,7 +112,7 @@ impl Known {
             Notice::Asked { by, .. } if by == us => None,
             Notice::Asked { question, by, text, options } => {
                 let asks = question_asked(by, text, options);
-                Some(format!("{asks} · Ctrl-{chord} a answers ({}) ", short_id(question)))
+                Some(format!("{asks}{} ({}) ", key(chord, 'a', "answers"), short_id(question)))
             }
             Notice::Rights { rights } if rights.is_empty() => Some(" you have no rights here any more ".into()),
             Notice::Rights { rights } => Some(format!(" you may now: {rights} ")),
@@ -122,6 +124,9 @@ impl Known {
 const QUESTION_CHARS_MAX: usize = 60;
 /// Characters of an id that tell it from the others.
 const ID_CHARS: usize = 12;
+
+/// Others who are named to who comes: a line has room for no more.
+const OTHERS_MAX: usize = 4;
 
 /// The beginning of a question's id.
 pub fn short_id(question: &str) -> String {
@@ -138,19 +143,54 @@ fn question_asked(by: &Handle, text: &str, options: &[String]) -> String {
 }
 
 /// What to show who comes while questions are open.
-pub fn questions_wait(count: u32, chord: char) -> Option<String> {
+pub fn questions_wait(count: u32, chord: Option<char>) -> Option<String> {
+    let answers = key(chord, 'a', "answers");
     match count {
         0 => None,
-        1 => Some(format!(" a question is open · Ctrl-{chord} a answers ")),
-        count => Some(format!(" {count} questions are open · Ctrl-{chord} a answers ")),
+        1 => Some(format!(" a question is open{answers} ")),
+        count => Some(format!(" {count} questions are open{answers} ")),
     }
 }
 
+/// What a key behind the chord does, at the end of a text; nothing where there is no chord.
+fn key(chord: Option<char>, key: char, does: &str) -> String {
+    chord.map_or_else(String::new, |chord| format!(" · Ctrl-{chord} {key} {does}"))
+}
+
+/// What to show who comes for the first time: where it is, how to leave, who else is here.
+pub fn greeting(name: &str, others: &[Handle], holder: Option<&Handle>, chord: Option<char>, detach_key: u8) -> String {
+    let mut text = format!(" {name}");
+    if let Some(chord) = chord {
+        let detach = char::from(detach_key);
+        let _ = write!(text, " · Ctrl-{chord} {detach} detaches, Ctrl-{chord} ? helps");
+    }
+    let mut others: Vec<&Handle> = others.iter().collect();
+    others.sort();
+    others.dedup();
+    let told = |other: &&Handle| match holder == Some(*other) {
+        true => format!("{other} (has the turn)"),
+        false => other.to_string(),
+    };
+    let named: Vec<String> = others.iter().take(OTHERS_MAX).map(told).collect();
+    if !named.is_empty() {
+        let more = others.len() - named.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let _ = write!(text, " · also here: {}{more}", named.join(", "));
+    }
+    text.push(' ');
+    text
+}
+
+/// What to show a watcher who types.
+pub fn read_only(chord: Option<char>, detach_key: u8) -> String {
+    format!(" read-only: nothing is typed{} ", key(chord, char::from(detach_key), "detaches"))
+}
+
 /// What to show when keys were refused.
-pub fn refused_keys(fault: &Fault, chord: char) -> String {
+pub fn refused_keys(fault: &Fault, chord: Option<char>) -> String {
     let by = fault.details.as_ref().and_then(|details| details.get("by")?.get("handle")?.as_str());
     match (fault.code, by) {
-        (Code::TurnHeld, Some(by)) => format!(" {by} has the turn · Ctrl-{chord} t requests it "),
+        (Code::TurnHeld, Some(by)) => format!(" {by} has the turn{} ", key(chord, 't', "requests it")),
         (Code::Frozen, Some(by)) => format!(" {by} froze this session "),
         (Code::Denied, _) => " you may not type here ".into(),
         _ => refused_act(fault),
@@ -181,14 +221,14 @@ pub fn whose(turn: &TurnView) -> String {
 }
 
 /// What a seizure did.
-pub fn seized(answer: &SeizeAnswer, chord: char) -> String {
+pub fn seized(answer: &SeizeAnswer, chord: Option<char>) -> String {
     let Some(froze) = &answer.froze else { return YOURS.into() };
     let stood = if froze.processes == 1 { "1 process".into() } else { format!("{} processes", froze.processes) };
     let refused = match froze.refused.len() {
         0 => String::new(),
         many => format!(", {many} not frozen"),
     };
-    format!("{YOURS}· {stood} frozen{refused} · Ctrl-{chord} u thaws ")
+    format!("{YOURS}· {stood} frozen{refused}{} ", key(chord, 'u', "thaws"))
 }
 
 /// Whom the turn would go to: the first who waits, or the only other one who is here.
@@ -257,7 +297,7 @@ mod tests {
 
     /// What ann is shown, notice by notice.
     fn hears(known: &mut Known, notices: &[Notice]) -> Vec<Option<String>> {
-        notices.iter().map(|notice| known.hear(notice, &handle("human:ann"), '\\')).collect()
+        notices.iter().map(|notice| known.hear(notice, &handle("human:ann"), Some('\\'))).collect()
     }
 
     fn turn(holder: &str) -> Notice {
@@ -330,6 +370,22 @@ mod tests {
     }
 
     #[test]
+    fn who_comes_first_is_told_where_it_is_how_to_leave_and_who_is_here() {
+        let others = |names: &[&str]| names.iter().map(|name| handle(name)).collect::<Vec<_>>();
+        let claude = handle("agent:claude");
+        assert_eq!(greeting("main", &[], None, Some('\\'), b'd'), " main · Ctrl-\\ d detaches, Ctrl-\\ ? helps ");
+        assert_eq!(
+            greeting("main", &others(&["human:bob", "agent:claude", "human:bob"]), Some(&claude), Some('A'), b'x'),
+            " main · Ctrl-A x detaches, Ctrl-A ? helps · also here: human:bob, agent:claude (has the turn) "
+        );
+        let six = others(&["agent:a", "agent:b", "agent:c", "agent:d", "agent:e", "agent:f"]);
+        assert_eq!(
+            greeting("w", &six, None, None, b'd'),
+            " w · also here: agent:a, agent:b, agent:c, agent:d and 2 more "
+        );
+    }
+
+    #[test]
     fn rights_are_named() {
         let shown = |rights: Rights| hears(&mut Known::default(), &[Notice::Rights { rights }]).remove(0).unwrap();
         assert_eq!(shown("run,observe".parse().unwrap()), " you may now: observe,run ");
@@ -351,12 +407,12 @@ mod tests {
     fn refusals_name_who_and_how_to_ask() {
         let fault = |code, details| Fault { details, ..Fault::new(code, "the\x1bmessage") };
         let by = || Some(serde_json::json!({"code": "turn_held", "by": {"id": "00", "handle": "agent:claude"}}));
-        let shown = |code| refused_keys(&fault(code, by()), '\\');
+        let shown = |code| refused_keys(&fault(code, by()), Some('\\'));
         assert_eq!(shown(Code::TurnHeld), " agent:claude has the turn · Ctrl-\\ t requests it ");
         assert_eq!(shown(Code::Frozen), " agent:claude froze this session ");
         assert_eq!(shown(Code::Denied), " you may not type here ");
         assert_eq!(cut(&shown(Code::FenceStale), 80), " the^[message ");
-        assert_eq!(refused_keys(&fault(Code::TurnHeld, None), '\\'), " the\x1bmessage ");
+        assert_eq!(refused_keys(&fault(Code::TurnHeld, None), None), " the\x1bmessage ");
     }
 
     #[test]

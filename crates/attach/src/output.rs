@@ -151,6 +151,7 @@ impl Attached {
 
     /// We were too slow and the session did not wait: one gap, one fresh paint.
     pub(crate) fn lapped(&mut self) {
+        self.missed = true;
         self.wanted = Some(false);
         self.has_moved(false);
     }
@@ -164,6 +165,7 @@ impl Attached {
         self.draw(bytes.is_empty());
         if bytes.is_empty() {
             self.renew_line();
+            self.show_status();
             self.keep_keeper_from_painting();
             self.baton = false;
             self.acked = self.position;
@@ -210,7 +212,7 @@ impl Attached {
         let due = stale_since.is_some_and(|since| caught_up || self.now_ms >= since + DRAW_EVERY_MS);
         if due {
             *stale_since = None;
-            let mut bytes = above.take(self.size);
+            let mut bytes = above.take(self.window);
             let is_over = !bytes.is_empty();
             if is_over {
                 viewport.resize(self.size);
@@ -220,6 +222,7 @@ impl Attached {
             self.put(bytes);
             if is_over {
                 self.line.drawn_over();
+                self.status.painted_over();
             }
         }
     }
@@ -227,7 +230,7 @@ impl Attached {
     /// The session has this size: as long as it is ours too the output passes as it is, otherwise it is drawn.
     pub(crate) fn session_has_size(&mut self, size: Size) {
         self.session_size = size;
-        let fits = size == self.size;
+        let fits = size == self.size && !self.has_status();
         let raw = matches!(self.view, View::Raw(_));
         if fits != raw {
             self.wanted.get_or_insert(false);

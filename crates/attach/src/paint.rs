@@ -11,9 +11,10 @@ const SYNC_ON: &[u8] = b"\x1b[?2026h";
 const SYNC_OFF: &[u8] = b"\x1b[?2026l";
 
 impl Attached {
-    /// The first paint: what was on the terminal moves up into its scrollback, nothing is overwritten.
-    pub(crate) fn first_paint(&mut self, paint: Paint) {
-        let mut out = b"\r\n".repeat(usize::from(self.size.rows()).saturating_sub(1));
+    /// The first paint: what was on the terminal moves up into its scrollback, and nothing is overwritten but another session's screen.
+    pub(crate) fn first_paint(&mut self, paint: Paint, over: bool) {
+        let rows = if over { 0 } else { usize::from(self.window.rows()).saturating_sub(1) };
+        let mut out = b"\r\n".repeat(rows);
         out.extend_from_slice(CLEAR.as_bytes());
         self.take_view(paint, out);
     }
@@ -28,7 +29,8 @@ impl Attached {
         let answers = self.answers.then_some(self.client);
         self.paint_answers = self.answers;
         if self.host {
-            let tag = self.ask_host(Request::Paint { size: self.size, history, answers });
+            let (behind, draws) = (self.behind.filter(|_| history), self.has_status());
+            let tag = self.ask_host(Request::Paint { size: self.size, history, behind, draws, answers });
             self.paint_asked = Some(tag);
         }
     }
@@ -86,7 +88,7 @@ impl Attached {
                 self.last_byte = b' ';
             }
             Picture::Keyframe { history, screen } => {
-                scroll_off(&history, self.size, &mut out);
+                scroll_off(&history, self.window, &mut out);
                 let mut viewport = Viewport::new(self.size);
                 out.extend_from_slice(&viewport.render(&screen));
                 let above = Above::of(&screen);
@@ -96,5 +98,6 @@ impl Attached {
         out.extend_from_slice(SYNC_OFF);
         self.put(out);
         self.line.painted_over();
+        self.status.painted_over();
     }
 }

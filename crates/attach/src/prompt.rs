@@ -15,7 +15,7 @@ const SEQUENCE_MAX: usize = 64;
 pub enum Purpose {
     /// To whom the turn goes.
     Give,
-    /// Why the turn is seized, and whether the tree stands still.
+    /// Why the turn was seized a moment ago, and whether the tree is to stand still.
     Seize {
         /// It does.
         freeze: bool,
@@ -29,11 +29,11 @@ pub enum Purpose {
 pub enum Decided {
     /// Give the turn to this one.
     Give(Handle),
-    /// Seize it.
+    /// It was seized for this reason.
     Seize {
         /// And the tree stands still.
         freeze: bool,
-        /// Why.
+        /// Why; nothing where only the tree is to stand still.
         reason: String,
     },
     /// Answer the question.
@@ -54,6 +54,8 @@ pub struct Prompt {
     /// Bytes of a key that has not come whole.
     partial: Vec<u8>,
     pasting: bool,
+    /// What it asks about has been done.
+    done: bool,
 }
 
 /// One key.
@@ -74,7 +76,26 @@ impl Prompt {
 
     /// An empty one behind a text that shows what it is about.
     pub fn labelled(purpose: Purpose, label: String) -> Prompt {
-        Prompt { purpose, label, text: String::new(), hint: String::new(), partial: Vec::new(), pasting: false }
+        Prompt {
+            purpose,
+            label,
+            text: String::new(),
+            hint: String::new(),
+            partial: Vec::new(),
+            pasting: false,
+            done: false,
+        }
+    }
+
+    /// The turn is ours; the reason is still asked for.
+    pub fn seized(mut self) -> Prompt {
+        self.done |= self.is_about_seizure();
+        self
+    }
+
+    /// It asks why the turn is seized.
+    pub fn is_about_seizure(&self) -> bool {
+        matches!(self.purpose, Purpose::Seize { .. })
     }
 
     /// Offers an answer, where none was typed yet.
@@ -141,10 +162,11 @@ impl Prompt {
                 Ok(handle) => return Some(Decided::Give(handle)),
                 Err(error) => self.hint = format!("{error}"),
             },
-            Purpose::Seize { freeze } if !text.is_empty() => {
+            Purpose::Seize { freeze } if freeze || !text.is_empty() => {
                 return Some(Decided::Seize { freeze, reason: text.to_owned() });
             }
-            Purpose::Seize { .. } => self.hint = "a reason is needed".into(),
+            // Nothing more to say.
+            Purpose::Seize { .. } => return Some(Decided::Nothing),
             Purpose::Answer if !text.is_empty() => return Some(Decided::Answer(text.to_owned())),
             Purpose::Answer => self.hint = "Esc cancels".into(),
         }
@@ -155,8 +177,10 @@ impl Prompt {
     pub fn line(&self, width: usize) -> String {
         let label = match self.purpose {
             Purpose::Give => " give the turn to: ",
-            Purpose::Seize { freeze: false } => " seize the turn, reason: ",
-            Purpose::Seize { freeze: true } => " [freeze] seize the turn, reason: ",
+            Purpose::Seize { freeze: false } if self.done => " you have the turn · Ctrl-F freezes · why? ",
+            Purpose::Seize { freeze: true } if self.done => " [freeze] you have the turn · why? ",
+            Purpose::Seize { freeze: false } => " seizing the turn · Ctrl-F freezes · why? ",
+            Purpose::Seize { freeze: true } => " [freeze] seizing the turn · why? ",
             Purpose::Answer => &self.label,
         };
         let hint = if self.hint.is_empty() { String::new() } else { format!("· {} ", self.hint) };
@@ -251,13 +275,15 @@ mod tests {
         assert_eq!(seize(&[b"it lops", b"\x7f\x7f\x7foops", b"\r"]).0, seized(false, "it loops"));
         assert_eq!(seize(&[b"nonsense\x15it loops\x06\r"]).0, seized(true, "it loops"));
         assert_eq!(seize(&[b"\x06\x06x\n"]).0, seized(false, "x"));
-        assert_eq!(seize(&[b"x\x06"]).1, " [freeze] seize the turn, reason: x_ ");
+        assert_eq!(seize(&[b"x\x06"]).1, " [freeze] seizing the turn · why? x_ ");
+        assert_eq!(seize(&[b"\x06\r"]).0, seized(true, ""), "the tree stands still at once");
     }
 
     #[test]
-    fn an_empty_reason_is_refused_with_a_hint_and_escape_cancels() {
-        assert_eq!(seize(&[b"  \r"]), (None, " seize the turn, reason:   _ · a reason is needed ".into()));
-        assert_eq!(seize(&[b"\r", b"x"]).1, " seize the turn, reason: x_ ", "the hint goes with the next key");
+    fn a_reason_may_be_left_out() {
+        let prompt = Prompt::new(Purpose::Seize { freeze: false }).seized();
+        assert_eq!(prompt.line(80), " you have the turn · Ctrl-F freezes · why? _ ");
+        assert_eq!(seize(&[b"  \r"]).0, Some(Decided::Nothing));
         for cancel in [&b"\x1b"[..], b"\x1b\x1b", b"\x03", b"\x1b[27u", b"\x1b[27;1u", b"\x1b[99;5u"] {
             assert_eq!(seize(&[b"why", cancel]).0, Some(Decided::Nothing), "{cancel:?}");
         }
@@ -282,7 +308,7 @@ mod tests {
         assert_eq!(columns(&line), 80);
         let mut prompt = Prompt::new(Purpose::Seize { freeze: false });
         prompt.feed("a long reason that ends 終わり".as_bytes());
-        assert_eq!(prompt.line(34), " seize the turn, reason:  終わり_ ");
+        assert_eq!(prompt.line(51), " seizing the turn · Ctrl-F freezes · why?  終わり_ ");
         assert!(prompt.feed(&[b"\x1b[".to_vec(), vec![b'1'; 100]].concat()).is_none());
         assert_eq!(
             prompt.feed(b"!\r"),

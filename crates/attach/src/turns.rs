@@ -17,6 +17,9 @@ use holdfast_wire::{Code, Fault};
 /// Acts that may wait for their answer at once: more than fingers, and a host that is stuck costs no memory.
 const ASKED_MAX: usize = 16;
 
+/// Why somebody seized the turn who has not said so yet.
+const AT_TERMINAL: &str = "by a key at a terminal";
+
 /// What the host was asked.
 #[derive(Debug)]
 pub(crate) enum Asked {
@@ -26,7 +29,10 @@ pub(crate) enum Asked {
     },
     Release,
     Give,
+    /// The turn, without a reason yet.
     Seize,
+    /// The same again with the reason, and perhaps a freeze.
+    Explain,
     Thaw,
     Operators,
     /// Who could be meant by a prompt that was just opened.
@@ -55,6 +61,11 @@ impl Turns {
         self.asked.clear();
     }
 
+    /// A seizure is on its way.
+    fn seizes(&self) -> bool {
+        self.asked.iter().any(|(_, what)| matches!(what, Asked::Seize))
+    }
+
     /// It is one of these.
     pub fn was_asked_as(&self, tag: Tag) -> bool {
         self.asked.iter().any(|(asked, _)| *asked == tag)
@@ -62,8 +73,8 @@ impl Turns {
 }
 
 impl Attached {
-    pub(crate) fn chord_sign(&self) -> char {
-        char::from(self.options.chord + 64)
+    pub(crate) fn chord_sign(&self) -> Option<char> {
+        self.options.chord.map(|control| char::from(control + 64))
     }
 
     /// The host has something to tell the person.
@@ -91,7 +102,13 @@ impl Attached {
             Meaning::Thaw => self.ask_act(Ask::Thaw, Asked::Thaw),
             Meaning::Operators => self.ask(Request::View, Asked::Operators),
             Meaning::Answer => self.want_to_answer(),
-            Meaning::Seize => self.show_prompt(Prompt::new(Purpose::Seize { freeze: false })),
+            // At once: who stops an agent has no time to type. The reason follows.
+            Meaning::Seize => {
+                self.ask_act(Ask::Seize { freeze: false, reason: AT_TERMINAL.into() }, Asked::Seize);
+                if self.turns.seizes() {
+                    self.show_prompt(Prompt::new(Purpose::Seize { freeze: false }));
+                }
+            }
             Meaning::Give => {
                 let mut prompt = Prompt::new(Purpose::Give);
                 match &self.turns.known.asker {
@@ -101,10 +118,11 @@ impl Attached {
                 self.show_prompt(prompt);
             }
             Meaning::Help | Meaning::Nothing => {
-                self.say(chord::help(self.options.chord, self.options.detach_key, usize::from(self.size.cols())))
+                let Some(chord) = self.options.chord else { return };
+                self.say(chord::help(chord, self.options.detach_key, usize::from(self.size.cols())))
             }
             // Not about the turn: the process that reads the keys handles them.
-            Meaning::Type(_) | Meaning::Detach => {}
+            Meaning::Type(_) | Meaning::Detach | Meaning::Switch | Meaning::Suspend => {}
         }
     }
 
@@ -118,7 +136,10 @@ impl Attached {
                 match decided {
                     Decided::Nothing => {}
                     Decided::Give(handle) => self.ask(Request::Actors, Asked::Known(handle)),
-                    Decided::Seize { freeze, reason } => self.ask_act(Ask::Seize { freeze, reason }, Asked::Seize),
+                    Decided::Seize { freeze, reason } => {
+                        let reason = if reason.is_empty() { AT_TERMINAL.into() } else { reason };
+                        self.ask_act(Ask::Seize { freeze, reason }, Asked::Explain)
+                    }
                     Decided::Answer(text) => self.answer_question(&text),
                 }
             }
@@ -160,6 +181,13 @@ impl Attached {
                 self.ask_act(Ask::Request, Asked::Request { waited });
             }
             Asked::Offer => {}
+            Asked::Seize => {
+                // There is nothing to give a reason for.
+                if self.line.prompt.as_ref().is_some_and(Prompt::is_about_seizure) {
+                    self.close_prompt();
+                }
+                self.say(notice::refused_act(fault))
+            }
             _ => self.say(notice::refused_act(fault)),
         }
     }
@@ -175,8 +203,11 @@ impl Attached {
                     _ => self.say(YOURS),
                 }
             }
-            (_, Answer::Seized(answer)) => {
+            (what, Answer::Seized(answer)) => {
                 self.turns.known.saw(&answer.turn, &self.options.us);
+                if let (Asked::Seize, Some(prompt)) = (&what, self.line.prompt.take()) {
+                    return self.show_prompt(prompt.seized());
+                }
                 let text = notice::seized(&answer, self.chord_sign());
                 self.say(text);
             }

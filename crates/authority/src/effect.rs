@@ -125,6 +125,8 @@ pub enum Input {
         /// The human.
         by: Caller,
     },
+    /// The session no longer waits for the human to whom a program's turn was lent.
+    Unawaited,
     /// The keeper wrote bytes to the terminal, and recorded them first.
     Wrote {
         /// Under which fence.

@@ -15,9 +15,12 @@ pub const TURN_IDLE_MS: TimeMs = 30_000;
 /// Whoever typed without being attached keeps the turn this long after: a script's next line finds it, a person waits a
 /// breath.
 pub const TURN_PASSING_MS: TimeMs = 3_000;
-/// A human to whom a program's turn was lent keeps it this long after each key: enough for the next key, and short because a key
-/// that comes later is lent the turn again at once.
-pub const TURN_LENT_MS: TimeMs = 1_000;
+/// A human to whom a program's turn was lent keeps it this long after each key while the session waits for more: time to look up a
+/// password. A program must not type into the half of it that is there.
+pub const TURN_LENT_MS: TimeMs = 30_000;
+/// Once the session waits no more, a lent turn goes back this long after the last key: enough for the next key, and short because
+/// a key that comes later is lent the turn again at once.
+pub const TURN_LENT_REST_MS: TimeMs = 1_000;
 
 /// An attached actor's number in its session; never used twice there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -64,6 +67,12 @@ impl Hold {
     #[must_use]
     pub fn idle_at(&self) -> Option<TimeMs> {
         self.ends.is_none().then(|| self.active.saturating_add(TURN_IDLE_MS))
+    }
+
+    /// When a lent turn may go back, if the session waits for its human no more.
+    #[must_use]
+    pub fn lent_rests_at(&self) -> TimeMs {
+        self.active.saturating_add(TURN_LENT_REST_MS)
     }
 
     /// How long an act without an operator keeps the turn.

@@ -58,6 +58,8 @@ pub enum Command {
     /// Attach this terminal to a session; detach with Ctrl-\ d
     #[command(visible_alias = "a")]
     Attach(AttachArgs),
+    /// Choose a session from all of them, with what they do and show (inside: Ctrl-\ w)
+    Ui,
     /// List sessions
     #[command(visible_alias = "list")]
     Ls(LsArgs),

@@ -1,4 +1,5 @@
-//! A session as asciicast v3: one JSON header, then one event a line, `[seconds since the event before, code, data]`.
+//! A session as asciicast: one JSON header, then one event a line, `[seconds, code, data]`. In version 3 the seconds are those since the
+//! event before, in version 2 those since the beginning; version 2 has no event for the end.
 //!
 //! Output has offsets and no times; acts have both. Each act says that at this moment the output had come so far, and
 //! between two such anchors bytes are taken to have come evenly. Pieces end at line ends, and never inside a character; not
@@ -160,22 +161,50 @@ pub fn events(chunks: &[Chunk], times: &Times, mut marks: Vec<Mark>) -> Vec<Even
     all
 }
 
+/// Which form a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// For asciinema before 3, and most players.
+    V2,
+    /// For asciinema 3.
+    V3,
+}
+
 /// The whole file. No pause is longer than the limit.
-pub fn file(header: &Header, events: &[Event], idle_limit_us: Option<u64>) -> String {
+pub fn file(version: Version, header: &Header, events: &[Event], idle_limit_us: Option<u64>) -> String {
     let began_us = events.first().map_or(0, |event| event.time_us);
-    let header = json!({
-        "version": 3,
-        "term": {"cols": header.size.cols(), "rows": header.size.rows(), "type": "xterm-256color"},
-        "timestamp": began_us / 1_000_000,
-        "command": header.command,
-        "title": header.title,
-    });
-    let mut text = format!("{header}\n# times between acts are interpolated: output has no times of its own\n");
-    let mut before_us = began_us;
-    for event in events {
+    let (cols, rows) = (header.size.cols(), header.size.rows());
+    let mut text = match version {
+        Version::V2 => json!({
+            "version": 2,
+            "width": cols,
+            "height": rows,
+            "env": {"TERM": "xterm-256color"},
+            "timestamp": began_us / 1_000_000,
+            "command": header.command,
+            "title": header.title,
+        }),
+        Version::V3 => json!({
+            "version": 3,
+            "term": {"cols": cols, "rows": rows, "type": "xterm-256color"},
+            "timestamp": began_us / 1_000_000,
+            "command": header.command,
+            "title": header.title,
+        }),
+    }
+    .to_string();
+    text.push('\n');
+    if version == Version::V3 {
+        // Version 2 knows no comments.
+        text.push_str("# times between acts are interpolated: output has no times of its own\n");
+    }
+    let (mut before_us, mut played_us) = (began_us, 0);
+    for event in events.iter().filter(|event| version == Version::V3 || event.code != Code::Exit) {
         let pause_us = (event.time_us - before_us).min(idle_limit_us.unwrap_or(u64::MAX));
         before_us = event.time_us;
-        let (seconds, micros) = (pause_us / 1_000_000, pause_us % 1_000_000);
+        played_us += pause_us;
+        let shown_us = if version == Version::V2 { played_us } else { pause_us };
+        let (seconds, micros) = (shown_us / 1_000_000, shown_us % 1_000_000);
         let (code, data) = (json!(event.code), json!(event.data));
         text.push_str(&format!("[{seconds}.{micros:06}, {code}, {data}]\n"));
     }

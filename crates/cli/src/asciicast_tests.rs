@@ -87,11 +87,24 @@ fn time_never_goes_back_and_intervals_add_up_to_the_whole() {
     let events = events(&[chunk(0, b"abc\ndef\n")], &anchors(&[(0, 1000), (8, 2000)]), marks);
     assert!(events.is_sorted_by_key(|event| event.time_us));
     let header = Header { size: Size::default(), command: "sh -c 'x'".into(), title: "work".into() };
-    let text = file(&header, &events, None);
+    let text = file(Version::V3, &header, &events, None);
     let sum_us: u64 = intervals(&text).iter().sum();
     assert_eq!(sum_us, 9_001_000 - 5_000_000);
-    let capped = intervals(&file(&header, &events, Some(250_000)));
+    let capped = intervals(&file(Version::V3, &header, &events, Some(250_000)));
     assert_eq!(capped.iter().max(), Some(&250_000));
+}
+
+#[test]
+fn version_2_counts_from_the_beginning_and_has_neither_comments_nor_an_end() {
+    let mut events = events(&[chunk(0, b"abc\ndef\n")], &anchors(&[(0, 1000), (8, 3000)]), vec![]);
+    let time_us = 9_000_000;
+    events.push(Event { time_us, code: Code::Exit, data: "0".into() });
+    let header = Header { size: Size::default(), command: "sh".into(), title: "work".into() };
+    let text = file(Version::V2, &header, &events, Some(500_000));
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["version"], &lines[0]["width"], &lines[0]["height"]), (&2.into(), &80.into(), &24.into()));
+    let times: Vec<f64> = lines[1..].iter().map(|event| event[0].as_f64().unwrap()).collect();
+    assert_eq!(times, [0.0, 0.5], "a pause of a second is cut to half of one");
 }
 
 /// The pause before each event, in microseconds, of a file that must be asciicast v3.

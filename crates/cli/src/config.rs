@@ -14,9 +14,12 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 19] = [
+pub const KEYS: [&str; 22] = [
     "chord",
     "detach_key",
+    "greeting",
+    "title",
+    "status",
     "ring",
     "history_lines",
     "ended_keep",
@@ -42,10 +45,16 @@ const GRACE_MS: u64 = 5_000;
 /// The settings that hold for this run of the program; `None`: not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The control byte that starts a chord.
-    pub chord: u8,
+    /// The control byte that starts a chord; none: every key is typed.
+    pub chord: Option<u8>,
     /// The second key that detaches.
     pub detach_key: u8,
+    /// Say where the person is when a terminal meets a session for the first time.
+    pub greeting: bool,
+    /// Say it in the window's title.
+    pub title: bool,
+    /// And in a status line at the bottom.
+    pub status: bool,
     /// Data bytes of a new session's ring.
     pub ring: Option<u64>,
     /// Lines of history kept per session.
@@ -75,8 +84,11 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            chord: 0x1c,
+            chord: Some(0x1c),
             detach_key: b'd',
+            greeting: true,
+            title: true,
+            status: false,
             ring: None,
             history_lines: None,
             ended_keep_ms: None,
@@ -144,6 +156,9 @@ impl Config {
         match key {
             "chord" => self.chord = chord(&found.text()?)?,
             "detach_key" => self.detach_key = detach_key(&found.text()?)?,
+            "greeting" => self.greeting = found.flag()?,
+            "title" => self.title = found.flag()?,
+            "status" => self.status = status(&found.text()?)?,
             "ring" => self.ring = Some(found.text_or_number()?.parse::<Bytes>().map_err(|e| e.to_string())?.0),
             "history_lines" => self.history_lines = Some(found.number()?),
             "ended_keep" => self.ended_keep_ms = Some(found.time_ms()?),
@@ -238,13 +253,25 @@ fn unknown(at: &str, key: &str) -> Failure {
     }
 }
 
-/// `C-x` as the byte it sends.
-fn chord(text: &str) -> Result<u8, String> {
+/// Where the status line is, if anywhere.
+fn status(text: &str) -> Result<bool, String> {
+    match text {
+        "bottom" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("expected \"bottom\" or \"off\"".into()),
+    }
+}
+
+/// `C-x` as the byte it sends; `none`: nothing.
+fn chord(text: &str) -> Result<Option<u8>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
     let letter = text.strip_prefix("C-").or_else(|| text.strip_prefix("c-"));
     let mut letters = letter.unwrap_or_default().chars();
     match (letters.next().and_then(keys::control), letters.next()) {
-        (Some(byte), None) => Ok(byte),
-        _ => Err("expected a control key, for example \"C-a\"".into()),
+        (Some(byte), None) => Ok(Some(byte)),
+        _ => Err("expected a control key, for example \"C-a\", or \"none\"".into()),
     }
 }
 
@@ -290,6 +317,9 @@ mod tests {
         let text = r#"
             chord = "C-a"
             detach_key = "x"
+            greeting = false
+            title = false
+            status = "bottom"
             ring = "2MiB"
             history_lines = 500
             ended_keep = "2h"
@@ -311,8 +341,11 @@ mod tests {
             ring = true
         "#;
         let expected = Config {
-            chord: 1,
+            chord: Some(1),
             detach_key: b'x',
+            greeting: false,
+            title: false,
+            status: true,
             ring: Some(2 << 20),
             history_lines: Some(500),
             ended_keep_ms: Some(7_200_000),
@@ -348,6 +381,12 @@ mod tests {
     }
 
     #[test]
+    fn the_chord_can_be_none() {
+        assert_eq!(load("chord = \"none\"", &[]).unwrap().chord, None);
+        assert_eq!(load("", &[("HOLDFAST_CHORD", "none")]).unwrap().chord, None);
+    }
+
+    #[test]
     fn no_file_means_the_defaults() {
         assert_eq!(Config::load(Path::new("/nowhere/config.toml"), |_| None).unwrap(), Config::default());
     }
@@ -361,6 +400,8 @@ mod tests {
             ("history_lines = \"5\"", ":1: history_lines: expected a whole number, not a string"),
             ("detach_key = \"s\"", ":1: detach_key: \"s\" is taken: behind the chord it seizes the turn"),
             ("chord = \"d\"", ":1: chord: expected a control key"),
+            ("status = \"top\"", ":1: status: expected \"bottom\" or \"off\""),
+            ("title = \"yes\"", ":1: title: expected true or false, not a string"),
             ("grace = \"soon\"", ":1: grace: expected seconds"),
             ("rights_agent = \"observe,fly\"", ":1: rights_agent: unknown right \"fly\""),
             ("metrics_listen = \"9464\"", ":1: metrics_listen: expected an address and a port"),

@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory};
 
 /// Headings and their commands; what is in none comes last.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Sessions", &["new", "attach", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach"]),
+    ("Sessions", &["new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach"]),
     ("Commands and processes", &["run", "state", "env", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),
     ("Questions", &["ask", "questions", "answer"]),

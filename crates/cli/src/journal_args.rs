@@ -51,9 +51,9 @@ pub struct JournalArgs {
 pub struct ExportArgs {
     #[command(flatten)]
     pub of: SessionArg,
-    /// Write asciicast v3, with a marker for each act that names its actor; play it with asciinema 3
-    #[arg(long, required = true)]
-    pub asciicast: bool,
+    /// Write asciicast v3, or v2 for older players, with a marker for each act that names its actor
+    #[arg(long, required = true, value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = ["2", "3"])]
+    pub asciicast: String,
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,

@@ -9,7 +9,7 @@ mod identity;
 mod route;
 mod start;
 
-pub use attach::{AttachEnd, AttachError, AttachOptions, attach, chord_key};
+pub use attach::{AttachEnd, AttachError, AttachOptions, attach, chord_key, told_to_go};
 pub use connection::{CallError, Connection, Greeted, Incoming};
 pub use identity::{Identity, KeyError, PublicKey, admit};
 pub use route::{Route, Ssh, is_host_name, join, machine_name};

@@ -125,6 +125,9 @@ impl Home {
             .env("SHELL", "/bin/sh")
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
+            // Tests compare whole screens; those of the greeting and the title ask for them.
+            .env("HOLDFAST_GREETING", "false")
+            .env("HOLDFAST_TITLE", "false")
             .env(holdfast_pause::DIRECTORY, self.path.join("pause"))
             .env(holdfast_pause::TOP, std::process::id().to_string())
             .current_dir(&self.path)

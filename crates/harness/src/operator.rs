@@ -184,6 +184,7 @@ impl Operator {
             resume: None,
             remote: false,
             sizes: false,
+            draws: false,
         };
         let answer = self.link.call::<op::Attach>(&params)?;
         self.client = Some(answer.client);

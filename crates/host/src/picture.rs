@@ -15,6 +15,7 @@ use holdfast_store::history::{History, Lines, Past, Wanted};
 use holdfast_store::keyframe::{Keyframe, Remembered};
 use holdfast_types::{Offset, Size};
 use holdfast_wire::params::Gap;
+use holdfast_wire::turns::HistoryPlace;
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,9 @@ pub struct Picture {
     saves: u64,
     /// What was read of the keyframe before it was needed.
     brought: Option<Brought>,
+    /// Which counting of lines this is, and how many were drained in it.
+    count: u64,
+    drained: u64,
 }
 
 /// A keyframe that was read on another thread.
@@ -135,6 +139,8 @@ impl Picture {
             is_foreign: false,
             saves: 0,
             brought: None,
+            count: random_count(),
+            drained: 0,
         }
     }
 
@@ -243,15 +249,21 @@ impl Picture {
             // A keyframe from the future: the ring is not the one it was taken of. Start over with what is there.
             Copied::Ahead { newest } => live.skip_to(ring.oldest().min(newest), 0),
         }
-        if live.screen.take_cleared() {
+        let cleared = live.screen.take_cleared();
+        if cleared {
             // It came behind everything that was drained before.
             live.history.clear();
         }
-        live.screen.drain_history(live.history.pending());
+        let drained = live.screen.drain_history(live.history.pending());
         live.history.settle();
         let offset = live.screen.offset();
         let more = offset < head || resizes.front().is_some_and(|resize| resize.at <= offset);
         let step = Step { replies: live.screen.take_replies(), marks: live.screen.take_marks(), more };
+        if cleared {
+            // What is above the screen now is no continuation of what was there.
+            (self.count, self.drained) = (random_count(), 0);
+        }
+        self.drained += u64::from(drained);
         self.resizes = resizes;
         step
     }
@@ -322,6 +334,25 @@ impl Picture {
         let count = count.min(self.history_lines);
         let history = &self.live().history;
         history.tail_behind(count, past).unwrap_or_else(|| history.tail(count))
+    }
+
+    /// How many lines above the screen are behind a place, of those that were drained and of those that were not. All of them
+    /// where the place is not of our counting.
+    pub fn lines_behind(&mut self, place: Option<HistoryPlace>) -> (u32, usize) {
+        let undrained = self.live().screen.undrained_lines() as u64;
+        let Some(place) = place.filter(|place| place.count == self.count) else { return (u32::MAX, usize::MAX) };
+        let new = (self.drained + undrained).saturating_sub(place.lines);
+        let drained = u32::try_from(new.saturating_sub(undrained)).unwrap_or(u32::MAX);
+        (drained, new.min(undrained) as usize)
+    }
+
+    /// Where the history stands, but for the lines that so many bytes of output may have brought.
+    pub fn place_before(&mut self, bytes: u64) -> HistoryPlace {
+        let screen = &self.live().screen;
+        let (undrained, rows) = (screen.undrained_lines() as u64, screen.size().rows());
+        // One byte scrolls a line at most; a sequence of a few scrolls a screen.
+        let lines = bytes.saturating_mul(u64::from(rows));
+        HistoryPlace { count: self.count, lines: (self.drained + undrained).saturating_sub(lines) }
     }
 
     /// There are lines above the screen.
@@ -542,4 +573,9 @@ mod tests {
         assert_eq!(only.screen().rows_text()[0], "world");
         assert_eq!((only.seen(), only.gap()), (300_005, Some(Gap { from: 0, to: 300_000 })));
     }
+}
+
+/// A number for a counting of lines. Of 52 bits: it goes through JSON.
+fn random_count() -> u64 {
+    u64::from_le_bytes(crate::random_token()[..8].try_into().expect("16 bytes")) >> 12
 }

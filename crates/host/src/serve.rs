@@ -181,10 +181,7 @@ impl Server {
                 with(Box::pin(registry.look(&params.session, &actor, paint)).await?)
             }
             Call::Update(params) => plain(Box::pin(find(&params.session)?.update(&params, &actor, number)).await?),
-            Call::Leave(params) => {
-                find(&params.session)?.leave(&params, &actor, number)?;
-                plain(Nothing {})
-            }
+            Call::Leave(params) => plain(find(&params.session)?.leave(&params, &actor, number)?),
             Call::Screen(params) => {
                 let screen = async |session: &Session| Ok(session.screen(&params).await);
                 plain(Box::pin(registry.look(&params.session, &actor, screen)).await?)

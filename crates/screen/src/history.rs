@@ -97,6 +97,13 @@ impl History {
         &self.bytes[from..closed]
     }
 
+    /// The newest complete lines, and what there is of the line behind them.
+    pub(crate) fn newest_open(&self, count: usize) -> &[u8] {
+        let closed = self.open.as_ref().map_or(self.bytes.len(), |open| open.start);
+        let from = if count == 0 { closed } else { self.end_of_older(count, closed) };
+        &self.bytes[from..]
+    }
+
     /// Where the newest `keep` of the complete lines begin, which end at `closed`.
     fn end_of_older(&self, keep: usize, closed: usize) -> usize {
         // From the end: few lines stay.

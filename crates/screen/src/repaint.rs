@@ -17,12 +17,18 @@ impl Screen {
     /// that they land in its scrollback. Bytes fed afterwards may follow the stream directly.
     #[must_use]
     pub fn repaint(&self, history: Option<&[u8]>) -> Vec<u8> {
+        self.repaint_behind(history, usize::MAX)
+    }
+
+    /// The same for a terminal that has all but the newest of the undrained lines: only so many of those come.
+    #[must_use]
+    pub fn repaint_behind(&self, history: Option<&[u8]>, undrained: usize) -> Vec<u8> {
         let vt = &self.vt;
         let mut paint = Painter { out: Vec::with_capacity(16 * 1024), style: Style::default(), cols: vt.cols() };
         let mut open = false;
         if let Some(drained) = history {
             paint.lines(drained);
-            paint.lines(&vt.history.bytes);
+            paint.lines(vt.history.newest_open(undrained));
             open = vt.history.open.is_some();
         }
         paint.grid(vt.primary(), open);

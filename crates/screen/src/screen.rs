@@ -114,6 +114,12 @@ impl Screen {
         self.vt.history.bytes.clone()
     }
 
+    /// The newest of them, and the unterminated one.
+    #[must_use]
+    pub fn newest_open_history(&self, count: usize) -> &[u8] {
+        self.vt.history.newest_open(count)
+    }
+
     /// Column and row of the cursor, from zero.
     #[must_use]
     pub fn cursor(&self) -> (u16, u16) {

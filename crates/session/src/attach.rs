@@ -24,6 +24,8 @@ pub struct Arrival {
     pub read_only: bool,
     /// It reads and types through the host, and answers no queries.
     pub remote: bool,
+    /// It draws the session itself, and answers no queries.
+    pub draws: bool,
     /// Its window gives the session its size.
     pub sizes: bool,
     /// The number of its connection to the host.
@@ -45,6 +47,8 @@ pub struct Resumption {
     pub tty: String,
     /// Its terminal's size.
     pub size: Size,
+    /// It draws the session itself, and answers no queries.
+    pub draws: bool,
     /// The number of its connection to the host.
     pub peer: u64,
 }
@@ -75,7 +79,7 @@ impl Core {
         now: Now,
         arrival: Arrival,
     ) -> Result<(u32, Option<Size>), Undecided> {
-        let Arrival { actor, pid, tty, size, read_only, remote, sizes, peer, token } = arrival;
+        let Arrival { actor, pid, tty, size, read_only, remote, draws, sizes, peer, token } = arrival;
         let id = self.new_operator(out, now, &actor)?;
         self.clients.add(Client {
             id,
@@ -87,6 +91,7 @@ impl Core {
             size: Some(size),
             read_only,
             remote,
+            draws,
             sizes: sizes && !read_only,
             since_ms: now.time_ms,
             token,
@@ -163,7 +168,7 @@ impl Core {
     /// A client that outlived the last host reports back; gives its number. It is known by its token and its actor. None: the
     /// keeper has no such client.
     pub fn resume(&mut self, out: &mut impl Outside, now: Now, back: Resumption) -> Result<Option<u32>, Undecided> {
-        let Resumption { was, actor, pid, tty, size, peer } = back;
+        let Resumption { was, actor, pid, tty, size, draws, peer } = back;
         let Some(known) = self.joined_as(was.token) else { return Ok(None) };
         if !self.may_be(known, was.client, &actor) {
             return Err(Refusal::NotAttached.into());
@@ -180,6 +185,7 @@ impl Core {
         client.size = Some(size);
         client.tty = tty;
         client.pid = pid;
+        client.draws = draws;
         client.peer = Some(peer);
         if was.answers && self.writes_next() == Some(id) && self.may_answer(now, id) {
             self.clients.start_answering(id, 0);
@@ -247,7 +253,7 @@ impl Core {
     fn may_answer(&self, now: Now, client: u32) -> bool {
         let Some(client) = self.clients.iter().find(|c| c.id == client) else { return false };
         let types = |actor| self.authority.rights(actor, now.time_ms).has(Right::Type);
-        !client.read_only && !client.remote && client.actor.as_ref().is_some_and(types)
+        !client.read_only && !client.remote && !client.draws && client.actor.as_ref().is_some_and(types)
     }
 
     /// A terminal that may no longer type answers no longer. What it was to answer goes unanswered: it had the time, and the

@@ -33,6 +33,8 @@ pub struct Client {
     pub read_only: bool,
     /// It reads and types through the host, and answers no queries.
     pub remote: bool,
+    /// It draws the session itself, and answers no queries.
+    pub draws: bool,
     /// Its window gives the session its size: it writes, and is a person's terminal.
     pub sizes: bool,
     /// Since when.
@@ -204,7 +206,7 @@ impl Clients {
         if self.answerer.is_some() {
             return None;
         }
-        let could = |c: &&Client| !c.read_only && !c.remote && c.size == Some(size) && c.peer.is_some();
+        let could = |c: &&Client| !c.read_only && !c.remote && !c.draws && c.size == Some(size) && c.peer.is_some();
         self.all.iter().filter(could).find(|c| Some(c.id) == writer)
     }
 
@@ -232,7 +234,7 @@ impl Clients {
 
     /// From `from` on this client answers, if it is still there and its terminal may: one that only watches never does.
     pub fn start_answering(&mut self, client: u32, from: Offset) {
-        let may = |c: &Client| c.id == client && !c.read_only && !c.remote;
+        let may = |c: &Client| c.id == client && !c.read_only && !c.remote && !c.draws;
         if self.answerer.is_none() && self.all.iter().any(may) {
             self.answerer = Some(Answerer { client, from, lost: None });
         }
@@ -331,6 +333,7 @@ mod tests {
                 size: size.parse().ok(),
                 read_only: *read_only,
                 remote: false,
+                draws: false,
                 sizes: !read_only,
                 since_ms: 0,
                 token: [id as u8; 16],

@@ -5,10 +5,14 @@ use crate::outside::{Outside, Placing};
 use crate::runs::Tracker;
 use crate::sends::Sends;
 use holdfast_abi::protocol::{FOLLOW_HOLDS, FOLLOW_SCREEN, ToKeeper, Welcome};
-use holdfast_authority::{Authority, Caller, Input};
+use holdfast_authority::{Authority, Caller, How, Input};
 use holdfast_screen::Reply;
 use holdfast_types::{Actor, Fence, SessionId, Size, TimeMs};
+use holdfast_wire::runs::RunId;
 use std::collections::VecDeque;
+
+/// How often it is looked whether a lent turn is still needed: a program that waits for it does not notice.
+const LENT_LOOK_MS: u64 = 250;
 
 /// When something happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,13 +49,15 @@ pub struct Timers {
     pub answers: Option<u64>,
     /// Clients that outlived the last host have had the time to report back.
     pub reports: Option<u64>,
+    /// Look whether the human to whom a program's turn was lent is still waited for.
+    pub lent: Option<u64>,
 }
 
 impl Timers {
     /// The first of them.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
-        let all = [self.rearm, self.drain, self.rest, self.rule, self.sends, self.answers, self.reports];
+        let all = [self.rearm, self.drain, self.rest, self.rule, self.sends, self.answers, self.reports, self.lent];
         all.into_iter().flatten().min()
     }
 }
@@ -61,6 +67,8 @@ impl Timers {
 pub(crate) enum Asker {
     /// Bytes on their way.
     Send(crate::sends::Ticket),
+    /// A lent turn, whether it is still needed.
+    Lent,
     /// Somebody outside.
     Outside,
 }
@@ -82,6 +90,8 @@ pub struct Core {
     pub timers: Timers,
     /// It runs: its terminal takes input.
     pub is_running: bool,
+    /// A run that was starting when what was typed was thrown away, and is to be looked after.
+    pub(crate) flushed_run: Option<RunId>,
     /// The process at the terminal.
     pub(crate) child: u32,
     /// A question to its humans is open.
@@ -120,6 +130,7 @@ impl Core {
             runs,
             timers: Timers::default(),
             is_running: true,
+            flushed_run: None,
             child: 0,
             asks_humans: false,
             first_link: Some(origin),
@@ -188,6 +199,30 @@ impl Core {
         }
     }
 
+    /// A turn that is lent is looked after until it goes back.
+    pub(crate) fn watch_lent(&mut self, now: Now) {
+        let hold = self.authority.state().turn().hold().filter(|hold| hold.how == How::Lent);
+        let rests = hold.map(|hold| now.clock_ms + hold.lent_rests_at().saturating_sub(now.time_ms));
+        self.timers.lent = rests.map(|at| self.timers.lent.unwrap_or(at));
+    }
+
+    /// Looks whether the terminal still hides what is typed.
+    pub(crate) fn look_at_lent(&mut self, out: &mut impl Outside, now: Now) {
+        self.timers.lent = Some(now.clock_ms + LENT_LOOK_MS);
+        // One at a time: a keeper that does not answer costs nothing.
+        if !self.probes.contains(&Asker::Lent) {
+            self.probes.push_back(Asker::Lent);
+            out.say(ToKeeper::Probe);
+        }
+    }
+
+    /// What the terminal says of itself while a turn is lent.
+    pub(crate) fn lent_probed(&mut self, out: &mut impl Outside, now: Now, hides: bool) {
+        if !hides {
+            let _ = self.decide(out, now, Input::Unawaited);
+        }
+    }
+
     /// What the outside may know while it looks where the shell belongs.
     #[must_use]
     pub fn placing(&self) -> Placing<'_> {
@@ -229,7 +264,7 @@ impl Core {
             let linked = self.handle(out, now, Input::Linked { connection, log: logged });
             self.say_writer(out);
             if keeper_fence < self.fence() {
-                out.say(ToKeeper::Flush { fence: self.fence().0 });
+                self.flush(out, self.fence());
             }
             linked
         };

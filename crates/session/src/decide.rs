@@ -84,6 +84,7 @@ fn may_wait_for_room(input: &Input) -> bool {
         | Input::Ended { .. }
         | Input::Forgotten { .. }
         | Input::TokensEnded { .. }
+        | Input::Unawaited
         | Input::Tick => true,
     }
 }
@@ -152,12 +153,22 @@ impl Core {
         match effect {
             Effect::Record(_) | Effect::Freeze | Effect::Thaw | Effect::Perform { .. } => {}
             Effect::Fence { .. } => self.say_writer(out),
-            Effect::FlushInput { fence } => {
-                out.say(ToKeeper::Flush { fence: fence.0 });
-            }
+            Effect::FlushInput { fence } => self.flush(out, fence),
             Effect::Expel { operator } => self.expel(out, operator),
             Effect::Tell { to, notice } => self.tell(out, to, &notice),
         }
+    }
+
+    /// What was typed and not read is thrown away; with it, perhaps, the keys of a run. Its token must not wait for the next command
+    /// of somebody else.
+    pub(crate) fn flush(&mut self, out: &mut impl Outside, fence: Fence) {
+        if let Some(run) = self.runs.flushed() {
+            // Where that cannot be written, the run is looked after all the same.
+            let _ = out.tell_shell("", None);
+            self.flushed_run = Some(run);
+            out.runs_moved();
+        }
+        out.say(ToKeeper::Flush { fence: fence.0 });
     }
 
     /// Tells the keeper under which fence who writes.
@@ -183,6 +194,7 @@ impl Core {
         self.retire_answerer(out, now);
         self.appoint(out, now);
         self.watch_answerer(out, now);
+        self.watch_lent(now);
         out.stirred();
     }
 

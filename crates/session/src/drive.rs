@@ -69,6 +69,7 @@ impl Core {
                 let probed = Probed { foreground, iflag, oflag, lflag, unread };
                 match self.probes.pop_front() {
                     Some(Asker::Send(ticket)) => self.send_probed(out, now, ticket, probed),
+                    Some(Asker::Lent) => self.lent_probed(out, now, probed.hides()),
                     Some(Asker::Outside) => out.probed(probed),
                     None => {}
                 }
@@ -106,6 +107,8 @@ impl Core {
             size: None,
             read_only: rights & RIGHT_WRITE == 0,
             remote: false,
+            // One that does says so when it reports back.
+            draws: false,
             sizes: rights & RIGHT_WRITE != 0,
             since_ms: now.time_ms,
             token,
@@ -223,6 +226,9 @@ impl Core {
         }
         if due(timers.sends) {
             self.go_on_sending(out, now);
+        }
+        if due(timers.lent) {
+            self.look_at_lent(out, now);
         }
         if due(timers.answers) {
             self.relieve_answerer(out, now);

@@ -238,11 +238,21 @@ impl Core {
         (run.state == RunState::Starting).then_some(TakeUp { run: run.id, until, check: None })
     }
 
+    /// A run whose keys may have been thrown away is watched as one that an earlier host may not have typed.
+    pub fn take_flushed(&mut self, now: Now) -> Option<TakeUp> {
+        let run = self.flushed_run.take()?;
+        Some(TakeUp { run, until: now.clock_ms + TYPED_WAIT_MS, check: None })
+    }
+
     /// The next step of a [`TakeUp`]; none: it is known what became of the run.
     pub fn take_up(&mut self, out: &mut impl Outside, now: Now, up: &mut TakeUp, seen: Seen) -> Option<Look> {
         let is_starting = |core: &Core| core.runs.get(up.run).is_some_and(|run| run.state == RunState::Starting);
         if !is_starting(self) {
             return None;
+        }
+        if self.is_frozen() {
+            // A shell that stands still may have read the keys.
+            up.until = up.until.max(now.clock_ms + TYPED_WAIT_MS);
         }
         if now.clock_ms < up.until {
             return Some(Look::Wait { until: up.until });

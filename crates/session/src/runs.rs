@@ -121,6 +121,8 @@ pub struct Tracker {
     news: bool,
     /// The shell wants more of what was typed, and nobody will type it.
     incomplete: bool,
+    /// Its keys may have been thrown away, so its token was taken back; and whether a command started without one since.
+    flushed: Option<(RunId, bool)>,
     /// How many wait for a prompt.
     expected: u32,
     /// Where the command started whose prompt has not come yet.
@@ -251,6 +253,15 @@ impl Tracker {
         self.change(id, |run| run.cancelled = true);
     }
 
+    /// What was typed was thrown away, perhaps the keys of the run that is starting: its token must be taken back then.
+    #[must_use]
+    pub fn flushed(&mut self) -> Option<RunId> {
+        let starts = |run: &&Run| run.state == RunState::Starting && !run.own && !run.token.is_empty();
+        let id = self.current().filter(starts)?.id;
+        self.flushed = Some((id, false));
+        Some(id)
+    }
+
     /// The terminal shows that it is over.
     pub fn inferred(&mut self, id: RunId, to: Offset, now: TimeMs) {
         self.finish(id, |run| run.over(RunEnd::Inferred, None, to, now));
@@ -369,7 +380,17 @@ impl Tracker {
 
     fn told_starting(&mut self, at: Offset, mark: ShellMark<'_>, now: TimeMs) {
         let Some(id) = self.current else { return };
+        let is_its = |token: Option<&str>| self.get(id).is_some_and(|run| token == Some(&run.token));
         match mark {
+            // Of a run that may never have been typed: whose command this is, nobody knows.
+            ShellMark::CommandStart { token } if self.is_flushed(id) && !is_its(token) => {
+                self.flushed = Some((id, true));
+                self.told_idle(at, mark);
+            }
+            ShellMark::PromptStart { .. } if self.flushed == Some((id, true)) => {
+                self.lose(id, true, at, now);
+                self.told_idle(at, mark);
+            }
             ShellMark::CommandStart { .. } => {
                 self.change(id, |run| {
                     run.state = RunState::Running;
@@ -395,6 +416,10 @@ impl Tracker {
                 self.told_idle(at, mark);
             }
         }
+    }
+
+    fn is_flushed(&self, id: RunId) -> bool {
+        self.flushed.is_some_and(|(flushed, _)| flushed == id)
     }
 
     fn told_idle(&mut self, at: Offset, mark: ShellMark<'_>) {

@@ -10,7 +10,7 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_attach::{self as attach, Attached, Begin, Effect, Event, Input, Paint, Picture, Tag};
 use holdfast_authority::Ask;
 use holdfast_screen::Screen;
-use holdfast_types::{ClientToken, Fence, Size};
+use holdfast_types::{ClientToken, Fence, SessionId, Size};
 use holdfast_wire::params::{Form, Painted};
 use holdfast_wire::turns::TurnView;
 use holdfast_wire::{Code, Fault};
@@ -250,13 +250,17 @@ impl Client {
         ctx.oracle.connections.insert(self.connection, self.who);
         let options = attach::Options {
             read_only: self.options.read_only,
-            chord: CHORD,
+            chord: Some(CHORD),
             detach_key: b'd',
             path: self.options.has_path.then(|| (self.terminal as u64).to_le_bytes().to_vec()),
             holds: self.options.holds,
             far: false,
             us: self.who.actor().handle,
             token: ClientToken(admission.token),
+            session: SessionId::from_random_bits(1),
+            name: String::new(),
+            title: false,
+            status: false,
         };
         let Some(paint) = self.paint(ctx, &admission.painted, admission.bytes) else { return };
         let begin = Begin {
@@ -270,6 +274,9 @@ impl Client {
             history: admission.has_history && self.options.history,
             turn: turn(admission.fence),
             asks: 0,
+            greets: None,
+            over: false,
+            behind: None,
             random: ctx.rng.u64(1 << 32..),
         };
         let (attached, effects) = Attached::begin(options, begin, ctx.now);
@@ -467,7 +474,7 @@ impl Client {
             attach::Request::Resume { size, resume } => {
                 Request::Attach { who, size, read_only: self.options.read_only, resume: Some(resume) }
             }
-            attach::Request::Paint { size, history, answers } => Request::Paint { who, size, history, answers },
+            attach::Request::Paint { size, history, answers, .. } => Request::Paint { who, size, history, answers },
             attach::Request::Update { client, size, answers } => Request::Update { who, client, size, answers },
             attach::Request::Send { client, stream, seq, bytes } => {
                 ctx.counts.sent_through_host += 1;
@@ -477,6 +484,8 @@ impl Client {
             attach::Request::View
             | attach::Request::Actors
             | attach::Request::Questions
+            | attach::Request::Sessions
+            | attach::Request::State(_)
             | attach::Request::Reply { .. } => {
                 return ctx.fail(format!("client {} asks for {request:?}, and nobody pressed that", self.terminal));
             }

@@ -2,7 +2,7 @@
 //!
 //! | shape | files | what tells damage |
 //! |---|---|---|
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json` | the checksum |
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*` | the checksum |
 //! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
@@ -63,6 +63,8 @@ pub const RUN_KEY: Format = Format { kind: "run-key", version: 2 };
 pub const TOKENS: Format = Format { kind: "tokens", version: 2 };
 /// Hosts elsewhere.
 pub const HOSTS: Format = Format { kind: "hosts", version: 2 };
+/// What a terminal has seen of sessions.
+pub const TERMINAL: Format = Format { kind: "terminal", version: 2 };
 /// What browsers' logins are made with.
 pub const BROWSERS_KEY: Format = Format { kind: "browsers-key", version: 2 };
 /// Where to listen for HTTP.

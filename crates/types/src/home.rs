@@ -52,6 +52,12 @@ impl Home {
         [&self.state, &self.run, &self.config]
     }
 
+    /// What terminals have seen of sessions.
+    #[must_use]
+    pub fn terminals(&self) -> PathBuf {
+        self.run.join("terminals")
+    }
+
     /// The host's socket.
     #[must_use]
     pub fn host_socket(&self) -> PathBuf {

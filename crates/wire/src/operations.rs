@@ -179,7 +179,7 @@ operations! {
     #[doc = "Report changes of an attached terminal: its size, whether it answers queries."]
     Update = "session.update" (UpdateParams) -> UpdateAnswer, Route::Connection;
     #[doc = "Leave a session that this connection is attached to."]
-    Leave = "session.leave" (LeaveParams) -> Nothing, Route::Connection;
+    Leave = "session.leave" (LeaveParams) -> LeaveAnswer, Route::Connection;
     #[doc = "Get the screen as text."]
     Screen = "session.screen" (ScreenParams) -> ScreenAnswer, Route::Get("/sessions/{session}/screen");
     #[doc = "Read output bytes from an offset; can wait for more."]

@@ -1,7 +1,7 @@
 //! Parameters and answers of the operations.
 
 use crate::attention::{Listener, StateView, Until};
-use crate::turns::TurnView;
+use crate::turns::{HistoryPlace, TurnView};
 use holdfast_types::{Actor, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -206,6 +206,9 @@ pub struct AttachParams {
     /// With `remote`: it is a person's terminal, and its window gives the session its size as a local one's does.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sizes: bool,
+    /// It draws the session from a keyframe, whatever its size, and leaves terminal queries to the host.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub draws: bool,
 }
 
 /// What a client that goes on without its host still has.
@@ -286,6 +289,12 @@ pub struct PaintParams {
     /// Paint for a terminal of the session's size, whatever `size` is.
     #[serde(default, skip_serializing_if = "is_false")]
     pub remote: bool,
+    /// Give a keyframe, whatever `size` is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub draws: bool,
+    /// With `history`: the terminal has the lines before this place. Where the host does not know it, all lines come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<HistoryPlace>,
 }
 
 /// What changed at an attached terminal.

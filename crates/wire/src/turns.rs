@@ -4,7 +4,9 @@
 //! the journal. A client that has the actor's key signs; one that speaks for an actor by other means cannot.
 
 pub use holdfast_types::Notice;
-use holdfast_types::{Actor, ActorId, Fence, Handle, Hash, Proof, Rights, SessionId, SessionName, Signature, TimeMs};
+use holdfast_types::{
+    Actor, ActorId, Fence, Handle, Hash, Offset, Proof, Rights, SessionId, SessionName, Signature, TimeMs,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -268,6 +270,27 @@ pub struct LeaveParams {
     pub session: String,
     /// The client's number.
     pub client: u32,
+    /// Everything before this offset is on its terminal: the answer says how much of the history that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Offset>,
+}
+
+/// What a client that left may want to remember.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeaveAnswer {
+    /// How much of the history its terminal has, for the next `session.paint`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryPlace>,
+}
+
+/// A place in a session's history. It means something to the host that named it, and nothing to the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryPlace {
+    /// Whose counting it is.
+    pub count: u64,
+    /// Lines before this place.
+    pub lines: u64,
 }
 
 /// Which part of a journal.

@@ -79,6 +79,8 @@ export interface AttachAnswer {
 
 /** A terminal that wants to be attached. */
 export interface AttachParams {
+  /** It draws the session from a keyframe, whatever its size, and leaves terminal queries to the host. */
+  draws?: boolean;
   /**
    * Variables of the client that a session follows (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. The host takes over those it
    * names itself, and only from a human who may type, at a terminal of this machine that writes.
@@ -1025,6 +1027,14 @@ export interface HelloParams {
   versions: number[];
 }
 
+/** A place in a session's history. It means something to the host that named it, and nothing to the next one. */
+export interface HistoryPlace {
+  /** Whose counting it is. */
+  count: number;
+  /** Lines before this place. */
+  lines: number;
+}
+
 /** Who has the turn. */
 export interface HolderView {
   /** When it last wrote. */
@@ -1157,12 +1167,20 @@ export type Known2 =
   /** It is not: the journal does not reach back so far, or has no name. */
   | "unknown";
 
+/** What a client that left may want to remember. */
+export interface LeaveAnswer {
+  /** How much of the history its terminal has, for the next `session.paint`. */
+  history?: HistoryPlace | null;
+}
+
 /** An operator that lets go by itself. */
 export interface LeaveParams {
   /** The client's number. */
   client: number;
   /** Name or id. */
   session: string;
+  /** Everything before this offset is on its terminal: the answer says how much of the history that is. */
+  shown?: number | null;
 }
 
 /** Whether a session lives. */
@@ -1383,6 +1401,10 @@ export interface OutputEvent {
 export interface PaintParams {
   /** The client with this number answers the session's queries from the painted offset, if no client does yet. */
   answers?: number | null;
+  /** With `history`: the terminal has the lines before this place. Where the host does not know it, all lines come. */
+  behind?: HistoryPlace | null;
+  /** Give a keyframe, whatever `size` is. */
+  draws?: boolean;
   /** History too. */
   history?: boolean;
   /** Paint for a terminal of the session's size, whatever `size` is. */
@@ -2479,7 +2501,7 @@ export interface Operations {
   /** Read the session's journal, line by line as written. */
   "session.journal": { params: JournalParams; answer: JournalAnswer };
   /** Leave a session that this connection is attached to. */
-  "session.leave": { params: LeaveParams; answer: Nothing };
+  "session.leave": { params: LeaveParams; answer: LeaveAnswer };
   /** List sessions. */
   "session.list": { params: ListParams; answer: SessionView[] };
   /** Start a session. */

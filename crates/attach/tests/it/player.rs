@@ -45,13 +45,17 @@ impl Player {
     pub fn new(start: Start) -> Player {
         let options = Options {
             read_only: start.read_only,
-            chord: 0x1c,
+            chord: Some(0x1c),
             detach_key: b'd',
             path: start.path.then(|| b"/dev/pts/7".to_vec()),
             holds: true,
             far: start.far,
             us: "human:ann".parse().expect("a handle"),
             token: holdfast_types::ClientToken([3; 16]),
+            session: holdfast_types::SessionId::from_random_bits(1),
+            name: "work".into(),
+            title: false,
+            status: false,
         };
         let begin = Begin {
             client: 1,
@@ -63,6 +67,9 @@ impl Player {
             history: false,
             turn: turn(),
             asks: 0,
+            greets: None,
+            over: false,
+            behind: None,
             random: 42,
         };
         let (attached, began) = Attached::begin(options, begin, 0);

@@ -127,6 +127,16 @@ impl Authority {
         Ok(Reply::Done)
     }
 
+    /// A lent turn goes back once its human has rested: the session waits for it no more.
+    pub(super) fn unawaited(&mut self, step: &mut Step) -> Result<Reply, Refusal> {
+        let is_over = |hold: &Hold| hold.how == How::Lent && hold.lent_rests_at() <= step.now.time_ms;
+        if self.state.turn.hold().is_some_and(is_over) {
+            self.pass(step, By::Host, Act::Lapsed(Lapse::Grace), vec![], Turn::Free);
+            self.tell_turn(step);
+        }
+        Ok(Reply::Done)
+    }
+
     fn move_up(&mut self, step: &mut Step) -> bool {
         let (lapse, how) = match &self.state.turn {
             Turn::Free => (Lapse::Next, How::Asked),

@@ -120,6 +120,7 @@ impl Authority {
             Input::CutOff { operator } => self.cut_off(step, operator),
             Input::Types { by, fence } => self.types(step, &by, fence),
             Input::Awaited { by } => self.awaited(step, &by),
+            Input::Unawaited => self.unawaited(step),
             Input::Wrote { fence, burst, log, from } => self.wrote(step, fence, burst, log, from),
             Input::Joined { operator, connection } => self.joined(step, operator, connection),
             Input::Asked { by, ask, proof } => {

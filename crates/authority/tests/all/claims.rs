@@ -334,13 +334,16 @@ fn after_a_crash_of_the_host_everything_is_as_before() {
 #[test]
 fn a_session_that_waits_for_a_human_lends_it_a_programs_turn() {
     expect(
-        "0s bot types sudo | 1s ann types hunter2 | 1s ann isawaited | 1s ann types hunter2 | 2s x passes | 3s bot types ls",
+        "0s bot types sudo | 1s ann types hunter2 | 1s ann isawaited | 1s ann types hunter2 | 1s x isdone | 2s x passes \
+         | 2s x isdone | 3s bot types ls",
         r#"
             0s bot types sudo: turn 1; fence 1 for nobody
             1s ann types hunter2: no, agent:bot has the turn
             1s ann isawaited: done; lapse lent; fence 2 for nobody
             1s ann types hunter2: turn 2
-            2s x passes: done; lapse grace; fence 3 for nobody
+            1s x isdone: done
+            2s x passes: done
+            2s x isdone: done; lapse grace; fence 3 for nobody
             3s bot types ls: turn 4; fence 4 for nobody
         "#,
     );
@@ -349,19 +352,20 @@ fn a_session_that_waits_for_a_human_lends_it_a_programs_turn() {
 #[test]
 fn a_program_that_asked_for_the_turn_gets_it_back_when_the_human_is_done() {
     expect(
-        "0s bot attaches | 0s ann attaches | 0s bot takes | 1s ann isawaited | 1s ann types x | 2s x passes \
-         | 40s ann isawaited | 40s kit requests | 40s ann types y | 41s x passes",
+        "0s bot attaches | 0s ann attaches | 0s bot takes | 1s ann isawaited | 1s ann types x | 30s bot types ls \
+         | 31s x passes | 40s ann isawaited | 40s kit requests | 40s ann types y | 41s x isdone",
         r#"
             0s bot attaches: done
             0s ann attaches: done
             0s bot takes: turn 1; fence 1 for 1
             1s ann isawaited: done; lapse lent; fence 2 for 2
             1s ann types x: turn 2
-            2s x passes: done; lapse grace; fence 3 for nobody; lapse next; fence 4 for 1
+            30s bot types ls: no, human:ann has the turn
+            31s x passes: done; lapse grace; fence 3 for nobody; lapse next; fence 4 for 1
             40s ann isawaited: done; lapse lent; fence 5 for 2
             40s kit requests: waits behind 1; tell 2: agent:kit asks
             40s ann types y: turn 5
-            41s x passes: done; lapse grace; fence 6 for nobody; lapse next; fence 7 for 1
+            41s x isdone: done; lapse grace; fence 6 for nobody; lapse next; fence 7 for 1
         "#,
     );
 }

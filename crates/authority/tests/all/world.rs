@@ -148,6 +148,7 @@ impl World {
                 return answer;
             }
             ("isawaited", _) => Input::Awaited { by: self.caller(who) },
+            ("isdone", _) => Input::Unawaited,
             ("passes", _) => Input::Tick,
             ("restarts", _) => {
                 self.authority = Authority::replay(self.authority.policy().clone(), &self.records);

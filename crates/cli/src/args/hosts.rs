@@ -154,6 +154,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Grant(args) => vec![&mut args.of.session],
         Command::Revoke(args) => vec![&mut args.of.session],
         Command::New(_)
+        | Command::Ui
         | Command::Ls(_)
         | Command::Answer(_)
         | Command::Whoami

@@ -1,15 +1,15 @@
 //! `holdfast`, `holdfast attach`: a person's terminal goes into a session.
 
 use super::new;
+use super::ui::{self, Picked};
 use crate::args::{AttachArgs, NewArgs};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
-use crate::show::{command_line, on_terminal, print, print_json, say};
+use crate::show::{on_terminal, print, print_json, say};
 use holdfast_client::{AttachEnd, AttachOptions};
 use holdfast_types::SessionName;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, SessionView};
-use std::io::Write;
 
 /// The session of a bare `holdfast`.
 const MAIN: &str = "main";
@@ -22,7 +22,10 @@ pub fn attach(here: &Here, args: &AttachArgs) -> Result<u8, Failure> {
     need_terminal("attach")?;
     let mut link = here.link()?;
     let session = match &args.session {
-        None => choose(&mut link)?,
+        None => match choose(here, &mut link)? {
+            Some(session) => session,
+            None => return Ok(0),
+        },
         Some(wanted) if args.create => match wanted.parse::<SessionName>() {
             Ok(name) => ensure(here, &mut link, name)?.0,
             // An id: it names a session that is there already, or none.
@@ -30,7 +33,20 @@ pub fn attach(here: &Here, args: &AttachArgs) -> Result<u8, Failure> {
         },
         Some(wanted) => begins_with(&mut link, wanted)?,
     };
-    go_in(here, link, &session.id.to_string(), session.name.as_str(), args.read_only)
+    go_in(here, link, &session, args.read_only)
+}
+
+/// `holdfast ui`.
+pub fn ui(here: &Here) -> Result<u8, Failure> {
+    if here.json {
+        return Err(Failure::new("no_terminal", "`ui` is for people").hint("for programs: holdfast ls --json"));
+    }
+    refuse_nested("open the picker")?;
+    need_terminal("ui")?;
+    match ui::pick(here, None)? {
+        Picked::Session(session) => go_in(here, here.link()?, &session, false),
+        Picked::Nothing => Ok(0),
+    }
 }
 
 /// The session of this name or id, or the only live one whose name begins so.
@@ -51,27 +67,16 @@ fn begins_with(link: &mut Link<'_>, wanted: &str) -> Result<SessionView, Failure
     }
 }
 
-/// The only session there is, or the one that the person chooses.
-fn choose(link: &mut Link<'_>) -> Result<SessionView, Failure> {
+/// The only session there is, or the one that the person chooses; none: it chose none.
+fn choose(here: &Here, link: &mut Link<'_>) -> Result<Option<SessionView>, Failure> {
     let mut all = live(link)?;
     match all.len() {
-        0 => return Err(Failure::new("not_found", "no sessions").hint("start one with: holdfast new")),
-        1 => return Ok(all.remove(0)),
-        _ => {}
-    }
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    for (at, session) in all.iter().enumerate() {
-        say_plain(&format!("{:>3}  {:<16} {}", at + 1, session.name, command_line(&session.command)));
-    }
-    let mut line = String::new();
-    say_part("attach to which (number or name)? ");
-    std::io::stdin().read_line(&mut line).map_err(|error| Failure::io("cannot read the answer", error))?;
-    let wanted = line.trim();
-    let by_number = wanted.parse::<usize>().ok().filter(|at| (1..=all.len()).contains(at)).map(|at| at - 1);
-    match by_number {
-        _ if wanted.is_empty() => Err(Failure::new("not_found", "no session was chosen")),
-        Some(at) => Ok(all.remove(at)),
-        None => begins_with(link, wanted),
+        0 => Err(Failure::new("not_found", "no sessions").hint("start one with: holdfast new")),
+        1 => Ok(Some(all.remove(0))),
+        _ => match ui::pick(here, None)? {
+            Picked::Session(session) => Ok(Some(*session)),
+            Picked::Nothing => Ok(None),
+        },
     }
 }
 
@@ -79,15 +84,6 @@ fn live(link: &mut Link<'_>) -> Result<Vec<SessionView>, Failure> {
     let mut all = link.call::<op::List>(&ListParams { all: false })?;
     all.retain(|session| session.life == Life::Running);
     Ok(all)
-}
-
-fn say_plain(line: &str) {
-    say_part(&format!("{line}\n"));
-}
-
-/// On standard error, where a question belongs.
-fn say_part(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// `holdfast` without a command: into the session `main`, or its whereabouts where there is no terminal.
@@ -100,7 +96,7 @@ pub fn main_session(here: &Here) -> Result<u8, Failure> {
     let name: SessionName = MAIN.parse().expect("`main` is a name");
     let (session, started) = ensure(here, &mut link, name)?;
     if terminal {
-        return go_in(here, link, &session.id.to_string(), session.name.as_str(), false);
+        return go_in(here, link, &session, false);
     }
     if here.json {
         print_json(&session)?;
@@ -116,31 +112,60 @@ pub fn main_session(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Attaches until the person detaches or the session ends; `name` is what the person calls it.
-pub fn go_in(here: &Here, link: Link<'_>, session: &str, name: &str, read_only: bool) -> Result<u8, Failure> {
+/// Attaches until the person detaches or the session ends; by way of others, if the person switches.
+pub fn go_in(here: &Here, link: Link<'_>, session: &SessionView, read_only: bool) -> Result<u8, Failure> {
     let config = here.config()?;
-    let options = AttachOptions {
-        session: session.to_owned(),
-        read_only,
-        chord: config.chord,
-        detach_key: config.detach_key,
-        history: config.attach_history,
-        route: here.route(),
-        who: here.who()?.clone(),
-    };
-    let name = here.called(name);
-    match holdfast_client::attach(link.into_connection(), &options)? {
-        AttachEnd::Detached => {
-            say(&format!("detached; to come back: holdfast attach {name}"));
-            Ok(0)
+    let mut session = session.clone();
+    let (mut connection, mut over) = (link.into_connection(), false);
+    loop {
+        let name = here.called(session.name.as_str());
+        let options = AttachOptions {
+            session: session.id.to_string(),
+            name: name.clone(),
+            read_only,
+            chord: config.chord,
+            detach_key: config.detach_key,
+            history: config.attach_history,
+            greeting: config.greeting,
+            title: config.title,
+            status: config.status,
+            over,
+            terminals: here.home.terminals(),
+            route: here.route(),
+            who: here.who()?.clone(),
+        };
+        match holdfast_client::attach(connection, &options)? {
+            AttachEnd::Detached => {
+                say(&format!("detached; to come back: holdfast attach {name}"));
+                return Ok(0);
+            }
+            AttachEnd::Ended(exit) => {
+                say(&format!("session {name}: {exit}"));
+                return Ok(exit.as_status());
+            }
+            // The same as detaching, but the terminal is gone: there is nothing to print to.
+            AttachEnd::HungUp => return Ok(0),
+            AttachEnd::Suspended => {
+                say(&format!("suspended; to come back to {name}: fg"));
+                suspend()?;
+                over = false;
+            }
+            AttachEnd::Switches => {
+                if let Picked::Session(chosen) = ui::pick(here, Some(session.id))? {
+                    session = *chosen;
+                }
+                over = true;
+            }
         }
-        AttachEnd::Ended(exit) => {
-            say(&format!("session {name}: {exit}"));
-            Ok(exit.as_status())
-        }
-        // The same as detaching, but the terminal is gone: there is nothing to print to.
-        AttachEnd::HungUp => Ok(0),
+        connection = here.connect()?;
     }
+}
+
+/// Stops this process and those it was started with, as Ctrl-Z does. Returns when it goes on, or at once where no shell would take
+/// the terminal.
+fn suspend() -> Result<(), Failure> {
+    use rustix::process::{Signal, kill_current_process_group};
+    kill_current_process_group(Signal::TSTP).map_err(|error| Failure::io("cannot suspend", std::io::Error::from(error)))
 }
 
 /// A program inside a session must not move the person's terminal by accident.

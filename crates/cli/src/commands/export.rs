@@ -1,7 +1,7 @@
 //! `holdfast export`: a session's output and acts as a recording.
 
 use super::journal::{Records, Source};
-use crate::asciicast::{self, Anchor, Chunk, Code, Header, Mark, Times};
+use crate::asciicast::{self, Anchor, Chunk, Code, Header, Mark, Times, Version};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::journal_args::ExportArgs;
@@ -29,7 +29,8 @@ pub fn export(here: &Here, args: &ExportArgs) -> Result<u8, Failure> {
         batch.iter().filter_map(|line| records.take(line)).for_each(|entry| acts.take(&entry.record));
     }
     let Recording { header, events } = recording(&session, &chunks, &gaps, acts);
-    let text = asciicast::file(&header, &events, args.idle_limit.map(|limit| limit.ms.saturating_mul(1000)));
+    let version = if args.asciicast == "2" { Version::V2 } else { Version::V3 };
+    let text = asciicast::file(version, &header, &events, args.idle_limit.map(|limit| limit.ms.saturating_mul(1000)));
     match &args.output {
         None => print(text)?,
         Some(path) => {

@@ -30,6 +30,7 @@ mod state;
 mod steer;
 mod token;
 mod turn;
+mod ui;
 mod wait;
 mod watch;
 mod web;
@@ -82,6 +83,7 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         Some(Command::Questions(args)) => questions::questions(&here()?, &args),
         Some(Command::Answer(args)) => questions::answer(&here()?, &args),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
+        Some(Command::Ui) => attach::ui(&here()?),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
         Some(Command::Detach(args)) => steer::detach(&here()?, &args),

@@ -41,7 +41,7 @@ pub fn new(here: &Here, args: &NewArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
     let session = start(here, &mut link, args)?;
     if !args.detach {
-        return go_in(here, link, &session.id.to_string(), session.name.as_str(), false)
+        return go_in(here, link, &session, false)
             .or_else(|failure| over_already(here, &session).unwrap_or(Err(failure)));
     }
     if here.json {

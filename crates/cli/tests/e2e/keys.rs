@@ -68,7 +68,7 @@ fn an_unknown_key_behind_the_chord_types_nothing_and_shows_help_that_goes_away()
     let (home, terminal, _client) = recorder();
     terminal.types([CHORD, b"?"].concat());
     // The whole of it, in 80 columns.
-    terminal.wait_text("d detach t turn g give r release s seize u thaw o who a answer ? help");
+    terminal.wait_text("d detach w all z stop t turn g give r drop s seize u thaw o who a reply ?");
     terminal.types("x");
     terminal.wait_for("the help to go", |seen| !seen.shows("d detach"));
     until_typed(&home, b"x");

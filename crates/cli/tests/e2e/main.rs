@@ -28,3 +28,4 @@ mod storm;
 mod stuck;
 mod thousand;
 mod versions;
+mod whereabouts;

@@ -25,7 +25,7 @@ fn attach_finds_the_only_session_a_beginning_and_what_was_chosen() {
         let terminal = Terminal::new("80x24");
         let mut client = terminal.run(&home, args);
         if !chosen.is_empty() {
-            terminal.wait_text("which");
+            terminal.wait_for("the picker", |seen| seen.shows("Enter attach") && seen.shows("web"));
             terminal.types(format!("{chosen}\r"));
         }
         terminal.wait_text(text);
@@ -36,7 +36,7 @@ fn attach_finds_the_only_session_a_beginning_and_what_was_chosen() {
     goes(&["attach"], "", "the first");
     home.session("web", "echo the second; exec cat");
     goes(&["attach", "we"], "", "the second");
-    goes(&["attach"], "2", "the second");
+    goes(&["attach"], "\x1b[B", "the second");
     goes(&["attach"], "build", "the first");
     home.session("build-two", "exec cat");
     let terminal = Terminal::new("80x24");

@@ -80,7 +80,7 @@ fn a_client_is_spoken_for_by_its_own_connection_alone() {
         let size = "33x11".parse().unwrap();
         let update = UpdateParams { session: name.clone(), client, size: Some(size), answers: None };
         assert_eq!(refused(other.link.call::<op::Update>(&update)), Code::NotAttached, "{what} updates");
-        let leave = LeaveParams { session: name.clone(), client };
+        let leave = LeaveParams { session: name.clone(), client, shown: None };
         assert_eq!(refused(other.link.call::<op::Leave>(&leave)), Code::NotAttached, "{what} leaves");
         other.client = Some(client);
         assert_eq!(refused(other.send(b"x")), Code::NotAttached, "{what} types");

@@ -19,6 +19,7 @@ fn attach_params(session: SessionId, env: &[&str]) -> AttachParams {
         resume: None,
         remote: false,
         sizes: false,
+        draws: false,
     }
 }
 

@@ -3,18 +3,18 @@
 use super::run::{Driver, Source};
 use super::terminal::Terminal;
 use super::{AttachError, AttachOptions, failed};
-use crate::connection::Incoming;
+use crate::connection::{Connection, Incoming};
 use holdfast_attach::{Answer, Event, Input, Paint, Picture, Request, Tag};
 use holdfast_authority::Ask;
 use holdfast_screen::Screen;
 use holdfast_types::Size;
 use holdfast_wire::operations::{Operation, op};
 use holdfast_wire::params::{
-    AttachAnswer, AttachParams, FOLLOWED, Form, Nothing, PaintParams, Painted, Resume, SendAnswer, SendParams,
-    SessionParams, UpdateAnswer, UpdateParams,
+    AttachAnswer, AttachParams, FOLLOWED, Form, ListParams, Nothing, PaintParams, Painted, Resume, SendAnswer,
+    SendParams, SessionParams, UpdateAnswer, UpdateParams,
 };
 use holdfast_wire::questions::{QuestionAnswerParams, QuestionListParams};
-use holdfast_wire::turns::{GiveParams, LeaveParams, SeizeParams, TurnAnswer, TurnParams};
+use holdfast_wire::turns::{GiveParams, LeaveAnswer, LeaveParams, SeizeParams, TurnAnswer, TurnParams};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -115,8 +115,8 @@ impl Driver<'_> {
                     }))
                 })
             }
-            Request::Paint { size, history, answers } => {
-                let params = paint_params(session, size, history, answers);
+            Request::Paint { size, history, behind, draws, answers } => {
+                let params = PaintParams { session, size, history, behind, draws, answers, remote: false };
                 self.ask::<op::Paint>(tag, &params, &[], |value, bytes| {
                     let unreadable = |e| io::Error::new(io::ErrorKind::InvalidData, e);
                     let painted = serde_json::from_value(value)
@@ -157,6 +157,12 @@ impl Driver<'_> {
                 let params = QuestionListParams { session: Some(session), all: false };
                 self.ask::<op::QuestionList>(tag, &params, &[], |value, _| Ok(answer(value, Answer::Questions)))
             }
+            Request::Sessions => self
+                .ask::<op::List>(tag, &ListParams { all: false }, &[], |value, _| Ok(answer(value, Answer::Sessions))),
+            Request::State(id) => {
+                let params = SessionParams { session: id.to_string() };
+                self.ask::<op::State>(tag, &params, &[], |value, _| Ok(boxed(value, Answer::State)))
+            }
             Request::Reply { question, seen, text, ask } => {
                 let proof = Some(self.options.who.prove(self.session_id, &ask));
                 let params = QuestionAnswerParams { question, seen, text: Some(text), option: None, proof };
@@ -192,24 +198,34 @@ impl Driver<'_> {
     /// Tells the host that we go, so that the turn is free at once. Where it cannot be told it hears of the broken
     /// connection: that could be a tunnel, so the turn is kept for a while.
     pub(super) fn leave(&mut self) {
-        let params = LeaveParams { session: self.session.clone(), client: self.attached.client() };
-        let Some(host) = &mut self.host else { return };
-        let Ok(left) = host.ask::<op::Leave>(&params, &[]) else { return };
-        // Waited for: else it may hear from the keeper first that our connection broke.
-        let deadline = Instant::now() + LEAVE;
-        while let Some(patience) = deadline.checked_duration_since(Instant::now()) {
-            let patience = patience.try_into().expect("short times fit");
-            match poll(&mut [PollFd::from_borrowed_fd(host.descriptor(), PollFlags::IN)], Some(&patience)) {
-                Ok(1..) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Ok(0) | Err(_) => return,
-            }
-            let Ok(incoming) = host.receive_ready() else { return };
-            if incoming.iter().any(|one| matches!(one, Incoming::Answer { id, .. } if *id == left)) {
-                return;
+        let shown = self.attached.shown().filter(|_| self.options.history);
+        let params = LeaveParams { session: self.session.clone(), client: self.attached.client(), shown };
+        let history = self.host.as_mut().and_then(|host| say_goodbye(host, &params)).and_then(|answer| answer.history);
+        self.places.remember(self.session_id, history);
+    }
+}
+
+/// Leaves, and gives what the host says to that if it says so soon.
+fn say_goodbye(host: &mut Connection, params: &LeaveParams) -> Option<LeaveAnswer> {
+    let left = host.ask::<op::Leave>(params, &[]).ok()?;
+    // Waited for: else it may hear from the keeper first that our connection broke.
+    let deadline = Instant::now() + LEAVE;
+    while let Some(patience) = deadline.checked_duration_since(Instant::now()) {
+        let patience = patience.try_into().expect("short times fit");
+        match poll(&mut [PollFd::from_borrowed_fd(host.descriptor(), PollFlags::IN)], Some(&patience)) {
+            Ok(1..) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Ok(0) | Err(_) => return None,
+        }
+        for one in host.receive_ready().ok()? {
+            if let Incoming::Answer { id, result, .. } = one
+                && id == left
+            {
+                return serde_json::from_value(result.ok()?).ok();
             }
         }
     }
+    None
 }
 
 fn answer<T: DeserializeOwned>(value: Value, make: impl FnOnce(T) -> Answer) -> Answer {
@@ -239,11 +255,6 @@ pub(super) fn paint(painted: &Painted, mut bytes: Vec<u8>) -> Result<Paint, Atta
     Ok(Paint { offset: painted.offset, size: painted.size, picture })
 }
 
-/// For a terminal of this size.
-pub(super) fn paint_params(session: String, size: Size, history: bool, answers: Option<u32>) -> PaintParams {
-    PaintParams { session, size, history, answers, remote: false }
-}
-
 /// What this terminal is, for the host.
 pub(super) fn attach_params(
     options: &AttachOptions,
@@ -265,5 +276,6 @@ pub(super) fn attach_params(
         resume: resume.filter(|_| !far),
         remote: far,
         sizes: far,
+        draws: options.status,
     }
 }

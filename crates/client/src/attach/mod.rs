@@ -10,6 +10,7 @@
 mod far;
 mod host;
 mod keeper;
+mod places;
 mod relink;
 mod run;
 mod terminal;
@@ -17,8 +18,10 @@ mod terminal;
 use crate::connection::{CallError, Connection};
 use crate::identity::Identity;
 use crate::route::Route;
+use std::path::PathBuf;
 
 pub use holdfast_attach::{AttachEnd, chord_key};
+pub use run::told_to_go;
 
 /// How to attach.
 #[derive(Debug, Clone)]
@@ -27,12 +30,24 @@ pub struct AttachOptions {
     pub session: String,
     /// Watch only.
     pub read_only: bool,
-    /// The control byte that starts a chord (`0x1c` is Ctrl-\).
-    pub chord: u8,
+    /// What the person calls it.
+    pub name: String,
+    /// The control byte that starts a chord (`0x1c` is Ctrl-\); none: every key is typed.
+    pub chord: Option<u8>,
     /// The second key that detaches.
     pub detach_key: u8,
     /// Bring the history into the terminal's scrollback.
     pub history: bool,
+    /// Say where the person is when a terminal meets a session for the first time.
+    pub greeting: bool,
+    /// Say it in the window's title.
+    pub title: bool,
+    /// And in a status line at the bottom.
+    pub status: bool,
+    /// The terminal shows a session: nothing there is worth keeping above.
+    pub over: bool,
+    /// Where it is kept what terminals have seen.
+    pub terminals: PathBuf,
     /// The way to the host, to find it again.
     pub route: Route,
     /// Who attaches.

@@ -1,19 +1,20 @@
 //! The attached terminal's loop: tells what decides what happened, and does what it says.
 
 use super::far::{Far, Said};
-use super::host::{Asked, attach_params, paint, paint_params};
+use super::host::{Asked, attach_params, paint};
 use super::keeper::Keeper;
+use super::places::Places;
 use super::relink::Relink;
 use super::terminal::Terminal;
 use super::{AttachEnd, AttachError, AttachOptions, failed};
 use crate::connection::Connection;
 use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX};
 use holdfast_abi::ring::{Copied, Ring, STATE_ENDED};
-use holdfast_attach::{Attached, Begin, Effect, Input, Options};
-use holdfast_types::{ClientToken, Exit, SessionId};
+use holdfast_attach::{Attached, Begin, Effect, Input, Options, room};
+use holdfast_types::{ClientToken, Exit, Handle, SessionId};
 use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{AttachAnswer, Painted, WaitParams};
+use holdfast_wire::params::{AttachAnswer, PaintParams, Painted, WaitParams};
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
 use std::io::{self, Read};
@@ -46,6 +47,8 @@ pub struct Driver<'a> {
     /// Output was there the last time it was looked for.
     moved: bool,
     end: Option<AttachEnd>,
+    /// What this terminal has seen.
+    pub(super) places: Places,
     window_changed: UnixStream,
     told_to_go: UnixStream,
 }
@@ -96,14 +99,17 @@ impl<'a> Driver<'a> {
         let terminal = Terminal::enter()?;
         let signals = failed("cannot watch signals");
         let (window_changed, told_to_go) = watch_signals().map_err(signals)?;
-        let size = Terminal::size();
+        let window = Terminal::size();
+        let size = room(window, options.status);
+        let places = Places::of_terminal(&options.terminals);
         let params = attach_params(options, &terminal, size, None);
         let (mut answer, mut bytes) = host.call_with_bytes::<op::Attach>(&params, &[])?;
         let far = options.route.is_far();
         let (source, token) = if far {
             if answer.painted.size != size {
                 // Painted for the session's size: to draw it in ours, its screen is needed.
-                let params = paint_params(answer.session.id.to_string(), size, false, None);
+                let session = answer.session.id.to_string();
+                let params = PaintParams { session, size, draws: options.status, ..PaintParams::default() };
                 (answer.painted, bytes) = host.call_with_bytes::<op::Paint>(&params, &[])?;
             }
             let Painted { offset, size, .. } = answer.painted;
@@ -126,17 +132,24 @@ impl<'a> Driver<'a> {
             far,
             us: options.who.actor().handle.clone(),
             token,
+            session: answer.session.id,
+            name: options.name.clone(),
+            title: options.title,
+            status: options.status,
         };
         let begin = Begin {
             client: answer.client,
-            size,
+            size: window,
             paint: paint(&answer.painted, bytes)?,
             answers: answer.answers,
             writes: answer.writes,
             fence: answer.fence.0,
             history: answer.has_history && options.history,
-            turn: answer.session.turn,
             asks: answer.session.asks,
+            greets: (options.greeting && !places.knows(answer.session.id)).then(|| others(&answer)),
+            turn: answer.session.turn,
+            over: options.over,
+            behind: places.history(answer.session.id),
             random: random(),
         };
         let (attached, effects) = Attached::begin(fixed, begin, 0);
@@ -154,6 +167,7 @@ impl<'a> Driver<'a> {
             buffer: Vec::new(),
             moved: false,
             end: None,
+            places,
             window_changed,
             told_to_go,
         };
@@ -164,13 +178,15 @@ impl<'a> Driver<'a> {
     /// Until it is detached or the session ends.
     pub fn run(mut self) -> Result<AttachEnd, AttachError> {
         let ran = self.cycle();
-        if let Ok(AttachEnd::Detached | AttachEnd::HungUp) = ran {
-            self.leave();
+        match ran {
+            Ok(AttachEnd::Detached | AttachEnd::HungUp | AttachEnd::Suspended | AttachEnd::Switches) => self.leave(),
+            Ok(AttachEnd::Ended(_)) | Err(_) => {}
         }
         // The keeper must not read or write the terminal once it is the shell's again.
         let Driver { source, terminal, attached, .. } = self;
         drop(source);
-        let _ = terminal.write(&attached.farewell(matches!(ran, Ok(AttachEnd::Ended(_)))));
+        let end = ran.as_ref().copied().unwrap_or(AttachEnd::Detached);
+        let _ = terminal.write(&attached.farewell(end));
         ran
     }
 
@@ -390,6 +406,12 @@ impl<'a> Driver<'a> {
     }
 }
 
+/// Who else is attached.
+fn others(answer: &AttachAnswer) -> Vec<Handle> {
+    let others = answer.session.clients.iter().filter(|client| client.id != answer.client);
+    others.filter_map(|client| Some(client.actor.as_ref()?.handle.clone())).collect()
+}
+
 /// The first stream's number: nobody else's.
 fn random() -> u64 {
     let mut bytes = [0; 8];
@@ -435,9 +457,14 @@ fn lives(pid: u32) -> bool {
 /// Descriptors that become readable when the window changes, and when a signal asks us to end.
 fn watch_signals() -> io::Result<(UnixStream, UnixStream)> {
     let (window, window_bell) = UnixStream::pair()?;
-    let (go, go_bell) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(SIGWINCH, window_bell)?;
+    Ok((window, told_to_go()?))
+}
+
+/// A descriptor that becomes readable when a signal asks this process to end: it gives the terminal back first.
+pub fn told_to_go() -> io::Result<UnixStream> {
+    let (go, go_bell) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(SIGTERM, go_bell.try_clone()?)?;
     signal_hook::low_level::pipe::register(SIGHUP, go_bell)?;
-    Ok((window, go))
+    Ok(go)
 }

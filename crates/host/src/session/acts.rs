@@ -8,7 +8,7 @@ use holdfast_session::{Decided, Send, Sent};
 use holdfast_types::{Actor, Fence, Proof};
 use holdfast_wire::attention::What;
 use holdfast_wire::params::{DetachParams, EndParams, RenameParams, ResizeParams, SendAnswer, SendParams};
-use holdfast_wire::turns::{LeaveParams, SignalParams};
+use holdfast_wire::turns::{LeaveAnswer, LeaveParams, SignalParams};
 use holdfast_wire::{Code, Fault};
 use std::time::Duration;
 
@@ -142,12 +142,18 @@ impl Session {
     }
 
     /// An operator lets go by itself: what it held is free.
-    pub fn leave(&self, params: &LeaveParams, actor: &Actor, peer: u64) -> Result<(), Fault> {
+    pub fn leave(&self, params: &LeaveParams, actor: &Actor, peer: u64) -> Result<LeaveAnswer, Fault> {
         self.own_client(params.client, actor, peer)?;
+        let history = params.shown.map(|shown| {
+            self.look();
+            let mut state = self.state.borrow_mut();
+            let missed = state.picture.seen().saturating_sub(shown);
+            state.picture.place_before(missed)
+        });
         let left = self.with_core(|core, held, now| core.leave(held, now, params.client));
         left.map_err(|undecided| self.undecided(&undecided))?;
         self.metrics.detached();
-        Ok(())
+        Ok(LeaveAnswer { history })
     }
 
     /// Ends the whole tree and waits until it is gone.

@@ -124,7 +124,8 @@ impl Session {
 
     /// The screen for a terminal of this size.
     pub async fn paint_for(&self, params: &PaintParams, actor: &Actor, peer: u64) -> (Painted, Vec<u8>) {
-        let past = self.past(if params.history { u32::MAX } else { 0 }).await;
+        let wanted = || self.state.borrow_mut().picture.lines_behind(params.behind).0;
+        let past = self.past(if params.history { wanted() } else { 0 }).await;
         // One that has not reported back yet is painted all the same; it says from where it answers.
         let answers = params.answers.filter(|client| self.own_client(*client, actor, peer).is_ok());
         here(|| self.paint(&PaintParams { answers, ..params.clone() }, past.as_ref())).await
@@ -133,13 +134,14 @@ impl Session {
     fn paint(&self, params: &PaintParams, past: Option<&Past>) -> (Painted, Vec<u8>) {
         self.look();
         let mut state = self.state.borrow_mut();
-        let history = params.history.then(|| state.picture.history(u32::MAX, past).encoded);
+        let (drained, undrained) = state.picture.lines_behind(params.behind);
+        let history = params.history.then(|| state.picture.history(drained, past).encoded);
         let writer = state.writer();
         let screen = state.picture.screen();
         let size = screen.size();
         let offset = screen.offset();
-        if size == params.size || params.remote {
-            let bytes = screen.repaint(history.as_deref());
+        if !params.draws && (size == params.size || params.remote) {
+            let bytes = screen.repaint_behind(history.as_deref(), undrained);
             if let Some(client) = params.answers.filter(|client| writer == Some(*client)) {
                 // In the same step: between the two the host would answer what the terminal answers too.
                 state.core.clients.start_answering(client, offset);
@@ -148,7 +150,7 @@ impl Session {
         }
         let mut bytes = Vec::new();
         if let Some(mut history) = history {
-            history.extend_from_slice(&screen.open_history());
+            history.extend_from_slice(screen.newest_open_history(undrained));
             holdfast_screen::history_ansi(&history, &mut bytes);
         }
         let history_bytes = bytes.len();
@@ -178,6 +180,7 @@ impl Session {
             size: params.size,
             read_only: params.read_only,
             remote: params.remote,
+            draws: params.draws,
             sizes: params.sizes || !params.remote,
             peer: peer.0,
             token,
@@ -192,7 +195,8 @@ impl Session {
         if let Some(size) = takes {
             self.until_sized(size).await;
         }
-        let wanted = PaintParams { size: params.size, remote: params.remote, ..PaintParams::default() };
+        let wanted =
+            PaintParams { size: params.size, remote: params.remote, draws: params.draws, ..PaintParams::default() };
         // In one step: what is asked of its terminal behind the paint it answers.
         let (painted, bytes) = here(|| {
             let (painted, bytes) = self.paint(&wanted, None);
@@ -243,6 +247,7 @@ impl Session {
             pid: params.pid,
             tty: params.tty.clone(),
             size: params.size,
+            draws: params.draws,
             peer: peer.0,
         };
         let (resumed, head) = self.with_core(|core, held, now| {

@@ -14,7 +14,7 @@ use crate::shells::{self, Kind};
 use holdfast_abi::ring::Ring;
 use holdfast_authority::{Ask, recorded};
 use holdfast_screen::Mark;
-use holdfast_session::{COMMAND_SHOWN_BYTES_MAX, Came, Entering, Next, NotEntered, Run, Seen, ShellState};
+use holdfast_session::{COMMAND_SHOWN_BYTES_MAX, Came, Entering, Next, NotEntered, Run, Seen, ShellState, TakeUp};
 use holdfast_types::{Actor, Exit, Offset, SessionId, terms_of};
 use holdfast_wire::attention::{Now, What};
 use holdfast_wire::params::Life;
@@ -69,6 +69,9 @@ impl Session {
     pub(super) fn save_runs(&self) {
         let (saved, incomplete, written) = self
             .with_core(|core, held, _| (core.save_runs(held), core.runs.take_incomplete(), core.runs.take_written()));
+        if let Some(up) = self.state.borrow_mut().core.take_flushed(crate::now()) {
+            self.watch_started(up);
+        }
         self.shell_wrote(written);
         if incomplete {
             self.take_back();
@@ -95,7 +98,14 @@ impl Session {
         });
         self.save_runs();
         self.nudge.notify_one();
-        let Some((mut up, this)) = up.zip(self.this.upgrade()) else { return };
+        if let Some(up) = up {
+            self.watch_started(up);
+        }
+    }
+
+    /// Waits for what becomes of a run that may not have been typed.
+    fn watch_started(&self, mut up: TakeUp) {
+        let Some(this) = self.this.upgrade() else { return };
         tokio::task::spawn_local(async move {
             let looked = this.look_on(None, |core, held, now, seen| core.take_up(held, now, &mut up, seen)).await;
             if looked.is_err() {

@@ -254,3 +254,22 @@ fn what_may_become_an_end_is_told_from_other_sequences() {
         assert!(!may_tell_an_end(other.as_bytes()), "{other:?}");
     }
 }
+
+#[test]
+fn a_command_behind_a_flush_is_not_taken_for_the_run_whose_keys_it_may_have_dropped() {
+    let flushed = |script: &str| {
+        let mut tracker = typed();
+        assert_eq!(tracker.flushed(), Some(RunId::from_random_bits(1)));
+        play(&mut tracker, script);
+        let run = tracker.get(RunId::from_random_bits(1)).expect("there").clone();
+        (run.state, run.end, run.exit_code)
+    };
+    assert_eq!(flushed("C D0 A0 B"), (Lost, Some(RunEnd::Unknown), None), "a person's, or its own without its token");
+    assert_eq!(flushed("C= D3="), (Ended, Some(RunEnd::Exact), Some(3)), "the shell had its token already");
+    assert_eq!(flushed("C D3="), (Ended, Some(RunEnd::Exact), Some(3)), "as an old bash tells it");
+    assert_eq!(flushed("A0 B").1, Some(RunEnd::NotStarted));
+    assert_eq!(flushed("").0, Starting);
+    let mut running = typed();
+    play(&mut running, "C=");
+    assert_eq!(running.flushed(), None, "it has started");
+}

@@ -5,8 +5,8 @@ use holdfast_abi::protocol::refused;
 use holdfast_authority::{Ask, Authority, Ending};
 use holdfast_screen::ShellMark;
 use holdfast_session::{
-    Busy, Came, Check, Core, Editor, Entering, Look, Next, NotEntered, Origin, Probed, Run, Seen, Sent, Tracker,
-    Undecided,
+    Busy, Came, Check, Core, Editor, Entering, Look, Next, NotEntered, Origin, Probed, Run, Seen, Sent, TakeUp,
+    Tracker, Undecided,
 };
 use holdfast_types::{SessionId, Size};
 use holdfast_wire::runs::{RunEnd, RunId, RunState};
@@ -241,7 +241,12 @@ fn taken_up(shown: &[u8], marks: &[ShellMark<'_>]) -> Run {
     world.core = Core::new(SessionId::from_random_bits(7), authority, Size::clamped(80, 24), Origin::Found, 5, runs);
     prompt(&mut world.core.runs);
     let now = world.now();
-    let mut up = world.core.take_up_runs(&mut world.out, now, true).unwrap();
+    let up = world.core.take_up_runs(&mut world.out, now, true).unwrap();
+    watched(world, up, marks)
+}
+
+/// What becomes of a run that is watched, if its shell tells this.
+fn watched(mut world: World, mut up: TakeUp, marks: &[ShellMark<'_>]) -> Run {
     marks.iter().for_each(|mark| world.core.runs.told(9, *mark, 0));
     let mut step = |world: &mut World, seen| {
         let now = world.now();
@@ -271,5 +276,31 @@ fn a_run_that_a_killed_host_left_is_lost_and_can_have_started_unless_its_prompt_
     for (shown, marks, state, end) in cases {
         let run = taken_up(shown, marks);
         assert_eq!((run.state, run.end), (state, end), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_seizure_that_may_have_dropped_a_runs_keys_takes_its_token_back_and_looks_what_became_of_it() {
+    let theirs =
+        [ShellMark::CommandStart { token: None }, ShellMark::PromptStart { last: Some(0), state: None, asks: false }];
+    let cases: [(&[ShellMark<'_>], RunState, Option<RunEnd>); 3] = [
+        (&[], RunState::Lost, Some(RunEnd::NotStarted)),
+        (&theirs, RunState::Lost, Some(RunEnd::Unknown)),
+        (&[ShellMark::CommandStart { token: Some("ab12") }], RunState::Running, None),
+    ];
+    for (marks, state, end) in cases {
+        let mut world = at_prompt();
+        let mut entering = decided(&mut world, false);
+        enter(&mut world, &mut entering, Came::Decided);
+        enter(&mut world, &mut entering, Came::KeyTaken);
+        let fence = world.core.fence();
+        enter(&mut world, &mut entering, Came::Sent(Sent::Written { at: 2, fence }));
+        assert_eq!(world.out.token, "ab12");
+        world.ask("human:ann", Ask::Seize { freeze: false, reason: "stop".into() }).unwrap();
+        assert_eq!(world.out.token, "", "it must not wait for ann's next command");
+        let now = world.now();
+        let up = world.core.take_flushed(now).unwrap();
+        let run = watched(world, up, marks);
+        assert_eq!((run.state, run.end), (state, end), "{marks:?}");
     }
 }

@@ -188,8 +188,22 @@ fn a_person_types_the_password_into_an_agents_turn_and_the_agent_has_it_back() {
     let holder = |world: &World| world.core.authority().state().turn().hold().map(|hold| hold.by.handle.to_string());
     let (mut hidden, typed) = typed_into_the_agents_turn(0o2, false);
     assert_eq!((typed, holder(&hidden)), (vec!["hunter2\r".to_owned()], Some("human:ann".into())));
-    hidden.pass(1_000);
+    // A pause in the middle of it: the terminal hides what is typed, so the turn is still the person's.
+    let probed = |lflag| FromKeeper::Probed { foreground: 0, iflag: 0, oflag: 0, lflag, unread: 0 };
+    for _ in 0..20 {
+        hidden.pass(1_000);
+        hidden.frame(probed(0o2));
+        assert_eq!(holder(&hidden), Some("human:ann".into()));
+    }
+    hidden.pass(250);
+    hidden.frame(probed(0o12));
     assert_eq!(holder(&hidden), Some("agent:bot".into()));
+
+    let (mut silent, _) = typed_into_the_agents_turn(0o2, false);
+    silent.pass(29_000);
+    assert_eq!(holder(&silent), Some("human:ann".into()), "the keeper does not answer");
+    silent.pass(1_000);
+    assert_eq!(holder(&silent), Some("agent:bot".into()), "not for ever");
 
     let (asked, typed) = typed_into_the_agents_turn(0o12, true);
     assert_eq!((typed.len(), holder(&asked)), (1, Some("human:ann".into())), "a question is open");

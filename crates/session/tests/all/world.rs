@@ -246,6 +246,7 @@ impl World {
             pid: 1,
             tty: String::new(),
             size: self.core.size,
+            draws: false,
             peer: 1,
         };
         let now = self.now();
@@ -317,6 +318,7 @@ impl World {
             size,
             read_only: false,
             remote: false,
+            draws: false,
             sizes: true,
             peer: 1,
             token,

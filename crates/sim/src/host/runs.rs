@@ -131,6 +131,10 @@ impl Host {
     }
 
     fn take_up_turn(&mut self, ctx: &mut Ctx) -> Result<(), Crashed> {
+        if self.jobs.up.is_none() {
+            let flushed = self.core(ctx, |core, _, now| core.take_flushed(now))?;
+            self.jobs.up = flushed.map(|up| (up, Waits::Nothing));
+        }
         let Some((mut up, waits)) = self.jobs.up.take() else { return Ok(()) };
         let Some(seen) = self.jobs.seen(Asker::TakeUp, waits, ctx.now) else {
             self.jobs.up = Some((up, waits));

@@ -287,6 +287,7 @@ impl Host {
             size,
             read_only,
             remote: false,
+            draws: false,
             sizes: true,
             peer: line as u64,
             token,
@@ -342,7 +343,7 @@ impl Host {
 
     fn resume(&mut self, ctx: &mut Ctx, line: usize, who: Who, size: Size, was: Resume) -> Result<Answer, Crashed> {
         let (actor, peer) = (who.actor(), line as u64);
-        let back = Resumption { was, actor, pid: 0, tty: String::new(), size, peer };
+        let back = Resumption { was, actor, pid: 0, tty: String::new(), size, draws: false, peer };
         let client = match self.core(ctx, |core, out, now| core.resume(out, now, back))? {
             Ok(Some(client)) => client,
             Ok(None) => return Ok(Answer::Refused { code: "not_found" }),

@@ -195,9 +195,9 @@ class AsyncCalls:
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
 
-    async def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
+    async def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal; the answer's bytes paint the session's state at an offset."""
-        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
+        params = _given({"session": session, "size": size, "draws": draws, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
         found: AttachAnswer
         found, more = await self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
@@ -237,11 +237,11 @@ class AsyncCalls:
         found, more = await self._ask("session.journal", params, b"", JournalAnswer)
         return found, more
 
-    async def session_leave(self, *, client: int, session: str) -> Nothing:
+    async def session_leave(self, *, client: int, session: str, shown: int | None = None) -> LeaveAnswer:
         """Leave a session that this connection is attached to."""
-        params = _given({"client": client, "session": session})
-        found: Nothing
-        found, _ = await self._ask("session.leave", params, b"", Nothing)
+        params = _given({"client": client, "session": session, "shown": shown})
+        found: LeaveAnswer
+        found, _ = await self._ask("session.leave", params, b"", LeaveAnswer)
         return found
 
     async def session_list(self, *, all: bool | None = None) -> list[SessionView]:
@@ -258,9 +258,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
 
-    async def session_paint(self, *, session: str, size: Size, answers: int | None = None, history: bool | None = None, remote: bool | None = None) -> tuple[Painted, bytes]:
+    async def session_paint(self, *, session: str, size: Size, answers: int | None = None, behind: HistoryPlace | None = None, draws: bool | None = None, history: bool | None = None, remote: bool | None = None) -> tuple[Painted, bytes]:
         """Repaint an attached terminal, with or without history."""
-        params = _given({"session": session, "size": size, "answers": answers, "history": history, "remote": remote})
+        params = _given({"session": session, "size": size, "answers": answers, "behind": behind, "draws": draws, "history": history, "remote": remote})
         found: Painted
         found, more = await self._ask("session.paint", params, b"", Painted)
         return found, more
@@ -580,9 +580,9 @@ class Calls:
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found
 
-    def session_attach(self, *, session: str, size: Size, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
+    def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal; the answer's bytes paint the session's state at an offset."""
-        params = _given({"session": session, "size": size, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
+        params = _given({"session": session, "size": size, "draws": draws, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
         found: AttachAnswer
         found, more = self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
@@ -622,11 +622,11 @@ class Calls:
         found, more = self._ask("session.journal", params, b"", JournalAnswer)
         return found, more
 
-    def session_leave(self, *, client: int, session: str) -> Nothing:
+    def session_leave(self, *, client: int, session: str, shown: int | None = None) -> LeaveAnswer:
         """Leave a session that this connection is attached to."""
-        params = _given({"client": client, "session": session})
-        found: Nothing
-        found, _ = self._ask("session.leave", params, b"", Nothing)
+        params = _given({"client": client, "session": session, "shown": shown})
+        found: LeaveAnswer
+        found, _ = self._ask("session.leave", params, b"", LeaveAnswer)
         return found
 
     def session_list(self, *, all: bool | None = None) -> list[SessionView]:
@@ -643,9 +643,9 @@ class Calls:
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found
 
-    def session_paint(self, *, session: str, size: Size, answers: int | None = None, history: bool | None = None, remote: bool | None = None) -> tuple[Painted, bytes]:
+    def session_paint(self, *, session: str, size: Size, answers: int | None = None, behind: HistoryPlace | None = None, draws: bool | None = None, history: bool | None = None, remote: bool | None = None) -> tuple[Painted, bytes]:
         """Repaint an attached terminal, with or without history."""
-        params = _given({"session": session, "size": size, "answers": answers, "history": history, "remote": remote})
+        params = _given({"session": session, "size": size, "answers": answers, "behind": behind, "draws": draws, "history": history, "remote": remote})
         found: Painted
         found, more = self._ask("session.paint", params, b"", Painted)
         return found, more

@@ -92,6 +92,8 @@ class AttachParams(Model):
     """Name or id."""
     size: Size
     """The terminal's size."""
+    draws: bool = False
+    """It draws the session from a keyframe, whatever its size, and leaves terminal queries to the host."""
     env: list[str] = Field(default_factory=list)
     """Variables of the client that a session follows (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. The host takes over those it names itself, and only from a human who may type, at a terminal of this machine that writes."""
     pid: int = 0
@@ -656,6 +658,14 @@ class HelloParams(Model):
     """Program and version, for the host's log."""
 
 
+class HistoryPlace(Model):
+    """A place in a session's history. It means something to the host that named it, and nothing to the next one."""
+    count: int
+    """Whose counting it is."""
+    lines: int
+    """Lines before this place."""
+
+
 class HolderView(Model):
     """Who has the turn."""
     active_ms: int
@@ -762,12 +772,20 @@ Known2: TypeAlias = Literal["run", "time", "unknown"]
 """How it is known who changed something. `run`: A run did it: the shell reported its end; `time`: The last writer before the command started; `unknown`: It is not: the journal does not reach back so far, or has no name."""
 
 
+class LeaveAnswer(Model):
+    """What a client that left may want to remember."""
+    history: HistoryPlace | None = None
+    """How much of the history its terminal has, for the next `session.paint`."""
+
+
 class LeaveParams(Model):
     """An operator that lets go by itself."""
     client: int
     """The client's number."""
     session: str
     """Name or id."""
+    shown: int | None = None
+    """Everything before this offset is on its terminal: the answer says how much of the history that is."""
 
 
 Life: TypeAlias = Literal["running", "ended", "unknown", "damaged"]
@@ -948,6 +966,10 @@ class PaintParams(Model):
     """The terminal's size; decides the form."""
     answers: int | None = None
     """The client with this number answers the session's queries from the painted offset, if no client does yet."""
+    behind: HistoryPlace | None = None
+    """With `history`: the terminal has the lines before this place. Where the host does not know it, all lines come."""
+    draws: bool = False
+    """Give a keyframe, whatever `size` is."""
     history: bool = False
     """History too."""
     remote: bool = False
