@@ -271,6 +271,33 @@ test("Ctrl+K goes to another session, does what the view offers, and finds what 
   expect(await grounds()).toEqual(["rgb(16, 22, 21)", "#0b100f"]);
 });
 
+test("font and text size are this device's, for every session", async () => {
+  await home.hf("new", "-d", "-n", "typed", "--", "sh", "-c", "echo typed; read x");
+  await home.hf("new", "-d", "-n", "set", "--", "sh", "-c", "echo set; read x");
+  const opened = await enter(browser, home, "typed");
+  await shows(opened, "typed");
+  const looks = () =>
+    opened.evaluate(() => {
+      const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
+      return [term.options.fontFamily?.split(",")[0], term.options.fontSize];
+    });
+  const choose = async (name: string) => {
+    await opened.keyboard.press("Control+k");
+    await opened.getByRole("combobox").fill(name);
+    await opened.keyboard.press("Enter");
+  };
+  expect(await looks()).toEqual(["ui-monospace", 14]);
+  await choose("font: courier");
+  await until("the font", async () => (await looks())[0] === '"Courier New"');
+  await opened.getByRole("button", { name: "A+ larger text" }).click();
+  await choose("use this text size");
+  await opened.goto(opened.url().replace("/s/typed", "/s/set"));
+  await shows(opened, "set");
+  expect(await looks()).toEqual(['"Courier New"', 15]);
+  await choose("font: system");
+  await until("the device's own font again", async () => (await looks())[0] === "ui-monospace");
+});
+
 test("a session is renamed from the page, and started again when it has ended", async () => {
   await home.hf("new", "-d", "-n", "short", "--", "sh", "-c", "echo ran; read x");
   const opened = await enter(browser, home, "short");

@@ -6,8 +6,45 @@ const STORED = "holdfast.fonts";
 /** Sessions whose size is remembered, the newest last. */
 const REMEMBERED = 60;
 
+/** The smallest and the largest text. */
+export const SIZE_MIN = 6;
+export const SIZE_MAX = 28;
+
+const STORED_SIZE = "holdfast.font.size";
+
+/** What somebody chose for all sessions on this device; else what suits its screen. */
 function initial(): number {
+  const chosen = Number(localStorage.getItem(STORED_SIZE) ?? 0);
+  if (chosen >= SIZE_MIN && chosen <= SIZE_MAX) return chosen;
   return matchMedia("(max-width: 700px)").matches ? 12 : 14;
+}
+
+/** From now on every session's text has this size on this device, until one is given its own. */
+export function chooseSize(size: number): void {
+  localStorage.setItem(STORED_SIZE, String(size));
+  localStorage.removeItem(STORED);
+}
+
+const SYSTEM = 'ui-monospace, "SF Mono", SFMono-Regular, Menlo, "Cascadia Mono", Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace';
+
+/** Fonts that a device may have. One that it does not have looks like `system`. */
+export const FONTS = ["system", "JetBrains Mono", "Fira Code", "Cascadia Mono", "Menlo", "Consolas", "DejaVu Sans Mono", "Liberation Mono", "Courier New"] as const;
+export type Font = (typeof FONTS)[number];
+
+const STORED_FONT = "holdfast.font";
+const keptFont = localStorage.getItem(STORED_FONT);
+
+/** The terminals' font on this device. */
+export const font = signal<Font>(FONTS.find((one) => one === keptFont) ?? "system");
+
+export function chooseFont(chosen: Font): void {
+  font.value = chosen;
+  localStorage.setItem(STORED_FONT, chosen);
+}
+
+/** As style sheets name it. */
+export function family(chosen: Font): string {
+  return chosen === "system" ? SYSTEM : `"${chosen}", ${SYSTEM}`;
 }
 
 function remembered(): [string, number][] {
@@ -21,7 +58,7 @@ function remembered(): [string, number][] {
 /** The size of a session's text. */
 export function fontOf(session: string): number {
   const kept = remembered().find(([id]) => id === session)?.[1] ?? 0;
-  return kept >= 6 && kept <= 28 ? kept : initial();
+  return kept >= SIZE_MIN && kept <= SIZE_MAX ? kept : initial();
 }
 
 export function keepFont(session: string, size: number): void {

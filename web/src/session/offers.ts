@@ -1,7 +1,7 @@
 // What the palette offers in a session's view.
 
 import { mayStartAgain, startAgain } from "./again.js";
-import { chooseFit, chooseScale, scales } from "./font.js";
+import { chooseFit, chooseFont, chooseScale, chooseSize, font, FONTS, scales } from "./font.js";
 import type { Props } from "./Header.js";
 import { go, sessionPath } from "../lib/route.js";
 import type { Command } from "../palette/commands.js";
@@ -30,6 +30,8 @@ export function commands(props: Props): Command[] {
     { name: "Go to the end", run: () => screen?.term.scrollToBottom() },
     { name: "Larger text", run: () => screen?.setFontSize(screen.fontSize + 1) },
     { name: "Smaller text", run: () => screen?.setFontSize(screen.fontSize - 1) },
+    { name: "Use this text size for all sessions", note: "on this device", run: () => screen && chooseSize(screen.fontSize) },
+    ...FONTS.filter((one) => one !== font.value).map((one) => ({ name: `Font: ${one}`, note: "on this device", run: () => chooseFont(one) })),
   ];
   if (life === "running" && props.rights.has("configure")) all.push({ name: "Rename this session", run: () => (asking.value = { what: "rename" }) });
   if (life === "running" && props.rights.has("end")) all.push({ name: "End this session", run: () => (asking.value = { what: "end" }) });

@@ -17,6 +17,7 @@ import { isDark } from "../lib/theme.js";
 import { isPaletteKey } from "../palette/commands.js";
 import { clipboardText } from "./clipboard.js";
 import { Fit } from "./fit.js";
+import { family, font, SIZE_MAX, SIZE_MIN, type Font } from "./font.js";
 import { hasGpu } from "./gpu.js";
 import { cellOf, knowScroll } from "./internals.js";
 import { allowStyles } from "./styles.js";
@@ -45,9 +46,6 @@ const HISTORY_LINES = 10_000;
 const MARKS_MAX = 4_000;
 /** Commands whose time is kept. */
 const TIMED_MAX = 500;
-const FONT = 'ui-monospace, "SF Mono", SFMono-Regular, Menlo, "Cascadia Mono", Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace';
-const FONT_MIN = 6;
-const FONT_MAX = 28;
 /** What a terminal says of a mouse. */
 const MOUSE = /^\x1b\[[<M]/;
 /** Who pans looks: the cursor is not followed for so long. */
@@ -83,7 +81,7 @@ export class Screen {
       // A page that nobody touches draws nothing; the cursor's colour says whether one types.
       cursorBlink: false,
       disableStdin: true,
-      fontFamily: FONT,
+      fontFamily: family(font.value),
       fontSize,
       lineHeight: 1.15,
       scrollback: HISTORY_LINES,
@@ -106,6 +104,7 @@ export class Screen {
     connections.add(this.attachment);
     const box = pane.parentElement ?? pane;
     this.fit = new Fit({ live, attachment: this.attachment, box, cell: () => cellOf(this.term), isMine: () => this.mine }, this.closing.signal);
+    this.closing.signal.addEventListener("abort", effect(() => this.setFont(font.value)));
     this.attachment.on("paint", (paint) => this.paint(paint));
     this.attachment.on("output", (output) => this.write(output));
     this.attachment.on("detached", ({ why }) => why === "ended" && !this.isOpen && this.showEnd());
@@ -177,15 +176,23 @@ export class Screen {
   }
 
   get fontSize(): number {
-    return this.term.options.fontSize ?? FONT_MIN;
+    return this.term.options.fontSize ?? SIZE_MIN;
   }
 
   setFontSize(size: number): void {
-    const next = Math.min(FONT_MAX, Math.max(FONT_MIN, Math.round(size)));
+    const next = Math.min(SIZE_MAX, Math.max(SIZE_MIN, Math.round(size)));
     if (next === this.term.options.fontSize) return;
     this.own = next;
     this.term.options.fontSize = next;
     this.hooks.fontSize(next);
+    requestAnimationFrame(() => this.fit.now());
+  }
+
+  private setFont(chosen: Font): void {
+    const next = family(chosen);
+    if (next === this.term.options.fontFamily) return;
+    this.term.options.fontFamily = next;
+    // Its cells may have another size.
     requestAnimationFrame(() => this.fit.now());
   }
 
@@ -210,7 +217,7 @@ export class Screen {
     const { clientWidth, clientHeight } = this.pane.parentElement ?? this.pane;
     const now = this.fontSize;
     const fitting = Math.floor(Math.min((clientWidth - 28) / (width * this.term.cols), (clientHeight - 16) / (height * this.term.rows)) * now);
-    const next = this.isScaled ? Math.min(FONT_MAX, Math.max(this.own, fitting)) : this.own;
+    const next = this.isScaled ? Math.min(SIZE_MAX, Math.max(this.own, fitting)) : this.own;
     if (next !== now) this.term.options.fontSize = next;
   }
   /** The size somebody chose. */

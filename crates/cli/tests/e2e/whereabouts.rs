@@ -79,6 +79,7 @@ fn the_picker_starts_ends_and_answers() {
     terminal.types("\x0e");
     terminal.wait_text("new session");
     terminal.types("three\r");
+    until("it is there", || home.run(&["info", "three"]).status == 0);
     until("it is attached to the new one", || home.clients("three") == 1);
     terminal.types(DETACH);
     assert_eq!(client.wait(), 0);

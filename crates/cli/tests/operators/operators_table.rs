@@ -240,10 +240,8 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
             session: session.to_owned(),
             size: other(),
             history: true,
-            answers: None,
-            remote: false,
-            draws: true,
             behind: Some(HistoryPlace { count: 1, lines: u64::MAX }),
+            ..PaintParams::default()
         }),
         Call::Update(UpdateParams { session: session.to_owned(), client, size: Some(other()), answers: None }),
         Call::Leave(LeaveParams { session: session.to_owned(), client, shown: Some(0) }),

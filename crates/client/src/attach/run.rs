@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX};
 use holdfast_abi::ring::{Copied, Ring, STATE_ENDED};
 use holdfast_attach::{Attached, Begin, Effect, Input, Options, room};
-use holdfast_types::{ClientToken, Exit, SessionId};
+use holdfast_types::{ClientToken, Exit, Handle, SessionId};
 use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{AttachAnswer, PaintParams, Painted, WaitParams};
@@ -147,9 +147,9 @@ impl<'a> Driver<'a> {
             writes: answer.writes,
             fence: answer.fence.0,
             history: answer.has_history && options.history,
-            turn: answer.session.turn,
             asks: answer.session.asks,
-            greets: (options.greeting && !places.knows(answer.session.id)).then_some(others),
+            greets: (options.greeting && !places.knows(answer.session.id)).then(|| others(&answer)),
+            turn: answer.session.turn,
             over: options.over,
             behind: places.history(answer.session.id),
             random: random(),
@@ -406,6 +406,12 @@ impl<'a> Driver<'a> {
         }
         Ok(())
     }
+}
+
+/// Who else is attached.
+fn others(answer: &AttachAnswer) -> Vec<Handle> {
+    let others = answer.session.clients.iter().filter(|client| client.id != answer.client);
+    others.filter_map(|client| Some(client.actor.as_ref()?.handle.clone())).collect()
 }
 
 /// The first stream's number: nobody else's.
