@@ -67,7 +67,11 @@ fn waiting(url: &RelayUrl) -> Receiver<Arrival> {
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let dialer = Dialer::new(None).unwrap();
             let sender = Rc::new(sender);
-            let stands = |standing| drop((standing == Standing::Up).then(|| up.send(())));
+            let stands = |standing| {
+                if standing == Standing::Up {
+                    let _ = up.send(());
+                }
+            };
             let dial = |token: String| {
                 let (dialer, url, sender) = (dialer.clone(), url.clone(), Rc::clone(&sender));
                 tokio::task::spawn_local(async move {

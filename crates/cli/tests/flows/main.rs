@@ -12,26 +12,26 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 /// A home with a ledger: commands write into it, and nothing is ever taken out.
-pub struct Kitchen {
-    pub home: Home,
+struct Kitchen {
+    home: Home,
 }
 
 impl Kitchen {
-    pub fn new() -> Kitchen {
+    fn new() -> Kitchen {
         Kitchen { home: Home::new() }
     }
 
-    pub fn ledger(&self) -> PathBuf {
+    fn ledger(&self) -> PathBuf {
         self.home.join("ledger")
     }
 
     /// A command that leaves a trace each time it really runs.
-    pub fn effect(&self, what: &str, rest: &str) -> String {
+    fn effect(&self, what: &str, rest: &str) -> String {
         format!("echo {{{{ flow }}}} {what} >> {}; {rest}", self.ledger().display())
     }
 
     /// How often each line is in the ledger.
-    pub fn counted(&self) -> std::collections::BTreeMap<String, usize> {
+    fn counted(&self) -> std::collections::BTreeMap<String, usize> {
         let mut counted = std::collections::BTreeMap::new();
         for line in std::fs::read_to_string(self.ledger()).unwrap_or_default().lines() {
             *counted.entry(line.to_owned()).or_default() += 1;
@@ -40,23 +40,23 @@ impl Kitchen {
     }
 
     /// Writes a definition.
-    pub fn file(&self, text: &str) -> String {
+    fn file(&self, text: &str) -> String {
         let path = self.home.join("flow.yaml");
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     }
 
-    pub fn start(&self, text: &str, id: &str) {
+    fn start(&self, text: &str, id: &str) {
         let file = self.file(text);
         self.home.ok(&["flow", "start", &file, "margherita", "--id", id]);
     }
 
-    pub fn flow(&self, id: &str) -> Value {
+    fn flow(&self, id: &str) -> Value {
         self.home.json(&["flow", "show", id])
     }
 
     #[track_caller]
-    pub fn until_status(&self, id: &str, status: &str) -> Value {
+    fn until_status(&self, id: &str, status: &str) -> Value {
         let mut last = Value::Null;
         let found = holdfast_harness::poll(|| {
             last = self.flow(id);
@@ -66,7 +66,7 @@ impl Kitchen {
         last
     }
 
-    pub fn service_pid(&self) -> u32 {
+    fn service_pid(&self) -> u32 {
         until("an answer of the flow service", || {
             let ran = self.home.run(&["flow", "ls", "--json"]);
             let status = self.home.run(&["flow", "status", "--json"]);

@@ -137,8 +137,6 @@ impl<'a> Driver<'a> {
             title: options.title,
             status: options.status,
         };
-        let others = answer.session.clients.iter().filter(|client| client.id != answer.client);
-        let others = others.filter_map(|client| Some(client.actor.as_ref()?.handle.clone())).collect();
         let begin = Begin {
             client: answer.client,
             size: window,

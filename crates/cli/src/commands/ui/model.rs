@@ -168,6 +168,7 @@ impl Model {
         }
         match (session.life, &session.turn.frozen, self.states.get(&session.id).map(|state| &state.now)) {
             (Life::Ended, ..) => ("ended", false),
+            (Life::Lost, ..) => ("lost", true),
             (Life::Unknown, ..) => ("unknown", false),
             (Life::Damaged, ..) => ("damaged", false),
             (Life::Running, Some(_), _) => ("frozen", true),
@@ -195,6 +196,7 @@ impl Model {
         match key {
             Key::Enter => match selected {
                 Some((id, Life::Running, _)) => return Some(Wish::Attach(id)),
+                Some((_, Life::Lost, _)) => self.message = Some("it was lost; leave, then: holdfast recover NAME".into()),
                 Some(_) => self.message = Some("it does not run".into()),
                 None => {}
             },
@@ -218,7 +220,7 @@ impl Model {
             Key::Tab => self.next_waiting(),
             Key::Ctrl('n') => self.mode = Mode::New(String::new()),
             Key::Ctrl('x') => match selected {
-                Some((id, Life::Running, _)) => self.mode = Mode::End(id),
+                Some((id, Life::Running | Life::Lost, _)) => self.mode = Mode::End(id),
                 _ => self.message = Some("it does not run".into()),
             },
             Key::Ctrl('a') => match selected {
