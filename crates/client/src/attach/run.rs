@@ -21,6 +21,7 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -456,15 +457,25 @@ fn lives(pid: u32) -> bool {
 
 /// Descriptors that become readable when the window changes, and when a signal asks us to end.
 fn watch_signals() -> io::Result<(UnixStream, UnixStream)> {
-    let (window, window_bell) = UnixStream::pair()?;
-    signal_hook::low_level::pipe::register(SIGWINCH, window_bell)?;
-    Ok((window, told_to_go()?))
+    let (window, go) = signals()?;
+    Ok((window.try_clone()?, go.try_clone()?))
 }
 
 /// A descriptor that becomes readable when a signal asks this process to end: it gives the terminal back first.
 pub fn told_to_go() -> io::Result<UnixStream> {
+    signals()?.1.try_clone()
+}
+
+/// Registered once for the process, which may attach many times; a signal that comes in between is found by the next one.
+fn signals() -> io::Result<&'static (UnixStream, UnixStream)> {
+    static SIGNALS: OnceLock<(UnixStream, UnixStream)> = OnceLock::new();
+    if let Some(signals) = SIGNALS.get() {
+        return Ok(signals);
+    }
+    let (window, window_bell) = UnixStream::pair()?;
     let (go, go_bell) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(SIGWINCH, window_bell)?;
     signal_hook::low_level::pipe::register(SIGTERM, go_bell.try_clone()?)?;
     signal_hook::low_level::pipe::register(SIGHUP, go_bell)?;
-    Ok(go)
+    Ok(SIGNALS.get_or_init(|| (window, go)))
 }
