@@ -107,9 +107,12 @@ fn a_client_that_is_not_known_is_told_by_the_host_itself() {
     assert_eq!(initiator.finish(&second).unwrap().1, Welcome::Unknown);
 }
 
+/// What a relay makes of the messages it passes on.
+type Deed = fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>;
+
 #[test]
 fn a_frame_that_is_changed_lost_repeated_moved_or_made_up_kills_the_channel() {
-    let hostile: [(&str, fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>); 6] = [
+    let hostile: [(&str, Deed); 6] = [
         ("flipped", |mut m| {
             m[1][5] ^= 4;
             m

@@ -5,7 +5,10 @@ use clap::{Command, CommandFactory};
 
 /// Headings and their commands; what is in none comes last.
 const GROUPS: [(&str, &[&str]); 8] = [
-    ("Sessions", &["new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover"]),
+    (
+        "Sessions",
+        &["new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover"],
+    ),
     ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),
     ("Questions", &["ask", "questions", "answer"]),

@@ -27,7 +27,7 @@ pub fn duration_ms(text: &str) -> Result<u64, BadDuration> {
 /// A duration in its largest unit that says it exactly.
 #[must_use]
 pub fn show_ms(ms: u64) -> String {
-    let unit = UNITS.iter().rev().find(|(_, unit_ms)| ms >= *unit_ms && ms % unit_ms == 0);
+    let unit = UNITS.iter().rev().find(|(_, unit_ms)| ms >= *unit_ms && ms.is_multiple_of(*unit_ms));
     let (word, unit_ms) = unit.unwrap_or(&UNITS[0]);
     format!("{}{word}", ms / unit_ms)
 }

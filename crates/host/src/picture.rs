@@ -463,6 +463,11 @@ impl Live {
     }
 }
 
+/// A number for a counting of lines. Of 52 bits: it goes through JSON.
+fn random_count() -> u64 {
+    u64::from_le_bytes(crate::random_token()[..8].try_into().expect("16 bytes")) >> 12
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -586,9 +591,4 @@ mod tests {
         assert_eq!(only.screen().rows_text()[0], "world");
         assert_eq!((only.seen(), only.gap()), (300_005, Some(Gap { from: 0, to: 300_000 })));
     }
-}
-
-/// A number for a counting of lines. Of 52 bits: it goes through JSON.
-fn random_count() -> u64 {
-    u64::from_le_bytes(crate::random_token()[..8].try_into().expect("16 bytes")) >> 12
 }

@@ -55,7 +55,10 @@ impl Job {
     pub fn ledger(&self) -> Vec<u64> {
         let text = fs::read_to_string(self.dir.join("ledger")).unwrap_or_default();
         // The last line may be half-written.
-        text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| line.trim().parse().unwrap_or(0)).collect()
+        text.split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+            .map(|line| line.trim().parse().unwrap_or(0))
+            .collect()
     }
 
     /// Lines that were typed to it.

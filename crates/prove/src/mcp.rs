@@ -4,7 +4,7 @@ use crate::place::Place;
 use crate::trial::{Stop, broken};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// A connected agent.
 pub struct Agent {
     server: Child,
-    to: ChildStdin,
+    /// None once it was closed, which ends the server.
+    to: Option<ChildStdin>,
     answers: Receiver<Value>,
     next: u64,
 }
@@ -22,8 +23,17 @@ pub struct Agent {
 impl Agent {
     /// Starts the server as an agent's program does, and says hello.
     pub fn start(place: &Place, actor: &str) -> Result<Agent, Stop> {
-        let mut server = place
-            .command(&["mcp", "--as", actor])
+        // The process above the server counts as the agent's program, and what it starts as the agent's: so it is a shell of its own.
+        let served = place.command(&["mcp", "--as", actor]);
+        let mut agent = Command::new("sh");
+        agent.args(["-c", "\"$@\"; exit $?", "agent"]).arg(served.get_program()).args(served.get_args());
+        for (name, value) in served.get_envs() {
+            match value {
+                Some(value) => agent.env(name, value),
+                None => agent.env_remove(name),
+            };
+        }
+        let mut server = agent
             .env_remove("HOLDFAST_ACTOR")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -42,7 +52,7 @@ impl Agent {
                 }
             }
         });
-        let mut agent = Agent { server, to, answers, next: 0 };
+        let mut agent = Agent { server, to: Some(to), answers, next: 0 };
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "prove", "version": "1" } });
         agent.ask("initialize", &hello)?;
         agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
@@ -79,16 +89,16 @@ impl Agent {
     }
 
     fn send(&mut self, message: &Value) -> Result<(), Stop> {
-        self.to
-            .write_all(format!("{message}\n").as_bytes())
-            .and_then(|()| self.to.flush())
+        let to = self.to.as_mut().ok_or_else(|| broken("holdfast mcp", "its input is closed"))?;
+        to.write_all(format!("{message}\n").as_bytes())
+            .and_then(|()| to.flush())
             .map_err(|error| broken("holdfast mcp", error))
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        let _ = self.server.kill();
+        drop(self.to.take());
         let _ = self.server.wait();
     }
 }

@@ -72,7 +72,8 @@ impl Report {
 
     /// How many held, are broken, are not provided.
     pub fn counts(&self) -> (usize, usize, usize) {
-        let count = |wanted: fn(&Outcome) -> bool| self.findings.iter().filter(|finding| wanted(&finding.outcome)).count();
+        let count =
+            |wanted: fn(&Outcome) -> bool| self.findings.iter().filter(|finding| wanted(&finding.outcome)).count();
         (
             count(|outcome| matches!(outcome, Outcome::Held)),
             count(|outcome| matches!(outcome, Outcome::Broken { .. })),
@@ -133,7 +134,8 @@ fn timeline(finding: &Finding) -> String {
         return String::new();
     }
     let span = finding.took_ms.max(1) as f64;
-    let mut svg = String::from("<svg viewBox='0 0 1000 34' role=img aria-label=timeline><line x1=10 x2=990 y1=12 y2=12 />");
+    let mut svg =
+        String::from("<svg viewBox='0 0 1000 34' role=img aria-label=timeline><line x1=10 x2=990 y1=12 y2=12 />");
     for (n, step) in finding.steps.iter().enumerate() {
         let x = 10.0 + 980.0 * step.at_ms as f64 / span;
         let _ = write!(svg, "<circle cx={x:.1} cy=12 r=5><title>{}</title></circle>", escape(&step.saw));
@@ -160,7 +162,14 @@ mod tests {
 
     fn report(outcome: Outcome) -> Report {
         let step = Step { at_ms: 3, saw: "<b>&".into() };
-        let finding = Finding { id: "x".into(), claim: "It holds".into(), outcome, steps: vec![step], figures: vec![], took_ms: 9 };
+        let finding = Finding {
+            id: "x".into(),
+            claim: "It holds".into(),
+            outcome,
+            steps: vec![step],
+            figures: vec![],
+            took_ms: 9,
+        };
         Report::new("holdfast 1".into(), vec![finding], Duration::from_millis(1234))
     }
 

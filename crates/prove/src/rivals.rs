@@ -13,7 +13,10 @@ struct Rival {
 }
 
 const RIVALS: &[Rival] = &[
-    Rival { name: "tmux", start: |dir, job| words(&["tmux", "-S", &socket(dir), "-f", "/dev/null", "new-session", "-d", job]) },
+    Rival {
+        name: "tmux",
+        start: |dir, job| words(&["tmux", "-S", &socket(dir), "-f", "/dev/null", "new-session", "-d", job]),
+    },
     Rival { name: "dtach", start: |dir, job| words(&["dtach", "-n", &socket(dir), "sh", "-c", job]) },
     Rival { name: "screen", start: |_, job| words(&["screen", "-dmS", "holdfast-prove", "sh", "-c", job]) },
 ];

@@ -19,11 +19,13 @@ impl Web {
     pub fn open(place: &Place) -> Result<Web, Stop> {
         place.ok(&["host", "start", "--http", "127.0.0.1:0"])?;
         let status = place.json(&["host", "status"])?;
-        let address = status["http"].as_str().and_then(|url| url.strip_prefix("http://")).unwrap_or_default().to_owned();
+        let address =
+            status["http"].as_str().and_then(|url| url.strip_prefix("http://")).unwrap_or_default().to_owned();
         if address.is_empty() {
             return Err(broken("the HTTP interface", status));
         }
-        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(30)));
+        let config =
+            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(30)));
         Ok(Web { address, agent: config.build().into() })
     }
 
@@ -57,8 +59,9 @@ impl Web {
     /// Connects as a page does.
     pub fn socket(&self, token: &str) -> Result<Page, Stop> {
         let fail = |error: String| broken("the WebSocket", error);
-        let mut request =
-            format!("ws://{}/v1/connect", self.address).into_client_request().map_err(|error| fail(error.to_string()))?;
+        let mut request = format!("ws://{}/v1/connect", self.address)
+            .into_client_request()
+            .map_err(|error| fail(error.to_string()))?;
         let protocols = format!("holdfast.v1, holdfast.token.{token}").parse().map_err(|_| fail("a token".into()))?;
         request.headers_mut().insert("sec-websocket-protocol", protocols);
         let stream = TcpStream::connect(&self.address).map_err(|error| fail(error.to_string()))?;

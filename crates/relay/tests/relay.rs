@@ -264,7 +264,9 @@ async fn hostile(listener: TcpListener, trick: Trick) {
                 }
             } else if let Some(token) = path.strip_prefix("/d/") {
                 let waits = waiting.lock().unwrap().remove(token);
-                drop(waits.map(|waits| waits.send(socket)));
+                if let Some(waits) = waits {
+                    let _ = waits.send(socket);
+                }
             } else {
                 let (token, (sender, picked_up)) = ("ab".repeat(16), oneshot::channel());
                 waiting.lock().unwrap().insert(token.clone(), sender);

@@ -50,8 +50,7 @@ pub struct NewParams {
     /// Start a shell with integration, so that it reports its commands; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrate: Option<bool>,
-    /// Run as this user of the machine, in a home and an environment of its own; only where the host runs as root. Of `env` only what
-    /// tells of the terminal and the language is passed on.
+    /// Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.

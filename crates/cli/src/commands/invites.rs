@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::here::Here;
 use crate::hosts::{self, Elsewhere};
 use crate::show::{columns, deadline, now_ms, print, print_json, table};
-use holdfast_client::{Identity, InviteLink, Relayed, is_host_name, machine_name};
+use holdfast_client::{ConnectError, Identity, InviteLink, Relayed, is_host_name, machine_name};
 use holdfast_types::{FOREVER, Handle, Rights, SessionId};
 use holdfast_wire::devices::{DeviceParams, DeviceView, InviteNewParams, InviteParams, InviteState, InviteView};
 use holdfast_wire::operations::op;
@@ -67,7 +67,7 @@ fn can(rights: Rights) -> String {
 }
 
 fn until(ms: u64) -> String {
-    if ms == FOREVER { "revoked".into() } else { deadline(ms, now_ms()) }
+    if ms == FOREVER { "no end".into() } else { deadline(ms, now_ms()) }
 }
 
 /// `holdfast invites`.
@@ -189,7 +189,11 @@ pub fn accept(here: &Here, args: &AcceptArgs) -> Result<u8, Failure> {
     let relayed =
         Relayed::new(&name, &link.relays, link.host).map_err(|error| Failure::from_error("bad_request", &error))?;
     let who = here.who()?;
-    let accepted = relayed.accept(&link, &asking(who), holdfast_client::PROGRAM)?;
+    let accepted = relayed.accept(&link, &asking(who), holdfast_client::PROGRAM).map_err(|error| {
+        let refused = matches!(error, ConnectError::Hello(_));
+        let failure = Failure::from(error);
+        if refused { failure.hint("ask for a new one; on the other machine: holdfast invite") } else { failure }
+    })?;
     let here_as = who.actor().handle.clone();
     hosts::change(&here.home, |hosts| {
         let relays = if accepted.relays.is_empty() { link.relays.clone() } else { accepted.relays.clone() };

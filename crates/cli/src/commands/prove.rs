@@ -13,10 +13,16 @@ pub fn prove(args: &ProveArgs, json: bool) -> Result<u8, Failure> {
     }
     let program = match &args.program {
         Some(program) => program.clone(),
-        None => std::env::current_exe().map_err(|error| Failure::new("io", format!("cannot find this program: {error}")))?,
+        None => {
+            std::env::current_exe().map_err(|error| Failure::new("io", format!("cannot find this program: {error}")))?
+        }
     };
     // Where the page goes is known to work before minutes are spent on it.
-    let mut page = args.report.as_ref().map(|path| std::fs::File::create(path).map_err(|error| unwritable(path, &error))).transpose()?;
+    let mut page = args
+        .report
+        .as_ref()
+        .map(|path| std::fs::File::create(path).map_err(|error| unwritable(path, &error)))
+        .transpose()?;
     let plan = Plan { program, only: args.only.clone() };
     let live = std::io::stderr().is_terminal() && !json;
     let mut begins = |n: usize, of: usize, experiment: Listed| {

@@ -36,6 +36,7 @@ mod outcomes;
 mod output;
 mod places;
 mod port;
+mod prove;
 mod questions;
 mod recover;
 mod remote;

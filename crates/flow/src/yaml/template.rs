@@ -56,11 +56,10 @@ pub fn names_in_command(text: &str, line: usize) -> Result<Vec<String>, Problem>
                 let mut chars = text.chars();
                 while let Some(c) = chars.next() {
                     match (quote, c) {
-                        (None | Some('"'), '\\') => {
-                            if chars.next().is_none() {
-                                return problem(line, "a backslash before `{{`", "remove it");
-                            }
+                        (None | Some('"'), '\\') if chars.next().is_none() => {
+                            return problem(line, "a backslash before `{{`", "remove it");
                         }
+                        (None | Some('"'), '\\') => {}
                         (None, '\'' | '"') => quote = Some(c),
                         (Some(open), c) if open == c => quote = None,
                         _ => {}

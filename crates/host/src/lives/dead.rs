@@ -44,12 +44,11 @@ pub(super) fn prove(dir: &Path, id: SessionId, rebooted: bool) -> io::Result<Res
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    if let Some(file) = &ring {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Err(Alive::Locked)),
-            // A file system without locks: what follows has to do.
-            Ok(()) | Err(_) => {}
-        }
+    // Another failure is a file system without locks: what follows has to do.
+    if let Some(file) = &ring
+        && flock(file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
+    {
+        return Ok(Err(Alive::Locked));
     }
     if !rebooted && let Some(pid) = claims(&id.to_string())? {
         return Ok(Err(Alive::Process(pid)));

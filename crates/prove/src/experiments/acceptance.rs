@@ -18,7 +18,10 @@ pub fn acceptance(t: &mut Trial) -> Result<(), Stop> {
     at_prompt(&place, "build")?;
     first.types(&format!("{}\r", job.line()))?;
     let identity = job.identity()?;
-    t.saw(format!("t0: a terminal attached and started a job, process {}, started at tick {}", identity.pid, identity.started));
+    t.saw(format!(
+        "t0: a terminal attached and started a job, process {}, started at tick {}",
+        identity.pid, identity.started
+    ));
     first.until_shown("compiled unit 3")?;
     t.saw("t1: the terminal shows its output");
 
@@ -42,7 +45,8 @@ pub fn acceptance(t: &mut Trial) -> Result<(), Stop> {
     let shown = String::from_utf8_lossy(&painted).into_owned();
     t.check("t4: a web client attached and was painted the live screen", shown.contains("compiled unit"), &shown)?;
     let offset = attached["painted"]["offset"].clone();
-    let (read, bytes) = page.ask("session.read", &json!({ "session": "build", "from": offset, "wait_ms": 5000 }), &[])?;
+    let (read, bytes) =
+        page.ask("session.read", &json!({ "session": "build", "from": offset, "wait_ms": 5000 }), &[])?;
     t.check("t4: its output goes on at the very next byte", read["from"] == offset && !bytes.is_empty(), &read)?;
     drop(page);
     job.undisturbed(&identity)?;

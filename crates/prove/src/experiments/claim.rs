@@ -44,7 +44,11 @@ pub fn ownerless(t: &mut Trial) -> Result<(), Stop> {
     t.saw(format!("the host, process {killed}, was killed (-9): the job goes on"));
 
     let refused = place.run_as("agent:other", &["end", "orphan", "--json"])?;
-    t.check("an agent without the right cannot end it", refused.status != 0 && refused.code() == "denied", &refused.err)?;
+    t.check(
+        "an agent without the right cannot end it",
+        refused.status != 0 && refused.code() == "denied",
+        &refused.err,
+    )?;
     job.undisturbed(&identity)?;
     place.ok(&["end", "orphan", "--grace", "1"])?;
     t.saw("a human with the right ended it");
@@ -63,7 +67,9 @@ pub fn any_client(t: &mut Trial) -> Result<(), Stop> {
     page.ask("session.attach", &json!({ "session": "shared", "size": "80x24" }), &[])?;
     let mut agent = Agent::start(&place, "agent:ai")?;
     wait("the terminal is attached", || {
-        place.json(&["info", "shared"]).is_ok_and(|info| info["clients"].as_array().is_some_and(|clients| clients.len() >= 2))
+        place
+            .json(&["info", "shared"])
+            .is_ok_and(|info| info["clients"].as_array().is_some_and(|clients| clients.len() >= 2))
     })?;
     let head = place.json(&["info", "shared"])?["head"].as_u64().unwrap_or_default();
     place.ok(&["send", "shared", "--enter", "seen by everybody"])?;

@@ -33,7 +33,11 @@ pub fn authority(t: &mut Trial) -> Result<(), Stop> {
     place.ok_as("agent:a", &["send", "work", "--enter", "echo by-a"])?;
     t.saw("the human gave the turn to agent:a, and it typed");
     let refused = place.run_as("agent:b", &["send", "work", "--enter", "echo by-b", "--json"])?;
-    t.check("agent:b is refused, and the refusal names the holder", refused.code() == "turn_held" && refused.err.contains("agent:a"), &refused.err)?;
+    t.check(
+        "agent:b is refused, and the refusal names the holder",
+        refused.code() == "turn_held" && refused.err.contains("agent:a"),
+        &refused.err,
+    )?;
     let seized = place.json(&["seize", "work", "--reason", "prove"])?;
     t.figure("seizure, from request to the last byte of the old holder, µs", &seized["cut_us"]);
     let refused = place.run_as("agent:a", &["send", "work", "--enter", "echo late", "--json"])?;
@@ -105,7 +109,11 @@ pub fn conflict(t: &mut Trial) -> Result<(), Stop> {
     wait("every acknowledged line arrives", || lines().len() >= expected.len())?;
     let lines = lines();
     let distinct: BTreeSet<String> = lines.iter().cloned().collect();
-    t.check("each acknowledged line arrived whole and once, and no other", distinct == expected && lines.len() == expected.len(), lines.len())?;
+    t.check(
+        "each acknowledged line arrived whole and once, and no other",
+        distinct == expected && lines.len() == expected.len(),
+        lines.len(),
+    )?;
     t.check("the one without the turn was refused, by name", refused_a + refused_b > 0, "no refusal")?;
     t.figure("lines acknowledged and received", lines.len());
     t.figure("lines refused because the other had the turn", refused_a + refused_b);

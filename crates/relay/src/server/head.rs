@@ -59,8 +59,8 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
         return Err(());
     }
     let header = |name: &str| {
-        let found = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
-        found.last().and_then(|header| std::str::from_utf8(header.value).ok()).map(str::trim)
+        let mut found = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+        found.next_back().and_then(|header| std::str::from_utf8(header.value).ok()).map(str::trim)
     };
     let says = |name: &str, word: &str| {
         header(name).is_some_and(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))

@@ -196,7 +196,9 @@ impl Model {
         match key {
             Key::Enter => match selected {
                 Some((id, Life::Running, _)) => return Some(Wish::Attach(id)),
-                Some((_, Life::Lost, _)) => self.message = Some("it was lost; leave, then: holdfast recover NAME".into()),
+                Some((_, Life::Lost, _)) => {
+                    self.message = Some("it was lost; leave, then: holdfast recover NAME".into())
+                }
                 Some(_) => self.message = Some("it does not run".into()),
                 None => {}
             },

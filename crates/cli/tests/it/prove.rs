@@ -1,0 +1,35 @@
+//! `holdfast prove`, run as a person runs it.
+
+use holdfast_harness::Home;
+use serde_json::Value;
+
+#[test]
+fn everything_that_is_provided_holds_and_what_is_not_says_why() {
+    let home = Home::new();
+    let page = home.join("prove.html");
+    let ran = home.run(&["prove", "--json", "--report", page.to_str().unwrap()]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran}"));
+    let findings = report["findings"].as_array().unwrap();
+    assert_eq!(ran.status, 0, "{report:#}");
+    let of = |outcome: &str| -> Vec<&str> {
+        findings.iter().filter(|finding| finding["outcome"] == outcome).map(|finding| finding["id"].as_str().unwrap()).collect()
+    };
+    assert_eq!(of("not_provided"), ["fork", "reaping"], "{report:#}");
+    assert_eq!(of("held").len(), findings.len() - 2);
+    // An experiment that saw nothing has shown nothing.
+    for finding in findings.iter().filter(|finding| finding["outcome"] == "held") {
+        assert!(!finding["steps"].as_array().unwrap().is_empty(), "{finding}");
+    }
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(findings.iter().all(|finding| page.contains(finding["id"].as_str().unwrap())));
+}
+
+#[test]
+fn an_unknown_experiment_is_a_usage_error_and_another_program_does_not_pass() {
+    let home = Home::new();
+    let ran = home.run(&["prove", "--only", "telepathy"]);
+    assert!(ran.status == 2 && ran.err.contains("no experiment `telepathy`"), "{ran}");
+    // A program that does nothing proves nothing.
+    let ran = home.run(&["prove", "--program", "/bin/true", "--only", "ownerless,host-crash", "--json"]);
+    assert_eq!(ran.status, 1, "{ran}");
+}
