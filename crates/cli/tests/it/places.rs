@@ -94,6 +94,15 @@ fn protocol_sessions_of_one_actor_are_bounded_and_its_oldest_goes_first() {
 }
 
 #[test]
+fn a_protocol_session_that_is_deleted_is_gone_and_the_answer_is_what_clients_expect() {
+    let http = Http::new();
+    let session = initialize(&http, &http.token).unwrap();
+    let whose = format!("Host: localhost\r\nAuthorization: Bearer {}\r\nMcp-Session-Id: {session}", http.token);
+    let delete = || http.status_of(&format!("DELETE /mcp HTTP/1.1\r\n{whose}"));
+    assert_eq!((delete().as_str(), delete().as_str()), ("204", "404"));
+}
+
+#[test]
 fn one_agents_questions_and_tokens_leave_room_for_others() {
     let http = Http::new();
     http.home.session("work", "read x");
