@@ -1,4 +1,5 @@
 //! What flows promise, each as a test; and random lives whose every prefix is replayed.
+#![allow(clippy::unwrap_used)] // a test's failure is its message
 
 use holdfast_flow::{
     Command, Decided, Effect, Event, Fires, Flow, OnLost, Outcome, Recorded, Refusal, Run, RunState, State, Verdict,

@@ -1,4 +1,5 @@
 //! What is published of YAML flows: the schema and the examples.
+#![allow(clippy::unwrap_used)] // a test's failure is its message
 
 use holdfast_flow::yaml::{KEYS, parse};
 use serde_json::Value;

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from conftest import PATIENCE_S, TestHome
 
 EXAMPLE = Path(__file__).parents[3] / "examples/pizza_order.py"
@@ -32,6 +31,17 @@ async def Saga(ctx: Context, ledger: str) -> str:
     if await ctx.signal("manager") != "yes":
         raise Failed("refused")
     return "delivered"
+'''
+
+
+CHANGING = '''
+from holdfast.flow import flow
+
+@flow
+async def Changing(ctx, _):
+    await ctx.run("A", "echo a")
+    await ctx.signal("go")
+    return "done"
 '''
 
 
@@ -117,7 +127,7 @@ def test_each_effect_happens_once_while_worker_and_service_are_killed(workshop: 
 
 def test_changed_code_is_blocked_and_goes_on_once_it_is_mended(workshop: Workshop, tmp_path: Path) -> None:
     home, file = workshop.home, tmp_path / "changing.py"
-    text = 'from holdfast.flow import flow\n\n@flow\nasync def Changing(ctx, _):\n    await ctx.run("A", "echo a")\n    await ctx.signal("go")\n    return "done"\n'
+    text = CHANGING
     file.write_text(text)
     home.program("flow", "start", "Changing", "--id", "C-1")
     worker = workshop.work(file)

@@ -12,9 +12,9 @@ async def PizzaOrder(ctx: Context, pizza: str) -> str:
     return await ctx.run("Deliver", f"./deliver {ctx.quote(order)}")
 ```
 
-`holdfast flow worker FILE.py` decides about such flows, `holdfast flow start PizzaOrder margherita` starts one. The function is run again
-from its beginning whenever something new is known; what it already asked for is answered from the history. So nothing but `ctx` may be
-awaited in it, and time, chance and the environment come from `ctx` too.
+`holdfast flow worker FILE.py` decides about such flows, `holdfast flow start PizzaOrder margherita` starts one. The function
+is run again from its beginning whenever something new is known; what it already asked for is answered from the history. So
+nothing but `ctx` may be awaited in it, and time, chance and the environment come from `ctx` too.
 """
 
 from ._context import Context, Failed, Nondeterministic, Step, flow

@@ -1,4 +1,4 @@
-"""`python -m holdfast.flow FILE.py`: a worker for the flows of a file. `holdfast flow worker` and `holdfast flow test` start it.
+"""`python -m holdfast.flow FILE.py`: a worker for the flows of a file. `holdfast flow worker` and `flow test` start it.
 
 With `--test` it replays every recorded history of these flows against the file and says what would diverge.
 """

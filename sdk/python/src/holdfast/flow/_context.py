@@ -36,7 +36,7 @@ class Failed(Exception):
 
 
 class Nondeterministic(BaseException):
-    """The code asks for something else than the history has. It is no `Exception`, so that no flow catches it by accident."""
+    """The code asks for something else than the history has. No `Exception`, so that no flow catches it by accident."""
 
 
 def milliseconds(duration: str | float | datetime.timedelta) -> int:
@@ -176,8 +176,8 @@ class Context:
     ) -> Step[str]:
         """Runs a command in a session's shell, or in a new session, once; gives its output.
 
-        It has failed unless it ends with status 0. `undo` runs if the flow fails later; `{{ output }}` in it is this step's output. If
-        nobody can know what became of it, a human decides, or `on_lost` does: `again` or `fail`.
+        It has failed unless it ends with status 0. `undo` runs if the flow fails later; `{{ output }}` in it is this step's
+        output. If nobody can know what became of it, a human decides, or `on_lost` does: `again` or `fail`.
         """
         asked = {
             "do": "run", "name": name, "command": command, "session": session, "retries": retries,
@@ -272,7 +272,7 @@ class Replay:
             self.context._feed(event)
             if event["event"] == "started":
                 self._function = function
-                self._running = cast("Coroutine[Any, Any, Any]", function(self.context, event["input"]))
+                self._running = function(self.context, event["input"])
 
     def close(self) -> None:
         """Forgets where the function is."""
@@ -290,7 +290,7 @@ class Replay:
                 awaited: Awaitable[Any] = running.send(None)
                 if not isinstance(awaited, (Step, _Any)):
                     running.close()
-                    return {"blocked": f"a flow awaits only what ctx gives, not {awaited!r}; put it into ctx.step or ctx.run"}
+                    return {"blocked": f"a flow awaits only what ctx gives, not {awaited!r}; put it into ctx.step"}
                 if not awaited.done:
                     return {"commands": context._new}
         except StopIteration as end:

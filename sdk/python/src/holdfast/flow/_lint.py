@@ -1,4 +1,4 @@
-"""Finds in flows what a replay would answer differently each time: clocks, chance, the environment, and waiting past `ctx`."""
+"""Finds in flows what a replay would answer differently: clocks, chance, the environment, and waiting past `ctx`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def lint(source: str) -> list[Finding]:
     """Looks through every function that is marked `@flow`. What stands inside `ctx.step(…)` is recorded, and fine."""
     found: list[Finding] = []
     for function in ast.walk(ast.parse(source)):
-        if isinstance(function, ast.AsyncFunctionDef) and any(_dotted(mark).split(".")[-1] == "flow" for mark in function.decorator_list):
+        if not isinstance(function, ast.AsyncFunctionDef):
+            continue
+        if any(_dotted(mark).split(".")[-1] == "flow" for mark in function.decorator_list):
             for statement in function.body:
                 _look(statement, function.name, found)
     return sorted(found, key=lambda one: one.line)

@@ -96,7 +96,7 @@ def connect(home: Home | None = None, actor: str | None = None) -> Connection:
 def test_histories(
     flows: Mapping[str, Function], *, home: Home | None = None, actor: str | None = None
 ) -> list[tuple[str, str | None]]:
-    """Replays the recorded histories of these flows against their code: each flow's id, and what would block it, if something."""
+    """Replays the recorded histories of these flows against their code: each flow's id, and what would block it."""
     connection = connect(home, actor)
     try:
         found: list[tuple[str, str | None]] = []
