@@ -94,7 +94,8 @@ fn who_reads_slowly_is_told_what_it_missed_and_costs_the_host_no_memory() {
     follow(&mut stuck, 0, u64::from(u32::MAX));
     let before = http.peak_kib();
     http.home.ok(&["send", "one", "--enter", "x"]);
-    http.home.until_screen_shows("one", "the end");
+    // Without carriage returns the lines run across the screen, and where nothing was skipped the first letter ends a row.
+    http.home.until_screen_shows("one", "he end");
     assert!(http.peak_kib() < before + 16 * 1024, "{} KiB, before {before}", http.peak_kib());
     for line in [&mut thrifty, &mut stuck] {
         line.say("session.credit", json!({ "follow": 7, "bytes": u32::MAX }), b"");

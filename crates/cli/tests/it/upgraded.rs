@@ -30,7 +30,7 @@ fn an_upgrade_loses_no_session_and_nothing_of_one() {
         copy(&old.join(part), &home.path().join(part));
     }
     let view = home.json(&["info", "s"]);
-    assert_eq!((view["life"].as_str(), view["note"].as_str()), (Some("ended"), None), "{view}");
+    assert_eq!((view["life"].as_str(), view["note"].as_str()), (Some("lost"), None), "{view}");
     let shown = home.ok(&["screen", "s", "--history", "9000"]);
     assert!(shown.contains("\n7999\n8000\n8001\n"), "{} lines", shown.lines().count());
     home.ok(&["journal", "s", "--verify"]);

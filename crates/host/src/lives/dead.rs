@@ -2,8 +2,8 @@
 //!
 //! A keeper locks its ring before it starts anything, and the kernel keeps the lock until the process is gone. A missing socket
 //! proves nothing: anybody of the same user can remove it, and a logout removes the whole directory. Keepers of earlier versions
-//! do not lock: they are looked for by their command line, which has the session's id. A program that pretends to be one makes the
-//! proof fail, and with it the recovery; it can never make one succeed.
+//! do not lock: they are looked for by their command line, which has the session's id. A program of this user that pretends to be
+//! one makes the proof fail, and with it the recovery; it can never make one succeed.
 
 use holdfast_types::SessionId;
 use rustix::fs::{FlockOperation, flock};
@@ -64,11 +64,19 @@ fn claims(id: &str) -> io::Result<Option<u32>> {
         let Ok(line) = std::fs::read(format!("/proc/{pid}/cmdline")) else { continue };
         let mut words = line.split(|byte| *byte == 0);
         let program = words.next().and_then(|word| word.rsplit(|byte| *byte == b'/').next()).unwrap_or_default();
-        if program.starts_with(KEEPER) && words.next() == Some(id.as_bytes()) {
+        if program.starts_with(KEEPER) && words.next() == Some(id.as_bytes()) && is_ours(pid) {
             return Ok(Some(pid));
         }
     }
     Ok(None)
+}
+
+/// Whether a process is this user's: a keeper is, and nobody else's process prevents a recovery. Who owns its directory says nothing:
+/// that of a process that cannot be read is root's.
+fn is_ours(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse::<u32>().ok());
+    uid == Some(rustix::process::getuid().as_raw())
 }
 
 #[cfg(test)]

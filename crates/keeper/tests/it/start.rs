@@ -139,3 +139,36 @@ fn signals_do_not_end_a_keeper_and_it_holds_nothing_of_its_starter() {
         assert_eq!(target.to_str(), Some("/dev/null"));
     }
 }
+
+#[test]
+fn the_ring_is_locked_as_long_as_the_keeper_lives_whatever_became_of_its_files() {
+    use std::os::fd::AsFd;
+    let session = Session::shell("exec cat");
+    let ring = std::fs::File::open(session.dir.path("ring")).unwrap();
+    for name in ["ring", "sock"] {
+        std::fs::remove_file(session.dir.path(name)).unwrap();
+    }
+    assert_eq!(sys::lock(ring.as_fd()).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    sys::kill(session.keeper as i32, libc::SIGKILL);
+    eventually("the lock", || sys::lock(ring.as_fd()).ok());
+}
+
+#[test]
+fn a_preface_is_the_first_output_of_a_life_that_goes_on() {
+    let dir = Scratch::new();
+    let preface = b"[life 2]\r\n".to_vec();
+    let base = holdfast_abi::ring::Base { output: (1 << 20) - 3, log: 64 };
+    let start = Start { preface: preface.clone(), base, ..shell(&dir, "echo on; exec cat") };
+    let session = Session::start(dir, &start);
+    let wanted = [preface.as_slice(), b"on\r\n"].concat();
+    eventually("the output", || (session.ring.head() >= base.output + wanted.len() as u64).then_some(()));
+    let mut read = Vec::new();
+    while read.len() < wanted.len() {
+        let mut part = vec![0; wanted.len() - read.len()];
+        match session.ring.copy(base.output + read.len() as u64, &mut part) {
+            holdfast_abi::ring::Copied::Bytes(count) => read.extend_from_slice(&part[..count]),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(read, wanted);
+}
