@@ -1484,10 +1484,7 @@ export interface NewParams {
   size?: Size;
   /** File mode mask. */
   umask?: number | null;
-  /**
-   * Run as this user of the machine, in a home and an environment of its own; only where the host runs as root. Of `env` only what
-   * tells of the terminal and the language is passed on.
-   */
+  /** Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language. */
   user?: string | null;
 }
 

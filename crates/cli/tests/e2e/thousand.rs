@@ -40,9 +40,8 @@ fn a_thousand_sessions_leave_no_process_descriptor_or_file() {
     home.run(&["wait", "warm"]);
     let host = home.host_pid();
     // What terminals have seen stays for when they come back; that is bounded by itself.
-    let sockets = || -> BTreeSet<String> {
-        names(&home.join("run")).into_iter().filter(|name| name != "terminals").collect()
-    };
+    let sockets =
+        || -> BTreeSet<String> { names(&home.join("run")).into_iter().filter(|name| name != "terminals").collect() };
     let (files, run) = (open_files(host), sockets());
     let new = |n: usize| NewParams {
         name: Some(format!("s{n}").parse().unwrap()),

@@ -12,7 +12,11 @@ fn everything_that_is_provided_holds_and_what_is_not_says_why() {
     let findings = report["findings"].as_array().unwrap();
     assert_eq!(ran.status, 0, "{report:#}");
     let of = |outcome: &str| -> Vec<&str> {
-        findings.iter().filter(|finding| finding["outcome"] == outcome).map(|finding| finding["id"].as_str().unwrap()).collect()
+        findings
+            .iter()
+            .filter(|finding| finding["outcome"] == outcome)
+            .map(|finding| finding["id"].as_str().unwrap())
+            .collect()
     };
     assert_eq!(of("not_provided"), ["fork", "reaping"], "{report:#}");
     assert_eq!(of("held").len(), findings.len() - 2);

@@ -86,8 +86,13 @@ pub fn distance(t: &mut Trial) -> Result<(), Stop> {
 /// Accepts an invite, whose link no other program sees; whether that went well, and what was said.
 fn accept(here: &Place, link: &str) -> Result<(bool, String), Stop> {
     let fail = |error: std::io::Error| broken("holdfast accept", error);
-    let mut child =
-        here.command(&["accept", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().map_err(fail)?;
+    let mut child = here
+        .command(&["accept", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(fail)?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(link.as_bytes()).map_err(fail)?;
     }
