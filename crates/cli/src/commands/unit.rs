@@ -31,12 +31,12 @@ pub fn install(here: &Here, args: &UnitArgs) -> Result<u8, Failure> {
         manager(&["disable", NAME]);
         std::fs::remove_file(&path).or_else(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Ok(()),
-            _ => Err(Failure::io(&format!("cannot remove {}", path.display()), error)),
+            _ => Err(Failure::io(format!("cannot remove {}", path.display()), error)),
         })?;
         manager(&["daemon-reload"]);
         return told(here, &path, "removed", None);
     }
-    let cannot = |error| Failure::io(&format!("cannot write {}", path.display()), error);
+    let cannot = |error| Failure::io(format!("cannot write {}", path.display()), error);
     std::fs::create_dir_all(directory()?).map_err(cannot)?;
     std::fs::write(&path, text).map_err(cannot)?;
     let enabled = manager(&["daemon-reload"]) && manager(&["enable", NAME]);
