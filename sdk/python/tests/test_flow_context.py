@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+
 from holdfast.flow import Context, Failed, lint
 from holdfast.flow._context import Function, Replay, milliseconds
 

@@ -343,8 +343,8 @@ async def test_a_human_is_asked_and_answers(client: aio.Client, home: TestHome) 
 async def test_a_lost_session_is_recovered(client: aio.Client) -> None:
     session = await client.open("lost", ["/bin/sh"])
     os.kill((await session.refresh()).keeper_pid, signal.SIGKILL)
-    while (await session.refresh()).life != "lost":
-        await asyncio.sleep(0.02)
+    await session.wait_for(state="exit", timeout=PATIENCE_S)
+    assert (await session.refresh()).life == "lost"
     assert await session.recover()
     assert (session.view.life, session.view.incarnation) == ("running", 2)
     assert not await session.recover()
