@@ -15,8 +15,8 @@ fn pair() -> (Initiator, Channel) {
 
 fuzz_target!(|input: &[u8]| {
     let _ = Responder::read(&Secret::new([1; 32]), input, [5; 32]);
-    // Every other input: a handshake costs more than what is fuzzed.
-    if input.len() % 2 == 0 {
+    // Some of the inputs: a handshake costs far more than what is fuzzed.
+    if input.len() % 32 == 0 {
         let (initiator, mut channel) = pair();
         assert!(initiator.finish(input).is_err(), "nobody else can answer");
         assert_eq!(channel.open(input), Err(ChannelError::Frame), "nobody else can seal");

@@ -151,8 +151,8 @@ test("the graph shows a server with its port and whose doing it is, as it comes 
   await home.as(BOT, "send", "graph", "--enter", "exec 3>notes.txt; python3 -m http.server 0 --bind 127.0.0.1");
   const server = opened.getByRole("button", { name: /http\.server.*agent:bot.*listens on tcp 127\.0\.0\.1:\d+/ });
   await server.waitFor();
-  const [port] = await home.json<{ local: string }[]>(HUMAN, "ports", "graph");
-  await opened.locator(".pill.port", { hasText: `:${port?.local.split(":").at(-1)}` }).waitFor();
+  const [port] = await home.json<{ address: string }[]>(HUMAN, "ports", "graph");
+  await opened.locator(".pill.port", { hasText: `:${port?.address.split(":").at(-1)}` }).waitFor();
   await server.focus();
   await opened.keyboard.press("Enter");
   const details = opened.getByRole("region", { name: /Process \d+/ });
