@@ -3,6 +3,7 @@
 mod attention;
 mod authority;
 mod env;
+mod gate;
 mod graph;
 mod hosts;
 mod mcp;
@@ -13,6 +14,10 @@ mod run;
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
 pub use env::EnvArgs;
+pub use gate::{
+    ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs, PolicyCheckArgs, PolicyCommand, PolicyMayArgs,
+    PolicyShowArgs, PolicyTestArgs, PolicyWhyArgs,
+};
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
@@ -93,6 +98,12 @@ pub enum Command {
     Questions(QuestionsArgs),
     /// Answer a question
     Answer(AnswerArgs),
+    /// List acts that wait for approval, and approve or deny them
+    #[command(subcommand, arg_required_else_help = false)]
+    Approvals(ApprovalsCommand),
+    /// Show, check and ask the policy that judges what actors do
+    #[command(subcommand, arg_required_else_help = false)]
+    Policy(PolicyCommand),
     /// Wait for a session's command and exit with its status, or wait for another event
     Wait(WaitArgs),
     /// Change the size of a session's terminal

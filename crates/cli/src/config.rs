@@ -14,7 +14,7 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 19] = [
+pub const KEYS: [&str; 20] = [
     "chord",
     "detach_key",
     "ring",
@@ -34,6 +34,7 @@ pub const KEYS: [&str; 19] = [
     "log",
     "log_format",
     "notify",
+    "policy",
 ];
 
 /// From HUP to KILL by default: editors save, databases flush.
@@ -70,6 +71,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Notification rules.
     pub notify: Vec<holdfast_host::Rule>,
+    /// By which policy acts are judged.
+    pub policy: holdfast_host::Choice,
 }
 
 impl Default for Config {
@@ -89,6 +92,7 @@ impl Default for Config {
             log: LogLevels::default(),
             log_format: LogFormat::default(),
             notify: Vec::new(),
+            policy: holdfast_host::Choice::default(),
         }
     }
 }
@@ -110,7 +114,7 @@ impl Config {
             config.read_file(file, &text)?;
         }
         // What actors may do, and what is run, comes from the file only: the environment of the process that starts the host must not widen it.
-        for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_") && *key != "notify") {
+        for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_") && !["notify", "policy"].contains(key)) {
             let variable = format!("HOLDFAST_{}", key.to_ascii_uppercase());
             let Some(value) = get(&variable).filter(|v| !v.is_empty()) else { continue };
             let value = Found::Variable(value.to_string_lossy().into_owned());
@@ -160,6 +164,7 @@ impl Config {
             "metrics_listen" => self.metrics_listen = Some(loopback(&found.text()?)?),
             "log" => self.log = found.text()?.parse()?,
             "log_format" => self.log_format = found.text()?.parse()?,
+            "policy" => self.policy = found.text()?.parse()?,
             "notify" => self.notify = crate::notify::rules(found.value())?,
             other => return Err(format!("unknown key `{other}`")),
         }

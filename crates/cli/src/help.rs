@@ -8,7 +8,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Sessions", &["new", "attach", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach"]),
     ("Commands and processes", &["run", "state", "env", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),
-    ("Questions", &["ask", "questions", "answer"]),
+    ("Questions and approvals", &["ask", "questions", "answer", "approvals", "policy"]),
     ("The turn", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
     ("Actors and rights", &["whoami", "actor", "grant", "revoke", "grants"]),
     ("Agents and programs", &["mcp", "skill", "token", "web"]),

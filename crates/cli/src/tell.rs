@@ -162,6 +162,7 @@ impl Teller {
                 format!("ended the session (SIGHUP, SIGKILL after {})", span(u64::from(*grace_ms)))
             }
             Ask::Operation { name, detail, .. } if name == "question.answer" => format!("answered {}", text(detail)),
+            Ask::Operation { name, detail, .. } if name == "approval.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
         }

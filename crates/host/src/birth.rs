@@ -192,7 +192,7 @@ fn shell(configured: Option<String>) -> String {
 }
 
 /// The home directory: `$HOME`, the one the system knows, the root. One that is not there would keep every session away.
-fn home() -> String {
+pub(crate) fn home() -> String {
     let there = |home: &String| is_directory(home);
     let known = || user().map(|user| user.home.clone()).filter(there);
     variable("HOME").filter(there).or_else(known).unwrap_or_else(|| "/".into())

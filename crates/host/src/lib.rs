@@ -19,6 +19,7 @@ mod birth;
 mod connection;
 mod disk;
 mod follow;
+mod gate;
 mod holder;
 mod hooks;
 mod journal;
@@ -59,6 +60,7 @@ pub mod parts {
     pub use crate::picture::{Picture, Step};
 }
 
+pub use gate::{Choice, POLICY_DIR};
 pub use holder::{hold, let_go};
 pub use holdfast_http::{Listen, Tls};
 pub use log::{LogFormat, LogLevels, begin_log};
@@ -101,6 +103,8 @@ pub struct HostConfig {
     pub http: Option<holdfast_http::Listen>,
     /// Whom to tell what.
     pub notify: Vec<notify::Rule>,
+    /// By which policy acts are judged.
+    pub policy: Choice,
     /// The shell of a session for which no command is given; none: the user's.
     pub shell: Option<String>,
     /// Where new sessions begin to count: at zero. Tests begin elsewhere, as a session that is recovered or moved will.
@@ -119,6 +123,7 @@ impl Default for HostConfig {
             metrics_listen: None,
             http: None,
             notify: Vec::new(),
+            policy: Choice::default(),
             shell: None,
             base: Base::default(),
         }
@@ -208,6 +213,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
     }
     tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
+    tokio::task::spawn_local(gate::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
     let mut spare = room::Spare::keep();
     tracing::info!(

@@ -4,6 +4,7 @@ use crate::HostConfig;
 use crate::actors::Actors;
 use crate::attention::Attention;
 use crate::birth::Birth;
+use crate::gate::{Act, Gate};
 use crate::metrics::Metrics;
 use crate::names::{Names, Sessions, must_not_mislead};
 use crate::proofs::Proofs;
@@ -59,6 +60,7 @@ impl Registry {
                 proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
+                gate: Rc::new(Gate::new(config.policy, home)),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             },
             sessions,
@@ -149,8 +151,10 @@ impl Registry {
     /// Starts a session.
     pub async fn start(&self, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
         self.may_start(actor)?;
-        let birth = Birth::of(params, None, &self.shared.config)?;
-        self.start_as(new_id(), None, birth, actor).await
+        let id = new_id();
+        let birth = Birth::of(params.clone(), None, &self.shared.config)?;
+        self.judge_start(actor, &birth, Act::Start(id, Box::new(params)), None, None).await?;
+        self.start_as(id, None, birth, actor).await
     }
 
     /// Starts a session with this id; its command may be a run.

@@ -215,6 +215,10 @@ impl Server {
             Call::QuestionAsk(params) => plain(Box::pin(self.question_ask(&params, &actor)).await?),
             Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),
             Call::QuestionList(params) => here(|| plain(self.question_list(&params, &actor)?)).await,
+            Call::ApprovalGet(params) => plain(Box::pin(self.approval_get(&params, &actor)).await?),
+            Call::ApprovalList(params) => here(|| plain(self.approval_list(&params, &actor)?)).await,
+            Call::PolicyMay(params) => plain(Box::pin(self.policy_may(&params, &actor)).await?),
+            Call::PolicyGet(_) => plain(self.policy_get()),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
             call if terms.who.is_hosts() => Box::pin(self.answer_host(call, actor, &path)).await,
@@ -280,7 +284,7 @@ impl Server {
                 plain(Nothing {})
             }
             Call::Signal(params) => {
-                find(&params.session)?.signal(&params, actor).await?;
+                find(&params.session)?.signal(&params, actor, None).await?;
                 plain(Nothing {})
             }
             Call::Rename(params) => {
@@ -290,12 +294,13 @@ impl Server {
             Call::Detach(params) => plain(DetachAnswer { clients: find(&params.session)?.detach(&params, actor)? }),
             Call::End(params) => {
                 let session = find(&params.session)?;
-                session.end(&params, actor).await?;
+                session.end(&params, actor, None).await?;
                 plain(session.view())
             }
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
+            Call::ApprovalAnswer(params) => plain(self.approval_answer(&params, actor).await?),
             Call::QuestionWithdraw(params) => plain(self.question_withdraw(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),

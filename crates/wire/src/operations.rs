@@ -7,6 +7,7 @@ use crate::attention::*;
 use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::follow::*;
+use crate::gate::*;
 use crate::graphs::*;
 use crate::hello::*;
 use crate::params::*;
@@ -238,6 +239,16 @@ operations! {
     QuestionAnswer = "question.answer" (QuestionAnswerParams) -> QuestionView, Route::Post("/questions/{question}/answer");
     #[doc = "Withdraw a question; only its asker or a human may."]
     QuestionWithdraw = "question.withdraw" (QuestionWithdrawParams) -> QuestionView, Route::Delete("/questions/{question}");
+    #[doc = "Approve or deny a held act; only humans may, and never the actor that asked for it."]
+    ApprovalAnswer = "approval.answer" (ApprovalAnswerParams) -> ApprovalView, Route::Post("/approvals/{approval}/answer");
+    #[doc = "Get a held act; can wait until nothing more becomes of it."]
+    ApprovalGet = "approval.get" (ApprovalParams) -> ApprovalView, Route::Get("/approvals/{approval}");
+    #[doc = "List acts that wait for a human: of a session, or of all sessions you may observe."]
+    ApprovalList = "approval.list" (ApprovalListParams) -> Vec<ApprovalView>, Route::Get("/approvals");
+    #[doc = "Get the policy in force: its rules, and what is wrong in files that are not."]
+    PolicyGet = "policy.get" (Nothing) -> PolicyView, Route::Get("/policy");
+    #[doc = "Ask what the policy says of a command, without running it."]
+    PolicyMay = "policy.may" (MayParams) -> MayAnswer, Route::Post("/policy/may");
     #[doc = "Get who has the turn, and who waits for it."]
     Turn = "turn.get" (SessionParams) -> TurnView, Route::Get("/sessions/{session}/turn");
     #[doc = "Take the turn if it is free."]

@@ -28,6 +28,11 @@ const CLOSED: &[Closed] = &[
         may: &["holdfast-types", "blake3", "ed25519-dalek", "serde", "serde_json", "sha2", "thiserror"],
     },
     Closed {
+        dir: "gate",
+        pure: true,
+        may: &["cedar-policy", "miette", "rable", "serde", "stacker"],
+    },
+    Closed {
         dir: "screen",
         pure: true,
         may: &["holdfast-types", "alacritty_terminal", "memchr", "thiserror", "unicode-width"],

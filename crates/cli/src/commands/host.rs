@@ -50,6 +50,7 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         metrics_listen: config.metrics_listen,
         http: listen::load(&here.home)?,
         notify: config.notify,
+        policy: config.policy,
         shell: config.shell,
         base: default.base,
     };

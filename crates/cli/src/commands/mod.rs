@@ -1,6 +1,7 @@
 //! The commands, one file each; those that only ask and show share one.
 
 mod actor;
+mod approvals;
 mod as_user;
 mod attach;
 mod canvas;
@@ -20,6 +21,7 @@ mod man;
 mod mcp;
 mod new;
 mod no_typing;
+mod policy;
 mod questions;
 mod run;
 mod screen;
@@ -81,6 +83,8 @@ fn dispatch(command: Option<Command>, find: &dyn Fn() -> Result<Here, Failure>) 
         Some(Command::Ask(args)) => questions::ask(&here()?, &args),
         Some(Command::Questions(args)) => questions::questions(&here()?, &args),
         Some(Command::Answer(args)) => questions::answer(&here()?, &args),
+        Some(Command::Approvals(command)) => approvals::approvals(&here()?, &command),
+        Some(Command::Policy(command)) => policy::policy(&here()?, &command),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),

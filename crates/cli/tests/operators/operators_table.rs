@@ -13,6 +13,7 @@ use holdfast_wire::follow::*;
 use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::params::*;
+use holdfast_wire::gate::{ApprovalAnswerParams, ApprovalId, ApprovalListParams, ApprovalParams, MayParams};
 use holdfast_wire::questions::*;
 use holdfast_wire::runs::*;
 use holdfast_wire::tokens::{TokenNewParams, TokenParams};
@@ -38,7 +39,7 @@ enum Kind {
     Mine,
     /// Writes into the session's terminal or tree: needs the turn.
     Writes,
-    /// About a run or a question, which is not there.
+    /// About a run, a question or an approval, which is not there.
     Run,
     /// Takes the turn if it can.
     Takes,
@@ -68,7 +69,9 @@ fn kind(call: &Call) -> Kind {
         Call::RunList(_) => Kind::Looks,
         Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) => Kind::Run,
         // Who may look may ask.
-        Call::QuestionAsk(_) | Call::QuestionList(_) => Kind::Looks,
+        Call::QuestionAsk(_) | Call::QuestionList(_) | Call::ApprovalList(_) => Kind::Looks,
+        Call::ApprovalGet(_) | Call::ApprovalAnswer(_) => Kind::Run,
+        Call::PolicyGet(_) | Call::PolicyMay(_) => Kind::Known,
         Call::QuestionGet(_) | Call::QuestionAnswer(_) | Call::QuestionWithdraw(_) => Kind::Run,
         Call::Take(_) => Kind::Takes,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
@@ -119,13 +122,17 @@ pub fn params(call: &Call) -> Value {
         Call::QuestionList(params) => json(params),
         Call::QuestionAnswer(params) => json(params),
         Call::QuestionWithdraw(params) => json(params),
+        Call::ApprovalAnswer(params) => json(params),
+        Call::ApprovalGet(params) => json(params),
+        Call::ApprovalList(params) => json(params),
+        Call::PolicyMay(params) => json(params),
         Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
         Call::Release(params) | Call::Thaw(params) => json(params),
         Call::Give(params) => json(params),
         Call::Seize(params) => json(params),
         Call::Grant(params) => json(params),
         Call::Revoke(params) => json(params),
-        Call::LoginNew(params) | Call::Me(params) => json(params),
+        Call::LoginNew(params) | Call::Me(params) | Call::PolicyGet(params) => json(params),
         Call::TokenNew(params) => json(params),
         Call::TokenList(params) => json(params),
         Call::TokenRevoke(params) => json(params),
@@ -164,6 +171,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
     ]);
     all.extend(calls_about_questions(&session));
+    all.extend(calls_about_the_gate(&session));
     all.extend([
         Call::Turn(one()),
         Call::Take(turn()),
@@ -219,6 +227,24 @@ fn calls_about_questions(session: &str) -> Vec<Call> {
             proof: None,
         }),
         Call::QuestionWithdraw(QuestionWithdrawParams { question }),
+    ]
+}
+
+fn calls_about_the_gate(session: &str) -> Vec<Call> {
+    let approval = ApprovalId::from_random_bits(1);
+    vec![
+        Call::ApprovalAnswer(ApprovalAnswerParams {
+            approval,
+            seen: holdfast_types::Hash([1; 32]),
+            approve: true,
+            reason: None,
+            minutes: None,
+            proof: None,
+        }),
+        Call::ApprovalGet(ApprovalParams { approval, wait_ms: 0 }),
+        Call::ApprovalList(ApprovalListParams { session: Some(session.to_owned()), all: true }),
+        Call::PolicyGet(Nothing {}),
+        Call::PolicyMay(MayParams { command: "rm".into(), ..MayParams::default() }),
     ]
 }
 
@@ -413,8 +439,8 @@ const RECORDED: [&str; 20] = [
     "session.detach",
     "session.end",
 ];
-/// A run needs a shell, and a new session has a journal of its own: tests of their own look at these.
-const RECORDED_ELSEWHERE: [&str; 3] = ["session.new", "run.start", "run.cancel"];
+/// A run needs a shell, an approval an act that waits, and a new session has a journal of its own: tests of their own look at these.
+const RECORDED_ELSEWHERE: [&str; 4] = ["session.new", "run.start", "run.cancel", "approval.answer"];
 
 #[test]
 fn an_operation_is_in_the_journal_where_its_terms_say_so_and_nowhere_else() {
@@ -503,7 +529,7 @@ fn a_key_the_host_does_not_know_finds_no_session_and_starts_and_stops_nothing() 
                 assert!(call.row().name != "session.list" || answer == json!([]), "{answer}");
             }
             (Kind::Known, Err(Code::Denied)) => {}
-            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion | Code::NoSuchApproval)) => {}
             (Kind::Own, Err(Code::NotFound)) => {}
             (_, Err(Code::NotFound)) if !call.row().terms.who.is_hosts() => {}
             (_, other) => panic!("{}: {other:?}", call.row().name),
@@ -542,7 +568,7 @@ fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
         match (kind(call), result.map_err(|fault| fault.code)) {
             (Kind::Looks, Ok(_)) => {}
             (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
-            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion | Code::NoSuchApproval)) => {}
             (Kind::Mine, Err(Code::Denied)) => {}
             (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}
             (_, other) => panic!("{name}: {other:?}"),

@@ -21,7 +21,8 @@ pub(crate) fn fault(refusal: &Refusal) -> Fault {
     let code = match refusal {
         Refusal::TurnHeld { .. } => Code::TurnHeld,
         Refusal::FenceStale { .. } => Code::FenceStale,
-        Refusal::Denied { .. } => Code::Denied,
+        Refusal::Denied { .. } | Refusal::Forbidden { .. } => Code::Denied,
+        Refusal::ApprovalNeeded { .. } => Code::ApprovalNeeded,
         Refusal::Frozen { .. } => Code::Frozen,
         Refusal::NotFrozen => Code::NotFrozen,
         Refusal::NotHolder => Code::NotHolder,
@@ -71,7 +72,7 @@ impl Session {
     }
 
     /// Tells clients something.
-    pub(super) fn tell(&self, to: Audience, notice: &Notice) {
+    pub(crate) fn tell(&self, to: Audience, notice: &Notice) {
         self.with_core(|core, held, _| core.tell(held, to, notice));
     }
 

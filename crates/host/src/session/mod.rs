@@ -11,6 +11,7 @@ mod doing;
 mod drive;
 mod env;
 mod followed;
+mod gated;
 mod graph;
 mod held;
 mod place;
@@ -30,6 +31,7 @@ pub use drive::{Missed, connect, drive};
 
 pub(crate) use decide::{event, fault};
 pub(crate) use graph::ports_of;
+pub(crate) use questions::beginning;
 pub(crate) use held::Held;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 
@@ -105,6 +107,9 @@ pub struct Session {
     pub(crate) track: track::Track,
     pub(crate) attention: Rc<crate::attention::Attention>,
     hooks: Rc<crate::hooks::Hooks>,
+    pub(crate) gate: Rc<crate::gate::Gate>,
+    /// One program at a time types at the prompt: a line is judged as it will stand there.
+    typing: tokio::sync::Mutex<()>,
     this: Weak<Session>,
 }
 
@@ -177,6 +182,8 @@ impl Session {
             track: track::Track::default(),
             attention: Rc::clone(&shared.attention),
             hooks: Rc::clone(&shared.hooks),
+            gate: Rc::clone(&shared.gate),
+            typing: tokio::sync::Mutex::new(()),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -553,6 +560,8 @@ pub struct Shared {
     pub syncs: Rc<Semaphore>,
     /// Who is told of runs' ends.
     pub hooks: Rc<crate::hooks::Hooks>,
+    /// What the policy says, and which acts wait.
+    pub(crate) gate: Rc<crate::gate::Gate>,
     /// What happens, and who watches.
     pub attention: Rc<crate::attention::Attention>,
     /// Which names are taken.

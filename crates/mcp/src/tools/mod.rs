@@ -4,6 +4,7 @@ mod ask_human;
 mod end;
 mod graph;
 mod interrupt;
+mod may;
 mod overview;
 mod read;
 mod run;
@@ -101,6 +102,7 @@ tools! {
     end::End,
     turn::Turn,
     ask_human::AskHuman,
+    may::May,
     graph::Graph,
     graph::Ports,
 }

@@ -158,6 +158,18 @@ class QuestionClosed(Fault):
     """The question was answered, withdrawn, or is over."""
 
 
+class ApprovalNeeded(Fault):
+    """A human must approve this first: it is held under the approval in the details."""
+
+
+class NoSuchApproval(Fault):
+    """There is no such approval."""
+
+
+class ApprovalClosed(Fault):
+    """The approval was answered, or is over."""
+
+
 class Unrecorded(Fault):
     """The host cannot record the act, so it does not perform it."""
 
@@ -205,6 +217,9 @@ BY_CODE: dict[str, type[Fault]] = {
     "stopping": Stopping,
     "no_such_question": NoSuchQuestion,
     "question_closed": QuestionClosed,
+    "approval_needed": ApprovalNeeded,
+    "no_such_approval": NoSuchApproval,
+    "approval_closed": ApprovalClosed,
     "unrecorded": Unrecorded,
     "internal": Internal,
 }
@@ -213,6 +228,8 @@ __all__ = [
     "BY_CODE",
     "Ahead",
     "Ambiguous",
+    "ApprovalClosed",
+    "ApprovalNeeded",
     "BadProof",
     "BadRequest",
     "Busy",
@@ -231,6 +248,7 @@ __all__ = [
     "KeyConflict",
     "NameTaken",
     "NoSuchActor",
+    "NoSuchApproval",
     "NoSuchGrant",
     "NoSuchQuestion",
     "NoSuchRun",
