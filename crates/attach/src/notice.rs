@@ -114,7 +114,8 @@ impl Known {
             }
             Notice::Held { by, .. } if by == us => None,
             Notice::Held { approval, by, command, why } => {
-                let text = question_asked(by, &format!("{command}: {why}"), &[]).replace(" asks: ", " needs approval: ");
+                let text =
+                    question_asked(by, &format!("{command}: {why}"), &[]).replace(" asks: ", " needs approval: ");
                 Some(format!("{text} · holdfast approvals show {} ", short_id(approval)))
             }
             Notice::Rights { rights } if rights.is_empty() => Some(" you have no rights here any more ".into()),

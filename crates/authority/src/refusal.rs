@@ -207,8 +207,15 @@ mod tests {
     #[test]
     fn codes_travel_as_they_are_named_and_no_text_tells_how_to_get_past() {
         let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
-        let denied =
-            [Rule::Envelope, Rule::HumansFirst, Rule::OwnGrants, Rule::Freezer, Rule::HumansAnswer, Rule::Asker, Rule::HumansApprove];
+        let denied = [
+            Rule::Envelope,
+            Rule::HumansFirst,
+            Rule::OwnGrants,
+            Rule::Freezer,
+            Rule::HumansAnswer,
+            Rule::Asker,
+            Rule::HumansApprove,
+        ];
         let mut all = vec![
             Refusal::TurnHeld { by: by.clone() },
             Refusal::FenceStale { newest: Fence(3) },

@@ -38,7 +38,8 @@ impl Surroundings {
                 .any(|system| crate::places::is_below(dir, system));
             depth > 0 && !is_system && !crate::places::is_below(home, dir)
         };
-        let mut inside: Vec<String> = [Some(cwd), start].into_iter().flatten().filter(is_work).map(str::to_owned).collect();
+        let mut inside: Vec<String> =
+            [Some(cwd), start].into_iter().flatten().filter(is_work).map(str::to_owned).collect();
         inside.dedup();
         Surroundings { cwd: cwd.to_owned(), home: home.to_owned(), inside, own }
     }
@@ -111,12 +112,8 @@ pub struct Facts {
 /// Looks at a line: what would it do there?
 #[must_use]
 pub fn look(line: &Line, around: &Surroundings, places: &dyn Places) -> Seen {
-    let mut seen = Seen {
-        parsed: line.parsed,
-        opaque: line.opaque.clone(),
-        sets: line.sets.clone(),
-        ..Seen::default()
-    };
+    let mut seen =
+        Seen { parsed: line.parsed, opaque: line.opaque.clone(), sets: line.sets.clone(), ..Seen::default() };
     let mut found: BTreeSet<Risk> = BTreeSet::new();
     if !line.bombs.is_empty() {
         found.insert(Risk::ForkBomb);
@@ -125,7 +122,8 @@ pub fn look(line: &Line, around: &Surroundings, places: &dyn Places) -> Seen {
         seen.names.extend(command.via.iter().cloned());
         seen.names.extend(command.name.iter().filter(|name| !name.is_empty()).cloned());
         found.extend(crate::remote::risks(command));
-        let downloads = command.fed_by.iter().any(|name| matches!(name.as_str(), "curl" | "wget" | "aria2c" | "fetch" | "http"));
+        let downloads =
+            command.fed_by.iter().any(|name| matches!(name.as_str(), "curl" | "wget" | "aria2c" | "fetch" | "http"));
         let name = command.name();
         let reads_code = SHELLS.contains(&name)
             || matches!(name, "eval" | "source" | ".")

@@ -29,8 +29,28 @@ pub(crate) fn starts(command: &Command) -> Vec<Word> {
 /// It takes all there is: nothing narrows it down.
 pub(crate) fn takes_all(command: &Command) -> bool {
     const NARROW: [&str; 22] = [
-        "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-mmin", "-atime", "-amin",
-        "-ctime", "-newer", "-size", "-empty", "-user", "-group", "-perm", "-maxdepth", "-type", "-inum", "-links",
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-regex",
+        "-iregex",
+        "-mtime",
+        "-mmin",
+        "-atime",
+        "-amin",
+        "-ctime",
+        "-newer",
+        "-size",
+        "-empty",
+        "-user",
+        "-group",
+        "-perm",
+        "-maxdepth",
+        "-type",
+        "-inum",
+        "-links",
     ];
     !command.words.iter().any(|word| NARROW.contains(&word.beginning().as_str()))
 }
@@ -38,7 +58,8 @@ pub(crate) fn takes_all(command: &Command) -> bool {
 /// The commands that a `find -exec` runs.
 pub(crate) fn inner(line: &mut Line, command: &Command, depth: u32) {
     let words = &command.words;
-    let is_exec = |text: &str| matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch");
+    let is_exec =
+        |text: &str| matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch");
     let mut at = 0;
     while at < words.len() {
         if is_exec(&words[at].beginning()) {

@@ -92,7 +92,11 @@ pub(crate) fn hits(command: &Command, target: &Target, around: &Surroundings, pl
 }
 
 fn quoted(text: &str) -> String {
-    text.chars().flat_map(|c| matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\').then_some('\\').into_iter().chain([c])).collect()
+    text.chars()
+        .flat_map(|c| {
+            matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\').then_some('\\').into_iter().chain([c])
+        })
+        .collect()
 }
 
 /// The directory of which this pattern means everything.
@@ -105,30 +109,98 @@ fn all_of(pattern: &str) -> Option<String> {
 
 /// Directories the system consists of.
 const SYSTEM: [&str; 30] = [
-    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv",
-    "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin", "/usr/local", "/usr/share", "/var", "/var/lib",
-    "/var/log", "/mnt", "/media", "/Users", "/System", "/Library",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/opt",
+    "/proc",
+    concat!("/", "root"),
+    "/run",
+    "/sbin",
+    "/srv",
+    "/sys",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/sbin",
+    "/usr/local",
+    "/usr/share",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/mnt",
+    "/media",
+    "/Users",
+    "/System",
+    "/Library",
 ];
 /// Directories that are anybody's to fill and empty.
 const TEMPORARY: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
 /// Below a home: what can be made again.
-const CACHES: [&str; 10] =
-    [".cache", ".cargo/registry", ".cargo/git", ".npm", ".pnpm-store", ".rustup/tmp", ".gradle/caches", ".m2/repository", "go/pkg", ".local/share/Trash"];
+const CACHES: [&str; 10] = [
+    ".cache",
+    ".cargo/registry",
+    ".cargo/git",
+    ".npm",
+    ".pnpm-store",
+    ".rustup/tmp",
+    ".gradle/caches",
+    ".m2/repository",
+    "go/pkg",
+    ".local/share/Trash",
+];
 /// Below a home: what lets somebody in.
 const CREDENTIALS: [&str; 12] = [
-    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", ".git-credentials", ".docker/config.json", ".config/gcloud",
-    ".config/gh", ".password-store", ".npmrc",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".netrc",
+    ".git-credentials",
+    ".docker/config.json",
+    ".config/gcloud",
+    ".config/gh",
+    ".password-store",
+    ".npmrc",
 ];
 /// Nothing is changed by writing to these.
-const SINKS: [&str; 8] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "/dev/fd", "/dev/pts"];
+const SINKS: [&str; 8] =
+    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "/dev/fd", "/dev/pts"];
 /// Writing here says who may log in, and from what the machine starts.
 const TOUCHY: [&str; 12] = [
-    "/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/group", "/etc/ssh", "/etc/pam.d", "/boot", "/etc/fstab",
-    "/etc/crontab", "/etc/ld.so.preload", "/proc/sysrq-trigger",
+    "/etc/passwd",
+    "/etc/shadow",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/group",
+    "/etc/ssh",
+    "/etc/pam.d",
+    "/boot",
+    "/etc/fstab",
+    "/etc/crontab",
+    "/etc/ld.so.preload",
+    "/proc/sysrq-trigger",
 ];
 const DISKS: [&str; 12] = [
-    "/dev/sd", "/dev/hd", "/dev/vd", "/dev/xvd", "/dev/nvme", "/dev/mmcblk", "/dev/md", "/dev/dm-", "/dev/mapper/", "/dev/disk/",
-    "/dev/loop", "/dev/mem",
+    "/dev/sd",
+    "/dev/hd",
+    "/dev/vd",
+    "/dev/xvd",
+    "/dev/nvme",
+    "/dev/mmcblk",
+    "/dev/md",
+    "/dev/dm-",
+    "/dev/mapper/",
+    "/dev/disk/",
+    "/dev/loop",
+    "/dev/mem",
 ];
 
 /// Whether writing there changes nothing.
@@ -151,7 +223,11 @@ pub(crate) fn risks(hit: &Hit, around: &Surroundings, add: &mut impl FnMut(Risk)
     if is_sink(path) {
         return;
     }
-    let is_inside = around.inside.iter().chain(TEMPORARY.map(str::to_owned).iter()).any(|dir| is_below(path, dir) && (path != dir || !deletes || hit.below))
+    let is_inside = around
+        .inside
+        .iter()
+        .chain(TEMPORARY.map(str::to_owned).iter())
+        .any(|dir| is_below(path, dir) && (path != dir || !deletes || hit.below))
         || CACHES.iter().any(|cache| is_below(path, &join(&around.home, cache)));
     if !is_inside || !hit.certain {
         add(outside);

@@ -160,7 +160,8 @@ impl Judge {
         let all = self.authorizer.is_authorized(&query, &self.policy.all, entities);
         if all.decision() == Decision::Allow && (is_human || first_error(&all).is_none()) {
             let rules = reasons(&all);
-            return self.floor(request, Verdict { outcome: Outcome::Allow, rule: first(&rules), why: String::new(), rules });
+            return self
+                .floor(request, Verdict { outcome: Outcome::Allow, rule: first(&rules), why: String::new(), rules });
         }
         let hard = self.authorizer.is_authorized(&query, &self.policy.hard, entities);
         if let Some(error) = first_error(&hard).filter(|_| !is_human) {
@@ -186,7 +187,9 @@ impl Judge {
                 let why = format!("a rule could not be evaluated: {error}");
                 Verdict { outcome: Outcome::Ask, rule: ERROR_RULE.into(), why, rules }
             }
-            (Decision::Allow, None) => Verdict { outcome: Outcome::Allow, rule: first(&rules), why: String::new(), rules },
+            (Decision::Allow, None) => {
+                Verdict { outcome: Outcome::Allow, rule: first(&rules), why: String::new(), rules }
+            }
         }
     }
 
@@ -241,12 +244,9 @@ fn texts<'a>(all: impl Iterator<Item = &'a str>) -> Value {
 }
 
 fn entities(principal: &Principal, resource: &Resource) -> Entities {
-    let actor = HashMap::from([
-        ("class".to_owned(), text(&principal.class)),
-        ("handle".to_owned(), text(&principal.handle)),
-    ]);
-    let session =
-        HashMap::from([("id".to_owned(), text(&resource.id)), ("name".to_owned(), text(&resource.name))]);
+    let actor =
+        HashMap::from([("class".to_owned(), text(&principal.class)), ("handle".to_owned(), text(&principal.handle))]);
+    let session = HashMap::from([("id".to_owned(), text(&resource.id)), ("name".to_owned(), text(&resource.name))]);
     let all = [
         Entity::new(uid("Actor", &principal.handle), actor, HashSet::new()),
         Entity::new(uid("Session", &resource.id), session, HashSet::new()),

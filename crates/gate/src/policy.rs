@@ -229,7 +229,8 @@ fn of_diagnostic(source: &Source, error: &(impl Diagnostic + fmt::Display)) -> P
     let at = error.labels().and_then(|mut labels| labels.next()).map_or(0, |label| label.offset());
     // Cedar names a policy by its number; ours have names, and a place in the file.
     let message = error.to_string();
-    let message = message.strip_prefix("for policy `").and_then(|m| m.split_once("`, ")).map_or(message.as_str(), |(_, m)| m);
+    let message =
+        message.strip_prefix("for policy `").and_then(|m| m.split_once("`, ")).map_or(message.as_str(), |(_, m)| m);
     problem(source, at, message.to_owned(), error.help().map(|help| help.to_string()).unwrap_or_default())
 }
 
@@ -273,26 +274,40 @@ fn parse(source: &Source, problems: &mut Vec<Problem>) -> Option<Vec<(usize, Ced
 fn rule(source: &Source, at: usize, policy: &Cedar, known: &[Rule]) -> Result<Rule, (String, String)> {
     let wrong = |message: String, help: &str| Err((message, help.to_owned()));
     if let Some((name, _)) = policy.annotations().find(|(name, _)| !ANNOTATIONS.contains(name)) {
-        return wrong(format!("unknown annotation @{name}"), "a rule may have @id, @why, @ask, @example and @counterexample");
+        return wrong(
+            format!("unknown annotation @{name}"),
+            "a rule may have @id, @why, @ask, @example and @counterexample",
+        );
     }
     let Some(id) = policy.annotation("id").filter(|id| !id.is_empty()) else {
         return wrong("this rule has no name".into(), "put @id(\"a-name\") before it");
     };
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if id.len() > 64 || !id.chars().all(plain) || id.starts_with("gate.") {
-        return wrong(format!("invalid name {id:?}"), "letters, digits, `-`, `_` and `.`, at most 64; `gate.` is taken");
+        return wrong(
+            format!("invalid name {id:?}"),
+            "letters, digits, `-`, `_` and `.`, at most 64; `gate.` is taken",
+        );
     }
     if source.origin == Origin::Own && crate::READY.iter().any(|(name, _)| id.starts_with(&format!("{name}."))) {
-        return wrong(format!("the name {id:?} belongs to a policy that comes with the program"), "choose another prefix");
+        return wrong(
+            format!("the name {id:?} belongs to a policy that comes with the program"),
+            "choose another prefix",
+        );
     }
     if let Some(other) = known.iter().find(|rule| rule.id == id) {
-        return wrong(format!("two rules have the name {id:?}"), &format!("the other is at {}:{}", other.file, other.line));
+        return wrong(
+            format!("two rules have the name {id:?}"),
+            &format!("the other is at {}:{}", other.file, other.line),
+        );
     }
     let (ask, why) = (policy.annotation("ask"), policy.annotation("why"));
     let kind = match (policy.effect(), ask) {
         (Effect::Permit, Some(_)) => return wrong(format!("{id:?} permits and asks"), "@ask belongs to a forbid"),
         (Effect::Permit, None) => "permit",
-        (Effect::Forbid, Some("")) => return wrong(format!("{id:?} asks nothing"), "write the sentence a person is asked: @ask(\"…\")"),
+        (Effect::Forbid, Some("")) => {
+            return wrong(format!("{id:?} asks nothing"), "write the sentence a person is asked: @ask(\"…\")");
+        }
         (Effect::Forbid, Some(_)) => "ask",
         (Effect::Forbid, None) => "forbid",
     };

@@ -44,8 +44,24 @@ impl Target {
 #[must_use]
 pub(crate) fn targets(command: &Command) -> Vec<Target> {
     let mut all = redirected(command);
-    let writes = |word: &Word| Target::of(word, Does::Writes);
-    let deletes = |word: &Word| Target::of(word, Does::Deletes);
+    files(command, &mut all);
+    tools(command, &mut all);
+    // A pipe to another command, which is looked at by itself.
+    all.retain(|target| !target.word.raw.starts_with(">(") && !target.word.raw.starts_with("<("));
+    names_given(command, &mut all);
+    all
+}
+
+fn writes(word: &Word) -> Target {
+    Target::of(word, Does::Writes)
+}
+
+fn deletes(word: &Word) -> Target {
+    Target::of(word, Does::Deletes)
+}
+
+/// Programs whose work is files: they delete, move, copy, make and change them.
+fn files(command: &Command, all: &mut Vec<Target>) {
     let recursive = command.has("rR", &["recursive"]);
     match command.name() {
         "rm" | "srm" | "trash" => {
@@ -75,7 +91,11 @@ pub(crate) fn targets(command: &Command) -> Vec<Target> {
             }));
         }
         "tee" | "touch" | "mkdir" | "mkfifo" | "mktemp" => {
-            all.extend(without_values(command, &["-d", "-r", "-t", "-m", "--date", "--reference", "--mode"]).iter().map(writes));
+            all.extend(
+                without_values(command, &["-d", "-r", "-t", "-m", "--date", "--reference", "--mode"])
+                    .iter()
+                    .map(writes),
+            );
         }
         "truncate" | "fallocate" => {
             all.extend(without_values(command, &["-s", "-r", "-l", "-o", "--size", "--length"]).iter().map(writes));
@@ -85,9 +105,17 @@ pub(crate) fn targets(command: &Command) -> Vec<Target> {
             let own = usize::from(command.name() != "setfacl" && !command.has("", &["reference"]));
             all.extend(words.iter().skip(own).map(|word| writes(word).whole(recursive)));
         }
+        _ => {}
+    }
+}
+
+/// Programs that also write files.
+fn tools(command: &Command, all: &mut Vec<Target>) {
+    match command.name() {
         "dd" => all.extend(command.words.iter().filter_map(|word| word.behind("of=")).map(|word| writes(&word))),
         "sed" | "perl" | "gsed" if in_place(command) => {
-            let scripts = command.options().any(|option| option == "-e" || option == "-f" || option.starts_with("--expression"));
+            let scripts =
+                command.options().any(|option| option == "-e" || option == "-f" || option.starts_with("--expression"));
             let words = without_values(command, &["-e", "-f", "-E"]);
             all.extend(words.iter().skip(usize::from(!scripts && command.name() != "perl")).map(writes));
         }
@@ -97,7 +125,10 @@ pub(crate) fn targets(command: &Command) -> Vec<Target> {
                 let of = |word: Word| Target { below: true, ..deletes(&word).whole(whole) };
                 all.extend(find::starts(command).into_iter().map(of));
             }
-            let files = command.words.windows(2).filter(|pair| matches!(pair[0].beginning().as_str(), "-fprint" | "-fprint0" | "-fls"));
+            let files = command
+                .words
+                .windows(2)
+                .filter(|pair| matches!(pair[0].beginning().as_str(), "-fprint" | "-fprint0" | "-fls"));
             all.extend(files.map(|pair| writes(&pair[1])));
         }
         "git" => all.extend(git(command)),
@@ -117,23 +148,23 @@ pub(crate) fn targets(command: &Command) -> Vec<Target> {
         }
         _ => {}
     }
-    // A pipe to another command, which is looked at by itself.
-    all.retain(|target| !target.word.raw.starts_with(">(") && !target.word.raw.starts_with("<("));
-    if let Some(below) = fed(command) {
-        // The names come by a pipe, or from `find`.
-        let (does, whole) = match command.name() {
-            "rm" | "rmdir" | "unlink" | "shred" | "mv" => (Does::Deletes, recursive),
-            "chmod" | "chown" | "chgrp" | "touch" | "sed" | "tee" | "truncate" => (Does::Writes, recursive),
-            _ => return all,
-        };
-        all.retain(|target| !target.word.raw.contains("{}"));
-        let of = |word: &Word| Target { below: true, ..Target::of(word, does).whole(whole) };
-        match below {
-            Some(below) => all.extend(below.iter().map(of)),
-            None => all.push(Target { does, whole, ..of(&Word::read("$1")) }),
-        }
+}
+
+/// Names that come by a pipe, or from `find`.
+fn names_given(command: &Command, all: &mut Vec<Target>) {
+    let Some(below) = fed(command) else { return };
+    let recursive = command.has("rR", &["recursive"]);
+    let (does, whole) = match command.name() {
+        "rm" | "rmdir" | "unlink" | "shred" | "mv" => (Does::Deletes, recursive),
+        "chmod" | "chown" | "chgrp" | "touch" | "sed" | "tee" | "truncate" => (Does::Writes, recursive),
+        _ => return,
+    };
+    all.retain(|target| !target.word.raw.contains("{}"));
+    let of = |word: &Word| Target { below: true, ..Target::of(word, does).whole(whole) };
+    match below {
+        Some(below) => all.extend(below.iter().map(of)),
+        None => all.push(Target { does, whole, ..of(&Word::read("$1")) }),
     }
-    all
 }
 
 /// Whether a command gets names besides those among its words; and below which they lie.
@@ -143,8 +174,8 @@ fn fed(command: &Command) -> Option<Option<Vec<Word>>> {
 }
 
 fn redirected(command: &Command) -> Vec<Target> {
-    let writes = command.redirects.iter().filter(|redirect| redirect.writes);
-    writes.map(|redirect| Target::of(&redirect.target, Does::Writes)).collect()
+    let written = command.redirects.iter().filter(|redirect| redirect.writes);
+    written.map(|redirect| Target::of(&redirect.target, Does::Writes)).collect()
 }
 
 /// Operands, without the values of options that take one.
@@ -217,7 +248,9 @@ fn git(command: &Command) -> Vec<Target> {
     let below = |does| Target { below: true, ..Target::of(&place, does) };
     match words.first().and_then(Word::text).as_deref() {
         Some("clean") if command.has("f", &["force"]) => vec![below(Does::Deletes)],
-        Some("rm") => words.iter().skip(1).map(|word| Target::of(word, Does::Deletes).whole(command.has("r", &[]))).collect(),
+        Some("rm") => {
+            words.iter().skip(1).map(|word| Target::of(word, Does::Deletes).whole(command.has("r", &[]))).collect()
+        }
         Some("reset") if command.has("", &["hard"]) => vec![below(Does::Writes)],
         Some("clone") => words.get(2).map(|word| Target::of(word, Does::Writes)).into_iter().collect(),
         _ => Vec::new(),

@@ -123,13 +123,20 @@ impl Line {
             Kind::CommandSubstitution { command, .. } | Kind::ProcessSubstitution { command, .. } => {
                 self.walk(command, &mut dirs.clone(), &down.alone());
             }
-            Kind::Redirect { .. } | Kind::HereDoc { .. } => self.redirected(std::slice::from_ref(node), dirs, &down),
-            Kind::Negation { pipeline } | Kind::Time { pipeline, .. } => self.walk(pipeline, dirs, &down),
+            _ => self.walk_inside(node, dirs, &down),
+        }
+    }
+
+    /// Nodes that are no commands, and may hold some.
+    fn walk_inside(&mut self, node: &Node, dirs: &mut Dirs, down: &Around) {
+        match &node.kind {
+            Kind::Redirect { .. } | Kind::HereDoc { .. } => self.redirected(std::slice::from_ref(node), dirs, down),
+            Kind::Negation { pipeline } | Kind::Time { pipeline, .. } => self.walk(pipeline, dirs, down),
             Kind::Word { parts, .. } | Kind::ArithConcat { parts } => self.each(parts, dirs, &down.alone()),
             Kind::Array { elements } => self.each(elements, dirs, &down.alone()),
             Kind::ParamExpansion { param, arg, .. } | Kind::ParamIndirect { param, arg, .. } => {
                 for text in arg.iter().chain([param]) {
-                    self.text(text, dirs, &down);
+                    self.text(text, dirs, down);
                 }
             }
             Kind::ArithmeticExpansion { expression } => {
@@ -137,42 +144,59 @@ impl Line {
             }
             Kind::ArithmeticCommand { expression, redirects, raw_content } => {
                 expression.iter().for_each(|node| self.walk(node, dirs, &down.alone()));
-                self.text(raw_content, dirs, &down);
-                self.redirected(redirects, dirs, &down);
+                self.text(raw_content, dirs, down);
+                self.redirected(redirects, dirs, down);
             }
             Kind::ConditionalExpr { body, redirects } => {
                 self.walk(body, dirs, &down.alone());
-                self.redirected(redirects, dirs, &down);
+                self.redirected(redirects, dirs, down);
             }
-            Kind::UnaryTest { operand, .. } | Kind::CondNot { operand } | Kind::ArithUnaryOp { operand, .. } => {
-                self.walk(operand, dirs, &down);
-            }
-            Kind::ArithPreIncr { operand }
+            Kind::UnaryTest { operand, .. }
+            | Kind::CondNot { operand }
+            | Kind::ArithUnaryOp { operand, .. }
+            | Kind::ArithPreIncr { operand }
             | Kind::ArithPostIncr { operand }
             | Kind::ArithPreDecr { operand }
-            | Kind::ArithPostDecr { operand } => self.walk(operand, dirs, &down),
-            Kind::CondParen { inner } => self.walk(inner, dirs, &down),
+            | Kind::ArithPostDecr { operand } => self.walk(operand, dirs, down),
+            Kind::CondParen { inner } => self.walk(inner, dirs, down),
             Kind::BinaryTest { left, right, .. }
             | Kind::CondAnd { left, right }
             | Kind::CondOr { left, right }
             | Kind::ArithBinaryOp { left, right, .. }
             | Kind::ArithComma { left, right } => {
-                self.walk(left, dirs, &down);
-                self.walk(right, dirs, &down);
+                self.walk(left, dirs, down);
+                self.walk(right, dirs, down);
             }
             Kind::ArithAssign { target, value, .. } => {
-                self.walk(target, dirs, &down);
-                self.walk(value, dirs, &down);
+                self.walk(target, dirs, down);
+                self.walk(value, dirs, down);
             }
             Kind::ArithTernary { condition, if_true, if_false } => {
-                self.walk(condition, dirs, &down);
+                self.walk(condition, dirs, down);
                 for node in [if_true, if_false].into_iter().flatten() {
-                    self.walk(node, dirs, &down);
+                    self.walk(node, dirs, down);
                 }
             }
-            Kind::ArithSubscript { index, .. } => self.walk(index, dirs, &down),
-            Kind::CondTerm { value, .. } | Kind::ArithDeprecated { expression: value } => self.text(value, dirs, &down),
-            Kind::WordLiteral { .. }
+            Kind::ArithSubscript { index, .. } => self.walk(index, dirs, down),
+            Kind::CondTerm { value, .. } | Kind::ArithDeprecated { expression: value } => self.text(value, dirs, down),
+            // The commands themselves are walked above.
+            Kind::Command { .. }
+            | Kind::Pipeline { .. }
+            | Kind::List { .. }
+            | Kind::If { .. }
+            | Kind::While { .. }
+            | Kind::Until { .. }
+            | Kind::For { .. }
+            | Kind::ForArith { .. }
+            | Kind::Select { .. }
+            | Kind::Case { .. }
+            | Kind::Function { .. }
+            | Kind::Subshell { .. }
+            | Kind::BraceGroup { .. }
+            | Kind::Coproc { .. }
+            | Kind::CommandSubstitution { .. }
+            | Kind::ProcessSubstitution { .. }
+            | Kind::WordLiteral { .. }
             | Kind::ParamLength { .. }
             | Kind::AnsiCQuote { .. }
             | Kind::LocaleString { .. }
@@ -257,7 +281,12 @@ impl Line {
 
     /// Redirections, and what a here-document or here-string feeds in: none where there is no such, an empty one where only the
     /// live shell knows.
-    fn redirects(&mut self, nodes: &[Node], dirs: &mut Dirs, around: &Around) -> (Vec<Redirect>, Option<Option<String>>) {
+    fn redirects(
+        &mut self,
+        nodes: &[Node],
+        dirs: &mut Dirs,
+        around: &Around,
+    ) -> (Vec<Redirect>, Option<Option<String>>) {
         let (mut all, mut fed) = (Vec::new(), None);
         for node in nodes {
             match &node.kind {
@@ -287,14 +316,7 @@ impl Line {
         (all, fed)
     }
 
-    fn command(
-        &mut self,
-        assignments: &[Node],
-        words: &[Node],
-        redirects: &[Node],
-        dirs: &mut Dirs,
-        around: &Around,
-    ) {
+    fn command(&mut self, assignments: &[Node], words: &[Node], redirects: &[Node], dirs: &mut Dirs, around: &Around) {
         let known = self.commands.len();
         let inside = around.alone();
         self.each(assignments, dirs, &inside);

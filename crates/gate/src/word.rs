@@ -396,7 +396,10 @@ mod tests {
 
     #[test]
     fn what_the_live_shell_knows_is_not_known() {
-        for raw in ["$X", "a$X", "\"$X\"", "$(pwd)", "`pwd`", "*.o", "a?", "[ab]", "{a,b}", "{1..3}", "<(ls)", "~", "~/x", "$HOME", "@(a|b)"] {
+        for raw in [
+            "$X", "a$X", "\"$X\"", "$(pwd)", "`pwd`", "*.o", "a?", "[ab]", "{a,b}", "{1..3}", "<(ls)", "~", "~/x",
+            "$HOME", "@(a|b)",
+        ] {
             assert_eq!(Word::read(raw).text(), None, "{raw}");
         }
     }

@@ -22,8 +22,8 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         name: "sudo",
         values: &[
-            "-u", "-g", "-h", "-p", "-C", "-T", "-r", "-t", "-U", "-D", "-R", "--user", "--group", "--host", "--prompt",
-            "--chdir", "--chroot", "--role", "--type",
+            "-u", "-g", "-h", "-p", "-C", "-T", "-r", "-t", "-U", "-D", "-R", "--user", "--group", "--host",
+            "--prompt", "--chdir", "--chroot", "--role", "--type",
         ],
         own: 0,
         assigns: true,
@@ -42,7 +42,24 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("command", &[]),
     wrapper("builtin", &[]),
     wrapper("exec", &["-a"]),
-    wrapper("xargs", &["-n", "-P", "-I", "-L", "-s", "-d", "-E", "-a", "--max-args", "--max-procs", "--replace", "--delimiter", "--arg-file"]),
+    wrapper(
+        "xargs",
+        &[
+            "-n",
+            "-P",
+            "-I",
+            "-L",
+            "-s",
+            "-d",
+            "-E",
+            "-a",
+            "--max-args",
+            "--max-procs",
+            "--replace",
+            "--delimiter",
+            "--arg-file",
+        ],
+    ),
     Wrapper { name: "chroot", values: &[], own: 1, assigns: false },
     Wrapper { name: "taskset", values: &[], own: 1, assigns: false },
     Wrapper { name: "chrt", values: &["-T", "-P", "-D"], own: 1, assigns: false },
@@ -80,8 +97,12 @@ pub(crate) const SHELLS: [&str; 12] =
     ["sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "fish", "ash", "rbash", "yash", "oksh"];
 
 /// What a program reads as one line: `su -c LINE`, `watch LINE`.
-const LINE_OPTION: [(&str, &[&str]); 4] =
-    [("su", &["-c", "--command"]), ("runuser", &["-c", "--command"]), ("script", &["-c", "--command"]), ("flock", &["-c"])];
+const LINE_OPTION: [(&str, &[&str]); 4] = [
+    ("su", &["-c", "--command"]),
+    ("runuser", &["-c", "--command"]),
+    ("script", &["-c", "--command"]),
+    ("flock", &["-c"]),
+];
 
 impl Line {
     /// Adds a command of these words, without what it is wrapped in. `fed` is what a here-document gives it to read.
@@ -202,7 +223,9 @@ impl Line {
             "source" | "." if first.as_ref().is_none_or(|word| word.text().is_none() && is_shells(word)) => {
                 self.opaque("source");
             }
-            "trap" if command.words.len() > 1 => self.line_of(first.as_ref().filter(|w| !w.is_option()), &mut dirs, depth),
+            "trap" if command.words.len() > 1 => {
+                self.line_of(first.as_ref().filter(|w| !w.is_option()), &mut dirs, depth)
+            }
             "su" | "runuser" | "script" => {
                 let at = command.words.iter().position(|word| {
                     let text = word.beginning();

@@ -215,18 +215,26 @@ impl Server {
             Call::QuestionAsk(params) => plain(Box::pin(self.question_ask(&params, &actor)).await?),
             Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),
             Call::QuestionList(params) => here(|| plain(self.question_list(&params, &actor)?)).await,
-            Call::ApprovalGet(params) => plain(Box::pin(self.approval_get(&params, &actor)).await?),
-            Call::ApprovalList(params) => here(|| plain(self.approval_list(&params, &actor)?)).await,
-            Call::PolicyMay(params) => plain(Box::pin(self.policy_may(&params, &actor)).await?),
-            Call::PolicyGet(_) => plain(self.policy_get()),
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
+            call if call.is_about_the_gate() => Box::pin(self.answer_gate(call, &actor)).await,
             call if terms.who.is_hosts() => Box::pin(self.answer_host(call, actor, &path)).await,
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
                 Box::pin(self.answer_act(act, &bytes, &Speaker { actor, path }, number)).await
             }
+        }
+    }
+
+    /// What only looks at the gate.
+    async fn answer_gate(&self, call: Call, actor: &Actor) -> Answer {
+        match call {
+            Call::ApprovalGet(params) => plain(self.approval_get(&params, actor).await?),
+            Call::ApprovalList(params) => here(|| plain(self.approval_list(&params, actor)?)).await,
+            Call::PolicyMay(params) => plain(self.policy_may(&params, actor).await?),
+            Call::PolicyGet(_) => plain(self.policy_get()),
+            other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
         }
     }
 

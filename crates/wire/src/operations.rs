@@ -294,6 +294,12 @@ operations! {
 }
 
 impl Call {
+    /// It looks at the policy, or at acts that wait for a human.
+    #[must_use]
+    pub fn is_about_the_gate(&self) -> bool {
+        matches!(self, Call::ApprovalGet(_) | Call::ApprovalList(_) | Call::PolicyMay(_) | Call::PolicyGet(_))
+    }
+
     /// The session and the attached client that somebody acts through: a client's number counts on its own connection alone.
     #[must_use]
     pub fn acts_through(&self) -> Option<(&str, u32)> {

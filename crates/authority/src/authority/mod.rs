@@ -152,8 +152,13 @@ impl Authority {
         let state = previous.is_some().then(|| Box::new(self.state.clone()));
         // What is kept is for who writes the files to say.
         let act = Act::Header { session, previous, state, oldest: None, kept: None };
-        let record =
-            self.record(&Step { now, proof: None, gate: None, effects: Vec::new() }, By::Host, act, self.state.fence, vec![]);
+        let record = self.record(
+            &Step { now, proof: None, gate: None, effects: Vec::new() },
+            By::Host,
+            act,
+            self.state.fence,
+            vec![],
+        );
         self.state.apply(&record);
         record
     }

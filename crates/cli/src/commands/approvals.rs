@@ -95,7 +95,10 @@ fn described(one: &ApprovalView) -> String {
         row("expires", &format!("in {}", span(one.expires_at_ms.saturating_sub(now_ms()))));
     }
     if let Some(by) = &one.answered_by {
-        row("answered", &format!("by {by}{}", one.reason.as_ref().map_or_else(String::new, |r| format!(": {}", visible(r)))));
+        row(
+            "answered",
+            &format!("by {by}{}", one.reason.as_ref().map_or_else(String::new, |r| format!(": {}", visible(r)))),
+        );
     }
     row("run", &one.run.filter(|_| one.state == ApprovalState::Done).map_or_else(String::new, |run| run.to_string()));
     row("error", &one.error.clone().unwrap_or_default());
@@ -199,7 +202,8 @@ fn find(link: &mut Link<'_>, wanted: &str) -> Result<ApprovalView, Failure> {
         return link.call::<op::ApprovalGet>(&ApprovalParams { approval, wait_ms: 0 });
     }
     let no_such = || {
-        Failure::new("no_such_approval", format!("no approval {wanted:?}")).hint("list them: holdfast approvals ls --all")
+        Failure::new("no_such_approval", format!("no approval {wanted:?}"))
+            .hint("list them: holdfast approvals ls --all")
     };
     let digits = wanted.strip_prefix("apr_").unwrap_or(wanted);
     if digits.len() < ID_BEGINNING_MIN {
@@ -209,8 +213,10 @@ fn find(link: &mut Link<'_>, wanted: &str) -> Result<ApprovalView, Failure> {
     let mut fit = all.into_iter().filter(|one| one.id.to_string().starts_with(&format!("apr_{digits}")));
     match (fit.next(), fit.next()) {
         (Some(one), None) => Ok(one),
-        (Some(_), Some(_)) => Err(Failure::new("ambiguous", format!("several approvals begin with {wanted:?}"))
-            .hint("type more of the id")),
+        (Some(_), Some(_)) => {
+            Err(Failure::new("ambiguous", format!("several approvals begin with {wanted:?}"))
+                .hint("type more of the id"))
+        }
         (None, _) => Err(no_such()),
     }
 }

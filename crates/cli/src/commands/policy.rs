@@ -8,7 +8,8 @@ use crate::show::{print, print_json, visible};
 use holdfast_authority::journal::Entry;
 use holdfast_authority::{Act, Outcome, Refusal};
 use holdfast_gate::{
-    Action, Facts, Judge, Lexical, Line, Origin, Policy, Principal, Problem, Request, Resource, Source, Surroundings, look,
+    Action, Facts, Judge, Lexical, Line, Origin, Policy, Principal, Problem, Request, Resource, Source, Surroundings,
+    look,
 };
 use holdfast_host::{Choice, POLICY_DIR};
 use holdfast_wire::gate::{ApprovalListParams, ApprovalState, ApprovalView, MayAnswer, MayParams};
@@ -37,7 +38,9 @@ fn show(here: &Here, args: &PolicyShowArgs) -> Result<u8, Failure> {
     let view = here.link()?.call::<op::PolicyGet>(&Nothing {})?;
     if let Some(wanted) = &args.rule {
         let Some(rule) = view.rules.iter().find(|rule| rule.id == *wanted) else {
-            return Err(Failure::new("not_found", format!("no rule {wanted:?}")).hint("list them: holdfast policy show"));
+            return Err(
+                Failure::new("not_found", format!("no rule {wanted:?}")).hint("list them: holdfast policy show")
+            );
         };
         if here.json {
             print_json(rule)?;
@@ -155,7 +158,12 @@ fn test(here: &Here, args: &PolicyTestArgs) -> Result<u8, Failure> {
         let verdict = judge.decide(&request(actor, command.trim()));
         count += 1;
         if verdict.outcome.word() != expected {
-            wrong.push(format!("{at}: {} by {}, expected {expected}: {}", verdict.outcome.word(), verdict.rule, command.trim()));
+            wrong.push(format!(
+                "{at}: {} by {}, expected {expected}: {}",
+                verdict.outcome.word(),
+                verdict.rule,
+                command.trim()
+            ));
         }
     }
     if here.json {
@@ -262,9 +270,11 @@ fn why(here: &Here, args: &PolicyWhyArgs) -> Result<u8, Failure> {
             ("held", rule.clone(), format!("{why} ({approval})"))
         }
         (Outcome::Refused(refusal), _) => ("refused", refusal.code().to_owned(), refusal.to_string()),
-        (Outcome::Done, Some(gate)) => {
-            ("allowed", gate.rule.clone(), gate.approval.as_ref().map_or_else(String::new, |id| format!("approved: {id}")))
-        }
+        (Outcome::Done, Some(gate)) => (
+            "allowed",
+            gate.rule.clone(),
+            gate.approval.as_ref().map_or_else(String::new, |id| format!("approved: {id}")),
+        ),
         (Outcome::Done, None) => ("allowed", "-".to_owned(), "no policy judged it".to_owned()),
     };
     let by = record.by.actor().map_or_else(|| "the host".to_owned(), ToString::to_string);
@@ -323,4 +333,3 @@ fn suggestions(all: &[ApprovalView]) -> Vec<String> {
     }
     out
 }
-

@@ -88,7 +88,10 @@ fn whoever_waits_gets_the_run_or_the_humans_reason() {
     let output = waiting.wait_with_output().unwrap();
     let error: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(error["error"]["code"], "denied", "{error}");
-    assert!(error["error"]["message"].as_str().unwrap().contains("human:tester denied it: use the other file"), "{error}");
+    assert!(
+        error["error"]["message"].as_str().unwrap().contains("human:tester denied it: use the other file"),
+        "{error}"
+    );
     // Nobody is asked the same again right away.
     let again = &bot_runs(&home, &["--", LEAVES])["error"];
     assert_eq!(again["code"], "denied", "{again}");
@@ -141,7 +144,11 @@ fn no_agent_answers_for_itself_over_any_surface() {
         for word in ["approve", "deny"] {
             let refused = home.run_as(agent, &["--json", "approvals", word, &id]);
             let error = &serde_json::from_str::<Value>(&refused.err).unwrap()["error"];
-            assert_eq!((&error["code"], &error["details"]["rule"]), (&json!("denied"), &json!("humans_approve")), "{error}");
+            assert_eq!(
+                (&error["code"], &error["details"]["rule"]),
+                (&json!("denied"), &json!("humans_approve")),
+                "{error}"
+            );
         }
     }
     // Over HTTP the agent's token is the agent.
@@ -203,7 +210,13 @@ fn a_killed_host_neither_loses_a_held_act_nor_does_it_unasked_or_twice() {
     // Done, and not marked yet: the next host marks it, and does not do it again.
     let second = held(&home, LEAVES);
     let pause = home.pause("approval.released");
-    home.command(&["approvals", "approve", &second]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap().wait().ok();
+    home.command(&["approvals", "approve", &second])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+        .wait()
+        .ok();
     let reached = pause.reached();
     drop(pause);
     until("the run", || lines(&home) == 2);

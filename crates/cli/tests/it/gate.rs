@@ -36,7 +36,10 @@ fn solo_leaves_agents_free_but_for_the_catastrophic_and_the_unthinkable() {
     }
     let denied = &bot_runs(&home, &["--", UNTHINKABLE])["error"];
     assert_eq!(denied["code"], "denied", "{denied}");
-    assert_eq!((&denied["details"]["rule"], &denied["details"]["code"]), (&json!("solo.unthinkable"), &json!("forbidden")));
+    assert_eq!(
+        (&denied["details"]["rule"], &denied["details"]["code"]),
+        (&json!("solo.unthinkable"), &json!("forbidden"))
+    );
     assert!(denied["message"].as_str().unwrap().contains("destroy the system or a disk"), "{denied}");
     let held = &bot_runs(&home, &["--", CATASTROPHIC])["error"];
     assert_eq!((&held["code"], &held["details"]["rule"]), (&json!("approval_needed"), &json!("solo.catastrophic")));
@@ -65,12 +68,20 @@ fn every_surface_is_judged_alike() {
     let cwd = http.home.path().to_str().unwrap();
     let new = |command: &str| json!({ "new": { "command": ["sh", "-c", command], "cwd": cwd } });
     let denied = http.post("/runs", new(UNTHINKABLE));
-    assert_eq!((denied.status, &denied.body["error"]["details"]["rule"]), (403, &json!("solo.unthinkable")), "{denied:?}");
+    assert_eq!(
+        (denied.status, &denied.body["error"]["details"]["rule"]),
+        (403, &json!("solo.unthinkable")),
+        "{denied:?}"
+    );
     let held = http.post("/runs", new("eval \"$X\""));
     assert_eq!((held.status, &held.body["error"]["code"]), (403, &json!("approval_needed")), "{held:?}");
     // A session whose command is the act.
     let started = http.post("/sessions", json!({ "command": ["mkfs.ext4", "/dev/sdzz9"], "cwd": cwd }));
-    assert_eq!((started.status, &started.body["error"]["details"]["rule"]), (403, &json!("solo.unthinkable")), "{started:?}");
+    assert_eq!(
+        (started.status, &started.body["error"]["details"]["rule"]),
+        (403, &json!("solo.unthinkable")),
+        "{started:?}"
+    );
     assert_eq!(http.post("/sessions", json!({ "command": ["bash"], "cwd": cwd, "name": "shell" })).status, 201);
     until("a prompt", || http.home.run(&["run", "shell", "--", "true"]).status == 0);
     let run = http.post("/runs", json!({ "session": "shell", "command": UNTHINKABLE }));
@@ -120,7 +131,11 @@ fn careful_asks_beyond_the_directory_and_locked_runs_only_what_is_listed() {
         ("PATH=/bin:$PATH ls", "careful.loader"),
     ] {
         let held = &bot_runs(&home, &["--", command])["error"];
-        assert_eq!((&held["code"], &held["details"]["rule"]), (&json!("approval_needed"), &json!(rule)), "{command}: {held}");
+        assert_eq!(
+            (&held["code"], &held["details"]["rule"]),
+            (&json!("approval_needed"), &json!(rule)),
+            "{command}: {held}"
+        );
     }
     // The link itself lies inside.
     assert_eq!(bot_runs(&home, &["--", "rm link && echo gone"])["output"], "gone\n");
@@ -138,11 +153,17 @@ fn own_files_load_when_they_change_and_a_broken_one_replaces_nothing() {
     std::fs::create_dir(&dir).unwrap();
     let file = dir.join("own.cedar");
     let rule = |word: &str, name: &str| {
-        format!("@id(\"own.no-{name}\")\n@{word}(\"not here\")\n@example(\"{name} -x\")\nforbid (principal, action == Action::\"run\", resource)\nwhen {{ principal.class != \"human\" && context.names.contains(\"{name}\") }};\n")
+        format!(
+            "@id(\"own.no-{name}\")\n@{word}(\"not here\")\n@example(\"{name} -x\")\nforbid (principal, action == Action::\"run\", resource)\nwhen {{ principal.class != \"human\" && context.names.contains(\"{name}\") }};\n"
+        )
     };
     std::fs::write(&file, rule("why", "hostname")).unwrap();
     let denied = &bot_runs(&home, &["--", "hostname"])["error"];
-    assert_eq!((&denied["code"], &denied["details"]["rule"]), (&json!("denied"), &json!("own.no-hostname")), "{denied}");
+    assert_eq!(
+        (&denied["code"], &denied["details"]["rule"]),
+        (&json!("denied"), &json!("own.no-hostname")),
+        "{denied}"
+    );
     assert_eq!(home.run(&["policy", "check"]).status, 0);
     // Broken: the old one stays, and is told with its place.
     std::fs::write(&file, rule("why", "uname").replace("context.names", "context.nmaes")).unwrap();
@@ -150,7 +171,10 @@ fn own_files_load_when_they_change_and_a_broken_one_replaces_nothing() {
     assert!(checked.status == 1 && checked.out.contains("own.cedar:5:") && checked.out.contains("nmaes"), "{checked}");
     assert_eq!(bot_runs(&home, &["--", "hostname"])["error"]["details"]["rule"], "own.no-hostname");
     let shown = home.run(&["policy", "show"]);
-    assert!(shown.status == 1 && shown.out.contains("not loaded: ") && shown.out.contains("own.no-hostname"), "{shown}");
+    assert!(
+        shown.status == 1 && shown.out.contains("not loaded: ") && shown.out.contains("own.no-hostname"),
+        "{shown}"
+    );
     // Mended, without a restart.
     std::fs::write(&file, rule("why", "uname")).unwrap();
     assert_eq!(bot_runs(&home, &["--", "uname"])["error"]["details"]["rule"], "own.no-uname");
@@ -179,8 +203,12 @@ fn policy_answers_without_doing_anything() {
     assert_eq!(may("human:tester", UNTHINKABLE).0, 0);
     let explained = home.ok(&["policy", "explain", "-t", "work", "--", "cd sub && rm -rf ../logs > /dev/null"]);
     let logs = home.join("project/logs");
-    assert!(explained.contains(&format!("deletes    {}", logs.canonicalize().unwrap_or(logs).display())), "{explained}");
-    std::fs::write(home.join("cases"), "# cases\nallow agent:x ls\ndeny agent:x rm -rf /\nask agent:x rm -rf ~\n").unwrap();
+    assert!(
+        explained.contains(&format!("deletes    {}", logs.canonicalize().unwrap_or(logs).display())),
+        "{explained}"
+    );
+    std::fs::write(home.join("cases"), "# cases\nallow agent:x ls\ndeny agent:x rm -rf /\nask agent:x rm -rf ~\n")
+        .unwrap();
     let cases = home.join("cases");
     assert_eq!(home.ok(&["policy", "test", cases.to_str().unwrap()]), "3 cases, 0 wrong\n");
     std::fs::write(&cases, "allow agent:x rm -rf /\n").unwrap();
@@ -203,7 +231,11 @@ fn agents_do_not_reach_policy_and_records_by_commands() {
         "holdfast approvals approve apr_1".to_owned(),
     ] {
         let denied = &bot_runs(&home, &["--", &command])["error"];
-        assert_eq!((&denied["code"], &denied["details"]["rule"]), (&json!("denied"), &json!("solo.holdfast")), "{command}");
+        assert_eq!(
+            (&denied["code"], &denied["details"]["rule"]),
+            (&json!("denied"), &json!("solo.holdfast")),
+            "{command}"
+        );
     }
     // The environment of who starts the host does not lower it.
     let off = home.command(&["host", "restart"]).env("HOLDFAST_POLICY", "off").output().unwrap();

@@ -2,6 +2,7 @@
 //!
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
+use crate::asking::{calls_about_questions, calls_about_the_gate};
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;
@@ -13,8 +14,6 @@ use holdfast_wire::follow::*;
 use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::params::*;
-use holdfast_wire::gate::{ApprovalAnswerParams, ApprovalId, ApprovalListParams, ApprovalParams, MayParams};
-use holdfast_wire::questions::*;
 use holdfast_wire::runs::*;
 use holdfast_wire::tokens::{TokenNewParams, TokenParams};
 use holdfast_wire::turns::*;
@@ -210,42 +209,6 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let names: Vec<_> = all.iter().map(|call| call.row().name).collect();
     assert_eq!(names, OPERATIONS.iter().map(|row| row.name).collect::<Vec<_>>(), "every operation is tried");
     all
-}
-
-fn calls_about_questions(session: &str) -> Vec<Call> {
-    let question = QuestionId::from_random_bits(1);
-    let (session, text) = (session.to_owned(), "why?".to_owned());
-    vec![
-        Call::QuestionAsk(QuestionAskParams { session: session.clone(), text, ..QuestionAskParams::default() }),
-        Call::QuestionGet(QuestionParams { question, wait_ms: 0 }),
-        Call::QuestionList(QuestionListParams { session: Some(session), all: true }),
-        Call::QuestionAnswer(QuestionAnswerParams {
-            question,
-            seen: holdfast_types::Hash([1; 32]),
-            text: Some("so".into()),
-            option: None,
-            proof: None,
-        }),
-        Call::QuestionWithdraw(QuestionWithdrawParams { question }),
-    ]
-}
-
-fn calls_about_the_gate(session: &str) -> Vec<Call> {
-    let approval = ApprovalId::from_random_bits(1);
-    vec![
-        Call::ApprovalAnswer(ApprovalAnswerParams {
-            approval,
-            seen: holdfast_types::Hash([1; 32]),
-            approve: true,
-            reason: None,
-            minutes: None,
-            proof: None,
-        }),
-        Call::ApprovalGet(ApprovalParams { approval, wait_ms: 0 }),
-        Call::ApprovalList(ApprovalListParams { session: Some(session.to_owned()), all: true }),
-        Call::PolicyGet(Nothing {}),
-        Call::PolicyMay(MayParams { command: "rm".into(), ..MayParams::default() }),
-    ]
 }
 
 fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {

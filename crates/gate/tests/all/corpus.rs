@@ -17,7 +17,11 @@ fn every_command_of_the_corpus_is_judged_as_written_there() {
         for (judge, expected) in judges.iter_mut().zip([solo, careful, locked]) {
             let verdict = judge.decide(&request);
             if verdict.outcome.word() != expected {
-                wrong.push(format!("{command:?}: {} by {}, expected {expected}; {risks:?}", verdict.outcome.word(), verdict.rule));
+                wrong.push(format!(
+                    "{command:?}: {} by {}, expected {expected}; {risks:?}",
+                    verdict.outcome.word(),
+                    verdict.rule
+                ));
             }
         }
         if risk != "-" && !risks.contains(&risk) {

@@ -17,19 +17,31 @@ fn what_is_broken_does_not_load_and_says_where() {
     for (text, expected) in [
         ("permit (principal, action, resource);", "own.cedar:1:1: this rule has no name"),
         ("@id(\"t\")\npermit (principal, action == Action::\"runn\", resource);", "runn"),
-        ("@id(\"t\")\npermit (principal, action, resource)\nwhen { context.lien == \"x\" };", "own.cedar:3:8: attribute `lien`"),
+        (
+            "@id(\"t\")\npermit (principal, action, resource)\nwhen { context.lien == \"x\" };",
+            "own.cedar:3:8: attribute `lien`",
+        ),
         ("@id(\"t\")\npermit (principal, action, resource)\nwhen { context.hour == \"x\" };", "own.cedar:3:"),
         ("@id(\"t\")\npermit (principal, action, resource)\nwhen { context.intent == \"x\" };", "optional attribute"),
         ("@id(\"t\")\npermit (principal, action, resource)\nwhen { context.hour > };", "own.cedar:3:"),
         ("@id(\"t\") @ask(\"x\")\npermit (principal, action, resource);", "permits and asks"),
         ("@id(\"t\") @why(\"x\")\nforbid (principal, action, resource) when { false };", "own.cedar"),
-        ("@id(\"t\") permit (principal, action, resource);\n@id(\"t\") permit (principal, action, resource);", "own.cedar:2:1: two rules have the name \"t\" (the other is at own.cedar:1)"),
+        (
+            "@id(\"t\") permit (principal, action, resource);\n@id(\"t\") permit (principal, action, resource);",
+            "own.cedar:2:1: two rules have the name \"t\" (the other is at own.cedar:1)",
+        ),
         ("@id(\"t\")\nforbid (principal, action, resource);", "denies without a reason"),
         ("@id(\"t\") @aks(\"x\")\nforbid (principal, action, resource);", "unknown annotation @aks"),
         ("@id(\"solo.free\") permit (principal, action, resource);", "belongs to a policy that comes with the program"),
         ("@id(\"gate.opaque\") permit (principal, action, resource);", "invalid name"),
-        ("@id(\"t\") @why(\"no make\") @example(\"ls\")\nforbid (principal, action == Action::\"run\", resource) when { context.names.contains(\"make\") };", "`t` is not met by its @example `ls` (its names are [ls]"),
-        ("@id(\"t\") @why(\"no make\") @counterexample(\"make\")\nforbid (principal, action == Action::\"run\", resource) when { context.names.contains(\"make\") };", "`t` is met by its @counterexample `make`"),
+        (
+            "@id(\"t\") @why(\"no make\") @example(\"ls\")\nforbid (principal, action == Action::\"run\", resource) when { context.names.contains(\"make\") };",
+            "`t` is not met by its @example `ls` (its names are [ls]",
+        ),
+        (
+            "@id(\"t\") @why(\"no make\") @counterexample(\"make\")\nforbid (principal, action == Action::\"run\", resource) when { context.names.contains(\"make\") };",
+            "`t` is met by its @counterexample `make`",
+        ),
         ("@id(\"t\") permit (principal == ?principal, action, resource);", "template"),
         ("garbage", "own.cedar:1:"),
     ] {
@@ -38,7 +50,12 @@ fn what_is_broken_does_not_load_and_says_where() {
         assert!(!problems.contains("policy0"), "{problems}");
     }
     // A mistake is told once, however many actions it concerns.
-    assert_eq!(with("solo", "@id(\"t\")\npermit (principal, action, resource)\nwhen { context.lien == \"x\" };").unwrap_err().len(), 1);
+    assert_eq!(
+        with("solo", "@id(\"t\")\npermit (principal, action, resource)\nwhen { context.lien == \"x\" };")
+            .unwrap_err()
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -72,7 +89,9 @@ fn without_a_permit_a_rule_that_asks_is_a_deny() {
 fn a_rule_that_fails_is_never_an_allow_for_an_agent() {
     let overflows = "(context.hour + 1) * 9223372036854775807 > 5";
     for (annotation, outcome) in [("@why(\"boom\")", Outcome::Deny), ("@ask(\"boom?\")", Outcome::Ask)] {
-        let text = format!("@id(\"t\") {annotation} forbid (principal, action, resource) when {{ {overflows} && context.hour < 99 }};");
+        let text = format!(
+            "@id(\"t\") {annotation} forbid (principal, action, resource) when {{ {overflows} && context.hour < 99 }};"
+        );
         let mut judge = Judge::new(with("solo", &text).unwrap());
         let mut at_noon = request("agent:bot", Action::Run, "ls");
         at_noon.facts.hour = 12;

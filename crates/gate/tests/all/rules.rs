@@ -49,7 +49,9 @@ fn each_rule_decides_what_it_is_for() {
         assert_eq!(says(judge, who, Action::Type, line).0, *outcome, "{policy}: {who} types {line}");
     }
     for (name, judge) in &judges {
-        for rule in judge.policy().rules().iter().filter(|rule| !["careful.ends", "locked.start"].contains(&rule.id.as_str())) {
+        for rule in
+            judge.policy().rules().iter().filter(|rule| !["careful.ends", "locked.start"].contains(&rule.id.as_str()))
+        {
             assert!(CASES.iter().any(|(_, _, _, _, id)| *id == rule.id), "{name}: no case for {}", rule.id);
         }
     }
@@ -71,7 +73,9 @@ fn ends_signals_and_starts() {
 #[test]
 fn every_forbid_of_the_ready_policies_has_examples() {
     for name in ["solo", "careful", "locked"] {
-        for rule in judge(name).policy().rules().iter().filter(|rule| rule.kind != "permit" && rule.id != "careful.ends") {
+        for rule in
+            judge(name).policy().rules().iter().filter(|rule| rule.kind != "permit" && rule.id != "careful.ends")
+        {
             assert!(rule.text.contains("@example") && rule.text.contains("@counterexample"), "{}", rule.id);
             assert!(rule.why.len() > 10, "{}", rule.id);
         }

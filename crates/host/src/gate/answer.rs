@@ -1,7 +1,7 @@
 //! What clients ask of the gate: what the policy says, which acts wait, and the answer of a human.
 
 use super::facts::{Asked, Text};
-use super::{Gate, Holding, Place};
+use super::{Gate, Holding};
 use crate::connection::while_asked;
 use crate::serve::Server;
 use crate::session::{Session, fault};
@@ -73,11 +73,7 @@ impl Server {
     }
 
     /// Acts that wait, or waited.
-    pub(crate) fn approval_list(
-        &self,
-        params: &ApprovalListParams,
-        actor: &Actor,
-    ) -> Result<Vec<ApprovalView>, Fault> {
+    pub(crate) fn approval_list(&self, params: &ApprovalListParams, actor: &Actor) -> Result<Vec<ApprovalView>, Fault> {
         self.lapse_approvals();
         let of = match &params.session {
             Some(session) => Some(self.registry.find_for(session, actor, Right::Observe)?.id),

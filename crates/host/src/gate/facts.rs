@@ -27,8 +27,19 @@ const UNKNOWN_HASH: Hash = Hash([0; 32]);
 
 /// What belongs to Holdfast below its state directory, which may have other things in it.
 const OWN_STATE: [&str; 13] = [
-    "sessions", "hooks", "runs", "shells", "actors", "bin", "tokens.json", "http.json", "browsers.key", "hosts.json", "host.log",
-    "approvals", "journal",
+    "sessions",
+    "hooks",
+    "runs",
+    "shells",
+    "actors",
+    "bin",
+    "tokens.json",
+    "http.json",
+    "browsers.key",
+    "hosts.json",
+    "host.log",
+    "approvals",
+    "journal",
 ];
 const OWN_CONFIG: [&str; 2] = ["config.toml", super::POLICY_DIR];
 

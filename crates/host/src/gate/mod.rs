@@ -191,7 +191,8 @@ impl Gate {
                     }
                     None => {
                         let ready: Vec<Source> = Source::ready(name).into_iter().collect();
-                        let policy = Policy::load(&ready).expect("a test loads the policies that come with the program");
+                        let policy =
+                            Policy::load(&ready).expect("a test loads the policies that come with the program");
                         let judge = Judge::new(policy);
                         *in_force = Some(InForce { judge, files: Vec::new(), looked: stamps, problems, lacks: true });
                     }

@@ -48,7 +48,7 @@ impl Registry {
             Said::Deny { rule, why } => Refusal::Forbidden { rule, why },
             Said::Hold { rule, why, approval } => Refusal::ApprovalNeeded { approval, rule, why },
         };
-        self.shared.metrics.refused(refusal.code());
+        self.shared.metrics.refused(session::counted(&refusal));
         Err(session::fault(&refusal))
     }
 }

@@ -58,7 +58,8 @@ impl Server {
             }
             (ApprovalState::Failed, _) => {
                 let error = held.error.unwrap_or_default();
-                Err(Fault::new(Code::Busy, format!("it was approved, and could not be run: {error}")).hint("run it again"))
+                Err(Fault::new(Code::Busy, format!("it was approved, and could not be run: {error}"))
+                    .hint("run it again"))
             }
             (ApprovalState::Open | ApprovalState::Approved | ApprovalState::Done, _) => Err(needed),
         }

@@ -320,13 +320,6 @@ impl Begun<'_> {
     }
 }
 
-impl Begun<'_> {
-    /// Somebody else marks it.
-    pub fn pass_on(&mut self) {
-        self.deed = None;
-    }
-}
-
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         self.over(&Err("it was given up"));

@@ -3,19 +3,55 @@
 //! The actor's envelope comes first: what it may not ask for at all is refused without a look, and holds nobody up. What the gate
 //! says goes into the journal with the act.
 
-use super::Session;
-use crate::gate::{Act, Asked, Considered, Place, Text};
-use holdfast_authority::{Ask, Input, Said};
+use super::{Session, Shared};
+use crate::gate::{Act, Asked, Considered, Gate, Place, Text};
+use holdfast_authority::{Ask, Input, Policy, Said};
 use holdfast_gate::Action;
 use holdfast_session::{Decided, ShellState};
 use holdfast_types::{Actor, Proof, Right};
+use holdfast_wire::Fault;
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::params::SendParams;
 use holdfast_wire::runs::RunStartParams;
-use holdfast_wire::Fault;
+use std::rc::Rc;
 
 /// Longest line that is followed while it is typed; more is not known.
 const TYPED_BYTES_MAX: usize = 16 * 1024;
+
+/// The gate, and who types before it.
+#[derive(Debug)]
+pub(crate) struct Gated {
+    gate: Rc<Gate>,
+    /// One program at a time types at the prompt: a line is judged as it will stand there.
+    typing: tokio::sync::Mutex<()>,
+}
+
+impl Gated {
+    pub fn new(gate: &Rc<Gate>) -> Gated {
+        Gated { gate: Rc::clone(gate), typing: tokio::sync::Mutex::new(()) }
+    }
+}
+
+impl std::ops::Deref for Gated {
+    type Target = Gate;
+
+    fn deref(&self) -> &Gate {
+        &self.gate
+    }
+}
+
+impl Shared {
+    /// Whether an actor is a human for certain.
+    pub fn policy_is_human(&self, actor: &holdfast_types::Actor) -> bool {
+        let is_its = self.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle);
+        is_its && actor.handle.class() == holdfast_types::ActorClass::Human
+    }
+
+    /// What the host says of actors now.
+    pub fn policy(&self) -> Policy {
+        Policy { defaults: self.config.defaults.clone(), vouched: self.actors.borrow().vouched().clone() }
+    }
+}
 
 impl Session {
     /// Where acts in this session happen.
@@ -74,12 +110,7 @@ impl Session {
     }
 
     /// What the gate says: what a rule asks about is held, and the session's people are told.
-    pub(super) fn said(
-        &self,
-        considered: Considered,
-        act: Act,
-        released: Option<ApprovalId>,
-    ) -> Result<Said, Fault> {
+    pub(super) fn said(&self, considered: Considered, act: Act, released: Option<ApprovalId>) -> Result<Said, Fault> {
         let (said, held) = self.gate.said(considered, act, released)?;
         if let Some(holding) = held {
             self.tell_held(&holding);
@@ -156,7 +187,7 @@ impl Session {
         if !matches!(self.state.borrow().core.runs.shell(), ShellState::Prompt { .. }) {
             return Ok(None);
         }
-        let alone = self.typing.lock().await;
+        let alone = self.gate.typing.lock().await;
         // Everything that was typed and printed so far counts.
         self.drain_log();
         self.look();
@@ -177,7 +208,6 @@ impl Session {
             }
             let said = Said::Deny { rule: verdict.rule.clone(), why: verdict.why.clone() };
             self.gate.count(&said);
-            self.metrics.refused("forbidden");
             // On record, as a refusal to type: the bytes were never sent.
             let refusal = holdfast_authority::Refusal::Forbidden { rule: verdict.rule, why: verdict.why };
             let fault = super::decide::fault(&refusal);

@@ -29,10 +29,10 @@ mod waits;
 pub use attaching::Peer;
 pub use drive::{Missed, connect, drive};
 
-pub(crate) use decide::{event, fault};
+pub(crate) use decide::{counted, event, fault};
 pub(crate) use graph::ports_of;
-pub(crate) use questions::beginning;
 pub(crate) use held::Held;
+pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 
 use crate::journal::{Journal, Opened};
@@ -47,7 +47,7 @@ use crate::store::Spec;
 use holdfast_abi::protocol::{FEATURE_SPARE, Welcome};
 use holdfast_abi::ring::{Ring, RingError, STATE_ENDED};
 use holdfast_abi::start::Started;
-use holdfast_authority::{Authority, Input, Policy};
+use holdfast_authority::{Authority, Input};
 use holdfast_observe::{Freezer, Turns};
 pub use holdfast_session::Origin;
 pub(crate) use holdfast_session::Probed;
@@ -107,9 +107,7 @@ pub struct Session {
     pub(crate) track: track::Track,
     pub(crate) attention: Rc<crate::attention::Attention>,
     hooks: Rc<crate::hooks::Hooks>,
-    pub(crate) gate: Rc<crate::gate::Gate>,
-    /// One program at a time types at the prompt: a line is judged as it will stand there.
-    typing: tokio::sync::Mutex<()>,
+    pub(crate) gate: gated::Gated,
     this: Weak<Session>,
 }
 
@@ -182,8 +180,7 @@ impl Session {
             track: track::Track::default(),
             attention: Rc::clone(&shared.attention),
             hooks: Rc::clone(&shared.hooks),
-            gate: Rc::clone(&shared.gate),
-            typing: tokio::sync::Mutex::new(()),
+            gate: gated::Gated::new(&shared.gate),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -566,19 +563,6 @@ pub struct Shared {
     pub attention: Rc<crate::attention::Attention>,
     /// Which names are taken.
     pub(crate) names: crate::names::Names,
-}
-
-impl Shared {
-    /// Whether an actor is a human for certain.
-    pub fn policy_is_human(&self, actor: &holdfast_types::Actor) -> bool {
-        let is_its = self.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle);
-        is_its && actor.handle.class() == holdfast_types::ActorClass::Human
-    }
-
-    /// What the host says of actors now.
-    pub fn policy(&self) -> Policy {
-        Policy { defaults: self.config.defaults.clone(), vouched: self.actors.borrow().vouched().clone() }
-    }
 }
 
 /// The sizes in the log from `from` to `to`: where they are there, the output offsets at which they came, and the sizes.

@@ -1,4 +1,4 @@
-//! How long a decision takes: `cargo run --release -p holdfast-gate --example measure`.
+//! How long a decision takes: `cargo run --release -p holdfast-gate --example decision`.
 #![allow(clippy::disallowed_methods)] // it measures time, and nothing in the crate does
 
 use holdfast_gate::{
@@ -9,8 +9,13 @@ use std::time::Instant;
 const ROUNDS: usize = 2_000;
 
 fn main() {
-    let around = Surroundings::new("/home/user/project", "/home/user", None, vec!["/home/user/.config/holdfast".into()]);
-    let lines = ["cargo build", "rm -rf ./logs && git push", "cd a && make -j2 2>&1 | tee log; for f in *.c; do gcc -c $f; done"];
+    let around =
+        Surroundings::new("/home/user/project", "/home/user", None, vec!["/home/user/.config/holdfast".into()]);
+    let lines = [
+        "cargo build",
+        "rm -rf ./logs && git push",
+        "cd a && make -j2 2>&1 | tee log; for f in *.c; do gcc -c $f; done",
+    ];
     for name in ["solo", "careful", "locked"] {
         let ready = Source::ready(name).expect("one of ours");
         let began = Instant::now();
@@ -49,5 +54,9 @@ fn measure(name: &str, judge: &mut Judge, lines: &[&str], around: &Surroundings)
         times.push(began.elapsed());
     }
     times.sort();
-    println!("  {name}: line, paths, risks and decision: median {:?}, p99 {:?}", times[ROUNDS / 2], times[ROUNDS * 99 / 100]);
+    println!(
+        "  {name}: line, paths, risks and decision: median {:?}, p99 {:?}",
+        times[ROUNDS / 2],
+        times[ROUNDS * 99 / 100]
+    );
 }
