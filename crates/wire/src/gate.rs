@@ -179,7 +179,7 @@ pub struct ApprovalView {
 pub struct ApprovalParams {
     /// Its id.
     pub approval: ApprovalId,
-    /// Answer when nothing more will become of it, at the latest after this long.
+    /// Answer when it stands otherwise than now, or nothing more will become of it; at the latest after this long.
     #[serde(default)]
     pub wait_ms: u64,
 }

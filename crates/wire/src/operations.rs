@@ -241,7 +241,7 @@ operations! {
     QuestionWithdraw = "question.withdraw" (QuestionWithdrawParams) -> QuestionView, Route::Delete("/questions/{question}");
     #[doc = "Approve or deny a held act; only humans may, and never the actor that asked for it."]
     ApprovalAnswer = "approval.answer" (ApprovalAnswerParams) -> ApprovalView, Route::Post("/approvals/{approval}/answer");
-    #[doc = "Get a held act; can wait until nothing more becomes of it."]
+    #[doc = "Get a held act; can wait until its state changes."]
     ApprovalGet = "approval.get" (ApprovalParams) -> ApprovalView, Route::Get("/approvals/{approval}");
     #[doc = "List acts that wait for a human: of a session, or of all sessions you may observe."]
     ApprovalList = "approval.list" (ApprovalListParams) -> Vec<ApprovalView>, Route::Get("/approvals");

@@ -155,7 +155,7 @@ fn answer(
 fn told(here: &Here, view: &ApprovalView) -> Result<u8, Failure> {
     if here.json {
         print_json(view)?;
-        return Ok(u8::from(view.state == ApprovalState::Failed));
+        return Ok(u8::from(matches!(view.state, ApprovalState::Failed | ApprovalState::Open)));
     }
     let wants = wanted(view);
     let text = match view.state {

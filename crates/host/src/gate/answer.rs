@@ -87,11 +87,9 @@ impl Server {
 
     /// One of them.
     pub(crate) async fn approval_get(&self, params: &ApprovalParams, actor: &Actor) -> Result<ApprovalView, Fault> {
-        self.see(params.approval, actor)?;
-        while_asked(async {
-            self.approval_over(params.approval, params.wait_ms).await;
-        })
-        .await;
+        let before = self.see(params.approval, actor)?.state;
+        let moved = |state: ApprovalState| state != before || state.is_over();
+        while_asked(self.approval_until(params.approval, params.wait_ms, moved)).await;
         self.see(params.approval, actor).map(|holding| holding.view())
     }
 
@@ -113,18 +111,16 @@ impl Server {
         })
     }
 
-    /// Waits until nothing more will become of one.
-    pub(crate) async fn approval_over(&self, id: ApprovalId, wait_ms: u64) -> Option<Holding> {
+    /// Waits until it stands so with one, or until it is forgotten.
+    pub(crate) async fn approval_until(&self, id: ApprovalId, wait_ms: u64, is_so: impl Fn(ApprovalState) -> bool) {
         let deadline = Instant::now() + Duration::from_millis(wait_ms);
         loop {
             let stirred = self.gate().stirred.notified();
             tokio::pin!(stirred);
             stirred.as_mut().enable();
-            let known = self.gate().held.borrow().get(id).cloned();
-            if known.as_ref().is_none_or(|one| one.state.is_over())
-                || tokio::time::timeout_at(deadline, stirred).await.is_err()
-            {
-                return known;
+            let state = self.gate().held.borrow().get(id).map(|one| one.state);
+            if state.is_none_or(&is_so) || tokio::time::timeout_at(deadline, stirred).await.is_err() {
+                return;
             }
         }
     }

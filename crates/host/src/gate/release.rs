@@ -9,6 +9,7 @@ use crate::birth::Birth;
 use crate::serve::Server;
 use holdfast_wire::gate::{ApprovalId, ApprovalState};
 use holdfast_wire::params::Life;
+use holdfast_wire::runs::RunStartParams;
 use holdfast_wire::{Code, Fault};
 use std::rc::Rc;
 use std::time::Duration;
@@ -95,7 +96,11 @@ impl Server {
             None => None,
         };
         match (&holding.act, session) {
-            (Act::Run(params), _) => self.run_begin(params, by, id).await.map(drop),
+            (Act::Run(params), _) => {
+                // Whoever wants its end asks for that.
+                let params = RunStartParams { wait_ms: 0, approval_wait_ms: 0, ..(**params).clone() };
+                self.run_begin(&params, by, id).await.map(drop)
+            }
             (Act::Start(id_of, params), _) => {
                 if self.registry.find(&id_of.to_string()).is_ok() {
                     return Ok(());

@@ -42,10 +42,7 @@ impl Server {
     async fn run_approved(&self, params: &RunStartParams, actor: &Actor, needed: Fault) -> Result<RunAnswer, Fault> {
         let approval = needed.details.as_ref().and_then(|details| details["approval"].as_str()?.parse().ok());
         let Some(approval) = approval else { return Err(needed) };
-        while_asked(async {
-            self.approval_over(approval, params.approval_wait_ms).await;
-        })
-        .await;
+        while_asked(self.approval_until(approval, params.approval_wait_ms, ApprovalState::is_over)).await;
         let held = self.gate().held.borrow().get(approval).cloned();
         let Some(held) = held else { return Err(needed) };
         match (held.state, held.run) {
