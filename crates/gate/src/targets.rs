@@ -140,6 +140,9 @@ fn tools(command: &Command, all: &mut Vec<Target>) {
             let into = value_of(command, &["-d"]).unwrap_or_else(|| Word::plain("."));
             all.push(Target { below: true, ..writes(&into) });
         }
+        "sort" => all.extend(value_of(command, &["-o", "--output"]).iter().map(writes)),
+        // The second word is where it writes.
+        "uniq" => all.extend(command.operands().nth(1).map(writes)),
         "curl" => all.extend(value_of(command, &["-o", "--output"]).iter().map(writes)),
         "wget" => all.extend(value_of(command, &["-O", "--output-document"]).iter().map(writes)),
         "scp" => {
