@@ -311,6 +311,7 @@ mod tests {
             metrics_listen = "[::1]:9464"
             log = "warn,holdfast_host::notify=debug"
             log_format = "json"
+            policy = "careful"
             [[notify]]
             on = ["exit"]
             ring = true
@@ -341,6 +342,7 @@ mod tests {
                 session: None,
                 by: holdfast_host::Deliver::Ring,
             }],
+            policy: holdfast_host::Choice::Ready("careful"),
         };
         assert_eq!(load(text, &[]).unwrap(), expected);
     }

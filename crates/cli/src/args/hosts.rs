@@ -1,6 +1,6 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
-use super::{Args, Command, RunCommand};
+use super::{ApprovalsCommand, Args, Command, PolicyCommand, RunCommand};
 use clap::{Subcommand, ValueHint};
 
 #[derive(Debug, Subcommand)]
@@ -142,6 +142,9 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         },
         Command::Ask(args) => maybe(&mut args.session),
         Command::Questions(args) => maybe(&mut args.session),
+        Command::Approvals(ApprovalsCommand::Ls(args)) => maybe(&mut args.session),
+        Command::Policy(PolicyCommand::May(args) | PolicyCommand::Explain(args)) => maybe(&mut args.session),
+        Command::Policy(PolicyCommand::Why(args)) => vec![&mut args.session],
         Command::Wait(args) => vec![&mut args.of.session],
         Command::Resize(args) => vec![&mut args.of.session],
         Command::Rename(args) => vec![&mut args.of.session],
@@ -154,6 +157,8 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Grant(args) => vec![&mut args.of.session],
         Command::Revoke(args) => vec![&mut args.of.session],
         Command::New(_)
+        | Command::Approvals(_)
+        | Command::Policy(_)
         | Command::Ls(_)
         | Command::Answer(_)
         | Command::Whoami
