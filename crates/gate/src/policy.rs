@@ -248,8 +248,8 @@ fn parse(source: &Source, problems: &mut Vec<Problem>) -> Option<Vec<(usize, Ced
             return None;
         }
     };
-    if let Some(template) = set.templates().next() {
-        let message = format!("{} is a template, which has no use here", template.id());
+    if set.templates().next().is_some() {
+        let message = "a rule is a template, which has no use here".to_owned();
         problems.push(problem(source, 0, message, "write the principal and resource out".into()));
     }
     // Cedar numbers them in the order of the file; it gives them out in any.
@@ -326,7 +326,9 @@ fn validate(source: &Source, named: &PolicySet, schema: &Schema, problems: &mut 
     // What can never apply is a mistake too.
     let warnings = result.validation_warnings().map(|warning| of_diagnostic(source, warning));
     for problem in errors.chain(warnings) {
-        if !problems.contains(&problem) {
+        let is_same =
+            |known: &Problem| (&known.file, known.line, known.column) == (&problem.file, problem.line, problem.column);
+        if !problems.iter().any(is_same) {
             problems.push(problem);
         }
     }

@@ -223,6 +223,10 @@ impl Line {
             "source" | "." if first.as_ref().is_none_or(|word| word.text().is_none() && is_shells(word)) => {
                 self.opaque("source");
             }
+            "export" | "declare" | "typeset" | "readonly" | "local" => {
+                let names = command.operands().map(Word::beginning);
+                self.sets.extend(names.map(|text| text.split('=').next().unwrap_or_default().to_owned()));
+            }
             "trap" if command.words.len() > 1 => {
                 self.line_of(first.as_ref().filter(|w| !w.is_option()), &mut dirs, depth)
             }

@@ -1,6 +1,6 @@
 //! Approvals: an act waits as data until a human answers; it happens once or not at all, whatever becomes of the host.
 
-use crate::gate::{BOT, CATASTROPHIC, bot_runs, with_bash};
+use crate::gate::{BOT, CATASTROPHIC, bot_releases, bot_runs, with_bash};
 use crate::http::Http;
 use holdfast_harness::{Home, kill, settle, until};
 use serde_json::{Value, json};
@@ -109,7 +109,9 @@ fn for_some_minutes_the_same_needs_no_answer_and_nothing_else_does() {
     assert_eq!(lines(&home), 2);
     held(&home, "eval \"echo other$NOTHING\"");
     // In another directory it is another act.
+    bot_releases(&home);
     home.ok(&["run", "work", "--", "cd /tmp"]);
+    home.ok(&["release", "work"]);
     held(&home, LEAVES);
 }
 
@@ -153,8 +155,8 @@ fn no_agent_answers_for_itself_over_any_surface() {
     }
     // Over HTTP the agent's token is the agent.
     let seen = shown(home, &id)["hash"].clone();
-    let said = http.post(&format!("/approvals/{id}/answer"), json!({ "approval": id, "seen": seen, "approve": true }));
-    assert_eq!((said.status, &said.body["error"]["details"]["rule"]), (403, &json!("humans_approve")), "{said:?}");
+    let said = http.post(&format!("/approvals/{id}/answer"), json!({ "seen": seen, "approve": true }));
+    assert_eq!((said.status, &said.body["details"]["rule"]), (403, &json!("humans_approve")), "{said:?}");
     assert_eq!(http.get(&format!("/approvals/{id}")).body["state"], "open");
     // A person who may not approve here does not either.
     home.ok(&["revoke", "work", "--to", "human:ann"]);

@@ -25,7 +25,12 @@ pub fn with_bash(config: &str) -> Home {
 pub fn bot_runs(home: &Home, args: &[&str]) -> Value {
     let ran = home.run_as(BOT, &[&["--json", "run", "work"], args].concat());
     let text = if ran.out.trim().is_empty() { &ran.err } else { &ran.out };
-    serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_else(|_| panic!("{args:?}: {ran}"))
+    serde_json::from_str(text).unwrap_or_else(|_| panic!("{args:?}: {ran}"))
+}
+
+/// The agent lets go of the turn, so that a person can act.
+pub fn bot_releases(home: &Home) {
+    home.run_as(BOT, &["release", "work"]);
 }
 
 #[test]
@@ -46,6 +51,7 @@ fn solo_leaves_agents_free_but_for_the_catastrophic_and_the_unthinkable() {
     let opaque = &bot_runs(&home, &["--", "eval \"$NOTHING\""])["error"];
     assert_eq!((&opaque["code"], &opaque["details"]["rule"]), (&json!("approval_needed"), &json!("solo.opaque")));
     // A person runs the same.
+    bot_releases(&home);
     assert_eq!(home.run(&["run", "work", "--", "eval", "true"]).status, 0);
     assert_ne!(home.run(&["run", "work", "--", CATASTROPHIC]).status, 1);
     // Nothing of what was refused was typed, and the journal says why.
@@ -68,24 +74,16 @@ fn every_surface_is_judged_alike() {
     let cwd = http.home.path().to_str().unwrap();
     let new = |command: &str| json!({ "new": { "command": ["sh", "-c", command], "cwd": cwd } });
     let denied = http.post("/runs", new(UNTHINKABLE));
-    assert_eq!(
-        (denied.status, &denied.body["error"]["details"]["rule"]),
-        (403, &json!("solo.unthinkable")),
-        "{denied:?}"
-    );
+    assert_eq!((denied.status, &denied.body["details"]["rule"]), (403, &json!("solo.unthinkable")), "{denied:?}");
     let held = http.post("/runs", new("eval \"$X\""));
-    assert_eq!((held.status, &held.body["error"]["code"]), (403, &json!("approval_needed")), "{held:?}");
+    assert_eq!((held.status, &held.body["code"]), (403, &json!("approval_needed")), "{held:?}");
     // A session whose command is the act.
     let started = http.post("/sessions", json!({ "command": ["mkfs.ext4", "/dev/sdzz9"], "cwd": cwd }));
-    assert_eq!(
-        (started.status, &started.body["error"]["details"]["rule"]),
-        (403, &json!("solo.unthinkable")),
-        "{started:?}"
-    );
+    assert_eq!((started.status, &started.body["details"]["rule"]), (403, &json!("solo.unthinkable")), "{started:?}");
     assert_eq!(http.post("/sessions", json!({ "command": ["bash"], "cwd": cwd, "name": "shell" })).status, 201);
-    until("a prompt", || http.home.run(&["run", "shell", "--", "true"]).status == 0);
+    until("a prompt", || http.home.run_as(BOT, &["run", "shell", "--", "true"]).status == 0);
     let run = http.post("/runs", json!({ "session": "shell", "command": UNTHINKABLE }));
-    assert_eq!((run.status, &run.body["error"]["code"]), (403, &json!("denied")), "{run:?}");
+    assert_eq!((run.status, &run.body["code"]), (403, &json!("denied")), "{run:?}");
     // What it may do is told without doing it.
     let may = http.post("/policy/may", json!({ "session": "shell", "command": "rm -rf \"$X\"/*" }));
     assert_eq!((may.status, &may.body["outcome"]), (200, &json!("ask")), "{may:?}");
@@ -97,7 +95,7 @@ fn every_surface_is_judged_alike() {
 #[test]
 fn a_line_that_an_agent_types_at_a_prompt_is_judged() {
     let home = with_bash("");
-    until("a prompt", || home.run(&["run", "work", "--", "true"]).status == 0);
+    until("a prompt", || home.run_as(BOT, &["run", "work", "--", "true"]).status == 0);
     let send = |keys: &str| home.run_as(BOT, &["--json", "send", "work", keys]);
     let refused = send(&format!("{UNTHINKABLE}\r"));
     assert!(refused.err.contains("solo.unthinkable"), "{refused}");
@@ -113,6 +111,7 @@ fn a_line_that_an_agent_types_at_a_prompt_is_judged() {
     let refused = send("\u{1b}[A\r");
     assert!(refused.err.contains("solo.opaque"), "{refused}");
     // A person types what they like.
+    bot_releases(&home);
     home.ok(&["send", "work", "--key", "C-c"]);
     assert_eq!(home.run(&["send", "work", "--enter", "eval true"]).status, 0);
 }
@@ -124,7 +123,7 @@ fn careful_asks_beyond_the_directory_and_locked_runs_only_what_is_listed() {
     let link = home.join("project/link");
     std::os::unix::fs::symlink("/", &link).unwrap();
     for (command, rule) in [
-        ("echo x > ../elsewhere.txt", "careful.outside"),
+        ("echo x > /nonexistent-dir/x", "careful.outside"),
         ("rm -f link/nonexistent-holdfast", "careful.outside"),
         ("curl --version", "careful.network"),
         ("sudo --version", "careful.escalates"),
@@ -143,6 +142,7 @@ fn careful_asks_beyond_the_directory_and_locked_runs_only_what_is_listed() {
     assert_eq!(bot_runs(&locked, &["--", "echo listed"])["output"], "listed\n");
     let denied = &bot_runs(&locked, &["--", "touch x"])["error"];
     assert_eq!((&denied["code"], &denied["details"]["rule"]), (&json!("denied"), &json!("gate.unlisted")));
+    bot_releases(&locked);
     assert_eq!(locked.run(&["run", "work", "--", "touch x"]).status, 0, "people are free");
 }
 
@@ -183,7 +183,9 @@ fn own_files_load_when_they_change_and_a_broken_one_replaces_nothing() {
     std::fs::write(&file, "garbage").unwrap();
     home.kill_host();
     assert_eq!(bot_runs(&home, &["--", "uname"])["error"]["details"]["rule"], "gate.broken");
+    bot_releases(&home);
     assert_eq!(home.run(&["run", "work", "--", "uname"]).status, 0);
+    home.ok(&["release", "work"]);
     std::fs::remove_file(&file).unwrap();
     assert_eq!(bot_runs(&home, &["--", "uname"])["exit_code"], 0);
 }

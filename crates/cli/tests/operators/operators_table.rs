@@ -348,9 +348,10 @@ fn whoever_holds_one_right_is_refused_what_needs_another_and_nothing_else() {
         stage.ann.revoke_all_of(bob.actor().id).unwrap();
         stage.ann.grant(bob.actor(), right.word(), None).unwrap();
         let mut raw = Raw::of(&stage.world, &bob);
-        // What ends the session comes last, and what is about a run is about one that is not there.
+        // What ends the session comes last, and what is about a run or an approval is about one that is not there.
         let (end, others): (Vec<_>, Vec<_>) = stage.calls.iter().partition(|call| matches!(call, Call::End(_)));
-        let is_of_a_session = |call: &&Call| !call.row().terms.who.is_hosts() && !call.row().name.starts_with("run.");
+        let is_there = |name: &str| !name.starts_with("run.") && !matches!(name, "approval.get" | "approval.answer");
+        let is_of_a_session = |call: &&Call| !call.row().terms.who.is_hosts() && is_there(call.row().name);
         let mut refused = 0;
         for call in others.into_iter().chain(end).filter(is_of_a_session) {
             let terms = call.row().terms;
