@@ -249,6 +249,8 @@ impl Reader {
                 '$' | '`' => self.expansion(c),
                 '<' | '>' if self.is_at("(") => self.unknown(),
                 '@' | '+' | '!' if self.is_at("(") => self.unknown(),
+                // By itself it is a command.
+                '[' if !self.chars[self.at..].contains(&']') => push_quoted(&mut self.out, c),
                 '*' | '?' | '[' => {
                     self.has_pattern = true;
                     self.out.push(c);
@@ -388,6 +390,7 @@ mod tests {
             (r"\*", "*"),
             ("$\"hi\"", "hi"),
             ("a$", "a$"),
+            ("[", "["),
             ("--x=1,2", "--x=1,2"),
         ] {
             assert_eq!(Word::read(raw).text().as_deref(), Some(text), "{raw}");
