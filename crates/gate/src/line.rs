@@ -111,6 +111,13 @@ impl Line {
         line
     }
 
+    /// Takes a line of fish apart: where it is no line of bash, its `(command)` is read as `$(command)`.
+    #[must_use]
+    pub fn read_fish(text: &str) -> Line {
+        let line = Line::read(text);
+        if line.parsed { line } else { Line::read(&text.replace('(', "$(").replace("$$(", "$(")) }
+    }
+
     /// A line that is given as words: no shell reads it.
     #[must_use]
     pub fn of_words<S: AsRef<str>>(words: &[S]) -> Line {
@@ -130,8 +137,8 @@ impl Line {
         if text.contains("${ ") || text.contains("${|") || text.contains("${\t") || text.contains("${\n") {
             self.opaque.insert("a function substitution".into());
         }
-        // A NUL or another control character is nothing a person can have read.
-        if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+        // A NUL ends a line for some, and not for others.
+        if text.contains('\0') {
             self.not_parsed();
             return;
         }

@@ -163,13 +163,10 @@ impl Line {
             | Kind::CondAnd { left, right }
             | Kind::CondOr { left, right }
             | Kind::ArithBinaryOp { left, right, .. }
-            | Kind::ArithComma { left, right } => {
+            | Kind::ArithComma { left, right }
+            | Kind::ArithAssign { target: left, value: right, .. } => {
                 self.walk(left, dirs, down);
                 self.walk(right, dirs, down);
-            }
-            Kind::ArithAssign { target, value, .. } => {
-                self.walk(target, dirs, down);
-                self.walk(value, dirs, down);
             }
             Kind::ArithTernary { condition, if_true, if_false } => {
                 self.walk(condition, dirs, down);

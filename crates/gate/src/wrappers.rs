@@ -269,7 +269,12 @@ impl Line {
                 option if option.starts_with('-') && !option.starts_with("--") && option.contains('c') => {
                     // Its value is the first word that is no option.
                     let line = words.find(|word| !word.is_option());
-                    return self.line_of(line, dirs, depth);
+                    // Behind its name come the words that `"$@"` stands for.
+                    let given: Option<Vec<String>> = words.skip(1).map(Word::text).collect();
+                    let all = given.filter(|given| !given.is_empty()).map(|given| quoted(&given));
+                    let with = |line: &Word| Some(Word::plain(&line.text()?.replace("\"$@\"", all.as_deref()?)));
+                    let with = line.and_then(with);
+                    return self.line_of(with.as_ref().or(line), dirs, depth);
                 }
                 option if option.starts_with(['-', '+']) && option.len() > 1 => {}
                 // A script of its own.
@@ -284,6 +289,11 @@ impl Line {
             None => {}
         }
     }
+}
+
+/// Words as a shell reads them back.
+fn quoted(words: &[String]) -> String {
+    words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" ")
 }
 
 /// `!!`, `!rm`, `!-2`, `!$`.

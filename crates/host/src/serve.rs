@@ -217,8 +217,7 @@ impl Server {
             Call::QuestionList(params) => here(|| plain(self.question_list(&params, &actor)?)).await,
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
-            call if call.is_about_the_gate() => Box::pin(self.answer_gate(call, &actor)).await,
-            call if terms.who.is_hosts() => Box::pin(self.answer_host(call, actor, &path)).await,
+            call if is_hosts(&call) => Box::pin(self.answer_host(call, actor, &path)).await,
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
@@ -243,6 +242,7 @@ impl Server {
         match call {
             Call::TokenNew(params) => plain(self.token_new(&params, &actor, path).await?),
             Call::TokenRevoke(params) => plain(self.token_revoke(&params.token, &actor).await?),
+            call if call.is_about_the_gate() => self.answer_gate(call, &actor).await,
             call => here(|| self.answer_host_here(call, actor, path)).await,
         }
     }
@@ -499,6 +499,11 @@ impl Server {
             http_error: self.http.borrow().clone().and_then(Result::err),
         }
     }
+}
+
+/// It concerns the host, or the gate that all sessions share.
+fn is_hosts(call: &Call) -> bool {
+    call.is_about_the_gate() || call.row().terms.who.is_hosts()
 }
 
 fn json(answer: impl Serialize) -> Value {

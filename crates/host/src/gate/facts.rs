@@ -55,6 +55,8 @@ pub(crate) struct Place {
     pub state: &'static str,
     /// Humans that are attached.
     pub humans: u32,
+    /// Its shell is fish.
+    pub is_fish: bool,
 }
 
 /// What would be done.
@@ -286,7 +288,7 @@ fn look_there(text: &Text, place: &Place, own: Vec<PathBuf>, kind: &str) -> (See
     let around = Surroundings::new(&cwd, &home, start.as_deref(), own);
     let (line, seen) = match text {
         Text::Line(line) => {
-            let line = Line::read(line);
+            let line = if place.is_fish { Line::read_fish(line) } else { Line::read(line) };
             let seen = look(&line, &around, &live);
             (Some(line), seen)
         }

@@ -5,6 +5,7 @@
 
 use super::{Session, Shared};
 use crate::gate::{Act, Asked, Considered, Gate, Place, Text};
+use crate::shells::Kind;
 use holdfast_authority::{Ask, Input, Policy, Said};
 use holdfast_gate::Action;
 use holdfast_session::{Decided, ShellState};
@@ -75,6 +76,7 @@ impl Session {
                 ShellState::Unknown => "unknown",
             },
             humans: humans as u32,
+            is_fish: state.spec.shell == Some(Kind::Fish),
         }
     }
 
@@ -184,27 +186,29 @@ impl Session {
             return Ok(None);
         }
         self.look();
-        if !matches!(self.state.borrow().core.runs.shell(), ShellState::Prompt { .. }) {
+        if !matches!(self.state.borrow().core.runs.shell(), ShellState::Prompt { .. } | ShellState::More) {
             return Ok(None);
         }
         let alone = self.gate.typing.lock().await;
         // Everything that was typed and printed so far counts.
         self.drain_log();
         self.look();
-        let lines = self.lines_typed(bytes);
-        for line in lines {
-            let text = match line {
-                Some(line) if line.trim().is_empty() => continue,
-                Some(line) => Text::Line(line),
-                None => Text::Hidden("a line that was edited at the prompt"),
-            };
+        let text = match self.lines_typed(bytes) {
+            lines if lines.iter().all(|line| line.as_ref().is_some_and(|line| line.trim().is_empty())) => Text::None,
+            // Several lines may be one command.
+            lines => match lines.into_iter().collect::<Option<Vec<String>>>() {
+                Some(lines) if !lines.last().is_some_and(|line| line.ends_with('\\')) => Text::Line(lines.join("\n")),
+                Some(_) | None => Text::Hidden("a line that was edited at the prompt, or is not whole"),
+            },
+        };
+        if !matches!(text, Text::None) {
             let place = Place { state: "idle", ..self.place_of_acts() };
             let (is_human, action, intent) = (false, Action::Type, None);
             let by = actor.clone();
             let asked = Asked { by, is_human, action, text, place, signal: None, intent };
             let Some(Considered { verdict, .. }) = self.gate.consider(asked).await else { return Ok(None) };
             if verdict.outcome == holdfast_gate::Outcome::Allow {
-                continue;
+                return Ok(Some(alone));
             }
             let said = Said::Deny { rule: verdict.rule.clone(), why: verdict.why.clone() };
             self.gate.count(&said);
@@ -222,7 +226,12 @@ impl Session {
     /// The lines that these keys would enter at the prompt, with what stands there already.
     fn lines_typed(&self, bytes: &[u8]) -> Vec<Option<String>> {
         let state = self.state.borrow();
-        let ShellState::Prompt { .. } = state.core.runs.shell() else { return Vec::new() };
+        match state.core.runs.shell() {
+            ShellState::Prompt { .. } => {}
+            // The rest of a command of which only the shell has the beginning.
+            ShellState::More => return entered(None, bytes).0,
+            ShellState::Unknown | ShellState::Prompting | ShellState::Busy => return Vec::new(),
+        }
         let before = state.core.runs.keys_at_prompt().and_then(|keys| entered(Some(String::new()), &keys).1);
         entered(before, bytes).0
     }

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MayIn {
-    /// The command, as you would run it.
+    /// The command.
     command: String,
-    /// Name or id of the session whose shell would run it. Omitted: your own.
+    /// Session. Omitted: your own.
     #[serde(default)]
     session: Option<String>,
 }
@@ -23,19 +23,16 @@ pub struct MayIn {
 /// What the policy says.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MayOut {
-    /// `allow`: run it. `ask`: a person is asked when you run it. `deny`: it does not run.
+    /// `allow`, `ask` or `deny`.
     outcome: String,
-    /// The rule that decides.
+    /// The rule.
     rule: String,
-    /// What that rule says.
+    /// Its reason.
     #[serde(skip_serializing_if = "String::is_empty")]
     why: String,
     /// What would be allowed instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     instead: Vec<String>,
-    /// What the command risks, in the words of the policy.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    risks: Vec<String>,
 }
 
 impl Shown for MayOut {
@@ -52,10 +49,9 @@ pub struct May;
 
 impl Operate for May {
     const NAME: &'static str = "may";
-    const TITLE: &'static str = "Check a command against the policy";
+    const TITLE: &'static str = "Check a command";
     const DESCRIPTION: &'static str = "Tells whether you may run a command, without running it: allow, ask (a person \
-        decides when you run it) or deny, with the rule, its reason, and what would be allowed instead. Use it to plan \
-        before a step that deletes, publishes, or reaches outside your directory.";
+        decides) or deny, and what would be allowed instead.";
     const HINTS: Hints = LOOKS;
     type In = MayIn;
     type Out = MayOut;
@@ -64,7 +60,7 @@ impl Operate for May {
         let session = desk.find_or_there(input.session.as_deref()).await?;
         let params =
             MayParams { command: input.command, session: Some(session.id.to_string()), ..MayParams::default() };
-        let MayAnswer { outcome, rule, why, instead, risks, .. } = desk.ask::<op::PolicyMay>(params).await?;
-        Ok(MayOut { outcome, rule, why, instead, risks })
+        let MayAnswer { outcome, rule, why, instead, .. } = desk.ask::<op::PolicyMay>(params).await?;
+        Ok(MayOut { outcome, rule, why, instead })
     }
 }

@@ -42,7 +42,7 @@ pub struct WaitIn {
     /// A run's handle or key: waits for its end, or until it asks for input.
     #[serde(default)]
     run: Option<String>,
-    /// Or the id of an approval (`apr_…`, from `approval_needed`): waits until a person answers and the act is done.
+    /// Or an approval's id: waits for the answer.
     #[serde(default)]
     approval: Option<String>,
     /// Or name or id of a session, with `until`. Omitted, without a run: your own.
@@ -73,10 +73,10 @@ pub struct WaitOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<JsonObject>")]
     run: Option<RunOut>,
-    /// The approval that was waited for: `open`, `approved`, `done`, `failed`, `denied`, `expired`.
+    /// The approval's state.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<String>,
-    /// What the person said, or why it failed.
+    /// What was said to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The state that came.
@@ -139,7 +139,7 @@ pub struct Wait;
 impl Operate for Wait {
     const NAME: &'static str = "wait_for";
     const TITLE: &'static str = "Wait";
-    const DESCRIPTION: &'static str = "Waits for a run's end by its handle or key, for a person's approval, or for an event in a session: \
+    const DESCRIPTION: &'static str = "Waits for a run's end by its handle or key, an approval, or an event in a session: \
         prompt, request for input, listening port, text in new output, silence, end. A timeout stops nothing: wait \
         again. Use this instead of sleeping and polling.";
     const HINTS: Hints = LOOKS;
