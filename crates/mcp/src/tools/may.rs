@@ -25,22 +25,13 @@ pub struct MayIn {
 pub struct MayOut {
     /// `allow`, `ask` or `deny`.
     outcome: String,
-    /// The rule.
-    rule: String,
-    /// Its reason.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// By which rule, why, and what would be allowed instead.
     why: String,
-    /// What would be allowed instead.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    instead: Vec<String>,
 }
 
 impl Shown for MayOut {
     fn text(&self) -> String {
-        let why = if self.why.is_empty() { String::new() } else { format!(": {}", self.why) };
-        let mut text = format!("{} by {}{why}", self.outcome, self.rule);
-        self.instead.iter().for_each(|one| text.push_str(&format!("\ninstead: {one}")));
-        text
+        format!("{} by {}", self.outcome, self.why)
     }
 }
 
@@ -50,8 +41,8 @@ pub struct May;
 impl Operate for May {
     const NAME: &'static str = "may";
     const TITLE: &'static str = "Check a command";
-    const DESCRIPTION: &'static str = "Tells whether you may run a command, without running it: allow, ask (a person \
-        decides) or deny, and what would be allowed instead.";
+    const DESCRIPTION: &'static str =
+        "Tells whether a command would be allowed, asked about (a person decides) or denied.";
     const HINTS: Hints = LOOKS;
     type In = MayIn;
     type Out = MayOut;
@@ -61,6 +52,8 @@ impl Operate for May {
         let params =
             MayParams { command: input.command, session: Some(session.id.to_string()), ..MayParams::default() };
         let MayAnswer { outcome, rule, why, instead, .. } = desk.ask::<op::PolicyMay>(params).await?;
-        Ok(MayOut { outcome, rule, why, instead })
+        let why = if why.is_empty() { rule } else { format!("{rule}: {why}") };
+        let why = std::iter::once(why).chain(instead.into_iter().map(|one| format!("instead: {one}")));
+        Ok(MayOut { outcome, why: why.collect::<Vec<_>>().join("; ") })
     }
 }

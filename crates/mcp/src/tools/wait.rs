@@ -73,12 +73,9 @@ pub struct WaitOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<JsonObject>")]
     run: Option<RunOut>,
-    /// The approval's state.
+    /// The approval's state, and what was said.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<String>,
-    /// What was said to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
     /// The state that came.
     #[serde(skip_serializing_if = "Option::is_none")]
     doing: Option<Doing>,
@@ -117,8 +114,7 @@ impl Shown for WaitOut {
             return run.text();
         }
         if let Some(state) = &self.approval {
-            let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-            return format!("{state}{reason}");
+            return state.clone();
         }
         match (self.outcome.as_str(), &self.doing, &self.listener, &self.found) {
             ("came", Some(doing), _, _) => format!("{} is {}", self.session, doing.line()),
@@ -232,8 +228,9 @@ async fn for_approval<H: Host>(
             ..WaitOut::default()
         },
     };
-    let reason = view.error.or(view.reason);
-    Ok(WaitOut { approval: Some(view.state.word().into()), reason, ..out })
+    let word = view.state.word();
+    let approval = view.error.or(view.reason).map_or_else(|| word.to_owned(), |said| format!("{word}: {said}"));
+    Ok(WaitOut { approval: Some(approval), ..out })
 }
 
 async fn for_run<H: Host>(desk: &Desk<H>, run: &str, until: Instant, max: Option<u32>) -> Result<WaitOut, Trouble> {
