@@ -65,6 +65,7 @@ impl Registry {
                 own: Arc::default(),
                 proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
+                looks: Rc::new(Semaphore::new(1)),
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
                 lives: Rc::default(),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),

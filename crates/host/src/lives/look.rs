@@ -65,7 +65,10 @@ impl Session {
             (state.keeper_pid, state.pid, self.own.spared())
         };
         let (dir, last) = (self.dir.clone(), self.looking.last.take());
-        let _turn = self.syncs.acquire().await;
+        let _turn = self.looks.acquire().await;
+        if self.link().is_none() {
+            return false;
+        }
         // The spec says whose files these are: a session that has ended keeps what was seen last.
         let kept = crate::off_thread(move || {
             let life = seen(keeper, root, &spared)?;
@@ -92,7 +95,7 @@ impl Session {
         self.looking.last.take();
         let Some(this) = self.this.upgrade() else { return };
         tokio::task::spawn_local(async move {
-            let turn = this.syncs.acquire().await;
+            let turn = this.looks.acquire().await;
             let _ = crate::off_thread(move || {
                 let known =
                     KeptLife::load(&dir).filter(|life| life.keeper.is_some() && life.keeper == process_id(keeper));

@@ -91,6 +91,8 @@ pub struct Session {
     /// A sync of the journal is on its way.
     syncing: Cell<bool>,
     pub(crate) syncs: Rc<Semaphore>,
+    /// One session at a time is looked at; nothing else waits for that.
+    pub(crate) looks: Rc<Semaphore>,
     /// One freeze or thaw at a time, in the order they were decided.
     pub(crate) stilling: tokio::sync::Mutex<()>,
     /// One run is entered at a time: from the look at the prompt to the last key.
@@ -179,6 +181,7 @@ impl Session {
             this: this.clone(),
             syncing: Cell::new(false),
             syncs: Rc::clone(&shared.syncs),
+            looks: Rc::clone(&shared.looks),
             stilling: tokio::sync::Mutex::new(()),
             entering: tokio::sync::Mutex::new(()),
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
@@ -519,6 +522,8 @@ pub struct Shared {
     pub proofs: Rc<RefCell<Proofs>>,
     /// Syncs of journals that may be under way at once.
     pub syncs: Rc<Semaphore>,
+    /// Held by the one look at a session's processes.
+    pub looks: Rc<Semaphore>,
     /// Who is told of runs' ends.
     pub hooks: Rc<crate::hooks::Hooks>,
     /// Sessions whose life is over.
