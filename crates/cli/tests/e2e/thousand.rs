@@ -79,8 +79,7 @@ fn a_thousand_sessions_leave_no_process_descriptor_or_file() {
     let zombies = std::fs::read_to_string(format!("/proc/{host}/task/{host}/children")).unwrap();
     assert_eq!(zombies, "");
     assert_eq!(names(&home.join("sessions")).len(), SESSIONS + 1, "the records of the ended ones");
-    // What the host saw last of a session (`life`) is written now and then, also behind its end, and by the host that was killed: a
-    // half-written one is swept away by a later host. Nothing else is half-written.
+    // Not counted: half-written `life` files. One stayed for 30 s once; which host leaves it, and why, is not known yet.
     let odd = |name: &String| name.ends_with(".new") && !name.starts_with("life.");
     for entry in std::fs::read_dir(home.join("sessions")).unwrap().flatten() {
         let odd: Vec<_> = names(&entry.path()).into_iter().filter(odd).collect();
