@@ -114,6 +114,12 @@ impl Known {
                 let asks = question_asked(by, text, options);
                 Some(format!("{asks}{} ({}) ", key(chord, 'a', "answers"), short_id(question)))
             }
+            Notice::Held { by, .. } if by == us => None,
+            Notice::Held { approval, by, command, why } => {
+                let text =
+                    question_asked(by, &format!("{command}: {why}"), &[]).replace(" asks: ", " needs approval: ");
+                Some(format!("{text} · holdfast approvals show {} ", short_id(approval)))
+            }
             Notice::Rights { rights } if rights.is_empty() => Some(" you have no rights here any more ".into()),
             Notice::Rights { rights } => Some(format!(" you may now: {rights} ")),
         }

@@ -5,6 +5,7 @@ mod authority;
 mod distance;
 mod env;
 mod flow;
+mod gate;
 mod graph;
 mod hosts;
 mod mcp;
@@ -20,6 +21,10 @@ pub use env::EnvArgs;
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
     FlowWatchArgs,
+};
+pub use gate::{
+    ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs, PolicyCheckArgs, PolicyCommand, PolicyMayArgs,
+    PolicyShowArgs, PolicyTestArgs, PolicyWhyArgs,
 };
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
@@ -109,6 +114,12 @@ pub enum Command {
     Questions(QuestionsArgs),
     /// Answer a question
     Answer(AnswerArgs),
+    /// List acts that wait for approval, and approve or deny them
+    #[command(subcommand, arg_required_else_help = false)]
+    Approvals(ApprovalsCommand),
+    /// Show, check and ask the policy that judges what actors do
+    #[command(subcommand, arg_required_else_help = false)]
+    Policy(PolicyCommand),
     /// Wait for a session's command and exit with its status, or wait for another event
     Wait(WaitArgs),
     /// Change the size of a session's terminal

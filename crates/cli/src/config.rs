@@ -15,7 +15,7 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 23] = [
+pub const KEYS: [&str; 24] = [
     "chord",
     "detach_key",
     "greeting",
@@ -39,6 +39,7 @@ pub const KEYS: [&str; 23] = [
     "log",
     "log_format",
     "notify",
+    "policy",
 ];
 
 /// From HUP to KILL by default: editors save, databases flush.
@@ -83,6 +84,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Notification rules.
     pub notify: Vec<holdfast_host::Rule>,
+    /// By which policy acts are judged.
+    pub policy: holdfast_host::Choice,
 }
 
 impl Default for Config {
@@ -106,6 +109,7 @@ impl Default for Config {
             log: LogLevels::default(),
             log_format: LogFormat::default(),
             notify: Vec::new(),
+            policy: holdfast_host::Choice::default(),
         }
     }
 }
@@ -127,7 +131,7 @@ impl Config {
             config.read_file(file, &text)?;
         }
         // What actors may do, and what is run, comes from the file only: the environment of the process that starts the host must not widen it.
-        for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_") && *key != "notify") {
+        for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_") && !["notify", "policy"].contains(key)) {
             let variable = format!("HOLDFAST_{}", key.to_ascii_uppercase());
             let Some(value) = get(&variable).filter(|v| !v.is_empty()) else { continue };
             let value = Found::Variable(value.to_string_lossy().into_owned());
@@ -181,6 +185,7 @@ impl Config {
             "metrics_listen" => self.metrics_listen = Some(loopback(&found.text()?)?),
             "log" => self.log = found.text()?.parse()?,
             "log_format" => self.log_format = found.text()?.parse()?,
+            "policy" => self.policy = found.text()?.parse()?,
             "notify" => self.notify = crate::notify::rules(found.value())?,
             other => return Err(format!("unknown key `{other}`")),
         }
@@ -351,6 +356,7 @@ mod tests {
             metrics_listen = "[::1]:9464"
             log = "warn,holdfast_host::notify=debug"
             log_format = "json"
+            policy = "careful"
             [[notify]]
             on = ["exit"]
             ring = true
@@ -385,6 +391,7 @@ mod tests {
                 session: None,
                 by: holdfast_host::Deliver::Ring,
             }],
+            policy: holdfast_host::Choice::Ready("careful"),
         };
         assert_eq!(load(text, &[]).unwrap(), expected);
     }

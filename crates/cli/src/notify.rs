@@ -52,7 +52,6 @@ fn of_what(word: &str) -> Result<On, String> {
         "turn_requested" => Ok(On::TurnRequested),
         "question" => Ok(On::Question),
         "run_ended" => Ok(On::RunEnded),
-        // Taken so that a configuration can be written for it now: nothing asks for approval in this version.
         "approval" => Ok(On::Approval),
         other => {
             Err(format!("on: expected waiting, exit, approval, turn_requested, question or run_ended, not {other:?}"))

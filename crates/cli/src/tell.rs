@@ -164,6 +164,7 @@ impl Teller {
             Ask::Recover { run: true } => "recovered the session and ran its command again".into(),
             Ask::Recover { run: false } => "recovered the session".into(),
             Ask::Operation { name, detail, .. } if name == "question.answer" => format!("answered {}", text(detail)),
+            Ask::Operation { name, detail, .. } if name == "approval.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
         }

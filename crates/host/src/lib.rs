@@ -19,6 +19,7 @@ mod birth;
 mod connection;
 mod disk;
 mod follow;
+mod gate;
 mod holder;
 mod hooks;
 mod journal;
@@ -61,6 +62,7 @@ pub mod parts {
     pub use crate::picture::{Picture, Step};
 }
 
+pub use gate::{Choice, POLICY_DIR};
 pub use holder::{hold, let_go};
 pub use holdfast_http::{Listen, Tls};
 pub use log::{LogFormat, LogLevels, begin_log};
@@ -106,6 +108,8 @@ pub struct HostConfig {
     pub notify: Vec<notify::Rule>,
     /// Whether lost sessions get another life by themselves, where nothing was said of one.
     pub recover: holdfast_wire::lives::Recovery,
+    /// By which policy acts are judged.
+    pub policy: Choice,
     /// The shell of a session for which no command is given; none: the user's.
     pub shell: Option<String>,
     /// Where new sessions begin to count: at zero. Tests begin elsewhere, as a session that is recovered or moved will.
@@ -125,6 +129,7 @@ impl Default for HostConfig {
             http: None,
             notify: Vec::new(),
             recover: holdfast_wire::lives::Recovery::Manual,
+            policy: Choice::default(),
             shell: None,
             base: Base::default(),
         }
@@ -216,6 +221,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     relays::begin(&server);
     tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lives::follow(Rc::clone(&server)));
+    tokio::task::spawn_local(gate::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
     let mut spare = room::Spare::keep();
     tracing::info!(

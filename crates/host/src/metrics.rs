@@ -81,6 +81,9 @@ codes! {
     NoSuchQuestion "no_such_question"
     QuestionClosed "question_closed"
     Unrecorded "unrecorded"
+    ApprovalNeeded "approval_needed"
+    NoSuchApproval "no_such_approval"
+    ApprovalClosed "approval_closed"
     Internal "internal"
 }
 

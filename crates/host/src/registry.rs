@@ -4,7 +4,7 @@ use crate::HostConfig;
 use crate::actors::Actors;
 use crate::attention::Attention;
 use crate::birth::Birth;
-use crate::lives::begin::How;
+use crate::gate::{Act, Gate};
 use crate::lives::kept::KeptBirth;
 use crate::metrics::Metrics;
 use crate::names::{Names, Sessions, must_not_mislead};
@@ -22,6 +22,7 @@ use holdfast_store::sweep;
 use holdfast_types::terms_of;
 use holdfast_types::{Actor, Home, RING_BYTES_MAX, RING_BYTES_MIN, Right, Rights, SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::What;
+use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::lives::{RecoverAnswer, RecoverParams};
 use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
@@ -67,6 +68,7 @@ impl Registry {
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
                 looks: Rc::new(Semaphore::new(1)),
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
+                gate: Rc::new(Gate::new(config.policy, home)),
                 lives: Rc::default(),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             }),
@@ -165,8 +167,10 @@ impl Registry {
     /// Starts a session.
     pub async fn start(&self, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
         self.may_start(actor)?;
-        let birth = Birth::of(params, None, &self.shared.config)?;
-        self.start_as(new_id(), None, birth, actor).await
+        let id = new_id();
+        let birth = Birth::of(params.clone(), None, &self.shared.config)?;
+        self.judge_start(actor, &birth, Act::Start(id, Box::new(params)), None, None).await?;
+        self.start_as(id, None, birth, actor).await
     }
 
     /// Starts a session with this id; its command may be a run.
@@ -383,7 +387,12 @@ impl Registry {
     }
 
     /// Gives a lost session another life; one that runs already is answered as it is.
-    pub async fn recover_one(&self, params: &RecoverParams, actor: &Actor) -> Result<RecoverAnswer, Fault> {
+    pub(crate) async fn recover_one(
+        &self,
+        params: &RecoverParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+    ) -> Result<RecoverAnswer, Fault> {
         let session = self.find_acting(&params.session, actor)?;
         // Whoever comes second finds it running.
         let _one = session.reviving.lock().await;
@@ -400,8 +409,7 @@ impl Registry {
                 }));
             }
         }
-        let how = How { run: params.run, env: params.env.clone() };
-        session.recover(Rc::clone(&self.shared), how, actor, params.proof).await?;
+        session.recover(Rc::clone(&self.shared), params, actor, released).await?;
         Ok(RecoverAnswer { session: session.view(), began: true })
     }
 

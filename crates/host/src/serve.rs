@@ -233,12 +233,23 @@ impl Server {
             Call::QuestionList(params) => here(|| plain(self.question_list(&params, &actor)?)).await,
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
-            call if terms.who.is_hosts() => Box::pin(self.answer_host(call, actor, &path)).await,
+            call if is_hosts(&call) => Box::pin(self.answer_host(call, actor, &path)).await,
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
                 Box::pin(self.answer_act(act, &bytes, &Speaker { actor, path }, number)).await
             }
+        }
+    }
+
+    /// What only looks at the gate.
+    async fn answer_gate(&self, call: Call, actor: &Actor) -> Answer {
+        match call {
+            Call::ApprovalGet(params) => plain(self.approval_get(&params, actor).await?),
+            Call::ApprovalList(params) => here(|| plain(self.approval_list(&params, actor)?)).await,
+            Call::PolicyMay(params) => plain(self.policy_may(&params, actor).await?),
+            Call::PolicyGet(_) => plain(self.policy_get()),
+            other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
         }
     }
 
@@ -258,6 +269,7 @@ impl Server {
             Call::InviteNew(params) => plain(self.invite_new(&params, &actor, path).await?),
             Call::InviteRevoke(params) => plain(self.invite_revoke(&params.invite, &actor).await?),
             Call::DeviceRevoke(params) => plain(self.device_revoke(&params.device, &actor).await?),
+            call if call.is_about_the_gate() => self.answer_gate(call, &actor).await,
             call => here(|| self.answer_host_here(call, actor, path)).await,
         }
     }
@@ -310,7 +322,7 @@ impl Server {
                 plain(Nothing {})
             }
             Call::Signal(params) => {
-                find(&params.session)?.signal(&params, actor).await?;
+                find(&params.session)?.signal(&params, actor, None).await?;
                 plain(Nothing {})
             }
             Call::Rename(params) => {
@@ -320,13 +332,14 @@ impl Server {
             Call::Detach(params) => plain(DetachAnswer { clients: find(&params.session)?.detach(&params, actor)? }),
             Call::End(params) => {
                 let session = find(&params.session)?;
-                session.end(&params, actor).await?;
+                session.end(&params, actor, None).await?;
                 plain(session.view())
             }
-            Call::Recover(params) => plain(self.registry.recover_one(&params, actor).await?),
+            Call::Recover(params) => plain(self.registry.recover_one(&params, actor, None).await?),
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
+            Call::ApprovalAnswer(params) => plain(self.approval_answer(&params, actor).await?),
             Call::QuestionWithdraw(params) => plain(self.question_withdraw(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
@@ -539,6 +552,11 @@ impl Server {
             http_error: self.http.borrow().clone().and_then(Result::err),
         }
     }
+}
+
+/// It concerns the host, or the gate that all sessions share.
+fn is_hosts(call: &Call) -> bool {
+    call.is_about_the_gate() || call.row().terms.who.is_hosts()
 }
 
 fn json(answer: impl Serialize) -> Value {

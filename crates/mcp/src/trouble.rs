@@ -85,6 +85,13 @@ fn hint(fault: &Fault) -> Option<String> {
             )
         }
         Code::ShellBusy => busy(details),
+        Code::ApprovalNeeded => {
+            let id = details.and_then(|details| details["approval"].as_str()).unwrap_or_default();
+            format!("Nothing ran yet: a person is asked. Wait for the answer with `wait_for` {{approval: \"{id}\"}}; it then runs by itself, so do not run it again. `may` tells what is allowed without asking.")
+        }
+        Code::Denied if details.is_some_and(|details| details["code"] == "forbidden") => {
+            "The policy of this host denies it. Leave it, find another way to the goal that `may` allows, or ask a person with `ask_human`.".into()
+        }
         Code::Denied => {
             let right = details.and_then(|details| details["right"].as_str());
             match right {

@@ -55,6 +55,8 @@ pub const HISTORY: Format = Format { kind: "history", version: 2 };
 pub const RUNS: Format = Format { kind: "runs", version: 2 };
 /// A session's questions.
 pub const QUESTIONS: Format = Format { kind: "questions", version: 2 };
+/// Acts that wait for a human.
+pub const APPROVALS: Format = Format { kind: "approvals", version: 2 };
 /// What a shell is made of, and who changed it.
 pub const SHELL: Format = Format { kind: "shell", version: 2 };
 /// What the hashes in a [`SHELL`] file are made with.

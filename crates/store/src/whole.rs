@@ -193,9 +193,17 @@ fn is_left(file: &str, names: &[&str]) -> bool {
 }
 
 /// What has our own number is another's that died: we sweep before we write.
-fn is_another_that_lives(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| pid != rustix::process::getpid() && test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+fn is_another_that_lives(number: u32) -> bool {
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+    let is_there = |pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH);
+    pid.is_some_and(|pid| pid != rustix::process::getpid() && is_there(pid) && !has_ended(number))
+}
+
+/// A process that has ended keeps its number until its parent looks: that may be long, and it writes nothing more.
+fn has_ended(number: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+    // The name before it may have parentheses.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| matches!(rest.trim_start().as_bytes().first(), Some(b'Z' | b'X')))
 }
 
 #[cfg(test)]
@@ -290,6 +298,17 @@ mod tests {
             is_left("tokens.json.new", &["tokens.json"]) && is_left("tokens.json.2147483647-1.new", &["tokens.json"])
         );
         assert!(!is_left("mine.new", &["tokens.json"]) && !is_left("mine.2147483647-1.new", &["tokens.json"]));
+    }
+
+    #[test]
+    fn a_writer_that_has_ended_is_dead_before_its_parent_looks() {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let file = format!("life.{}-3.new", child.id());
+        let pid = Pid::from_child(&child);
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert!(is_left(&file, &[]), "it is a zombie");
+        child.wait().unwrap();
     }
 
     #[test]

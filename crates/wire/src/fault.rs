@@ -93,6 +93,12 @@ pub enum Code {
     NoSuchQuestion,
     /// The question was answered, withdrawn, or is over.
     QuestionClosed,
+    /// A human must approve this first: it is held under the approval in the details.
+    ApprovalNeeded,
+    /// There is no such approval.
+    NoSuchApproval,
+    /// The approval was answered, or is over.
+    ApprovalClosed,
     /// The host cannot record the act, so it does not perform it.
     Unrecorded,
     /// Unexpected error in the host.

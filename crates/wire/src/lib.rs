@@ -12,6 +12,7 @@ pub mod events;
 pub mod fault;
 pub mod follow;
 pub mod frame;
+pub mod gate;
 pub mod graphs;
 pub mod hello;
 pub mod lives;

@@ -8,6 +8,7 @@ use crate::devices::*;
 use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::follow::*;
+use crate::gate::*;
 use crate::graphs::*;
 use crate::hello::*;
 use crate::lives::*;
@@ -242,6 +243,16 @@ operations! {
     QuestionAnswer = "question.answer" (QuestionAnswerParams) -> QuestionView, Route::Post("/questions/{question}/answer");
     #[doc = "Withdraw a question; only its asker or a human may."]
     QuestionWithdraw = "question.withdraw" (QuestionWithdrawParams) -> QuestionView, Route::Delete("/questions/{question}");
+    #[doc = "Approve or deny a held act; only humans may, and never the actor that asked for it."]
+    ApprovalAnswer = "approval.answer" (ApprovalAnswerParams) -> ApprovalView, Route::Post("/approvals/{approval}/answer");
+    #[doc = "Get a held act; can wait until its state changes."]
+    ApprovalGet = "approval.get" (ApprovalParams) -> ApprovalView, Route::Get("/approvals/{approval}");
+    #[doc = "List acts that wait for a human: of a session, or of all sessions you may observe."]
+    ApprovalList = "approval.list" (ApprovalListParams) -> Vec<ApprovalView>, Route::Get("/approvals");
+    #[doc = "Get the policy in force: its rules, and what is wrong in files that are not."]
+    PolicyGet = "policy.get" (Nothing) -> PolicyView, Route::Get("/policy");
+    #[doc = "Ask what the policy says of a command, without running it."]
+    PolicyMay = "policy.may" (MayParams) -> MayAnswer, Route::Post("/policy/may");
     #[doc = "Get who has the turn, and who waits for it."]
     Turn = "turn.get" (SessionParams) -> TurnView, Route::Get("/sessions/{session}/turn");
     #[doc = "Take the turn if it is free."]
@@ -305,6 +316,12 @@ operations! {
 }
 
 impl Call {
+    /// It looks at the policy, or at acts that wait for a human.
+    #[must_use]
+    pub fn is_about_the_gate(&self) -> bool {
+        matches!(self, Call::ApprovalGet(_) | Call::ApprovalList(_) | Call::PolicyMay(_) | Call::PolicyGet(_))
+    }
+
     /// The session and the attached client that somebody acts through: a client's number counts on its own connection alone.
     #[must_use]
     pub fn acts_through(&self) -> Option<(&str, u32)> {

@@ -1,6 +1,6 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
-use super::{Args, Command, RunCommand};
+use super::{ApprovalsCommand, Args, Command, PolicyCommand, RunCommand};
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
 
@@ -153,6 +153,9 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         },
         Command::Ask(args) => maybe(&mut args.session),
         Command::Questions(args) => maybe(&mut args.session),
+        Command::Approvals(ApprovalsCommand::Ls(args)) => maybe(&mut args.session),
+        Command::Policy(PolicyCommand::May(args) | PolicyCommand::Explain(args)) => maybe(&mut args.session),
+        Command::Policy(PolicyCommand::Why(args)) => vec![&mut args.session],
         Command::Wait(args) => vec![&mut args.of.session],
         Command::Resize(args) => vec![&mut args.of.session],
         Command::Rename(args) => vec![&mut args.of.session],
@@ -168,6 +171,8 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Invite(args) => maybe(&mut args.session),
         Command::New(_)
         | Command::Ui
+        | Command::Approvals(_)
+        | Command::Policy(_)
         | Command::Ls(_)
         | Command::Answer(_)
         | Command::Flow(_)

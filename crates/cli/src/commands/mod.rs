@@ -1,6 +1,7 @@
 //! The commands, one file each; those that only ask and show share one.
 
 mod actor;
+mod approvals;
 mod as_user;
 mod attach;
 mod canvas;
@@ -22,6 +23,7 @@ mod man;
 mod mcp;
 mod new;
 mod no_typing;
+mod policy;
 mod prove;
 mod questions;
 mod recover;
@@ -89,6 +91,8 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Ask(args)) => questions::ask(&here()?, &args),
         Some(Command::Questions(args)) => questions::questions(&here()?, &args),
         Some(Command::Answer(args)) => questions::answer(&here()?, &args),
+        Some(Command::Approvals(command)) => approvals::approvals(&here()?, &command),
+        Some(Command::Policy(command)) => policy::policy(&here()?, &command),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Ui) => attach::ui(&here()?),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),

@@ -79,6 +79,14 @@ fn text(event: &Event) -> String {
         What::Answered { by, text, question, .. } => format!("{by} answers: {} ({question})", visible(text)),
         What::QuestionClosed { question, state, by: Some(by) } => format!("{question} {} by {by}", state.word()),
         What::QuestionClosed { question, state, by: None } => format!("{question} {}", state.word()),
+        What::Held { approval, by, command, rule, why } => {
+            format!("{by} needs approval to run: {} · {rule}: {} ({approval})", visible(command), visible(why))
+        }
+        What::HeldClosed { approval, state, by, reason } => {
+            let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+            let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {}", visible(reason)));
+            format!("{approval} {}{by}{reason}", state.word())
+        }
         What::Renamed { by, from } => format!("{by} renamed it, from {from}"),
         What::RunStarted { run, by, command, .. } => format!("{by} runs: {} ({run})", visible(command)),
         What::RunEnded { run, by, command, state, exit_code, .. } => {

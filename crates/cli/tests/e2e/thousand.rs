@@ -79,10 +79,10 @@ fn a_thousand_sessions_leave_no_process_descriptor_or_file() {
     let zombies = std::fs::read_to_string(format!("/proc/{host}/task/{host}/children")).unwrap();
     assert_eq!(zombies, "");
     assert_eq!(names(&home.join("sessions")).len(), SESSIONS + 1, "the records of the ended ones");
-    // Not counted: half-written `life` files. One stayed for 30 s once; which host leaves it, and why, is not known yet.
-    let odd = |name: &String| name.ends_with(".new") && !name.starts_with("life.");
-    for entry in std::fs::read_dir(home.join("sessions")).unwrap().flatten() {
-        let odd: Vec<_> = names(&entry.path()).into_iter().filter(odd).collect();
-        assert!(odd.is_empty(), "{odd:?}");
-    }
+    // The host may be writing one just now.
+    let odd = || -> Vec<String> {
+        let dirs = std::fs::read_dir(home.join("sessions")).unwrap().flatten();
+        dirs.flat_map(|entry| names(&entry.path())).filter(|name| name.ends_with(".new")).collect()
+    };
+    until(&format!("no half-written file; the host is {host}, and there are {:?}", odd()), || odd().is_empty());
 }

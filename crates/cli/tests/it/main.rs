@@ -5,6 +5,7 @@
 
 mod abuse;
 mod actors;
+mod approvals;
 mod attaching;
 mod bad_requests;
 mod bad_sockets;
@@ -12,6 +13,7 @@ mod cgroups;
 mod config;
 mod env;
 mod follow;
+mod gate;
 mod grants;
 mod graph;
 mod habits;

@@ -2,7 +2,8 @@
 //!
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
-use crate::operators_calls::{calls_about_questions, calls_about_relays};
+use crate::asking::{calls_about_questions, calls_about_the_gate};
+use crate::operators_calls::calls_about_relays;
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;
@@ -39,7 +40,7 @@ enum Kind {
     Mine,
     /// Writes into the session's terminal or tree: needs the turn.
     Writes,
-    /// About a run or a question, which is not there.
+    /// About a run, a question or an approval, which is not there.
     Run,
     /// Takes the turn if it can.
     Takes,
@@ -72,7 +73,9 @@ fn kind(call: &Call) -> Kind {
         Call::RunList(_) => Kind::Looks,
         Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) => Kind::Run,
         // Who may look may ask.
-        Call::QuestionAsk(_) | Call::QuestionList(_) => Kind::Looks,
+        Call::QuestionAsk(_) | Call::QuestionList(_) | Call::ApprovalList(_) => Kind::Looks,
+        Call::ApprovalGet(_) | Call::ApprovalAnswer(_) => Kind::Run,
+        Call::PolicyGet(_) | Call::PolicyMay(_) => Kind::Known,
         Call::QuestionGet(_) | Call::QuestionAnswer(_) | Call::QuestionWithdraw(_) => Kind::Run,
         Call::Take(_) => Kind::Takes,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
@@ -124,13 +127,17 @@ pub fn params(call: &Call) -> Value {
         Call::QuestionList(params) => json(params),
         Call::QuestionAnswer(params) => json(params),
         Call::QuestionWithdraw(params) => json(params),
+        Call::ApprovalAnswer(params) => json(params),
+        Call::ApprovalGet(params) => json(params),
+        Call::ApprovalList(params) => json(params),
+        Call::PolicyMay(params) => json(params),
         Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
         Call::Release(params) | Call::Thaw(params) => json(params),
         Call::Give(params) => json(params),
         Call::Seize(params) => json(params),
         Call::Grant(params) => json(params),
         Call::Revoke(params) => json(params),
-        Call::LoginNew(params) | Call::Me(params) | Call::TokenList(params) => json(params),
+        Call::LoginNew(params) | Call::Me(params) | Call::TokenList(params) | Call::PolicyGet(params) => json(params),
         Call::TokenNew(params) => json(params),
         Call::TokenRevoke(params) => json(params),
         Call::RelayAdd(params) | Call::RelayRemove(params) => json(params),
@@ -176,6 +183,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
     ]);
     all.extend(calls_about_questions(&session));
+    all.extend(calls_about_the_gate(&session));
     all.extend([
         Call::Turn(one()),
         Call::Take(turn()),
@@ -353,9 +361,10 @@ fn whoever_holds_one_right_is_refused_what_needs_another_and_nothing_else() {
         stage.ann.revoke_all_of(bob.actor().id).unwrap();
         stage.ann.grant(bob.actor(), right.word(), None).unwrap();
         let mut raw = Raw::of(&stage.world, &bob);
-        // What ends the session comes last, and what is about a run is about one that is not there.
+        // What ends the session comes last, and what is about a run or an approval is about one that is not there.
         let (end, others): (Vec<_>, Vec<_>) = stage.calls.iter().partition(|call| matches!(call, Call::End(_)));
-        let is_of_a_session = |call: &&Call| !call.row().terms.who.is_hosts() && !call.row().name.starts_with("run.");
+        let is_there = |name: &str| !name.starts_with("run.") && !matches!(name, "approval.get" | "approval.answer");
+        let is_of_a_session = |call: &&Call| !call.row().terms.who.is_hosts() && is_there(call.row().name);
         let mut refused = 0;
         for call in others.into_iter().chain(end).filter(is_of_a_session) {
             let terms = call.row().terms;
@@ -407,8 +416,9 @@ const RECORDED: [&str; 20] = [
     "session.detach",
     "session.end",
 ];
-/// A run needs a shell, a recovery a lost session, and a new session has a journal of its own: tests of their own look at these.
-const RECORDED_ELSEWHERE: [&str; 4] = ["session.new", "session.recover", "run.start", "run.cancel"];
+/// A run needs a shell, a recovery a lost session, an approval an act that waits, and a new session has a journal of its own: tests of their own
+/// look at these.
+const RECORDED_ELSEWHERE: [&str; 5] = ["session.new", "session.recover", "run.start", "run.cancel", "approval.answer"];
 
 #[test]
 fn an_operation_is_in_the_journal_where_its_terms_say_so_and_nowhere_else() {
@@ -498,7 +508,7 @@ fn a_key_the_host_does_not_know_finds_no_session_and_starts_and_stops_nothing() 
                 assert!(call.row().name != "session.list" || answer == json!([]), "{answer}");
             }
             (Kind::Known, Err(Code::Denied)) => {}
-            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion | Code::NoSuchApproval)) => {}
             (Kind::Own, Err(Code::NotFound)) => {}
             (_, Err(Code::NotFound)) if !call.row().terms.who.is_hosts() => {}
             (_, other) => panic!("{}: {other:?}", call.row().name),
@@ -537,7 +547,7 @@ fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
         match (kind(call), result.map_err(|fault| fault.code)) {
             (Kind::Looks, Ok(_)) => {}
             (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
-            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion | Code::NoSuchApproval)) => {}
             (Kind::Mine, Err(Code::Denied)) => {}
             (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}
             (_, other) => panic!("{name}: {other:?}"),

@@ -5,6 +5,7 @@
 use super::On;
 use holdfast_types::SessionId;
 use holdfast_wire::attention::{Event, Now, What};
+use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::questions::QuestionId;
 use holdfast_wire::runs::RunId;
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ type Key = (SessionId, On, Option<Which>);
 enum Which {
     Question(QuestionId),
     Run(RunId),
+    Approval(ApprovalId),
 }
 
 /// Messages that wait, and those that were sent.
@@ -61,6 +63,10 @@ impl Hold {
             What::Answered { question, .. } | What::QuestionClosed { question, .. } => {
                 self.pending.remove(&(id, On::Question, Some(Which::Question(*question))));
             }
+            What::Held { .. } => self.hold(On::Approval, event, now_ms),
+            What::HeldClosed { approval, .. } => {
+                self.pending.remove(&(id, On::Approval, Some(Which::Approval(*approval))));
+            }
             What::RunEnded { .. } => self.hold(On::RunEnded, event, now_ms),
             What::Renamed { .. }
             | What::Recovered { .. }
@@ -75,6 +81,7 @@ impl Hold {
     fn hold(&mut self, on: On, event: &Event, at_ms: u64) {
         let which = match &event.what {
             What::Asked { question, .. } => Some(Which::Question(*question)),
+            What::Held { approval, .. } => Some(Which::Approval(*approval)),
             What::RunEnded { run, .. } => Some(Which::Run(*run)),
             _ => None,
         };
@@ -113,11 +120,12 @@ fn subject(what: &What) -> String {
         What::State { now: Now::Waiting { prompt, .. }, .. } => prompt.clone(),
         What::TurnRequested { by } => by.to_string(),
         What::Asked { text, .. } => text.clone(),
-        What::RunEnded { command, .. } => command.clone(),
+        What::RunEnded { command, .. } | What::Held { command, .. } => command.clone(),
         What::Renamed { .. } | What::RunStarted { .. } | What::Answered { .. } | What::QuestionClosed { .. } => {
             String::new()
         }
         What::State { .. } | What::Exit { .. } | What::Recovered { .. } | What::Turn { .. } => String::new(),
+        What::HeldClosed { .. } => String::new(),
         What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
         What::Listen { .. } | What::NotListening { .. } => String::new(),
     }

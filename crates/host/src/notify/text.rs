@@ -50,6 +50,11 @@ impl Message {
                 let asks = visible(&format!("{text}{options}"));
                 (format!("{by} asks: {asks}"), asks, format!("holdfast answer {question}"))
             }
+            What::Held { approval, by, command, why, .. } => {
+                let wants = visible(command);
+                let text = format!("{by} wants to run: {wants} ({})", visible(why));
+                (text, wants, format!("holdfast approvals show {approval}"))
+            }
             What::RunEnded { run, by, command, state, exit_code, .. } => {
                 let status = exit_code.map_or_else(String::new, |code| format!(" with status {code}"));
                 let text = format!("a run of {by} {}{status}: {}", state.word(), visible(command));
@@ -61,6 +66,7 @@ impl Message {
             | What::RunStarted { .. }
             | What::Answered { .. }
             | What::QuestionClosed { .. }
+            | What::HeldClosed { .. }
             | What::Turn { .. }
             | What::Started { .. }
             | What::Listen { .. }
@@ -69,7 +75,8 @@ impl Message {
             | What::Detached { .. } => (String::new(), String::new(), String::new()),
         };
         let text = match due.on {
-            On::Waiting | On::Approval => format!("holdfast: {name} {text} · answer: {answer}"),
+            On::Waiting => format!("holdfast: {name} {text} · answer: {answer}"),
+            On::Approval => format!("holdfast: in {name} {text} · see and answer: {answer}"),
             On::Exit => format!("holdfast: {name} {text} · see: {answer}"),
             On::TurnRequested => format!("holdfast: in {name} {text} · give it: {answer}"),
             On::RunEnded => format!("holdfast: in {name} {text} · see: {answer}"),

@@ -11,6 +11,7 @@ mod doing;
 mod drive;
 mod env;
 mod followed;
+mod gated;
 mod graph;
 mod held;
 mod lives;
@@ -30,9 +31,10 @@ mod waits;
 pub use attaching::Peer;
 pub use drive::{Missed, connect, drive};
 
-pub(crate) use decide::{event, fault};
+pub(crate) use decide::{counted, event, fault};
 pub(crate) use graph::ports_of;
 pub(crate) use held::Held;
+pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 
 use crate::journal::{Journal, Opened};
@@ -47,7 +49,7 @@ use crate::store::Spec;
 use holdfast_abi::protocol::{FEATURE_SPARE, Welcome};
 use holdfast_abi::ring::{Ring, RingError};
 use holdfast_abi::start::Started;
-use holdfast_authority::{Authority, Input, Policy};
+use holdfast_authority::{Authority, Input};
 use holdfast_observe::{Freezer, Turns};
 pub use holdfast_session::Origin;
 pub(crate) use holdfast_session::Probed;
@@ -115,6 +117,7 @@ pub struct Session {
     lives: Rc<crate::lives::Lives>,
     /// Its life is over, and it is being decided whether it gets another one by itself, or that one begins.
     pub(crate) returning: Cell<bool>,
+    pub(crate) gate: gated::Gated,
     pub(crate) this: Weak<Session>,
 }
 
@@ -197,6 +200,7 @@ impl Session {
             reviving: tokio::sync::Mutex::new(()),
             lives: Rc::clone(&shared.lives),
             returning: Cell::new(false),
+            gate: gated::Gated::new(&shared.gate),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -528,23 +532,12 @@ pub struct Shared {
     pub hooks: Rc<crate::hooks::Hooks>,
     /// Sessions whose life is over.
     pub(crate) lives: Rc<crate::lives::Lives>,
+    /// What the policy says, and which acts wait.
+    pub(crate) gate: Rc<crate::gate::Gate>,
     /// What happens, and who watches.
     pub attention: Rc<crate::attention::Attention>,
     /// Which names are taken.
     pub(crate) names: crate::names::Names,
-}
-
-impl Shared {
-    /// Whether an actor is a human for certain.
-    pub fn policy_is_human(&self, actor: &holdfast_types::Actor) -> bool {
-        let is_its = self.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle);
-        is_its && actor.handle.class() == holdfast_types::ActorClass::Human
-    }
-
-    /// What the host says of actors now.
-    pub fn policy(&self) -> Policy {
-        Policy { defaults: self.config.defaults.clone(), vouched: self.actors.borrow().vouched().clone() }
-    }
 }
 
 /// The sizes in the log from `from` to `to`: where they are there, the output offsets at which they came, and the sizes.

@@ -189,7 +189,7 @@ impl Session {
 }
 
 /// As much of a text as an event or a notice has.
-pub(super) fn beginning(text: &str) -> String {
+pub(crate) fn beginning(text: &str) -> String {
     match text.char_indices().nth(PROMPT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
