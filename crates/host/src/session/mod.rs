@@ -49,7 +49,7 @@ use crate::store::Spec;
 use holdfast_abi::protocol::{FEATURE_SPARE, Welcome};
 use holdfast_abi::ring::{Ring, RingError};
 use holdfast_abi::start::Started;
-use holdfast_authority::{Authority, Input};
+use holdfast_authority::{Authority, Input, Policy};
 use holdfast_observe::{Freezer, Turns};
 pub use holdfast_session::Origin;
 pub(crate) use holdfast_session::Probed;
