@@ -29,6 +29,14 @@ fn up_ms() -> u64 {
     (time.tv_sec as u64) * 1_000 + (time.tv_nsec as u64) / 1_000_000
 }
 
+/// When a time has elapsed, in milliseconds since the machine was started.
+fn elapses(since_ms: TimeMs, ms: u64, now_ms: TimeMs, up_ms: u64) -> u64 {
+    // Never longer than it was asked for, whatever the clock says after a restart.
+    let left = since_ms.saturating_add(ms).saturating_sub(now_ms).min(ms);
+    // Both clocks were cut to whole milliseconds: without one more it could fire before its time.
+    up_ms.saturating_add(left).saturating_add(u64::from(left > 0))
+}
+
 /// One heap and the kernel's timer that fires at its first.
 #[derive(Debug)]
 struct Timers<T> {
@@ -103,9 +111,7 @@ impl<T: Ord> Clock<T> {
         match due {
             Due::At(at_ms) => self.wall.heap.push(Reverse((at_ms, what))),
             Due::After { since_ms, ms } => {
-                // Never longer than it was asked for, whatever the clock says after a restart.
-                let left = since_ms.saturating_add(ms).saturating_sub(now_ms()).min(ms);
-                self.elapsed.heap.push(Reverse((up_ms().saturating_add(left), what)));
+                self.elapsed.heap.push(Reverse((elapses(since_ms, ms, now_ms(), up_ms()), what)));
             }
         }
     }
@@ -139,6 +145,16 @@ mod tests {
     use super::*;
     use std::sync::mpsc::channel;
     use std::time::Duration;
+
+    #[test]
+    fn a_time_that_elapses_is_never_too_short_and_not_longer_than_asked_for() {
+        // At 10.9 ms by the wall clock and 5.1 ms up, 2 ms from 9 ms on: the wall clock reaches 11 when 5.2 ms are up.
+        assert_eq!(elapses(9, 2, 10, 5), 7);
+        // At 10.1 ms and 5.9 ms up it reaches 11 when 6.8 ms are up: 6 would be too early.
+        assert!(elapses(9, 2, 10, 5) as f64 >= 6.8);
+        assert_eq!(elapses(9, 2, 11, 5), 5, "it is over");
+        assert_eq!(elapses(1_000_000, 2, 10, 5), 8, "the clock went back");
+    }
 
     #[test]
     fn both_kinds_of_timers_fire_in_order_and_not_before_their_time() {

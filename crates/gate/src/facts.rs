@@ -1,10 +1,11 @@
 //! What is known of an act when it is judged.
 
 use crate::guess::{Hit, hits, is_sink, risks};
-use crate::line::Line;
+use crate::line::{Command, Line};
 use crate::places::Places;
 use crate::risk::Risk;
 use crate::targets::{Does, targets};
+use crate::word::Word;
 use crate::wrappers::SHELLS;
 use std::collections::BTreeSet;
 
@@ -118,6 +119,11 @@ pub fn look(line: &Line, around: &Surroundings, places: &dyn Places) -> Seen {
     if !line.bombs.is_empty() {
         found.insert(Risk::ForkBomb);
     }
+    if line.far.iter().any(|far| destroys(far, around)) {
+        found.insert(Risk::DestroysElsewhere);
+    }
+    // Files that the line downloads before it runs them.
+    let mut downloaded: BTreeSet<String> = BTreeSet::new();
     for command in &line.commands {
         seen.names.extend(command.via.iter().cloned());
         seen.names.extend(command.name.iter().filter(|name| !name.is_empty()).cloned());
@@ -127,10 +133,13 @@ pub fn look(line: &Line, around: &Surroundings, places: &dyn Places) -> Seen {
         let name = command.name();
         let reads_code = SHELLS.contains(&name)
             || matches!(name, "eval" | "source" | ".")
-            || command.piped && command.operands().count() == 0 && is_interpreter(name);
-        if downloads && reads_code {
+            || is_interpreter(name) && reads_what_it_is_fed(command);
+        let runs = [Some(name.to_owned()), command.operand(0).filter(|_| is_interpreter(name) || reads_code)];
+        let was_downloaded = runs.iter().flatten().any(|file| downloaded.contains(file_name(file)));
+        if downloads && reads_code || was_downloaded {
             found.insert(Risk::RunsDownload);
         }
+        downloaded.extend(crate::targets::downloads(command).iter().map(|file| file_name(file).to_owned()));
         for target in targets(command) {
             for hit in hits(command, &target, around, places) {
                 risks(&hit, around, &mut |risk| {
@@ -144,6 +153,29 @@ pub fn look(line: &Line, around: &Surroundings, places: &dyn Places) -> Seen {
     found.extend(wider);
     seen.risks = found;
     seen
+}
+
+/// Whether a line would do something catastrophic on another machine, of which nothing is known.
+fn destroys(line: &Line, around: &Surroundings) -> bool {
+    let there = Surroundings { cwd: around.home.clone(), home: around.home.clone(), ..Surroundings::default() };
+    let seen = look(line, &there, &crate::places::Lexical);
+    seen.risks.iter().any(|risk| matches!(risk, Risk::Unthinkable | Risk::Catastrophic))
+}
+
+/// An interpreter gets its program from a pipe, or from what a substitution prints.
+fn reads_what_it_is_fed(command: &Command) -> bool {
+    let first = command.operands().next();
+    if command.piped && first.is_none() {
+        return true;
+    }
+    let is_option = |word: &Word| matches!(word.beginning().as_str(), "-c" | "-e" | "-r" | "--eval");
+    let programs = command.words.windows(2).filter(|pair| is_option(&pair[0])).map(|pair| &pair[1]);
+    first.is_some_and(|word| word.raw.starts_with("<("))
+        || programs.into_iter().any(|word| word.raw.contains("$(") || word.raw.contains('`'))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 fn is_interpreter(name: &str) -> bool {

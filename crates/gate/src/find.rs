@@ -72,6 +72,7 @@ pub(crate) fn inner(line: &mut Line, command: &Command, depth: u32) {
                     dirs: command.dirs.clone(),
                     via: command.via.iter().cloned().chain(["find".into()]).collect(),
                     below: Some(below),
+                    stands_in: Some("{}".into()),
                     ..Command::default()
                 };
                 line.add(run, inner, None, depth + 1);

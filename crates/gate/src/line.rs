@@ -43,6 +43,8 @@ pub struct Command {
     pub fed_by: Vec<String>,
     /// For `xargs`: where the names it gets come from, if that is known.
     pub below: Option<Vec<Word>>,
+    /// What `xargs` and `find` put such a name in place of.
+    pub stands_in: Option<String>,
 }
 
 impl Command {
@@ -99,6 +101,8 @@ pub struct Line {
     pub bombs: BTreeSet<String>,
     /// Variables it sets.
     pub sets: BTreeSet<String>,
+    /// Lines that it has other machines run.
+    pub far: Vec<Line>,
 }
 
 impl Line {

@@ -81,6 +81,13 @@ fn elsewhere(command: &Command, name: &str, (first, second): (&str, &str), add: 
         "docker" | "podman" => {
             let prunes = second == "prune" && (first != "image" && first != "builder" || command.has("a", &["all"]));
             add(prunes || first == "volume" && second == "rm", Risk::DestroysElsewhere);
+            // Whoever has the whole file system, or the daemon, in a container is root outside.
+            let gives = |word: &Word| {
+                let text = word.beginning();
+                let text = text.trim_start_matches("-v").trim_start_matches("--volume=");
+                text.starts_with("/:") || text.contains("docker.sock") || text.contains("source=/,")
+            };
+            add(command.has("", &["privileged"]) || command.words.iter().any(gives), Risk::Escalates);
         }
         "aws" => {
             let recursive =

@@ -153,6 +153,21 @@ fn tools(command: &Command, all: &mut Vec<Target>) {
     }
 }
 
+/// Files that a command downloads.
+pub(crate) fn downloads(command: &Command) -> Vec<String> {
+    let (output, by_address) = match command.name() {
+        "curl" => (value_of(command, &["-o", "--output"]), command.has("O", &["remote-name", "remote-name-all"])),
+        "wget" => (value_of(command, &["-O", "--output-document"]), true),
+        _ => return Vec::new(),
+    };
+    let redirected = command.redirects.iter().filter(|redirect| redirect.writes).map(|redirect| &redirect.target);
+    let named: Vec<String> = output.iter().chain(redirected).filter_map(Word::text).collect();
+    // A question mark in an address is no pattern to be known.
+    let by_address = command.operands().filter(|_| by_address && named.is_empty()).map(Word::beginning);
+    let by_address = by_address.map(|address| address.split(['?', '#']).next().unwrap_or_default().to_owned());
+    by_address.chain(named.iter().cloned()).filter(|file| !file.is_empty() && !file.ends_with('/')).collect()
+}
+
 /// Names that come by a pipe, or from `find`.
 fn names_given(command: &Command, all: &mut Vec<Target>) {
     let Some(below) = fed(command) else { return };

@@ -323,6 +323,7 @@ impl Line {
             if let Kind::Word { value, .. } = &assignment.kind {
                 let name: String = value.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 self.sets.insert(name);
+                self.assigned(&Word::read(value), dirs, around.inner);
             }
         }
         let inner = self.commands[known.min(self.commands.len())..].iter().map(|one| one.name().to_owned());

@@ -1,7 +1,7 @@
 //! Commands that run other commands: each is taken off, so that what is judged is what runs.
 
 use crate::line::{Command, INNER_MAX, Line};
-use crate::word::Word;
+use crate::word::{Head, Word};
 
 /// A program that runs the rest of its words.
 struct Wrapper {
@@ -13,6 +13,28 @@ struct Wrapper {
     /// `NAME=VALUE` may stand before the command.
     assigns: bool,
 }
+
+/// Variables whose value a shell or git runs as a line.
+const RUN_AS_LINES: [&str; 8] = [
+    "PROMPT_COMMAND",
+    "GIT_SSH_COMMAND",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_PAGER",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+];
+
+/// And settings of git, in small letters.
+const GIT_RUNS: [&str; 6] =
+    ["core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "sequence.editor", "diff.external"];
+
+/// Options of `ssh` that take the next word as their value.
+const SSH_VALUES: [&str; 20] = [
+    "-B", "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-P", "-Q", "-R",
+    "-W",
+];
 
 const fn wrapper(name: &'static str, values: &'static [&'static str]) -> Wrapper {
     Wrapper { name, values, own: 0, assigns: false }
@@ -161,6 +183,9 @@ impl Line {
             if wrapper.name == "command" && (text == "-v" || text == "-V") {
                 return Some(whole);
             }
+            if wrapper.name == "xargs" {
+                command.stands_in = stands_in(&text, words.get(1)).or(command.stands_in.take());
+            }
             if wrapper.name == "env" && (text.starts_with("-S") || text.starts_with("--split-string")) {
                 self.opaque("env -S");
             }
@@ -182,7 +207,9 @@ impl Line {
                 }
             } else if is_assignment {
                 self.sets.insert(text.split('=').next().unwrap_or_default().to_owned());
-                words.pop_front();
+                if let Some(word) = words.pop_front() {
+                    self.assigned(&word, &command.dirs, depth);
+                }
             } else if word.is_option() {
                 words.pop_front();
             } else if own > 0 {
@@ -207,6 +234,42 @@ impl Line {
         }
     }
 
+    /// A variable whose value is run as a line, if it is one. Of those that are put together only the shell's own counts: the others
+    /// are set from each other all the time.
+    pub(crate) fn assigned(&mut self, word: &Word, dirs: &[Option<String>], depth: u32) {
+        let text = word.beginning();
+        let name = text.split('=').next().unwrap_or_default().trim_end_matches('+');
+        if !RUN_AS_LINES.contains(&name) || !text.contains('=') {
+            return;
+        }
+        match word.text().and_then(|text| Some(text.split_once('=')?.1.to_owned())) {
+            Some(line) => self.line_of(Some(&Word::plain(&line)), &mut dirs.to_vec(), depth),
+            None if name == "PROMPT_COMMAND" => self.opaque("a line that is put together"),
+            None => {}
+        }
+    }
+
+    /// What `ssh` has another machine run. Where its words are put together, it is the network and no more.
+    fn far(&mut self, command: &Command, depth: u32) {
+        let mut words = command.words.iter();
+        while let Some(word) = words.next() {
+            let text = word.beginning();
+            if SSH_VALUES.contains(&text.as_str()) {
+                words.next();
+            } else if !word.is_option() {
+                // The machine's name.
+                break;
+            }
+        }
+        // `~` is this machine's home, whose name is most often the other's too.
+        let text_of = |word: &Word| word.text().or_else(|| (word.head == Head::Home).then(|| word.raw.clone()));
+        let texts: Option<Vec<String>> = words.map(text_of).collect();
+        let Some(text) = texts.map(|texts| texts.join(" ")).filter(|text| !text.is_empty()) else { return };
+        let mut line = Line { parsed: true, ..Line::default() };
+        line.read_inner(&text, &mut vec![Some(String::new())], depth + 1);
+        self.far.push(line);
+    }
+
     /// What a command runs besides itself.
     fn finish(&mut self, command: Command, fed: Option<Option<String>>, depth: u32) {
         let mut dirs = command.dirs.clone();
@@ -223,7 +286,18 @@ impl Line {
             "source" | "." if first.as_ref().is_none_or(|word| word.text().is_none() && is_shells(word)) => {
                 self.opaque("source");
             }
+            "alias" => {
+                let lines = command.words.iter().filter_map(|word| Some(word.text()?.split_once('=')?.1.to_owned()));
+                let lines: Vec<String> = lines.collect();
+                lines.iter().for_each(|line| self.line_of(Some(&Word::plain(line)), &mut dirs.clone(), depth));
+            }
+            "git" => {
+                let lines = git_lines(&command);
+                lines.iter().for_each(|line| self.line_of(Some(&Word::plain(line)), &mut dirs.clone(), depth));
+            }
+            "ssh" => self.far(&command, depth),
             "export" | "declare" | "typeset" | "readonly" | "local" => {
+                command.operands().for_each(|word| self.assigned(word, &dirs, depth));
                 let names = command.operands().map(Word::beginning);
                 self.sets.extend(names.map(|text| text.split('=').next().unwrap_or_default().to_owned()));
             }
@@ -273,8 +347,11 @@ impl Line {
                     let given: Option<Vec<String>> = words.skip(1).map(Word::text).collect();
                     let all = given.filter(|given| !given.is_empty()).map(|given| quoted(&given));
                     let with = |line: &Word| Some(Word::plain(&line.text()?.replace("\"$@\"", all.as_deref()?)));
-                    let with = line.and_then(with);
-                    return self.line_of(with.as_ref().or(line), dirs, depth);
+                    let line = line.and_then(with).or(line.cloned());
+                    // A name that nobody knows yet is put into it.
+                    let name = command.stands_in.as_deref().filter(|name| !name.is_empty());
+                    let named = |line: &Word| Some(Word::plain(&line.text()?.replace(name?, "$1")));
+                    return self.line_of(line.as_ref().and_then(named).or(line).as_ref(), dirs, depth);
                 }
                 option if option.starts_with(['-', '+']) && option.len() > 1 => {}
                 // A script of its own.
@@ -289,6 +366,31 @@ impl Line {
             None => {}
         }
     }
+}
+
+/// What `xargs -I NAME`, `-i` and `--replace` put names in place of.
+fn stands_in(option: &str, next: Option<&Word>) -> Option<String> {
+    match option {
+        "-I" => next.and_then(Word::text),
+        "-i" | "--replace" => Some("{}".into()),
+        _ => option.strip_prefix("-I").or_else(|| option.strip_prefix("--replace=")).map(str::to_owned),
+    }
+}
+
+/// Lines among git's words: `-c core.pager=LINE`, `config alias.x !LINE`.
+fn git_lines(command: &Command) -> Vec<String> {
+    let texts: Vec<String> = command.words.iter().map(|word| word.text().unwrap_or_default()).collect();
+    let runs = |key: &str, value: &str| {
+        let is_line = GIT_RUNS.contains(&key.to_ascii_lowercase().as_str()) || value.starts_with('!');
+        is_line.then(|| value.trim_start_matches('!').to_owned())
+    };
+    let is_config = texts.iter().any(|text| text == "config");
+    let pairs = texts.windows(2).filter_map(|pair| match pair[1].split_once('=') {
+        Some((key, value)) if pair[0] == "-c" => runs(key, value),
+        _ if is_config => runs(&pair[0], &pair[1]),
+        _ => None,
+    });
+    pairs.collect()
 }
 
 /// Words as a shell reads them back.

@@ -259,3 +259,36 @@ fn a_new_session_waits_for_approval_too() {
     until("the run", || lines(&home) == 1);
     until_state(&home, &id, "done");
 }
+
+#[test]
+fn another_life_and_the_end_of_a_lost_session_are_judged() {
+    let home = with_bash("policy = \"careful\"");
+    let project = home.join("project");
+    let line = format!("{LEAVES}; sleep 100000");
+    home.ok(&["new", "-d", "-n", "job", "--cwd", project.to_str().unwrap(), "--", "sh", "-c", &line]);
+    home.ok(&["grant", "job", "--to", BOT, "--can", "end"]);
+    until("the first life", || lines(&home) == 1);
+    let life = || home.json(&["info", "job"])["life"].clone();
+    let lose = || {
+        kill(home.number("job", "keeper_pid") as u32);
+        until("the loss", || life() == "lost");
+    };
+    let asked = |args: &[&str]| {
+        let error: Value = serde_json::from_str(&home.run_as(BOT, &[&["--json"], args].concat()).err).unwrap();
+        assert_eq!(error["error"]["code"], "approval_needed", "{error}");
+        error["error"]["details"]["approval"].as_str().unwrap().to_owned()
+    };
+    lose();
+    let id = asked(&["recover", "job", "--run"]);
+    assert_eq!((life(), lines(&home)), (json!("lost"), 1));
+    home.ok(&["approvals", "approve", &id]);
+    until_state(&home, &id, "done");
+    until("the second life", || lines(&home) == 2);
+    assert_eq!(life(), "running");
+    lose();
+    let id = asked(&["end", "job"]);
+    home.ok(&["approvals", "deny", &id, "--reason", "it is wanted"]);
+    assert_eq!(life(), "lost");
+    home.ok(&["recover", "job"]);
+    assert_eq!((life(), lines(&home)), (json!("running"), 2), "a human is free, and nothing is run again unasked");
+}
