@@ -232,6 +232,12 @@ pub struct NewArgs {
     /// Run as another user, in its home and environment; the host must run as root
     #[arg(long, value_name = "USER", value_hint = ValueHint::Username)]
     pub user: Option<String>,
+    /// Let the session's processes write below DIR only, and signal nothing outside; can be repeated
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "user")]
+    pub wall: Vec<PathBuf>,
+    /// With --wall: let them connect to these TCP ports only, for example 80,443
+    #[arg(long, value_name = "PORTS", value_delimiter = ',', requires = "wall")]
+    pub wall_ports: Option<Vec<u16>>,
     /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]
     #[arg(long, value_name = "WHEN", value_parser = recovery())]
     pub recover: Option<Recovery>,

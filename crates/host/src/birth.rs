@@ -8,6 +8,7 @@ use holdfast_authority::identity;
 use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
 use holdfast_wire::params::NewParams;
+use holdfast_wire::wall::Wall;
 use holdfast_wire::{Code, Fault};
 use std::sync::OnceLock;
 
@@ -66,6 +67,8 @@ pub struct Birth {
     pub integrate: Option<bool>,
     /// As whom it runs, where that is not the host's user.
     pub other: Option<Other>,
+    /// The wall around its processes.
+    pub wall: Option<Wall>,
     /// Whether it gets another life by itself; none: as the host is configured.
     pub recover: Option<Recovery>,
     /// How often its command is run again where it fails.
@@ -177,6 +180,7 @@ impl Birth {
             // What an integrated shell reads is in the host's home, which is closed to others.
             integrate: if other.is_some() { Some(false) } else { params.integrate },
             other,
+            wall: params.wall,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
         })

@@ -52,6 +52,7 @@ mod store;
 mod surface;
 mod tokens;
 pub mod user;
+mod wall;
 mod watch;
 mod whence;
 

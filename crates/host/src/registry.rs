@@ -133,6 +133,7 @@ impl Registry {
             created_ms: 0,
             shell: None,
             user: None,
+            wall: None,
             passing: false,
             begun_ms: None,
             stand_in: None,
@@ -185,6 +186,7 @@ impl Registry {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running")
         })?;
+        let birth = self.behind_its_wall(birth).await?;
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let started = self.start_named((id, name.clone()), run, birth, actor).await;
         self.shared.names.started(&name);
@@ -213,6 +215,7 @@ impl Registry {
         let mut start = orders(&session, &spec, &birth, secret)?;
         let shell = integrate(&self.shared, &session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
+        crate::wall::put_up(&session, &spec, &mut start)?;
         {
             let mut state = session.state.borrow_mut();
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);

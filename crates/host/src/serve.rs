@@ -129,7 +129,10 @@ impl Server {
                 self.answer_follow(&call, speaker.actor, connection)?;
                 plain(Nothing {})
             }
-            (call, speaker) => self.answer_speaker(&speaker?, call, bytes, Some(connection.peer())).await,
+            (call, speaker) => {
+                let call = self.behind_wall(call, connection)?;
+                self.answer_speaker(&speaker?, call, bytes, Some(connection.peer())).await
+            }
         }
     }
 
@@ -408,6 +411,10 @@ impl Server {
         });
         if proven.is_ok() {
             self.lobby.leave(connection.number);
+        }
+        if self.registry.has_walls() {
+            // Before it can ask for anything.
+            self.whence(connection).await;
         }
         connection.proved(proven.clone().map(|actor| Speaker { actor, path: Path::Local }));
         self.presence.is(connection.number, proven.as_ref().ok());

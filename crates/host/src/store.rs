@@ -5,6 +5,7 @@ use holdfast_store::{SPEC, Survives, get_json, put_json};
 use holdfast_types::{Exit, SessionId, SessionName, Size, TimeMs};
 use holdfast_wire::lives::{LostView, Recovery};
 use holdfast_wire::params::Life;
+use holdfast_wire::wall::Wall;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -36,6 +37,9 @@ pub struct Spec {
     /// The user it runs as, where that is not the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The wall around its processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Wall>,
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
@@ -87,6 +91,7 @@ impl Spec {
             created_ms: crate::now_ms(),
             shell: None,
             user: birth.other.as_ref().map(|other| other.user.name.clone()),
+            wall: birth.wall.clone(),
             passing: false,
             begun_ms: None,
             stand_in: None,

@@ -25,6 +25,7 @@ pub mod schema;
 pub mod status;
 pub mod tokens;
 pub mod turns;
+pub mod wall;
 
 pub use fault::{Code, Fault};
 pub use message::{Body, Message};

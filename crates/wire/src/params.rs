@@ -4,6 +4,7 @@ use crate::attention::{Listener, StateView, Until};
 use crate::lives::{LostView, Recovery};
 pub use crate::status::HostStatus;
 use crate::turns::{HistoryPlace, TurnView};
+use crate::wall::Wall;
 use holdfast_types::{Actor, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,9 @@ pub struct NewParams {
     /// Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// A wall around its processes: what they can write and connect to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Wall>,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover: Option<Recovery>,
@@ -140,6 +144,9 @@ pub struct SessionView {
     /// The user it runs as, where that is not the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The wall around its processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Wall>,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

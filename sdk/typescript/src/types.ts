@@ -95,6 +95,8 @@ export interface NewParams {
   integrate?: boolean | null;
   /** Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language. */
   user?: string | null;
+  /** A wall around its processes: what they can write and connect to. */
+  wall?: Wall | null;
   /** Whether it gets another life by itself where it is lost; left out: as the host is configured. */
   recover?: Recovery | null;
   /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
@@ -106,6 +108,17 @@ export type SessionName = string;
 
 /** Columns by rows, always within the limits. */
 export type Size = string;
+
+/**
+ * What the processes of a session can write and connect to, and nothing else. They also cannot signal processes outside, and get no
+ * other rights by set-user-id programs (`sudo`). What they can read does not change.
+ */
+export interface Wall {
+  /** Directories, from the root on. What lies in them can be written; and a temporary directory of the session's own (`$TMPDIR`). */
+  write?: string[];
+  /** Ports that TCP connections can be made to; left out: all. */
+  connect?: number[] | null;
+}
 
 /** Whether a session that was lost gets another life by itself. */
 export type Recovery =
@@ -154,6 +167,8 @@ export interface SessionView {
   asks?: number;
   /** The user it runs as, where that is not the host's. */
   user?: string | null;
+  /** The wall around its processes. */
+  wall?: Wall | null;
   /** Something a person should know (a damaged file, a gap in the screen). */
   note?: string | null;
   /** Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since. */

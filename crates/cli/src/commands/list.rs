@@ -239,6 +239,12 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
         ("size", session.size.to_string()),
         ("started", moment(session.created_ms, now)),
     ];
+    if let Some(wall) = &session.wall {
+        let ports = wall.connect.as_ref().map(|ports| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));
+        let ports =
+            ports.map(|ports| format!("; connects to TCP ports {}", if ports.is_empty() { "none" } else { &ports }));
+        rows.push(("wall", format!("writes below {}{}", visible(&wall.write.join(", ")), ports.unwrap_or_default())));
+    }
     if let Some(user) = &session.user {
         rows.push(("user", visible(user)));
     }
@@ -366,6 +372,7 @@ mod tests {
             damaged: None,
             stranger_ms: None,
             user: None,
+            wall: None,
             incarnation: 1,
             lost: None,
             stand_in: None,

@@ -40,6 +40,7 @@ mod turn;
 mod ui;
 mod unit;
 mod wait;
+mod wall;
 mod watch;
 mod web;
 mod whoami;
@@ -150,6 +151,7 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["flow", "serve"] => Some(here().and_then(|here| flow::serve(&here))),
         ["__flows"] => Some(here().and_then(|here| flow::ids(&here))),
         ["session", "as", ..] => Some(as_user::run()),
+        ["session", "wall", ..] => Some(wall::run()),
         ["__names"] => Some(here().and_then(|here| list::names(&here))),
         ["__runs"] => Some(here().and_then(|here| run::ids(&here))),
         ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),

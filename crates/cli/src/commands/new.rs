@@ -12,6 +12,7 @@ use holdfast_host::user;
 use holdfast_types::Size;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{NewParams, SessionView};
+use holdfast_wire::wall::Wall;
 use rustix::fs::Mode;
 use rustix::process::{Resource, getrlimit, umask};
 use rustix::termios::tcgetwinsize;
@@ -79,10 +80,18 @@ fn params_elsewhere(args: &NewArgs) -> NewParams {
         ring_bytes: args.ring.map(|ring| ring.0),
         integrate: args.no_integration.then_some(false),
         user: args.user.clone(),
+        wall: wall(args, Path::to_path_buf),
         recover: args.recover,
         restart_on_failure: args.restart,
         ..NewParams::default()
     }
+}
+
+/// The wall that was asked for.
+fn wall(args: &NewArgs, there: impl Fn(&Path) -> PathBuf) -> Option<Wall> {
+    let text = |dir: &PathBuf| there(dir).to_string_lossy().into_owned();
+    let write = args.wall.iter().map(text).collect();
+    (!args.wall.is_empty()).then(|| Wall { write, connect: args.wall_ports.clone() })
 }
 
 /// What a session is started with, by these settings.
@@ -109,6 +118,7 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         nofile: getrlimit(Resource::Nofile).current,
         integrate: args.no_integration.then_some(false),
         user: args.user.clone(),
+        wall: wall(args, |dir| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())),
         recover: args.recover,
         restart_on_failure: args.restart,
     })

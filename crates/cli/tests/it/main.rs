@@ -53,5 +53,6 @@ mod token_ends;
 mod turns;
 mod typing;
 mod upgraded;
+mod wall;
 mod watching;
 mod websocket;

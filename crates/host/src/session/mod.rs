@@ -470,6 +470,7 @@ impl Session {
             lost: state.spec.lost.clone(),
             stand_in: state.spec.stand_in.clone(),
             recovers: state.spec.recover == Some(holdfast_wire::lives::Recovery::Auto),
+            wall: state.spec.wall.clone(),
             restart_on_failure: state.spec.restart_on_failure,
             next_life_ms: state.next_life_ms,
         }

@@ -1174,6 +1174,8 @@ class NewParams(Model):
     """Start a shell with integration, so that it reports its commands; true by default."""
     user: str | None = None
     """Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language."""
+    wall: Wall | None = None
+    """A wall around its processes: what they can write and connect to."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
@@ -1992,6 +1994,8 @@ class SessionView(Model):
     """How many questions wait for an answer."""
     user: str | None = None
     """The user it runs as, where that is not the host's."""
+    wall: Wall | None = None
+    """The wall around its processes."""
     note: str | None = None
     """Something a person should know (a damaged file, a gap in the screen)."""
     damaged: str | None = None
@@ -2239,6 +2243,14 @@ class WaitParams(Model):
     """Give up after this long."""
     until: Until = 'exit'
     """What to wait for; the command's end by default."""
+
+
+class Wall(Model):
+    """What the processes of a session can write and connect to, and nothing else. They also cannot signal processes outside, and get no other rights by set-user-id programs (`sudo`). What they can read does not change."""
+    write: list[str] = Field(default_factory=list)
+    """Directories, from the root on. What lies in them can be written; and a temporary directory of the session's own (`$TMPDIR`)."""
+    connect: list[int] | None = None
+    """Ports that TCP connections can be made to; left out: all."""
 
 
 class WatchAnswer(Model):
