@@ -21,7 +21,7 @@ pub struct Failure {
     message: String,
     hint: String,
     /// What a program can go by, as the host gave it.
-    details: Option<serde_json::Value>,
+    details: Option<Box<serde_json::Value>>,
     status: u8,
 }
 
@@ -103,7 +103,7 @@ impl Failure {
 
     /// What a program can go by, where the host gave it.
     pub fn details(&self) -> Option<&serde_json::Value> {
-        self.details.as_ref()
+        self.details.as_deref()
     }
 
     /// What to do about it; may be empty.

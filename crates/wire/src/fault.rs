@@ -116,9 +116,9 @@ pub struct Fault {
     /// What to do about it; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hint: String,
-    /// What belongs to the code: who has the turn, which right is missing.
+    /// What belongs to the code: who has the turn, which right is missing. Apart, since every refusal that is passed on is this large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<serde_json::Value>,
+    pub details: Option<Box<serde_json::Value>>,
 }
 
 impl Fault {

@@ -238,7 +238,8 @@ fn closed(holding: &Holding) -> Fault {
         (state, Some(by)) => format!("{by} already answered: {}", state.word()),
     };
     let mut fault = Fault::new(Code::ApprovalClosed, message).hint("see `holdfast approvals ls --all`");
-    fault.details = Some(serde_json::json!({ "state": holding.state, "by": by, "at_ms": holding.answered_ms }));
+    fault.details =
+        Some(Box::new(serde_json::json!({ "state": holding.state, "by": by, "at_ms": holding.answered_ms })));
     fault
 }
 

@@ -154,7 +154,7 @@ impl Server {
         let missing = can.without(held);
         if !missing.is_empty() {
             let mut fault = Fault::new(Code::TooWide, format!("you cannot pass on {missing}: you do not have it"));
-            fault.details = Some(serde_json::json!({ "missing": missing }));
+            fault.details = Some(Box::new(serde_json::json!({ "missing": missing })));
             return Err(fault);
         }
         let _alone = self.changing_devices.lock().await;

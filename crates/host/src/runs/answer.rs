@@ -219,7 +219,7 @@ impl Server {
         let conflict = |what: &str| {
             let mut fault = Fault::new(Code::KeyConflict, format!("the key {:?} belongs to {what}", entry.key))
                 .hint("use another key");
-            fault.details = Some(serde_json::json!({ "run": entry.run }));
+            fault.details = Some(Box::new(serde_json::json!({ "run": entry.run })));
             fault
         };
         let session = self.registry.find(&entry.session.to_string()).ok();

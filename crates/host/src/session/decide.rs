@@ -35,7 +35,7 @@ pub(crate) fn fault(refusal: &Refusal) -> Fault {
         Refusal::TooFast { .. } => Code::TooFast,
     };
     let mut fault = Fault::new(code, refusal.to_string()).hint(refusal.hint());
-    fault.details = serde_json::to_value(refusal).ok();
+    fault.details = serde_json::to_value(refusal).ok().map(Box::new);
     fault
 }
 

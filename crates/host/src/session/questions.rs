@@ -160,7 +160,7 @@ impl Session {
         };
         let mut fault = Fault::new(Code::QuestionClosed, message).hint("see `holdfast questions --all`");
         let at_ms = question.answer.as_ref().map(|answer| answer.at_ms);
-        fault.details = Some(serde_json::json!({ "state": question.state, "by": by, "at_ms": at_ms }));
+        fault.details = Some(Box::new(serde_json::json!({ "state": question.state, "by": by, "at_ms": at_ms })));
         Err(fault)
     }
 
