@@ -280,6 +280,9 @@ pub struct LsArgs {
     /// Show the list until q is pressed, and what changes in it
     #[arg(long)]
     pub watch: bool,
+    /// List the sessions of every host you added, too; exit with 1 if one does not answer
+    #[arg(long, conflicts_with = "watch")]
+    pub all_hosts: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -288,6 +288,16 @@ impl Link<'_> {
         }
     }
 
+    /// Asks several things in a row, and all of them again where a host's crash came between.
+    pub fn ask_all<T>(&mut self, ask: impl Fn(&mut Connection) -> Result<T, CallError>) -> Result<T, Failure> {
+        loop {
+            match ask(&mut self.connection) {
+                Err(CallError::Broken(error)) => self.mend(error)?,
+                other => return Ok(other?),
+            }
+        }
+    }
+
     /// Asks once: for what must look at the world again before it asks again.
     pub fn once<O: Operation>(&mut self, params: &O::Params, bytes: &[u8]) -> Result<(O::Answer, Vec<u8>), CallError> {
         let answer = self.connection.call_with_bytes::<O>(params, bytes);

@@ -9,6 +9,7 @@ mod browser;
 mod commands;
 mod config;
 mod denied;
+mod everywhere;
 mod expect;
 mod failure;
 mod help;

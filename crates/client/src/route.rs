@@ -32,6 +32,8 @@ const SHARED_S: u32 = 60;
 const CONTROL_BYTES_MAX: usize = 90;
 /// How long a person may take to type a password before the host's first word is awaited in vain.
 const HELLO: Duration = Duration::from_secs(120);
+/// The same where nobody can be asked for one.
+const HELLO_UNATTENDED: Duration = Duration::from_secs(20);
 /// How long ssh may take to say why it ended.
 const REASON: Duration = Duration::from_secs(2);
 /// How much of what ssh complains about is kept.
@@ -118,7 +120,8 @@ struct Running {
 impl Ssh {
     fn connect_as(&self, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
         let Running { stream, ended } = self.start(&["connect", "--stdio"])?;
-        stream.set_read_timeout(Some(HELLO)).map_err(|error| self.failed(error))?;
+        let patience = if self.batch { HELLO_UNATTENDED } else { HELLO };
+        stream.set_read_timeout(Some(patience)).map_err(|error| self.failed(error))?;
         let connected = Greeted::on(stream, said).and_then(|greeted| greeted.identify(who));
         connected.map_err(|error| match error {
             CallError::Broken(broken) => match ended.recv_timeout(REASON) {

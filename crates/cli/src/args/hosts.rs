@@ -1,6 +1,6 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
-use super::{ApprovalsCommand, Args, Command, PolicyCommand, RunCommand};
+use super::{ApprovalsCommand, Args, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs};
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
 
@@ -76,6 +76,8 @@ pub enum Misplaced {
     Two(String, String),
     /// The command is about this machine.
     OnlyHere,
+    /// The command asks every host.
+    Everywhere,
 }
 
 impl Args {
@@ -94,6 +96,7 @@ impl Args {
         }
         match &self.command {
             Some(command) if found.is_some() && is_only_here(command) => Err(Misplaced::OnlyHere),
+            Some(command) if found.is_some() && is_everywhere(command) => Err(Misplaced::Everywhere),
             Some(_) | None => Ok(found),
         }
     }
@@ -122,7 +125,17 @@ fn is_only_here(command: &Command) -> bool {
     )
 }
 
-/// Every place of a command that names a session.
+/// What asks every host.
+fn is_everywhere(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Ls(LsArgs { all_hosts: true, .. })
+            | Command::Questions(QuestionsArgs { all_hosts: true, .. })
+            | Command::Watch(WatchArgs { all_hosts: true, .. })
+    )
+}
+
+/// Every place of a command that names a session or a question.
 fn sessions(command: &mut Command) -> Vec<&mut String> {
     fn maybe(session: &mut Option<String>) -> Vec<&mut String> {
         session.as_mut().into_iter().collect()
@@ -151,7 +164,8 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
             Some(_) => Vec::new(),
             None => maybe(&mut args.start.session),
         },
-        Command::Ask(args) => maybe(&mut args.session),
+        Command::Ask(args) => [&mut args.session, &mut args.wait, &mut args.withdraw].into_iter().flatten().collect(),
+        Command::Answer(args) => maybe(&mut args.question),
         Command::Questions(args) => maybe(&mut args.session),
         Command::Approvals(ApprovalsCommand::Ls(args)) => maybe(&mut args.session),
         Command::Policy(PolicyCommand::May(args) | PolicyCommand::Explain(args)) => maybe(&mut args.session),
@@ -174,7 +188,6 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Approvals(_)
         | Command::Policy(_)
         | Command::Ls(_)
-        | Command::Answer(_)
         | Command::Flow(_)
         | Command::Whoami
         | Command::Mcp(_)
@@ -248,5 +261,12 @@ mod tests {
         assert_eq!(host_of(&["info", "work"]), Ok(None));
         assert_eq!(host_of(&["--host", "a", "info", "b/work"]), Err(Misplaced::Two("a".into(), "b".into())));
         assert_eq!(host_of(&["--host", "gpu", "doctor"]), Err(Misplaced::OnlyHere));
+        assert_eq!(host_of(&["answer", "gpu/que_1", "yes/no"]), Ok(Some("gpu".into())));
+        assert_eq!(host_of(&["ask", "--wait", "gpu/que_1"]), Ok(Some("gpu".into())));
+        for command in [&["ls"][..], &["questions"], &["watch"]] {
+            let words = [command, &["--all-hosts"]].concat();
+            assert_eq!(host_of(&words), Ok(None));
+            assert_eq!(host_of(&[&["--host", "gpu"], &words[..]].concat()), Err(Misplaced::Everywhere));
+        }
     }
 }

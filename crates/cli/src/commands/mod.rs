@@ -61,11 +61,13 @@ pub fn run(mut args: Args) -> Result<u8, Failure> {
 }
 
 fn misplaced(why: Misplaced) -> Failure {
-    let message = match why {
-        Misplaced::Two(one, other) => format!("two hosts in one command: {one} and {other}"),
-        Misplaced::OnlyHere => "this command works on this machine only".into(),
+    let there = "run it over there: ssh MACHINE holdfast …";
+    let (message, hint) = match why {
+        Misplaced::Two(one, other) => (format!("two hosts in one command: {one} and {other}"), there),
+        Misplaced::OnlyHere => ("this command works on this machine only".into(), there),
+        Misplaced::Everywhere => ("--all-hosts asks every host, --host one of them".into(), "leave out one of the two"),
     };
-    Failure::new("usage", message).hint("run it over there: ssh MACHINE holdfast …").status(STATUS_USAGE)
+    Failure::new("usage", message).hint(hint).status(STATUS_USAGE)
 }
 
 fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {

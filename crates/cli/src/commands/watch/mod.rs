@@ -1,5 +1,7 @@
 //! `holdfast watch`: what happens in sessions, as it happens.
 
+mod everywhere;
+
 use super::graph::kind;
 use super::state;
 use crate::args::WatchArgs;
@@ -16,6 +18,9 @@ const WAIT_MS: u64 = 20_000;
 
 /// `holdfast watch`.
 pub fn watch(here: &Here, args: &WatchArgs) -> Result<u8, Failure> {
+    if args.all_hosts {
+        return everywhere::watch(here);
+    }
     let mut link = here.link()?;
     // The id: a name may go to another session while we watch.
     let session = match &args.session {

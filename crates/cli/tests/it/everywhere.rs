@@ -1,0 +1,91 @@
+//! Every host at once: one list, one stream of events, and a host that is away holds up nobody.
+
+use crate::machines::Machines;
+use crate::watching::Watch;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+#[test]
+fn one_list_has_the_sessions_of_all_hosts_by_the_names_that_attach_takes() {
+    let machines = Machines::new(&["cpu", "gpu"]);
+    machines.near.session("work", "exec cat");
+    machines.far("gpu").session("train", "exec cat");
+    machines.calls();
+    let listed = machines.ok(&["ls", "--all-hosts"]);
+    let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names, ["NAME", "work", "gpu/train"], "{listed}");
+    let calls = machines.calls();
+    assert!(!calls.is_empty() && calls.iter().all(|call| call.contains("BatchMode=yes")), "{calls:?}");
+    let (status, all) = machines.json(&["ls", "--all-hosts"]);
+    assert_eq!((status, all.as_array().unwrap().len()), (0, 3), "{all}");
+    assert_eq!((&all[0]["host"], &all[0]["sessions"][0]["name"]), (&json!(null), &json!("work")));
+    assert_eq!(all[1], json!({"host": "cpu", "state": "up", "sessions": []}));
+    assert_eq!((&all[2]["host"], &all[2]["sessions"][0]["name"]), (&json!("gpu"), &json!("train")));
+    // One that is away is told, and the others are listed.
+    machines.becomes("cpu", "away");
+    let ran = machines.run(&["ls", "--all-hosts"]);
+    assert!(ran.status == 1 && ran.out.contains("work") && ran.out.contains("gpu/train"), "{ran}");
+    let away = "holdfast: cpu: unreachable (ssh: ssh: connect to host cpu port 22: Connection refused)\n";
+    assert_eq!(ran.err, away);
+    // One that never answers takes a bounded time.
+    machines.becomes("cpu", "silent");
+    let asked = Instant::now();
+    let (status, all) = machines.json(&["ls", "--all-hosts"]);
+    assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    assert_eq!((status, &all[1]["state"], &all[2]["state"]), (1, &json!("silent"), &json!("up")), "{all}");
+    let refused = machines.run(&["--host", "gpu", "ls", "--all-hosts"]);
+    assert!(refused.status == 2 && refused.err.contains("--all-hosts asks every host"), "{refused}");
+}
+
+#[test]
+fn a_question_of_another_host_is_found_and_answered_by_its_name() {
+    let machines = Machines::new(&["gpu"]);
+    machines.near.session("work", "exec cat");
+    let gpu = machines.far("gpu");
+    gpu.session("train", "exec cat");
+    assert_eq!(machines.ok(&["questions", "--all-hosts"]), "no open questions\n");
+    let asked = gpu.run_as("agent:bot", &["--json", "ask", "-t", "train", "--timeout", "0", "go on?"]);
+    assert_eq!(asked.status, 124, "{asked}");
+    machines.near.run_as("agent:bot", &["ask", "-t", "work", "--timeout", "0", "and here?"]);
+    let listed = machines.ok(&["questions", "--all-hosts"]);
+    assert!(listed.contains("gpu/train  agent:bot asks: go on?"), "{listed}");
+    assert!(listed.contains("work  agent:bot asks: and here?"), "{listed}");
+    let called = listed.split_whitespace().find(|word| word.starts_with("gpu/que_")).unwrap();
+    let (_, all) = machines.json(&["questions", "--all-hosts"]);
+    assert_eq!(format!("gpu/{}", all[1]["questions"][0]["id"].as_str().unwrap()), called, "{all}");
+    assert!(machines.ok(&["answer", called, "yes"]).contains("answered agent:bot in train: yes"));
+    assert_eq!(machines.ok(&["ask", "--wait", called]), "yes\n");
+    assert!(!machines.ok(&["questions", "--all-hosts"]).contains("gpu/"));
+}
+
+#[test]
+fn events_of_all_hosts_come_in_one_stream_and_a_host_that_went_away_is_followed_again() {
+    let machines = Machines::new(&["cpu", "gpu"]);
+    machines.becomes("cpu", "away");
+    machines.near.session("work", "exec cat");
+    let gpu = machines.far("gpu");
+    gpu.session("train", "exec cat");
+    let mut watch = Watch::of(machines.command(&["--json", "watch", "--all-hosts"]));
+    watch.any(|one| one["host"].is_null() && one["name"] == "work" && one["event"] == "state");
+    watch.any(|one| one["host"] == "gpu" && one["name"] == "train" && one["event"] == "state");
+    let down = watch.any(|one| one["host"] == "cpu" && one["state"] == "down" && one["event"].is_null());
+    assert!(down["why"].as_str().unwrap().contains("Connection refused"), "{down}");
+    gpu.ok(&["rename", "train", "tune"]);
+    watch.any(|one| one["host"] == "gpu" && one["event"] == "renamed" && one["name"] == "tune");
+    // Its host dies, and the machine with it: that is told once.
+    machines.becomes("gpu", "away");
+    gpu.kill_host();
+    watch.any(|one| one["host"] == "gpu" && one["state"] == "down" && one["event"].is_null());
+    machines.near.ok(&["rename", "work", "play"]);
+    watch.any(|one| one["host"].is_null() && one["event"] == "renamed");
+    for name in ["gpu", "cpu"] {
+        machines.back(name);
+    }
+    watch.any(|one| one["host"] == "gpu" && one["state"] == "up" && one["event"].is_null());
+    gpu.ok(&["rename", "tune", "done"]);
+    watch.any(|one| one["host"] == "gpu" && one["event"] == "renamed" && one["name"] == "done");
+    machines.far("cpu").session("build", "exec cat");
+    watch.any(|one| one["host"] == "cpu" && one["name"] == "build");
+    let downs = watch.seen.iter().filter(|one| one["state"] == "down").count();
+    assert_eq!(downs, 2, "once for each: {:#?}", watch.seen);
+}
