@@ -4,9 +4,10 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::hosts::{self, Elsewhere};
 use crate::show::say;
+use crate::versions;
 use crate::who::{self, Me, Said};
 use holdfast_authority::Ask;
-use holdfast_client::{CallError, ConnectError, Connection, Greeted, Identity, Route, greet, greet_or_start};
+use holdfast_client::{CallError, ConnectError, Connection, Greeted, Identity, PROGRAM, Route, greet, greet_or_start};
 use holdfast_store::trust::must_be_ours;
 use holdfast_types::{ActorClass, Home, Proof};
 use holdfast_wire::hello::Inside;
@@ -14,7 +15,7 @@ use holdfast_wire::operations::op;
 use holdfast_wire::params::{ListParams, SessionParams, SessionView};
 use holdfast_wire::{Code, Operation};
 use rustix::termios::isatty;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,8 @@ pub struct Here {
     greeted: RefCell<Option<Greeted>>,
     /// The host that is asked, where it is another machine's.
     elsewhere: Option<Elsewhere>,
+    /// Its version was looked at.
+    compared: Cell<bool>,
 }
 
 impl Here {
@@ -65,6 +68,7 @@ impl Here {
             me: OnceCell::new(),
             inside: OnceCell::new(),
             greeted: RefCell::default(),
+            compared: Cell::default(),
         })
     }
 
@@ -156,7 +160,9 @@ impl Here {
     pub fn connect(&self) -> Result<Connection, Failure> {
         self.make_state()?;
         if self.is_elsewhere() {
-            return Ok(self.route()?.connect(self.who()?)?);
+            let connection = self.route()?.connect(self.who()?)?;
+            self.compare(&connection);
+            return Ok(connection);
         }
         let kept = self.greeted.borrow_mut().take();
         let greeted = match kept.map_or_else(|| greet(&self.home), Ok) {
@@ -167,6 +173,16 @@ impl Here {
             Some(connection) => Ok(connection),
             None => self.start(),
         }
+    }
+
+    /// Says once which of two versions is older, and how to update it.
+    fn compare(&self, connection: &Connection) {
+        let Some(elsewhere) = &self.elsewhere else { return };
+        if self.json || self.compared.replace(true) {
+            return;
+        }
+        let difference = versions::difference(&elsewhere.name, PROGRAM, &connection.hello().program);
+        difference.into_iter().for_each(|text| say(&text));
     }
 
     /// A connection to a host that was not running a moment ago.

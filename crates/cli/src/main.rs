@@ -22,6 +22,7 @@ mod show;
 mod signals;
 mod tell;
 mod values;
+mod versions;
 mod when;
 mod who;
 

@@ -2,7 +2,10 @@
 
 use crate::machines::Machines;
 use crate::watching::Watch;
+use holdfast_harness::Home;
 use serde_json::json;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -88,4 +91,69 @@ fn events_of_all_hosts_come_in_one_stream_and_a_host_that_went_away_is_followed_
     watch.any(|one| one["host"] == "cpu" && one["name"] == "build");
     let downs = watch.seen.iter().filter(|one| one["state"] == "down").count();
     assert_eq!(downs, 2, "once for each: {:#?}", watch.seen);
+}
+
+/// A host as if it had another version: passes on what is said to a host and back, with these words replaced by others as long.
+fn disguised(host: &Home, asked: [&'static str; 2], answered: [&'static str; 2]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = holdfast_types::Home::under(dir.path()).host_socket();
+    std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    let real = host.places().host_socket();
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let far = UnixStream::connect(&real).unwrap();
+            let ways = [(near.try_clone().unwrap(), far.try_clone().unwrap(), asked), (far, near, answered)];
+            for (mut from, mut to, [word, other]) in ways {
+                assert_eq!(word.len(), other.len(), "a frame has a length");
+                std::thread::spawn(move || {
+                    let mut buffer = [0; 16 * 1024];
+                    while let Ok(count @ 1..) = from.read(&mut buffer) {
+                        for at in 0..(count + 1).saturating_sub(word.len()) {
+                            if buffer[at..].starts_with(word.as_bytes()) {
+                                buffer[at..at + word.len()].copy_from_slice(other.as_bytes());
+                            }
+                        }
+                        if to.write_all(&buffer[..count]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = to.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        }
+    });
+    dir
+}
+
+#[test]
+fn a_host_of_another_version_is_told_once_with_which_to_update() {
+    const SAME: [&str; 2] = ["holdfast", "holdfast"];
+    const OURS: &str = concat!("holdfast ", env!("CARGO_PKG_VERSION"));
+    let machines = Machines::new(&["gpu"]);
+    let gpu = machines.far("gpu");
+    gpu.session("train", "exec cat");
+    // `ok` sees that nothing is said where the versions are the same.
+    machines.ok(&["--host", "gpu", "ls"]);
+    let old: &str = Box::leak(OURS.replace(|c: char| c.is_ascii_digit(), "0").into_boxed_str());
+    let new: &str = Box::leak(OURS.replacen(|c: char| c.is_ascii_digit(), "9", 1).into_boxed_str());
+    for (theirs, expected) in [
+        (old, format!("holdfast: gpu runs {old}, older than {OURS} here; install it there")),
+        (new, format!("holdfast: gpu runs {new}, newer than {OURS} here; install it on this machine\n")),
+    ] {
+        let other = disguised(gpu, SAME, [OURS, theirs]);
+        machines.becomes("gpu", other.path().to_str().unwrap());
+        let ran = machines.run(&["info", "gpu/train"]);
+        assert!(ran.status == 0 && ran.out.contains("train"), "{ran}");
+        assert!(ran.err.starts_with(&expected) && ran.err.lines().count() == 1, "{ran}");
+        let ran = machines.run(&["--json", "info", "gpu/train"]);
+        assert_eq!((ran.status, &ran.err[..]), (0, ""));
+    }
+    // One that speaks another protocol.
+    let other = disguised(gpu, [r#""versions":[1]"#, r#""versions":[7]"#], SAME);
+    machines.becomes("gpu", other.path().to_str().unwrap());
+    let ran = machines.run(&["info", "gpu/train"]);
+    let said =
+        ["cannot reach the host gpu: this host speaks protocol versions [1], not [7]", "install the newer one on both"];
+    assert!(ran.status == 1 && said.iter().all(|text| ran.err.contains(text)), "{ran}");
 }

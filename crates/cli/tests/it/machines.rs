@@ -17,7 +17,7 @@ far=$(cat "DIR/$2")
 case "$far" in
 away) echo "ssh: connect to host $2 port 22: Connection refused" >&2; exit 255 ;;
 silent) exec cat > /dev/null ;;
-*) cd "$far" && exec env -i HOLDFAST_HOME="$far" HOME="$far" PATH=/usr/local/bin:/usr/bin:/bin SHELL=/bin/sh sh -c "$3" ;;
+*) cd "$far" && exec env -i HOLDFAST_HOME="$far" HOME="$far" PATH=/usr/local/bin:/usr/bin:/bin SHELL=/bin/bash sh -c "$3" ;;
 esac
 "#;
 
