@@ -64,6 +64,9 @@ pub struct ConnectArgs {
     /// Join standard input and output with this machine's host: what ssh starts here
     #[arg(long, conflicts_with = "admit")]
     pub stdio: bool,
+    /// With --stdio, fail if no host runs, instead of starting it: what completions start here
+    #[arg(long, hide = true, requires = "stdio")]
+    pub if_running: bool,
     /// Read a public key from standard input and make its actor known here: what `hosts add` starts here
     #[arg(long, hide = true)]
     pub admit: bool,

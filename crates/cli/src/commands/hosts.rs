@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::here::Here;
 use crate::hosts::{self, Admission, Elsewhere};
 use crate::show::{columns, now_ms, print, print_json, table, visible};
-use holdfast_client::{CallError, Connection, admit, greet_or_start, join, socket_or_start};
+use holdfast_client::{CallError, Connection, admit, greet_or_start, join, socket, socket_or_start};
 use holdfast_types::ActorClass;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams};
@@ -171,8 +171,13 @@ pub fn connect(here: &Here, args: &ConnectArgs) -> Result<u8, Failure> {
     }
     match &args.to {
         None => {
-            here.make_state()?;
-            let socket = socket_or_start(&here.home, &here.program)?;
+            let socket = match args.if_running {
+                true => socket(&here.home)?,
+                false => {
+                    here.make_state()?;
+                    socket_or_start(&here.home, &here.program)?
+                }
+            };
             join(socket).map_err(|e| Failure::io("the connection broke", e))?;
             Ok(0)
         }

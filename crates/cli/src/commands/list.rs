@@ -8,8 +8,8 @@ use crate::everywhere::{self, Answered, called};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{
-    self, bytes, columns, command_line, cut, fields, moment, now_ms, on_terminal, print, print_json, span, state,
-    styled, table, visible,
+    bytes, columns, command_line, cut, fields, moment, now_ms, on_terminal, print, print_json, span, state, styled,
+    table, visible,
 };
 use holdfast_client::{CallError, Connection, Incoming};
 use holdfast_types::{SessionId, SessionName, TimeMs};
@@ -380,17 +380,6 @@ fn attached(client: &ClientView, now: TimeMs) -> String {
     let since = moment(client.since_ms, now);
     let who = client.actor.as_ref().map_or(String::new(), |actor| format!(" {actor}"));
     format!("{}{who} on {tty}, {}, process {}{mode}, since {since}", client.id, client.size, client.pid)
-}
-
-/// The names of all live sessions, one a line; completes nothing where no host runs.
-pub fn names(here: &Here) -> Result<u8, Failure> {
-    // Pressing Tab must not create a key.
-    let Some(who) = here.who_if_there() else { return Ok(0) };
-    let Ok(mut connection) = holdfast_client::connect(&here.home, &who) else { return Ok(0) };
-    let sessions = connection.call::<op::List>(&ListParams { all: false })?;
-    let lines: String = sessions.iter().map(|session| format!("{}\n", session.name)).collect();
-    show::print(lines)?;
-    Ok(0)
 }
 
 #[cfg(test)]

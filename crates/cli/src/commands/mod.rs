@@ -21,6 +21,7 @@ mod list;
 mod logs;
 mod man;
 mod mcp;
+mod names;
 mod new;
 mod no_typing;
 mod policy;
@@ -140,7 +141,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
 }
 
 /// What only programs call: `host spawn`, by the client library, `host tend`, by that, `host hold`, by hosts, `session as`, by
-/// keepers, `flow spawn`, `flow tend` and `flow serve` likewise, and `__names`, `__runs`, `__flows` and `__actors`, by completions. The
+/// keepers, `flow spawn`, `flow tend` and `flow serve` likewise, and `__names`, `__hosts`, `__runs`, `__flows` and `__actors`, by completions. The
 /// parser does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None, None)?.if_ours();
@@ -154,7 +155,9 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["__flows"] => Some(here().and_then(|here| flow::ids(&here))),
         ["session", "as", ..] => Some(as_user::run()),
         ["session", "wall", ..] => Some(wall::run()),
-        ["__names"] => Some(here().and_then(|here| list::names(&here))),
+        ["__names"] => Some(here().and_then(|here| names::sessions(&here, "")).or(Ok(0))),
+        ["__names", begun] => Some(here().and_then(|here| names::sessions(&here, begun)).or(Ok(0))),
+        ["__hosts"] => Some(here().and_then(|here| names::hosts(&here)).or(Ok(0))),
         ["__runs"] => Some(here().and_then(|here| run::ids(&here))),
         ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,

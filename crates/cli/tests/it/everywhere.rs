@@ -93,6 +93,61 @@ fn events_of_all_hosts_come_in_one_stream_and_a_host_that_went_away_is_followed_
     assert_eq!(downs, 2, "once for each: {:#?}", watch.seen);
 }
 
+/// What a shell offers for the last of these words.
+fn completed(machines: &Machines, words: &[&str]) -> String {
+    let program = holdfast_harness::program();
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let script = "source <(holdfast completions bash); COMP_WORDS=(holdfast \"$@\"); COMP_CWORD=$#; _holdfast_named; echo \"${COMPREPLY[*]}\"";
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["--norc", "-c", script, "bash"]).args(words);
+    let like = machines.command(&[]);
+    bash.env_clear().envs(like.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("PATH", path);
+    String::from_utf8(bash.output().unwrap().stdout).unwrap().trim_end().to_owned()
+}
+
+#[test]
+fn names_of_other_hosts_are_completed_and_nothing_is_started_or_asked_for_it() {
+    let machines = Machines::new(&["cpu", "gpu"]);
+    machines.near.session("work", "exec cat");
+    let gpu = machines.far("gpu");
+    gpu.session("train", "exec cat");
+    gpu.session("tune", "exec cat");
+    assert_eq!(completed(&machines, &["attach", ""]), "work cpu/ gpu/");
+    assert_eq!(completed(&machines, &["attach", "g"]), "gpu/");
+    machines.calls();
+    assert_eq!(completed(&machines, &["attach", "gpu/"]), "gpu/train gpu/tune");
+    assert_eq!(completed(&machines, &["seize", "gpu/tu"]), "gpu/tune");
+    let calls = machines.calls();
+    let is_quiet = |call: &String| call.contains("BatchMode=yes") && call.contains("--if-running");
+    assert!(calls.len() == 2 && calls.iter().all(is_quiet), "{calls:?}");
+    assert_eq!(completed(&machines, &["--host", "c"]), "cpu");
+    assert_eq!(completed(&machines, &["hosts", "forget", ""]), "cpu gpu");
+    assert_eq!(completed(&machines, &["connect", "g"]), "gpu");
+    for words in [&["attach", "nowhere/"][..], &["attach", "cpu/"]] {
+        assert_eq!(completed(&machines, words), "", "{words:?}");
+    }
+    // Where no host runs none is started.
+    gpu.ok(&["host", "stop"]);
+    assert_eq!(completed(&machines, &["attach", "gpu/"]), "");
+    assert_eq!(gpu.host_answers(), None);
+    // One that never answers does not hold up the person's line.
+    machines.becomes("gpu", "silent");
+    let asked = Instant::now();
+    assert_eq!(completed(&machines, &["attach", "gpu/"]), "");
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    machines.becomes("gpu", "away");
+    let ran = machines.run(&["__names", "gpu/"]);
+    assert_eq!((ran.status, ran.out, ran.err), (0, String::new(), String::new()));
+    // Who is not known there is not made known by a Tab.
+    machines.back("gpu");
+    gpu.ok(&["host", "start"]);
+    machines.ok(&["actor", "new", "agent:new"]);
+    machines.calls();
+    let ran: holdfast_harness::Ran =
+        machines.command(&["__names", "gpu/"]).env("HOLDFAST_ACTOR", "agent:new").output().unwrap().into();
+    assert_eq!((ran.out, machines.calls()), (String::new(), Vec::new()));
+}
+
 /// A host as if it had another version: passes on what is said to a host and back, with these words replaced by others as long.
 fn disguised(host: &Home, asked: [&'static str; 2], answered: [&'static str; 2]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
