@@ -99,6 +99,12 @@ impl Here {
         Ok(self.me.get_or_init(|| me))
     }
 
+    /// Who acts, as this home knows it: also where the host that is asked knows it by another handle.
+    pub fn own(&self) -> Result<Identity, Failure> {
+        self.make_state()?;
+        Ok(who::find(&self.home, self.said.as_ref(), || self.inside())?.identity)
+    }
+
     /// Who acts.
     pub fn who(&self) -> Result<&Identity, Failure> {
         Ok(&self.me()?.identity)
@@ -130,6 +136,11 @@ impl Here {
     /// The host that is asked is another machine's.
     pub fn is_elsewhere(&self) -> bool {
         self.elsewhere.is_some()
+    }
+
+    /// The host that is asked, where it is another machine's.
+    pub fn elsewhere(&self) -> Option<&Elsewhere> {
+        self.elsewhere.as_ref()
     }
 
     /// What a person calls a session from here.

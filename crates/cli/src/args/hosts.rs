@@ -118,7 +118,6 @@ fn is_only_here(command: &Command) -> bool {
             | Command::Host(_)
             | Command::Hosts(_)
             | Command::Man
-            | Command::Mcp(_)
             | Command::Schema
             | Command::Skill
             | Command::Web(_)

@@ -68,8 +68,10 @@ pub fn params(here: &Here, args: &NewArgs) -> Result<NewParams, Failure> {
 }
 
 /// What a session of another machine is started with: what that machine has, and what was said.
-fn params_elsewhere(args: &NewArgs) -> NewParams {
-    let term = std::env::var("TERM").ok().filter(|term| !term.is_empty());
+pub fn params_elsewhere(args: &NewArgs) -> NewParams {
+    // What the caller has without a terminal says nothing of those that will be attached.
+    let is_none = |term: &str| term.is_empty() || (term == "dumb" && args.detach);
+    let term = std::env::var("TERM").ok().filter(|term| !is_none(term));
     let term = format!("TERM={}", term.as_deref().unwrap_or(TERM_DEFAULT));
     NewParams {
         name: args.called.clone().or_else(|| args.name.clone()),

@@ -1,6 +1,7 @@
 //! Every host at once: one list, one stream of events, and a host that is away holds up nobody.
 
 use crate::machines::Machines;
+use crate::mcp::Agent;
 use crate::watching::Watch;
 use holdfast_harness::Home;
 use serde_json::json;
@@ -146,6 +147,40 @@ fn names_of_other_hosts_are_completed_and_nothing_is_started_or_asked_for_it() {
     let ran: holdfast_harness::Ran =
         machines.command(&["__names", "gpu/"]).env("HOLDFAST_ACTOR", "agent:new").output().unwrap().into();
     assert_eq!((ran.out, machines.calls()), (String::new(), Vec::new()));
+}
+
+#[test]
+fn an_agent_works_in_sessions_of_another_host() {
+    let machines = Machines::new(&["gpu"]);
+    let gpu = machines.far("gpu");
+    gpu.session("train", "exec cat");
+    let served = ["--host", "gpu", "--as", "agent:bot", "mcp"];
+    let mut agent = Agent::of(machines.command(&served), "bot");
+    let ran = agent.ok("run_command", json!({ "command": "echo $HOLDFAST_SESSION_NAME at $HOME" }));
+    let expected = format!("bot at {}\n", gpu.path().display());
+    assert_eq!((&ran["output"], &ran["exit_code"]), (&json!(expected), &json!(0)), "{ran}");
+    let names: Vec<String> = gpu.json(&["ls"]).as_array().unwrap().iter().map(|one| one["name"].to_string()).collect();
+    assert_eq!(names, ["\"bot\"", "\"train\""]);
+    assert!(gpu.ok(&["journal", "bot"]).contains("agent:bot."), "the journal names the agent");
+    assert_eq!(machines.near.json(&["ls"]), json!([]));
+    // Another server of the same agent has a session of its own, as on this machine.
+    let mut second = Agent::of(machines.command(&served), "bot");
+    assert!(second.ok("run_command", json!({ "command": "echo $HOLDFAST_SESSION_NAME" }))["output"] == "bot-2\n");
+    // The host there dies and is started again by the next call.
+    gpu.kill_host();
+    assert_eq!(agent.ok("run_command", json!({ "command": "echo again" }))["output"], "again\n");
+    // The machine goes away.
+    machines.becomes("gpu", "away");
+    gpu.kill_host();
+    let refused = agent.refused("overview", json!({}));
+    let text = refused.to_string();
+    assert!(text.contains("cannot reach the host gpu") && text.contains("Nothing was done"), "{text}");
+    machines.back("gpu");
+    assert_eq!(agent.ok("run_command", json!({ "command": "echo back" }))["output"], "back\n");
+    let unknown = machines.run(&["--host", "nowhere", "mcp"]);
+    assert!(unknown.status == 1 && unknown.err.contains("no host is called nowhere"), "{unknown}");
+    let entry = machines.ok(&["--host", "gpu", "mcp", "install", "claude", "--print"]);
+    assert!(entry.contains("\"holdfast-gpu\"") && entry.contains("\"--host\""), "{entry}");
 }
 
 /// A host as if it had another version: passes on what is said to a host and back, with these words replaced by others as long.
