@@ -282,6 +282,7 @@ impl Server {
         match call {
             Call::LoginNew(_) => plain(self.login_new(&actor, path)?),
             Call::Me(_) => plain(self.me(actor, path)),
+            Call::Status(_) if self.is_guest(path) => plain(self.status().for_guests()),
             Call::Status(_) => plain(self.status()),
             Call::TokenList(_) => plain(self.token_list(&actor)),
             Call::RelayList(_) => plain(self.relays.list()?),

@@ -65,6 +65,15 @@ impl Server {
         Ok(good)
     }
 
+    /// Whether this path is that of a device that was invited to one session: such a device learns nothing of the machine. One that is not
+    /// found is taken for such.
+    pub(crate) fn is_guest(&self, path: &Path) -> bool {
+        match path {
+            Path::Local | Path::Http(_) | Path::Mcp(_) => false,
+            Path::Relay(cap) => self.devices.borrow().find(&cap.token).map_or(true, |device| device.session.is_some()),
+        }
+    }
+
     /// The device whose key made a channel, as it speaks.
     pub(crate) fn device_of(&self, arrived: &Arrived) -> Result<Speaker, Fault> {
         let id = self.devices.borrow().by_exchange(&arrived.key).map(|device| device.id.clone());
