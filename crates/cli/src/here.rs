@@ -19,7 +19,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Hosts that break one after the other without an answer in between before we give up: more is no crash but a fault
 /// that comes back each time. Many, because on a busy machine hosts that are killed again and again die before they answer.
@@ -28,6 +28,12 @@ const BREAKS_MAX: u32 = 30;
 const BREAK_PAUSE_MS: u64 = 20;
 /// The longest: who comes late finds a host that dies next.
 const BREAK_PAUSE_MS_MAX: u64 = 100;
+
+/// How long a command that has begun waits for the way to another machine: as long as a turn is kept for who was cut off.
+const AWAY: Duration = Duration::from_secs(30);
+/// Pause between two tries, doubled up to the longest.
+const AWAY_PAUSE: Duration = Duration::from_millis(200);
+const AWAY_PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// What every command is given.
 #[derive(Debug)]
@@ -369,8 +375,26 @@ impl Link<'_> {
         }
         let pause_ms = (BREAK_PAUSE_MS * u64::from(self.breaks - 1)).min(BREAK_PAUSE_MS_MAX);
         std::thread::sleep(Duration::from_millis(pause_ms));
-        self.connection = self.here.connect()?;
+        self.connection = self.connect_again()?;
         Ok(())
+    }
+
+    /// The way to another machine may be away for a while: a relay is started again, a laptop changes its network.
+    fn connect_again(&self) -> Result<Connection, Failure> {
+        let until = Instant::now() + AWAY;
+        let mut pause = AWAY_PAUSE;
+        loop {
+            match self.here.connect() {
+                Err(failure) if self.here.is_elsewhere() && failure.is("unreachable") && Instant::now() < until => {
+                    if pause == AWAY_PAUSE && !self.here.json {
+                        say(&format!("{}; trying again", failure.message()));
+                    }
+                }
+                other => return other,
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(AWAY_PAUSE_MAX);
+        }
     }
 
     /// One session.

@@ -5,8 +5,9 @@ use crate::mcp::Agent;
 use crate::watching::Watch;
 use holdfast_harness::Home;
 use serde_json::json;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -181,6 +182,28 @@ fn an_agent_works_in_sessions_of_another_host() {
     assert!(unknown.status == 1 && unknown.err.contains("no host is called nowhere"), "{unknown}");
     let entry = machines.ok(&["--host", "gpu", "mcp", "install", "claude", "--print"]);
     assert!(entry.contains("\"holdfast-gpu\"") && entry.contains("\"--host\""), "{entry}");
+}
+
+#[test]
+fn a_command_that_waits_goes_on_when_the_way_to_its_host_was_broken() {
+    let machines = Machines::new(&["gpu"]);
+    let gpu = machines.far("gpu");
+    gpu.session("train", "echo one; read line; echo $line; read line; exit 7");
+    let mut follow = machines.command(&["logs", "gpu/train", "--follow"]);
+    let mut follow = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(follow.stdout.take().unwrap()).lines();
+    let mut err = BufReader::new(follow.stderr.take().unwrap()).lines();
+    let mut next = || out.next().unwrap().unwrap().trim_end().to_owned();
+    assert_eq!(next(), "one");
+    machines.becomes("gpu", "away");
+    gpu.kill_host();
+    let said = err.next().unwrap().unwrap();
+    assert!(said.contains("cannot reach the host gpu: ssh:") && said.ends_with("; trying again"), "{said}");
+    machines.back("gpu");
+    gpu.ok(&["send", "train", "--enter", "two"]);
+    assert_eq!((next(), next()), ("two".into(), "two".into()), "echoed and printed, once each");
+    gpu.ok(&["send", "train", "--enter", "end"]);
+    assert!(follow.wait().unwrap().success());
 }
 
 /// A host as if it had another version: passes on what is said to a host and back, with these words replaced by others as long.
