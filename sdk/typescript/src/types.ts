@@ -2644,8 +2644,8 @@ export interface DeviceView {
   by: Handle;
   /** When it was enrolled. */
   created_ms: number;
-  /** When its access ends; none: when it is revoked. */
-  until_ms?: number | null;
+  /** When its access ends. */
+  until_ms: number;
   /** How many connections it has now. */
   connections: number;
 }
@@ -2662,7 +2662,7 @@ export interface MetricsAnswer {
   text: string;
 }
 
-/** The host. A guest, a device that was invited to one session, is told the version alone: numbers are 0 and texts empty. */
+/** The host. */
 export interface HostStatus {
   /** Its process. */
   pid: number;

@@ -378,12 +378,12 @@ class DeviceView(Model):
     """Who invited it."""
     created_ms: int
     """When it was enrolled."""
+    until_ms: int
+    """When its access ends."""
     connections: int
     """How many connections it has now."""
     session: SessionId | None = None
     """The session it was invited to; none: the whole host."""
-    until_ms: int | None = None
-    """When its access ends; none: when it is revoked."""
 
 
 Kind: TypeAlias = Literal["line", "password", "repl", "choice"]
@@ -821,7 +821,7 @@ HostKey: TypeAlias = str
 
 
 class HostStatus(Model):
-    """The host. A guest, a device that was invited to one session, is told the version alone: numbers are 0 and texts empty."""
+    """The host."""
     pid: int
     """Its process."""
     version: str
