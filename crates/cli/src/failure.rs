@@ -72,7 +72,7 @@ impl Failure {
                 error["hint"] = json!(self.hint);
             }
             if let Some(details) = &self.details {
-                error["details"] = details.clone();
+                error["details"] = (**details).clone();
             }
             harmless(&json!({ "error": error }).to_string()) + "\n"
         } else {

@@ -2644,8 +2644,8 @@ export interface DeviceView {
   by: Handle;
   /** When it was enrolled. */
   created_ms: number;
-  /** When its access ends. */
-  until_ms: number;
+  /** When its access ends; none: when it is revoked. */
+  until_ms?: number | null;
   /** How many connections it has now. */
   connections: number;
 }
@@ -2662,7 +2662,7 @@ export interface MetricsAnswer {
   text: string;
 }
 
-/** The host. */
+/** The host. A guest, a device that was invited to one session, is told the version alone: numbers are 0 and texts empty. */
 export interface HostStatus {
   /** Its process. */
   pid: number;
@@ -2822,7 +2822,7 @@ export interface Fault {
   message: string;
   /** What to do about it; may be empty. */
   hint?: string;
-  /** What belongs to the code: who has the turn, which right is missing. */
+  /** What belongs to the code: who has the turn, which right is missing. Apart, since every refusal that is passed on is this large. */
   details?: unknown;
 }
 

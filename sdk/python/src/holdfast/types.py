@@ -378,12 +378,12 @@ class DeviceView(Model):
     """Who invited it."""
     created_ms: int
     """When it was enrolled."""
-    until_ms: int
-    """When its access ends."""
     connections: int
     """How many connections it has now."""
     session: SessionId | None = None
     """The session it was invited to; none: the whole host."""
+    until_ms: int | None = None
+    """When its access ends; none: when it is revoked."""
 
 
 Kind: TypeAlias = Literal["line", "password", "repl", "choice"]
@@ -563,7 +563,7 @@ class Fault(Model):
     hint: str = ""
     """What to do about it; may be empty."""
     details: Any = None
-    """What belongs to the code: who has the turn, which right is missing."""
+    """What belongs to the code: who has the turn, which right is missing. Apart, since every refusal that is passed on is this large."""
 
 
 FdKind: TypeAlias = Literal["file", "dir", "pipe", "socket", "tty", "memfd", "anon", "device", "unknown"]
@@ -821,7 +821,7 @@ HostKey: TypeAlias = str
 
 
 class HostStatus(Model):
-    """The host."""
+    """The host. A guest, a device that was invited to one session, is told the version alone: numbers are 0 and texts empty."""
     pid: int
     """Its process."""
     version: str
