@@ -17,8 +17,8 @@ pub(crate) use release::follow;
 
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{Judge, Origin, Outcome, Policy, Problem, Request, Source, Verdict};
-use holdfast_types::Home;
-use holdfast_wire::gate::{ApprovalId, PolicyView, RuleView};
+use holdfast_types::{Home, TimeMs};
+use holdfast_wire::gate::{ApprovalId, ApprovalState, PolicyView, RuleView};
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -100,6 +100,12 @@ struct InForce {
 }
 
 impl Gate {
+    /// When the next act that waits is given up.
+    fn next_lapse(&self) -> Option<TimeMs> {
+        let held = self.held.borrow();
+        held.iter().filter(|one| one.state == ApprovalState::Open).map(|one| one.expires_at_ms).min()
+    }
+
     /// With what an earlier host left waiting. Policies are read when something is to be judged.
     pub fn new(choice: Choice, home: &Home) -> Gate {
         Gate {

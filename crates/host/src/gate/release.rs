@@ -36,11 +36,7 @@ pub(crate) async fn follow(server: Rc<Server>) {
             tokio::task::spawn_local(async move { server.release(id).await });
         }
         server.lapse_approvals();
-        let held = server.gate().held.borrow();
-        let open = held.iter().filter(|one| one.state == ApprovalState::Open);
-        let next = open.map(|one| one.expires_at_ms).min();
-        drop(held);
-        match next {
+        match server.gate().next_lapse() {
             None => stirred.await,
             Some(at) => {
                 let left = Duration::from_millis(at.saturating_sub(crate::now_ms()).saturating_add(1));
