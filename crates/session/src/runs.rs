@@ -329,6 +329,11 @@ impl Tracker {
         }
     }
 
+    /// Whether this host was there when something was typed last: what it knows of the line is then all there is to know.
+    pub fn has_seen_typing(&self) -> bool {
+        self.typed.is_some()
+    }
+
     /// Whether the shell can be asked what its line holds.
     pub fn can_be_asked(&self) -> bool {
         self.asks

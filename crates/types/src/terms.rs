@@ -228,11 +228,13 @@ terms! {
     "session.resize": Holder one(Type), Respects, Fixed, Host, Journal;
     "session.signal": Holder one(Signal), Respects, Processes, Other, Journal;
     "session.rename": Holder one(Configure), Ignores, Sessions, Host, Journal;
+    "session.keep": Holder one(Configure), Ignores, Fixed, Host, Journal;
     "session.detach": Owner one(Configure), Ignores, Listed, Host, Journal;
     "session.end": Holder one(End), Ignores, Processes, Other, Journal;
     // Whoever may run a command there may have its shell started again.
     "session.recover": Holder one(Run), Ignores, Fixed, Other, Journal;
     "session.journal": Holder one(Observe), Ignores, Answer, Other, Looks;
+    "session.cost": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.get": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.ports": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.watch": Holder one(Observe), Ignores, Answer, Host, Looks;

@@ -5,6 +5,7 @@
 
 use crate::gate::{ApprovalId, ApprovalState};
 use crate::questions::{QuestionId, QuestionState};
+use crate::reaping::ReapWhy;
 use crate::runs::{RunId, RunState};
 use holdfast_graph::{Known, SocketId, SocketKind};
 pub use holdfast_types::doing::{Blind, Kind};
@@ -234,6 +235,20 @@ pub enum What {
         /// What they said to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+    },
+    /// It is about to be reaped: nobody uses it.
+    ReapSoon {
+        /// When, if nobody uses or keeps it until then.
+        ends_ms: TimeMs,
+        /// Why.
+        why: ReapWhy,
+    },
+    /// It was about to be reaped, and is not: it was used or kept, or there is no reason any more.
+    ReapAverted,
+    /// It is reaped: the host ends it.
+    Reaped {
+        /// Why.
+        why: ReapWhy,
     },
     /// It has another name, which is the one above.
     Renamed {

@@ -14,6 +14,7 @@ use crate::hello::*;
 use crate::lives::*;
 use crate::params::*;
 use crate::questions::*;
+use crate::reaping::*;
 use crate::runs::*;
 use crate::tokens::*;
 use crate::turns::*;
@@ -209,6 +210,8 @@ operations! {
     Signal = "session.signal" (SignalParams) -> Nothing, Route::Post("/sessions/{session}/signal");
     #[doc = "Rename the session."]
     Rename = "session.rename" (RenameParams) -> SessionView, Route::Put("/sessions/{session}/name");
+    #[doc = "Keep a session from being reaped, for a time or until further notice; or no longer."]
+    Keep = "session.keep" (KeepParams) -> SessionView, Route::Put("/sessions/{session}/keep");
     #[doc = "Detach clients from a session; the session keeps running."]
     Detach = "session.detach" (DetachParams) -> DetachAnswer, Route::Post("/sessions/{session}/detach");
     #[doc = "End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period."]
@@ -217,6 +220,8 @@ operations! {
     Recover = "session.recover" (RecoverParams) -> RecoverAnswer, Route::Post("/sessions/{session}/recover");
     #[doc = "Read the session's journal, line by line as written."]
     Journal = "session.journal" (JournalParams) -> JournalAnswer, Route::Get("/sessions/{session}/journal"), Bytes::Answered;
+    #[doc = "Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it."]
+    Cost = "session.cost" (CostParams) -> Vec<CostView>, Route::Get("/costs");
     #[doc = "Get the session's processes, their files and sockets, and the act that started each."]
     Graph = "graph.get" (GraphParams) -> GraphAnswer, Route::Get("/sessions/{session}/graph");
     #[doc = "List listening ports of a session, or of all sessions."]

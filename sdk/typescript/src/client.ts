@@ -93,6 +93,7 @@ const REPEATABLE = new Set<string>([
   "run.get",
   "run.list",
   "run.output",
+  "session.cost",
   "session.env",
   "session.get",
   "session.journal",

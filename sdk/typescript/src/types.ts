@@ -101,6 +101,8 @@ export interface NewParams {
   recover?: Recovery | null;
   /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
   restart_on_failure?: number | null;
+  /** How long it may be idle before it is reaped; left out: as the host is configured. */
+  reap_after?: ReapAfter | null;
 }
 
 /** A name of one to 64 letters, digits, dots, underscores and hyphens. */
@@ -126,6 +128,15 @@ export type Recovery =
   | "manual"
   /** The host begins it, as often as its limit allows. */
   | "auto";
+
+/** How long a session may be idle. */
+export type ReapAfter =
+  /** For as long as it likes: it is never reaped, whatever limits the host has. */
+  | "never"
+  /** For so many milliseconds. */
+  | {
+    idle: number;
+  };
 
 /** A session as clients see it. */
 export interface SessionView {
@@ -187,6 +198,8 @@ export interface SessionView {
   restart_on_failure?: number | null;
   /** When its next life begins by itself. */
   next_life_ms?: number | null;
+  /** Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it. */
+  reap?: ReapView | null;
 }
 
 /** A session's identity for all time. */
@@ -332,6 +345,41 @@ export interface LostProcess {
 
 /** A run's identity for all time: `run_` and 26 characters. */
 export type RunId = string;
+
+/** Whether and when a session is reaped. */
+export interface ReapView {
+  /** How long it may be idle; none: only the host's limits concern it, or nothing does. */
+  after_ms?: number | null;
+  /** It is never reaped, as whoever started it said. */
+  never?: boolean;
+  /** Since when it is idle, as the host saw it; none: it is not, or that is not known. */
+  idle_since_ms?: number | null;
+  /** When it is ended, if nobody uses or keeps it until then. */
+  ends_ms?: number | null;
+  /** Its users were warned, for this reason. */
+  warned?: ReapWhy | null;
+  /** Who keeps it. */
+  kept?: KeptView | null;
+  /** It was reaped, for this reason. */
+  reaped?: ReapWhy | null;
+}
+
+/** Why a session is reaped. */
+export type ReapWhy =
+  /** It was idle for as long as it may be. */
+  | "idle"
+  /** The host has more sessions than it may have, and nobody has used this one for longest. */
+  | "sessions"
+  /** Its sessions take more memory than they may, and nobody has used this one for longest. */
+  | "memory";
+
+/** Somebody keeps a session. */
+export interface KeptView {
+  /** Who. */
+  by: Handle;
+  /** Until when; none: until somebody says otherwise. */
+  until_ms?: number | null;
+}
 
 /** Which sessions. */
 export interface ListParams {
@@ -900,6 +948,24 @@ export type SessionEvent = {
     /** What they said to it. */
     reason?: string | null;
   }
+  /** It is about to be reaped: nobody uses it. */
+  | {
+    event: "reap_soon";
+    /** When, if nobody uses or keeps it until then. */
+    ends_ms: number;
+    /** Why. */
+    why: ReapWhy;
+  }
+  /** It was about to be reaped, and is not: it was used or kept, or there is no reason any more. */
+  | {
+    event: "reap_averted";
+  }
+  /** It is reaped: the host ends it. */
+  | {
+    event: "reaped";
+    /** Why. */
+    why: ReapWhy;
+  }
   /** It has another name, which is the one above. */
   | {
     event: "renamed";
@@ -1229,6 +1295,18 @@ export interface RenameParams {
   proof?: Proof | null;
 }
 
+/** Which session to keep. */
+export interface KeepParams {
+  /** Name or id. */
+  session: string;
+  /** Keep it this long; left out: until somebody says otherwise. */
+  for_ms?: number | null;
+  /** Keep it no longer. */
+  off?: boolean;
+  /** The actor's signature. */
+  proof?: Proof | null;
+}
+
 /** Whom to detach. */
 export interface DetachParams {
   /** Name or id. */
@@ -1308,6 +1386,34 @@ export interface JournalAnswer {
 
 /** The BLAKE3 hash of a journal record, or of a question as it was read. */
 export type Hash = string;
+
+/** Of which sessions. */
+export interface CostParams {
+  /** Name or id; none: of every session the caller may observe that runs. */
+  session?: string | null;
+}
+
+/** What a session takes up, and when somebody last used it. */
+export interface CostView {
+  /** Which session. */
+  session: SessionId;
+  /** Its name. */
+  name: SessionName;
+  /** Memory of its keeper and its processes. What is shared with others counts in parts, where the kernel tells. */
+  memory_bytes: number;
+  /** The kernel told of some processes only what they have resident, or nothing: the true number is another one. */
+  memory_estimated?: boolean;
+  /** Its processes, without the keeper. */
+  processes: number;
+  /** Blocks on disk of its ring, history, journal and other files. */
+  disk_bytes: number;
+  /** When it started. */
+  created_ms: number;
+  /** When somebody was attached last; none: nobody was, as far as the host knows. Somebody who is attached counts as now. */
+  attached_ms?: number | null;
+  /** When somebody last looked at its screen, its output or its journal. */
+  looked_ms?: number | null;
+}
 
 /** Which session's graph, and how much of it. */
 export interface GraphParams {
@@ -2971,6 +3077,8 @@ export interface Operations {
   "session.signal": { params: SignalParams; answer: Nothing };
   /** Rename the session. */
   "session.rename": { params: RenameParams; answer: SessionView };
+  /** Keep a session from being reaped, for a time or until further notice; or no longer. */
+  "session.keep": { params: KeepParams; answer: SessionView };
   /** Detach clients from a session; the session keeps running. */
   "session.detach": { params: DetachParams; answer: DetachAnswer };
   /** End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period. */
@@ -2979,6 +3087,8 @@ export interface Operations {
   "session.recover": { params: RecoverParams; answer: RecoverAnswer };
   /** Read the session's journal, line by line as written. */
   "session.journal": { params: JournalParams; answer: JournalAnswer };
+  /** Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it. */
+  "session.cost": { params: CostParams; answer: CostView[] };
   /** Get the session's processes, their files and sockets, and the act that started each. */
   "graph.get": { params: GraphParams; answer: GraphAnswer };
   /** List listening ports of a session, or of all sessions. */
@@ -3132,10 +3242,12 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.resize",
   "session.signal",
   "session.rename",
+  "session.keep",
   "session.detach",
   "session.end",
   "session.recover",
   "session.journal",
+  "session.cost",
   "graph.get",
   "graph.ports",
   "graph.watch",

@@ -31,6 +31,7 @@ fn asks() -> Vec<(&'static str, Ask)> {
         other("run.cancel"),
         other("question.answer"),
         other("approval.answer"),
+        other("session.keep"),
     ]
 }
 

@@ -296,6 +296,34 @@ class Connected(Model):
     """Since when."""
 
 
+class CostParams(Model):
+    """Of which sessions."""
+    session: str | None = None
+    """Name or id; none: of every session the caller may observe that runs."""
+
+
+class CostView(Model):
+    """What a session takes up, and when somebody last used it."""
+    session: SessionId
+    """Which session."""
+    name: SessionName
+    """Its name."""
+    memory_bytes: int
+    """Memory of its keeper and its processes. What is shared with others counts in parts, where the kernel tells."""
+    processes: int
+    """Its processes, without the keeper."""
+    disk_bytes: int
+    """Blocks on disk of its ring, history, journal and other files."""
+    created_ms: int
+    """When it started."""
+    memory_estimated: bool = False
+    """The kernel told of some processes only what they have resident, or nothing: the true number is another one."""
+    attached_ms: int | None = None
+    """When somebody was attached last; none: nobody was, as far as the host knows. Somebody who is attached counts as now."""
+    looked_ms: int | None = None
+    """When somebody last looked at its screen, its output or its journal."""
+
+
 class CreditParams(Model):
     """How much more may be sent."""
     follow: int
@@ -476,7 +504,7 @@ class Event(Model):
     """Where."""
     name: SessionName
     """Its name then."""
-    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "recovered", "held", "held_closed", "renamed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
+    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "recovered", "held", "held_closed", "reap_soon", "reap_averted", "reaped", "renamed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
     """Which: the other fields follow from it."""
     by: Handle | None = None
     """Who started it. / By whom. / Who. / Who withdrew it. / Who wants it. / Who answered. / Who gave it. / Whose. / Whose act started it, where that is known."""
@@ -490,7 +518,7 @@ class Event(Model):
     """What the screen shows before the cursor."""
     exit: Exit | None = None
     """How."""
-    why: Blind | str | None = None
+    why: Blind | ReapWhy | str | None = None
     """Why. / What that rule asks."""
     state: RunState | str | None = None
     """Which: the other fields follow from it. / `withdrawn` or `expired`. / `approved`, `done`, `failed`, `denied` or `expired`. / `ended`, `cancelled` or `lost`."""
@@ -514,6 +542,8 @@ class Event(Model):
     """The rule that asks."""
     reason: str | None = None
     """What they said to it."""
+    ends_ms: int | None = None
+    """When, if nobody uses or keeps it until then."""
     from_: SessionName | None = Field(None, alias="from")
     """The name before."""
     run: RunId | None = None
@@ -978,6 +1008,26 @@ class JournalParams(Model):
     """Wait this long for the first."""
 
 
+class KeepParams(Model):
+    """Which session to keep."""
+    session: str
+    """Name or id."""
+    for_ms: int | None = None
+    """Keep it this long; left out: until somebody says otherwise."""
+    off: bool = False
+    """Keep it no longer."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class KeptView(Model):
+    """Somebody keeps a session."""
+    by: Handle
+    """Who."""
+    until_ms: int | None = None
+    """Until when; none: until somebody says otherwise."""
+
+
 Known: TypeAlias = Literal["cgroup", "lineage", "time", "unknown"]
 """How a binding is known. `cgroup`: By the cgroup it was born in, which is one turn's or one run's; `lineage`: By who made it; `time`: By when it was made; `unknown`: It is not: the journal does not reach back so far, or has no name."""
 
@@ -1180,6 +1230,8 @@ class NewParams(Model):
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
     """Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time."""
+    reap_after: ReapAfter | None = None
+    """How long it may be idle before it is reaped; left out: as the host is configured."""
 
 
 Nonce: TypeAlias = str
@@ -1544,6 +1596,37 @@ class ReadParams(Model):
     """At most this many bytes."""
     wait_ms: int = 0
     """Wait this long for the first byte."""
+
+
+class ReapAfterIdle(Model):
+    """For so many milliseconds."""
+    idle: int
+
+
+ReapAfter: TypeAlias = Literal["never"] | ReapAfterIdle
+"""How long a session may be idle."""
+
+
+class ReapView(Model):
+    """Whether and when a session is reaped."""
+    after_ms: int | None = None
+    """How long it may be idle; none: only the host's limits concern it, or nothing does."""
+    never: bool = False
+    """It is never reaped, as whoever started it said."""
+    idle_since_ms: int | None = None
+    """Since when it is idle, as the host saw it; none: it is not, or that is not known."""
+    ends_ms: int | None = None
+    """When it is ended, if nobody uses or keeps it until then."""
+    warned: ReapWhy | str | None = None
+    """Its users were warned, for this reason."""
+    kept: KeptView | None = None
+    """Who keeps it."""
+    reaped: ReapWhy | str | None = None
+    """It was reaped, for this reason."""
+
+
+ReapWhy: TypeAlias = Literal["idle", "sessions", "memory"]
+"""Why a session is reaped. `idle`: It was idle for as long as it may be; `sessions`: The host has more sessions than it may have, and nobody has used this one for longest; `memory`: Its sessions take more memory than they may, and nobody has used this one for longest."""
 
 
 class RecoverAnswer(Model):
@@ -2014,6 +2097,8 @@ class SessionView(Model):
     """Its command is run again where it fails, at most this many times within ten minutes."""
     next_life_ms: int | None = None
     """When its next life begins by itself."""
+    reap: ReapView | None = None
+    """Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it."""
 
 
 class SignalParams(Model):
