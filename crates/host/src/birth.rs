@@ -8,6 +8,7 @@ use holdfast_authority::identity;
 use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
 use holdfast_wire::params::NewParams;
+use holdfast_wire::reaping::ReapAfter;
 use holdfast_wire::wall::Wall;
 use holdfast_wire::{Code, Fault};
 use std::sync::OnceLock;
@@ -73,10 +74,15 @@ pub struct Birth {
     pub recover: Option<Recovery>,
     /// How often its command is run again where it fails.
     pub restart_on_failure: Option<u32>,
+    /// How long it may be idle before it is reaped; none: as the host is configured.
+    pub reap_after: Option<ReapAfter>,
 }
 
 /// Of a caller's environment, what a session of another user gets: nothing that could be a secret or a way to the caller.
 const PASSED_ON: [&str; 5] = ["TERM", "COLORTERM", "LANG", "LANGUAGE", "TZ"];
+
+/// The shortest time after which a session may be reaped: each look costs the host something.
+const REAP_MS_MIN: u64 = 1_000;
 
 /// Most times a command is run again within ten minutes: with the pauses between them no more fit.
 const RESTARTS_MAX: u32 = 100;
@@ -166,6 +172,9 @@ impl Birth {
         if has_nul(&command) || has_nul(&env) || cwd.contains('\0') {
             return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable contains a NUL byte"));
         }
+        if matches!(params.reap_after, Some(ReapAfter::Idle(ms)) if ms < REAP_MS_MIN) {
+            return Err(Fault::new(Code::BadRequest, format!("`reap_after` is too short; at least {REAP_MS_MIN} ms")));
+        }
         Ok(Birth {
             name: params.name,
             command,
@@ -183,6 +192,7 @@ impl Birth {
             wall: params.wall,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
+            reap_after: params.reap_after,
         })
     }
 }

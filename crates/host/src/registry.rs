@@ -70,6 +70,7 @@ impl Registry {
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
                 gate: Rc::new(Gate::new(config.policy, home)),
                 lives: Rc::default(),
+                reaper: Rc::new(crate::reap::Reaper::new(config.reap.clone())),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             }),
             sessions,
@@ -139,6 +140,9 @@ impl Registry {
             stand_in: None,
             recover: None,
             restart_on_failure: None,
+            reap_after: None,
+            kept: None,
+            reaped: None,
             tries: Vec::new(),
             end_asked: false,
             lost: None,
@@ -353,6 +357,7 @@ impl Registry {
         look: impl AsyncFnOnce(&Session) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let session = self.find_for(wanted, actor, Right::Observe)?;
+        session.watch.looked_ms.set(Some(crate::now_ms()));
         let seen = look(&session).await?;
         self.may(&session, wanted, actor, Right::Observe.into())?;
         Ok(seen)

@@ -222,6 +222,7 @@ impl Server {
                 let look = registry.look(&params.session, &actor, async |session| Ok(session.wait(&params).await));
                 plain(Box::pin(look).await?)
             }
+            Call::Cost(params) => plain(Box::pin(self.cost(&params, &actor)).await?),
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => {
@@ -332,6 +333,11 @@ impl Server {
             Call::Rename(params) => {
                 let session = find(&params.session)?;
                 plain(self.rename(&session, &params, actor)?)
+            }
+            Call::Keep(params) => {
+                let session = find(&params.session)?;
+                session.keep(&params, actor).await?;
+                plain(session.view())
             }
             Call::Detach(params) => plain(DetachAnswer { clients: find(&params.session)?.detach(&params, actor)? }),
             Call::End(params) => {
@@ -460,6 +466,10 @@ impl Server {
 
     /// A known handle with another key is somebody else, and so is a known key with another handle.
     fn is_itself(&self, actor: &Actor) -> bool {
+        // Nobody is the host itself.
+        if actor.is_reserved() {
+            return false;
+        }
         let actors = self.registry.shared.actors.borrow();
         let by_handle = actors.by_handle(&actor.handle).is_none_or(|known| known.id == actor.id);
         // A guest of a session has its handle by its device.

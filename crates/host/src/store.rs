@@ -5,6 +5,7 @@ use holdfast_store::{SPEC, Survives, get_json, put_json};
 use holdfast_types::{Exit, SessionId, SessionName, Size, TimeMs};
 use holdfast_wire::lives::{LostView, Recovery};
 use holdfast_wire::params::Life;
+use holdfast_wire::reaping::{KeptView, ReapAfter, ReapWhy};
 use holdfast_wire::wall::Wall;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -55,6 +56,15 @@ pub struct Spec {
     /// How often its command is run again where it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_on_failure: Option<u32>,
+    /// How long it may be idle before it is reaped; none: as the host is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reap_after: Option<ReapAfter>,
+    /// Who keeps it from being reaped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptView>,
+    /// It was reaped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reaped: Option<ReapWhy>,
     /// When lives of the last minutes began by themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tries: Vec<TimeMs>,
@@ -97,6 +107,9 @@ impl Spec {
             stand_in: None,
             recover: birth.recover,
             restart_on_failure: birth.restart_on_failure,
+            reap_after: birth.reap_after,
+            kept: None,
+            reaped: None,
             tries: Vec::new(),
             end_asked: false,
             lost: None,

@@ -171,6 +171,11 @@ impl Held {
         open.map(|holding| (holding.by.id, false)).collect()
     }
 
+    /// Whether an act in this session waits, or is about to be done.
+    pub fn concerns(&self, session: SessionId) -> bool {
+        self.all.iter().any(|holding| holding.session == Some(session) && !holding.state.is_over())
+    }
+
     /// The same act of the same actor that waits already.
     pub fn same_open(&self, wanted: &Holding) -> Option<&Holding> {
         self.all.iter().find(|known| known.state == ApprovalState::Open && known.is_same(wanted))

@@ -93,6 +93,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
         ended_ms: None,
         lost: None,
         end_asked: false,
+        reaped: None,
         ..old.clone()
     };
     let mut start = orders(&session, &spec, &birth, secret)?;
@@ -284,6 +285,7 @@ fn birth_of(
         wall: spec.wall.clone(),
         recover: spec.recover,
         restart_on_failure: spec.restart_on_failure,
+        reap_after: spec.reap_after,
     };
     Ok((birth, next))
 }

@@ -52,7 +52,7 @@ impl Hold {
             }
             What::Exit { .. } => {
                 // What an ended session wanted is over. What became of its runs is still news.
-                self.pending.retain(|(session, on, _), _| *session != id || *on == On::RunEnded);
+                self.pending.retain(|(session, on, _), _| *session != id || matches!(on, On::RunEnded | On::Reap));
                 self.hold(On::Exit, event, now_ms);
             }
             What::TurnRequested { .. } => self.hold(On::TurnRequested, event, now_ms + HOLD_MS),
@@ -68,6 +68,12 @@ impl Hold {
                 self.pending.remove(&(id, On::Approval, Some(Which::Approval(*approval))));
             }
             What::RunEnded { .. } => self.hold(On::RunEnded, event, now_ms),
+            What::ReapSoon { .. } => self.hold(On::Reap, event, now_ms),
+            // What was told stays told: whoever came back to use it knows.
+            What::ReapAverted => {
+                self.pending.remove(&(id, On::Reap, None));
+            }
+            What::Reaped { .. } => self.hold(On::Reap, event, now_ms),
             What::Renamed { .. }
             | What::Recovered { .. }
             | What::RunStarted { .. }
@@ -125,7 +131,10 @@ fn subject(what: &What) -> String {
             String::new()
         }
         What::State { .. } | What::Exit { .. } | What::Recovered { .. } | What::Turn { .. } => String::new(),
-        What::HeldClosed { .. } => String::new(),
+        What::HeldClosed { .. } | What::ReapAverted => String::new(),
+        // One is told though the other was a moment ago.
+        What::ReapSoon { ends_ms, .. } => ends_ms.to_string(),
+        What::Reaped { .. } => "reaped".into(),
         What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
         What::Listen { .. } | What::NotListening { .. } => String::new(),
     }

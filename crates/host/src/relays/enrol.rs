@@ -282,7 +282,9 @@ impl Server {
         if let Some(device) = own {
             return Ok(device.actor.handle.clone());
         }
-        let is_free = |handle: &Handle| actors.by_handle(handle).is_none() && devices.by_handle(handle).is_none();
+        let is_free = |handle: &Handle| {
+            !handle.is_reserved() && actors.by_handle(handle).is_none() && devices.by_handle(handle).is_none()
+        };
         near(&guest.handle).find(is_free).ok_or_else(taken)
     }
 

@@ -197,7 +197,7 @@ impl Session {
     }
 
     /// Does what was decided about the whole tree, and marks it. It goes on where its asker goes away.
-    pub(super) async fn reach_trees(&self) -> Result<(), Fault> {
+    pub(crate) async fn reach_trees(&self) -> Result<(), Fault> {
         let due = std::mem::take(&mut self.state.borrow_mut().to_tree);
         let Some(this) = self.this.upgrade().filter(|_| !due.is_empty()) else { return Ok(()) };
         let reached = tokio::task::spawn_local(async move {
@@ -259,7 +259,7 @@ impl Session {
     }
 
     /// Whether what was decided was done at once.
-    pub(super) fn was_done(word: &str, decided: Decided) -> Result<(), Fault> {
+    pub(crate) fn was_done(word: &str, decided: Decided) -> Result<(), Fault> {
         match decided.deed {
             Some((_, Some(Ending::Failed { why }))) => {
                 Err(Fault::new(Code::Internal, format!("{word}: {why}")).hint("try again"))
@@ -274,7 +274,7 @@ impl Session {
     }
 
     /// Decides about something an actor asks for; its signature must fit it.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         actor: &Actor,
         client: Option<u32>,
@@ -301,7 +301,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn caller(&self, actor: &Actor, client: Option<u32>) -> Caller {
+    pub(crate) fn caller(&self, actor: &Actor, client: Option<u32>) -> Caller {
         Caller { actor: actor.clone(), operator: client.map(OperatorId), token: None }
     }
 

@@ -115,6 +115,7 @@ impl Session {
     pub(super) fn said(&self, considered: Considered, act: Act, released: Option<ApprovalId>) -> Result<Said, Fault> {
         let (said, held) = self.gate.said(considered, act, released)?;
         if let Some(holding) = held {
+            self.used();
             self.tell_held(&holding);
         }
         Ok(said)

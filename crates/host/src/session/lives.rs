@@ -102,6 +102,7 @@ impl Session {
         drop(state);
         self.track.device.set(None);
         self.track.seen.borrow_mut().take();
+        self.busy();
         self.started(child, started);
         self.changed.notify_waiters();
     }

@@ -169,6 +169,8 @@ impl Session {
         let mut state = self.state.borrow_mut();
         state.questions.put(question);
         state.core.asks_humans = state.questions.open() > 0;
+        drop(state);
+        self.used();
     }
 
     /// On disk, then known.

@@ -408,6 +408,13 @@ impl Session {
     }
 }
 
+impl Session {
+    /// A run is being entered.
+    pub(crate) fn is_entering(&self) -> bool {
+        self.entering.try_lock().is_err()
+    }
+}
+
 /// A run on its way into the shell. Where its asker goes away it is given up.
 struct Underway<'a>(&'a Session, Entering);
 
