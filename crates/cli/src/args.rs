@@ -42,6 +42,7 @@ use clap::{ArgGroup, Parser, Subcommand, ValueHint};
 use holdfast_screen::keys::Key;
 use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
+use holdfast_wire::reaping::ReapAfter;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -126,6 +127,8 @@ pub enum Command {
     Resize(ResizeArgs),
     /// Rename a session
     Rename(RenameArgs),
+    /// Keep a session from being reaped when it is idle
+    Keep(KeepArgs),
     /// Detach clients from a session; the session keeps running
     Detach(DetachArgs),
     /// Send a signal to a session's processes
@@ -244,6 +247,9 @@ pub struct NewArgs {
     /// Run the command again if it fails or the session is lost: on-failure, or on-failure:N for at most N times in 10 minutes
     #[arg(long, value_name = "POLICY", value_parser = restart)]
     pub restart: Option<u32>,
+    /// End the session after it was idle this long, for example 12h; or never [default: `reap_after` in config.toml, or never]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::reap_after)]
+    pub reap_after: Option<ReapAfter>,
     /// Command to run [default: your shell]
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
@@ -283,6 +289,9 @@ pub struct LsArgs {
     /// List the sessions of every host you added, too; exit with 1 if one does not answer
     #[arg(long, conflicts_with = "watch")]
     pub all_hosts: bool,
+    /// Show what each session takes up (memory, processes, disk), and when somebody last used it
+    #[arg(long, conflicts_with_all = ["all", "watch", "all_hosts"])]
+    pub cost: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -358,6 +367,18 @@ pub struct RenameArgs {
     /// The new name
     #[arg(value_name = "NEW")]
     pub name: SessionName,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct KeepArgs {
+    #[command(flatten)]
+    pub of: SessionArg,
+    /// Keep it this long, for example 2h or 7d [default: until `--off`]
+    #[arg(long = "for", value_name = "TIME")]
+    pub time: Option<Seconds>,
+    /// Keep it no longer: it can be reaped after its full time
+    #[arg(long, conflicts_with = "time")]
+    pub off: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,10 @@ use clap::{Command, CommandFactory};
 const GROUPS: [(&str, &[&str]); 8] = [
     (
         "Sessions",
-        &["new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover"],
+        &[
+            "new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover",
+            "keep",
+        ],
     ),
     ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),

@@ -175,6 +175,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Wait(args) => vec![&mut args.of.session],
         Command::Resize(args) => vec![&mut args.of.session],
         Command::Rename(args) => vec![&mut args.of.session],
+        Command::Keep(args) => vec![&mut args.of.session],
         Command::Detach(args) => vec![&mut args.of.session],
         Command::Signal(args) => vec![&mut args.of.session],
         Command::End(args) => maybe(&mut args.session),

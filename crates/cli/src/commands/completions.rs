@@ -9,7 +9,7 @@ use clap_complete::shells;
 use holdfast_types::Right;
 
 /// Commands whose first word is a session.
-const NAMING: &str = "run attach a info graph ps ports screen logs send state env watch wait resize rename detach signal end kill turn take request withdraw give release seize thaw grant revoke grants journal export questions invite";
+const NAMING: &str = "run attach a info graph ps ports screen logs send state env watch wait resize rename keep detach signal end kill turn take request withdraw give release seize thaw grant revoke grants journal export questions invite";
 
 /// Words behind `run` that are about runs, and those of them that name one.
 const ABOUT_RUNS: &str = "ls status wait output cancel";

@@ -1,6 +1,7 @@
 //! `holdfast ls`, `holdfast info`: sessions as a person reads them.
 
 use super::canvas::{Canvas, QUIT_KEYS};
+use super::cost;
 use super::graph::Essence;
 use super::turn;
 use crate::args::LsArgs;
@@ -31,7 +32,7 @@ const COMMAND_COLUMNS: usize = 60;
 const LOOKS_MAX: usize = 256;
 /// How often a list that is watched is drawn anew.
 const WATCH_EVERY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-const NONE: &str = "no sessions; start one with: holdfast new\n";
+pub(super) const NONE: &str = "no sessions; start one with: holdfast new\n";
 
 /// What sessions do, where that was seen.
 type Seen = HashMap<SessionId, StateView>;
@@ -44,6 +45,9 @@ pub fn list(here: &Here, args: &LsArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
     if args.watch {
         return watch(here, &mut link, args.all);
+    }
+    if args.cost {
+        return cost::list(here, &mut link);
     }
     let sessions = link.ask_all(|connection| all(connection, args.all))?;
     if here.json {
@@ -103,7 +107,7 @@ fn rows<'a>(here: &Here, sessions: &'a [SessionView], seen: &'a Seen) -> Vec<Row
     sessions.iter().map(row).collect()
 }
 
-fn all(connection: &mut Connection, all: bool) -> Result<Vec<SessionView>, CallError> {
+pub(super) fn all(connection: &mut Connection, all: bool) -> Result<Vec<SessionView>, CallError> {
     let mut sessions = connection.call::<op::List>(&ListParams { all })?;
     sessions.sort_by(|a, b| (a.life == Life::Ended, &a.name, a.id).cmp(&(b.life == Life::Ended, &b.name, b.id)));
     Ok(sessions)
@@ -213,6 +217,9 @@ fn status(session: &SessionView, seen: Option<&StateView>) -> String {
     if let Some(at) = session.next_life_ms {
         text.push_str(&format!(", restarts in {}", span(at.saturating_sub(now_ms()))));
     }
+    if let Some(reap) = &session.reap {
+        text.push_str(&cost::reaped_in(reap, now_ms()));
+    }
     text
 }
 
@@ -319,6 +326,7 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     if let Some(times) = session.restart_on_failure {
         rows.push(("restarts", format!("on failure, at most {times} times in 10 minutes")));
     }
+    rows.extend(session.reap.iter().flat_map(|reap| cost::reap_rows(reap, now)));
     match (&session.lost, session.ended_ms) {
         (Some(lost), _) => rows.extend(lost_rows(lost, &session.name, now)),
         (None, Some(ended)) => rows.push(("ended", moment(ended, now))),
@@ -419,6 +427,7 @@ mod tests {
             recovers: false,
             restart_on_failure: None,
             next_life_ms: None,
+            reap: None,
         }
     }
 

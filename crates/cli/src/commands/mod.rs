@@ -6,6 +6,7 @@ mod as_user;
 mod attach;
 mod canvas;
 mod completions;
+mod cost;
 mod doctor;
 mod end;
 mod env;
@@ -101,6 +102,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Ui) => attach::ui(&here()?),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
+        Some(Command::Keep(args)) => cost::keep(&here()?, &args),
         Some(Command::Detach(args)) => steer::detach(&here()?, &args),
         Some(Command::Signal(args)) => steer::signal(&here()?, &args),
         Some(Command::Recover(args)) => recover::recover(&here()?, &args),

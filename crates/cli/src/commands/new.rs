@@ -85,6 +85,7 @@ pub fn params_elsewhere(args: &NewArgs) -> NewParams {
         wall: wall(args, Path::to_path_buf),
         recover: args.recover,
         restart_on_failure: args.restart,
+        reap_after: args.reap_after,
         ..NewParams::default()
     }
 }
@@ -123,6 +124,7 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         wall: wall(args, |dir| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())),
         recover: args.recover,
         restart_on_failure: args.restart,
+        reap_after: args.reap_after,
     })
 }
 

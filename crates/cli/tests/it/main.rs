@@ -42,6 +42,7 @@ mod places;
 mod port;
 mod prove;
 mod questions;
+mod reaping;
 mod recover;
 mod remote;
 mod run_events;

@@ -49,6 +49,8 @@ pub fn params(call: &Call) -> Value {
         Call::Resize(params) => json(params),
         Call::Signal(params) => json(params),
         Call::Rename(params) => json(params),
+        Call::Keep(params) => json(params),
+        Call::Cost(params) => json(params),
         Call::Detach(params) => json(params),
         Call::End(params) => json(params),
         Call::Recover(params) => json(params),

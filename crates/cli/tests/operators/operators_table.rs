@@ -16,6 +16,7 @@ use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::*;
+use holdfast_wire::reaping::{CostParams, KeepParams};
 use holdfast_wire::runs::*;
 use holdfast_wire::tokens::{TokenNewParams, TokenParams};
 use holdfast_wire::turns::*;
@@ -66,7 +67,7 @@ fn kind(call: &Call) -> Kind {
         | Call::Follow(_)
         | Call::Wait(_) => Kind::Looks,
         Call::Journal(_) | Call::Turn(_) | Call::Grants(_) | Call::State(_) | Call::Watch(_) => Kind::Looks,
-        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) => Kind::Looks,
+        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) | Call::Cost(_) => Kind::Looks,
         Call::Update(_) | Call::Leave(_) | Call::Credit(_) | Call::Unfollow(_) => Kind::Own,
         Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) | Call::RunStart(_) => Kind::Writes,
@@ -80,7 +81,7 @@ fn kind(call: &Call) -> Kind {
         Call::Take(_) => Kind::Takes,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
-        Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) => Kind::Changes,
+        Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) | Call::Keep(_) => Kind::Changes,
     }
 }
 
@@ -98,10 +99,12 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Resize(ResizeParams { session: session.clone(), size: other(), proof: None }),
         Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),
         Call::Rename(RenameParams { session: session.clone(), name: "other".parse().unwrap(), proof: None }),
+        Call::Keep(KeepParams { session: session.clone(), for_ms: None, off: false, proof: None }),
         Call::Detach(DetachParams { session: session.clone(), clients: vec![client], proof: None }),
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
         Call::Recover(RecoverParams { session: session.clone(), ..RecoverParams::default() }),
         Call::Journal(JournalParams { session: session.clone(), after: 0, last: None, wait_ms: 0 }),
+        Call::Cost(CostParams { session: Some(session.clone()) }),
         Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),
         Call::Ports(PortsParams { session: Some(session.clone()) }),
         Call::WatchGraph(WatchGraphParams { session: session.clone(), after: None, wait_ms: 0 }),
@@ -327,7 +330,7 @@ fn about(params: &mut Value, question: &Value) {
 }
 
 /// What the journal has, in an order in which each finds what it needs: the turn, a waiting request, an open question.
-const RECORDED: [&str; 20] = [
+const RECORDED: [&str; 21] = [
     "question.answer",
     "session.attach",
     "session.send",
@@ -336,6 +339,7 @@ const RECORDED: [&str; 20] = [
     "session.resize",
     "session.signal",
     "session.rename",
+    "session.keep",
     "turn.take",
     "turn.give",
     "turn.request",

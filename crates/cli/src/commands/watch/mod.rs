@@ -7,7 +7,7 @@ use super::state;
 use crate::args::WatchArgs;
 use crate::failure::Failure;
 use crate::here::Here;
-use crate::show::{command_line, end_with_reader, json_line, print, say, visible};
+use crate::show::{command_line, end_with_reader, json_line, left, print, say, visible};
 use crate::tell::Teller;
 use holdfast_wire::attention::{Event, OpenPort, WatchParams, What};
 use holdfast_wire::operations::op;
@@ -92,6 +92,12 @@ fn text(event: &Event) -> String {
             let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {}", visible(reason)));
             format!("{approval} {}{by}{reason}", state.word())
         }
+        What::ReapSoon { ends_ms, why } => {
+            let left = left(*ends_ms, event.at_ms);
+            format!("is ended in {left}: {} (to keep it: holdfast keep {})", why.words(), event.name)
+        }
+        What::ReapAverted => "is not ended: it was used or kept".into(),
+        What::Reaped { why } => format!("reaped: {}", why.words()),
         What::Renamed { by, from } => format!("{by} renamed it, from {from}"),
         What::RunStarted { run, by, command, .. } => format!("{by} runs: {} ({run})", visible(command)),
         What::RunEnded { run, by, command, state, exit_code, .. } => {
