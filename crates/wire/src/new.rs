@@ -1,8 +1,8 @@
 //! What a session is started with.
 
 use crate::lives::Recovery;
-use crate::wall::Wall;
 use crate::reaping::ReapAfter;
+use crate::wall::Wall;
 use holdfast_types::{SessionName, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -86,7 +86,7 @@ struct Costly {
 
 /// `holdfast ls --cost`: what takes most comes first.
 pub fn list(here: &Here, link: &mut Link<'_>) -> Result<u8, Failure> {
-    let sessions = list::all(link, false)?;
+    let sessions = link.ask_all(|connection| list::all(connection, false))?;
     let mut costs = link.call::<op::Cost>(&CostParams::default())?;
     let mut all: Vec<Costly> = Vec::new();
     for session in sessions {

@@ -300,6 +300,13 @@ class AsyncCalls:
         found, more = await self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
 
+    async def session_cost(self, *, session: str | None = None) -> list[CostView]:
+        """Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it."""
+        params = _given({"session": session})
+        found: list[CostView]
+        found, _ = await self._ask("session.cost", params, b"", list[CostView])
+        return found
+
     async def session_detach(self, *, clients: list[int], session: str, proof: Proof | None = None) -> DetachAnswer:
         """Detach clients from a session; the session keeps running."""
         params = _given({"clients": clients, "session": session, "proof": proof})
@@ -335,6 +342,13 @@ class AsyncCalls:
         found, more = await self._ask("session.journal", params, b"", JournalAnswer)
         return found, more
 
+    async def session_keep(self, *, session: str, for_ms: int | None = None, off: bool | None = None, proof: Proof | None = None) -> SessionView:
+        """Keep a session from being reaped, for a time or until further notice; or no longer."""
+        params = _given({"session": session, "for_ms": for_ms, "off": off, "proof": proof})
+        found: SessionView
+        found, _ = await self._ask("session.keep", params, b"", SessionView)
+        return found
+
     async def session_leave(self, *, client: int, session: str, shown: int | None = None) -> LeaveAnswer:
         """Leave a session that this connection is attached to."""
         params = _given({"client": client, "session": session, "shown": shown})
@@ -349,9 +363,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
@@ -790,6 +804,13 @@ class Calls:
         found, more = self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
 
+    def session_cost(self, *, session: str | None = None) -> list[CostView]:
+        """Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it."""
+        params = _given({"session": session})
+        found: list[CostView]
+        found, _ = self._ask("session.cost", params, b"", list[CostView])
+        return found
+
     def session_detach(self, *, clients: list[int], session: str, proof: Proof | None = None) -> DetachAnswer:
         """Detach clients from a session; the session keeps running."""
         params = _given({"clients": clients, "session": session, "proof": proof})
@@ -825,6 +846,13 @@ class Calls:
         found, more = self._ask("session.journal", params, b"", JournalAnswer)
         return found, more
 
+    def session_keep(self, *, session: str, for_ms: int | None = None, off: bool | None = None, proof: Proof | None = None) -> SessionView:
+        """Keep a session from being reaped, for a time or until further notice; or no longer."""
+        params = _given({"session": session, "for_ms": for_ms, "off": off, "proof": proof})
+        found: SessionView
+        found, _ = self._ask("session.keep", params, b"", SessionView)
+        return found
+
     def session_leave(self, *, client: int, session: str, shown: int | None = None) -> LeaveAnswer:
         """Leave a session that this connection is attached to."""
         params = _given({"client": client, "session": session, "shown": shown})
@@ -839,9 +867,9 @@ class Calls:
         found, _ = self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found
