@@ -130,8 +130,8 @@ impl Server {
                 plain(Nothing {})
             }
             (call, speaker) => {
-                let call = self.behind_wall(call, connection)?;
-                self.answer_speaker(&speaker?, call, bytes, Some(connection.peer())).await
+                self.answer_speaker(&speaker?, self.behind_wall(call, connection)?, bytes, Some(connection.peer()))
+                    .await
             }
         }
     }
@@ -419,10 +419,7 @@ impl Server {
         if proven.is_ok() {
             self.lobby.leave(connection.number);
         }
-        if self.registry.has_walls() {
-            // Before it can ask for anything.
-            self.whence(connection).await;
-        }
+        self.look_for_walls(connection).await;
         connection.proved(proven.clone().map(|actor| Speaker { actor, path: Path::Local }));
         self.presence.is(connection.number, proven.as_ref().ok());
         let actor = proven?;

@@ -128,6 +128,13 @@ impl Registry {
 }
 
 impl Server {
+    /// Where a process comes from is known before it can ask for anything, if that matters.
+    pub(crate) async fn look_for_walls(&self, connection: &Connection) {
+        if self.registry.has_walls() {
+            self.whence(connection).await;
+        }
+    }
+
     /// What a process behind a session's wall asks for: anything within that session, looks at others, and sessions behind the same
     /// wall. Otherwise this host would do outside what the process itself cannot.
     ///
