@@ -221,7 +221,7 @@ impl Core {
         let ShellState::Prompt { at } = self.runs.shell() else { return false };
         // A host that was not there when it was typed does not know of a half-typed line; the screen shows it.
         let is_empty = match self.runs.line() {
-            Line::Empty => self.runs.has_seen_typing() || shows_nothing(out, at),
+            Line::Empty => self.knows_all_typing || self.runs.has_seen_typing() || shows_nothing(out, at),
             Line::Ended => !self.runs.is_interrupted() && shows_nothing(out, at),
             Line::Unsure => false,
         };
