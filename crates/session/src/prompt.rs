@@ -221,11 +221,16 @@ impl Core {
         let ShellState::Prompt { at } = self.runs.shell() else { return false };
         // A host that was not there when it was typed does not know of a half-typed line; the screen shows it.
         let is_empty = match self.runs.line() {
-            Line::Empty => self.knows_all_typing || self.runs.has_seen_typing() || shows_nothing(out, at),
+            Line::Empty => self.knows_line() || shows_nothing(out, at),
             Line::Ended => !self.runs.is_interrupted() && shows_nothing(out, at),
             Line::Unsure => false,
         };
         is_empty && self.runs.current().is_none()
+    }
+
+    /// Whether this host knows of everything that can stand in the line.
+    fn knows_line(&self) -> bool {
+        self.knows_all_typing || self.runs.has_seen_typing()
     }
 
     /// Whether what a keeper says of its terminal is what it says while the shell's line editor reads, and has read everything.
@@ -388,16 +393,18 @@ impl Core {
         }
         match self.runs.line() {
             _ if check.untouched => self.stays_quiet(out, now, check, at),
-            Line::Empty => self.checked(at, true),
+            Line::Empty if self.knows_line() => self.checked(at, true),
             Line::Ended if check.editor.hears_late() && self.runs.is_interrupted() => self.checked(at, false),
             Line::Ended if shows_nothing(out, at) => self.checked(at, true),
-            Line::Ended | Line::Unsure if self.runs.can_be_asked() => {
+            // A host that was not there when it was typed knows nothing of a half-typed line.
+            Line::Empty if shows_nothing(out, at) => self.checked(at, true),
+            Line::Empty | Line::Ended | Line::Unsure if self.runs.can_be_asked() => {
                 check.stage = Stage::Asking { asked_at: out.head() };
                 Look::Ask
             }
             // A prompt on the right stands there too.
             Line::Ended => self.stays_quiet(out, now, check, at),
-            Line::Unsure => self.checked(at, shows_nothing(out, at)),
+            Line::Empty | Line::Unsure => self.checked(at, shows_nothing(out, at)),
         }
     }
 
@@ -427,6 +434,7 @@ impl Core {
         match (self.runs.answer_behind(asked_at), self.runs.shell()) {
             (Some((_, true)), ShellState::Prompt { .. }) => {
                 self.runs.line_is_empty(asked_at);
+                self.knows_all_typing = true;
                 Look::Empty
             }
             (_, _) => Look::Busy(Busy::Input),
