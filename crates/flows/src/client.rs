@@ -112,9 +112,16 @@ impl Client {
     pub fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, ClientError> {
         let id = self.next;
         self.next += 1;
-        self.say(&Asked { id, request: request.clone() })?;
+        // A service that refuses us is gone by now, and what it said still waits to be read.
+        let said = self.say(&Asked { id, request: request.clone() });
         loop {
-            let line = line(&mut self.reader).map_err(ClientError::Broken)?;
+            let line = match line(&mut self.reader) {
+                Ok(line) => line,
+                Err(error) => {
+                    said?;
+                    return Err(ClientError::Broken(error));
+                }
+            };
             let answer: Answered = serde_json::from_slice(&line).map_err(|e| ClientError::Broken(e.into()))?;
             match answer {
                 // Number 0 is about the connection itself.

@@ -60,7 +60,9 @@ class Connection:
     def ask(self, do: str, **params: Any) -> Any:
         """Asks and waits for the answer."""
         self._next += 1
-        self._say({"id": self._next, "do": do, **params})
+        # A service that refuses us is gone by now, and what it said still waits to be read.
+        with contextlib.suppress(BrokenPipeError):
+            self._say({"id": self._next, "do": do, **params})
         while True:
             answer = self._line()
             if answer["id"] in (0, self._next):
