@@ -22,12 +22,7 @@ pub fn explain(failure: Failure, here: &Here) -> Failure {
         Rule::Envelope => {
             failure.reworded(format!("{handle} may not {} (this needs the right `{right}`)", deed(right)))
         }
-        Rule::HumansFirst
-        | Rule::OwnGrants
-        | Rule::Freezer
-        | Rule::HumansAnswer
-        | Rule::Asker
-        | Rule::HumansApprove => failure,
+        Rule::HumansFirst | Rule::OwnGrants | Rule::Freezer | Rule::HumansAnswer | Rule::Asker => failure,
     };
     if hint.is_empty() { failure } else { failure.hint(hint) }
 }

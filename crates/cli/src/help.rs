@@ -7,14 +7,11 @@ use clap::{Command, CommandFactory};
 const GROUPS: [(&str, &[&str]); 8] = [
     (
         "Sessions",
-        &[
-            "new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover",
-            "keep",
-        ],
+        &["new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover"],
     ),
     ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),
-    ("Questions and approvals", &["ask", "questions", "answer", "approvals", "policy"]),
+    ("Questions", &["ask", "questions", "answer"]),
     ("The turn", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
     ("Actors and rights", &["whoami", "actor", "grant", "revoke", "grants"]),
     ("Other machines", &["hosts", "invite", "invites", "accept", "devices", "relay", "connect"]),

@@ -9,7 +9,6 @@ mod browser;
 mod commands;
 mod config;
 mod denied;
-mod everywhere;
 mod expect;
 mod failure;
 mod help;
@@ -22,7 +21,6 @@ mod show;
 mod signals;
 mod tell;
 mod values;
-mod versions;
 mod when;
 mod who;
 

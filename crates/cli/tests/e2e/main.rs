@@ -15,7 +15,6 @@ mod graphs;
 mod keys;
 mod leaving;
 mod limits;
-mod namespaces;
 mod noise;
 mod other_user;
 mod own;

@@ -32,7 +32,6 @@ fn every_command_explains_itself() {
         "answer",
         "resize",
         "rename",
-        "keep",
         "detach",
         "recover",
         "signal",

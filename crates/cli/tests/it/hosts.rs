@@ -99,7 +99,6 @@ fn the_doctor_has_a_line_for_each_thing() {
         "TERM",
         "typed input",
         "other users",
-        "walls",
         "open files",
         "home",
         "state",

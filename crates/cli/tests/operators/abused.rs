@@ -1,7 +1,6 @@
 //! An observer that makes everything expensive at once delays no seizure.
 
-use crate::operators_calls::params;
-use crate::operators_table::Stage;
+use crate::operators_table::{Stage, params};
 use holdfast_harness::{Raw, World, until};
 use serde_json::{Value, json};
 use std::io::{Read, Write};

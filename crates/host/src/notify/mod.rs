@@ -41,8 +41,6 @@ pub enum On {
     Question,
     /// A run is over.
     RunEnded,
-    /// A session is about to be reaped, or was.
-    Reap,
 }
 
 impl On {
@@ -55,7 +53,6 @@ impl On {
             On::TurnRequested => "turn_requested",
             On::Question => "question",
             On::RunEnded => "run_ended",
-            On::Reap => "reap",
         }
     }
 }

@@ -7,7 +7,6 @@ mod freezing;
 mod graph;
 mod harness;
 mod pty;
-mod residency;
 mod spared;
 mod terminal;
 mod turns;

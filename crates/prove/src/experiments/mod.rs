@@ -4,7 +4,6 @@ mod acceptance;
 mod claim;
 mod distance;
 mod modes;
-mod reaping;
 mod steering;
 
 use crate::rivals;
@@ -86,7 +85,7 @@ pub const ALL: &[Experiment] = &[
     Experiment {
         id: "reaping",
         claim: "An idle session is reaped by policy, on record, and never while it works",
-        run: reaping::reaping,
+        run: modes::reaping,
     },
     Experiment {
         id: "neighbours",
