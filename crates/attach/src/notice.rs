@@ -114,6 +114,12 @@ impl Known {
                 let asks = question_asked(by, text, options);
                 Some(format!("{asks}{} ({}) ", key(chord, 'a', "answers"), short_id(question)))
             }
+            Notice::Held { by, .. } if by == us => None,
+            Notice::Held { approval, by, command, why } => {
+                let text =
+                    question_asked(by, &format!("{command}: {why}"), &[]).replace(" asks: ", " needs approval: ");
+                Some(format!("{text} · holdfast approvals show {} ", short_id(approval)))
+            }
             Notice::Rights { rights } if rights.is_empty() => Some(" you have no rights here any more ".into()),
             Notice::Rights { rights } => Some(format!(" you may now: {rights} ")),
         }
@@ -406,7 +412,8 @@ mod tests {
     #[test]
     fn refusals_name_who_and_how_to_ask() {
         let fault = |code, details| Fault { details, ..Fault::new(code, "the\x1bmessage") };
-        let by = || Some(serde_json::json!({"code": "turn_held", "by": {"id": "00", "handle": "agent:claude"}}));
+        let by =
+            || Some(Box::new(serde_json::json!({"code": "turn_held", "by": {"id": "00", "handle": "agent:claude"}})));
         let shown = |code| refused_keys(&fault(code, by()), Some('\\'));
         assert_eq!(shown(Code::TurnHeld), " agent:claude has the turn · Ctrl-\\ t requests it ");
         assert_eq!(shown(Code::Frozen), " agent:claude froze this session ");

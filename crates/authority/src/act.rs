@@ -416,6 +416,16 @@ pub enum Change {
     Forwarded(u64),
 }
 
+/// By what the gate allowed an act.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Gate {
+    /// The rule of the policy that permitted it, or that asked.
+    pub rule: String,
+    /// The approval under which it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
+}
+
 /// One act with everything the journal keeps of it, but for its place in the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -439,4 +449,7 @@ pub struct Record {
     /// The actor's signature over what it asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
+    /// What the gate allowed it by. What the gate did not allow is in the outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
 }

@@ -133,6 +133,15 @@ pub struct Open {
     pub since: TimeMs,
 }
 
+impl Open {
+    /// What a new host does about it: the rule of its deed. But what was idle for a host that is dead may be in use by now, so an
+    /// end by the reaper is not done again; the new host looks for itself.
+    #[must_use]
+    pub fn after_a_kill(&self) -> AfterKill {
+        if self.by == Actor::reaper() { AfterKill::Lost } else { self.deed.after_a_kill() }
+    }
+}
+
 /// How a deed ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,6 @@
 //! What happened, what to do about it, and what to answer.
 
-use crate::act::{Ask, Burst, Record};
+use crate::act::{Ask, Burst, Gate, Record};
 use crate::deed::{Deed, DeedId, Ending};
 use crate::grants::GrantId;
 use crate::refusal::Refusal;
@@ -147,6 +147,17 @@ pub enum Input {
         /// Its signature, which the host has verified.
         proof: Option<Proof>,
     },
+    /// The same, of something that the gate has judged. The actor's envelope counts first.
+    Judged {
+        /// Who.
+        by: Caller,
+        /// What.
+        ask: Ask,
+        /// Its signature, which the host has verified.
+        proof: Option<Proof>,
+        /// What the gate said.
+        said: Said,
+    },
     /// A deed is over.
     Did {
         /// Which.
@@ -171,6 +182,29 @@ pub enum Input {
     },
     /// Time passed.
     Tick,
+}
+
+/// What the gate says of an act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It may happen.
+    Allow(Gate),
+    /// It may not.
+    Deny {
+        /// The rule.
+        rule: String,
+        /// Its reason.
+        why: String,
+    },
+    /// A human is asked, and the act waits.
+    Hold {
+        /// The rule.
+        rule: String,
+        /// What it asks.
+        why: String,
+        /// The approval's id.
+        approval: String,
+    },
 }
 
 /// Whom to tell.

@@ -23,11 +23,11 @@ pub mod proof;
 mod refusal;
 mod turn;
 
-pub use act::{Act, Ask, Burst, By, Change, Keys, Lapse, Outcome, Record, Revoke};
+pub use act::{Act, Ask, Burst, By, Change, Gate, Keys, Lapse, Outcome, Record, Revoke};
 pub use authority::{Authority, GRANTS, OPEN_MAX, OPERATORS, Operator, QUEUE, State};
 pub use command::{RECORDED_BYTES_MAX, recorded};
 pub use deed::{AfterKill, Deed, DeedId, Ending, Open};
-pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Source, Token};
+pub use effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Said, Source, Token};
 pub use grants::{Grant, GrantId, Policy};
 pub use refusal::{Refusal, Rule};
 pub use turn::{Frozen, Hold, How, OperatorId, TURN_GRACE_MS, TURN_IDLE_MS, TURN_PASSING_MS, Turn, Waiting};

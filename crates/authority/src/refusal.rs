@@ -24,6 +24,8 @@ pub enum Rule {
     HumansAnswer,
     /// A question is withdrawn by who asked it, or by a human.
     Asker,
+    /// An approval is given or denied by humans only, and not by the actor that asked for it.
+    HumansApprove,
 }
 
 impl Rule {
@@ -37,6 +39,7 @@ impl Rule {
             Rule::Freezer => "freezer",
             Rule::HumansAnswer => "humans_answer",
             Rule::Asker => "asker",
+            Rule::HumansApprove => "humans_approve",
         }
     }
 
@@ -51,6 +54,7 @@ impl Rule {
             Rule::Freezer => "only a human or the actor that froze the session may resume it".into(),
             Rule::HumansAnswer => "only humans may answer questions".into(),
             Rule::Asker => "only a human or the actor that asked may withdraw a question".into(),
+            Rule::HumansApprove => "only a human who did not ask for it may approve or deny this".into(),
         }
     }
 }
@@ -78,6 +82,24 @@ pub enum Refusal {
         right: Right,
         /// What denied it.
         rule: Rule,
+    },
+    /// A rule of the host's policy denies it.
+    #[error("policy rule `{rule}` denies this: {why}")]
+    Forbidden {
+        /// The rule's id.
+        rule: String,
+        /// Its reason.
+        why: String,
+    },
+    /// A rule of the host's policy asks a human first. The act is held until one answers.
+    #[error("a human must approve this ({approval}): {why}")]
+    ApprovalNeeded {
+        /// The approval's id.
+        approval: String,
+        /// The rule's id.
+        rule: String,
+        /// What it asks.
+        why: String,
     },
     /// The session is frozen.
     #[error("{by} froze the session")]
@@ -139,6 +161,8 @@ impl Refusal {
             Refusal::TurnHeld { .. } => "turn_held",
             Refusal::FenceStale { .. } => "fence_stale",
             Refusal::Denied { .. } => "denied",
+            Refusal::Forbidden { .. } => "forbidden",
+            Refusal::ApprovalNeeded { .. } => "approval_needed",
             Refusal::Frozen { .. } => "frozen",
             Refusal::NotFrozen => "not_frozen",
             Refusal::NotHolder => "not_holder",
@@ -159,7 +183,9 @@ impl Refusal {
             Refusal::TurnHeld { .. } => "request the turn, then try again",
             Refusal::FenceStale { .. } => "look at the screen again before you continue",
             Refusal::NotAttached => "attach again",
+            Refusal::ApprovalNeeded { .. } => "wait for the answer; do not try it in another way meanwhile",
             Refusal::Denied { .. }
+            | Refusal::Forbidden { .. }
             | Refusal::Frozen { .. }
             | Refusal::NotFrozen
             | Refusal::NotHolder
@@ -181,11 +207,20 @@ mod tests {
     #[test]
     fn codes_travel_as_they_are_named_and_no_text_tells_how_to_get_past() {
         let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
-        let denied =
-            [Rule::Envelope, Rule::HumansFirst, Rule::OwnGrants, Rule::Freezer, Rule::HumansAnswer, Rule::Asker];
+        let denied = [
+            Rule::Envelope,
+            Rule::HumansFirst,
+            Rule::OwnGrants,
+            Rule::Freezer,
+            Rule::HumansAnswer,
+            Rule::Asker,
+            Rule::HumansApprove,
+        ];
         let mut all = vec![
             Refusal::TurnHeld { by: by.clone() },
             Refusal::FenceStale { newest: Fence(3) },
+            Refusal::Forbidden { rule: "solo.unthinkable".into(), why: "this would destroy the system".into() },
+            Refusal::ApprovalNeeded { approval: "apr_1".into(), rule: "solo.opaque".into(), why: "why".into() },
             Refusal::Frozen { by },
             Refusal::NotFrozen,
             Refusal::NotHolder,

@@ -5,6 +5,7 @@ mod authority;
 mod distance;
 mod env;
 mod flow;
+mod gate;
 mod graph;
 mod hosts;
 mod mcp;
@@ -20,6 +21,10 @@ pub use env::EnvArgs;
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
     FlowWatchArgs,
+};
+pub use gate::{
+    ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs, PolicyCheckArgs, PolicyCommand, PolicyMayArgs,
+    PolicyShowArgs, PolicyTestArgs, PolicyWhyArgs,
 };
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
@@ -37,6 +42,7 @@ use clap::{ArgGroup, Parser, Subcommand, ValueHint};
 use holdfast_screen::keys::Key;
 use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
+use holdfast_wire::reaping::ReapAfter;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -109,12 +115,20 @@ pub enum Command {
     Questions(QuestionsArgs),
     /// Answer a question
     Answer(AnswerArgs),
+    /// List acts that wait for approval, and approve or deny them
+    #[command(subcommand, arg_required_else_help = false)]
+    Approvals(ApprovalsCommand),
+    /// Show, check and ask the policy that judges what actors do
+    #[command(subcommand, arg_required_else_help = false)]
+    Policy(PolicyCommand),
     /// Wait for a session's command and exit with its status, or wait for another event
     Wait(WaitArgs),
     /// Change the size of a session's terminal
     Resize(ResizeArgs),
     /// Rename a session
     Rename(RenameArgs),
+    /// Keep a session from being reaped when it is idle
+    Keep(KeepArgs),
     /// Detach clients from a session; the session keeps running
     Detach(DetachArgs),
     /// Send a signal to a session's processes
@@ -221,12 +235,21 @@ pub struct NewArgs {
     /// Run as another user, in its home and environment; the host must run as root
     #[arg(long, value_name = "USER", value_hint = ValueHint::Username)]
     pub user: Option<String>,
+    /// Let the session's processes write below DIR only, and signal nothing outside; can be repeated
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "user")]
+    pub wall: Vec<PathBuf>,
+    /// With --wall: let them connect to these TCP ports only, for example 80,443
+    #[arg(long, value_name = "PORTS", value_delimiter = ',', requires = "wall")]
+    pub wall_ports: Option<Vec<u16>>,
     /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]
     #[arg(long, value_name = "WHEN", value_parser = recovery())]
     pub recover: Option<Recovery>,
     /// Run the command again if it fails or the session is lost: on-failure, or on-failure:N for at most N times in 10 minutes
     #[arg(long, value_name = "POLICY", value_parser = restart)]
     pub restart: Option<u32>,
+    /// End the session after it was idle this long, for example 12h; or never [default: `reap_after` in config.toml, or never]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::reap_after)]
+    pub reap_after: Option<ReapAfter>,
     /// Command to run [default: your shell]
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
@@ -263,6 +286,12 @@ pub struct LsArgs {
     /// Show the list until q is pressed, and what changes in it
     #[arg(long)]
     pub watch: bool,
+    /// List the sessions of every host you added, too; exit with 1 if one does not answer
+    #[arg(long, conflicts_with = "watch")]
+    pub all_hosts: bool,
+    /// Show what each session takes up (memory, processes, disk), and when somebody last used it
+    #[arg(long, conflicts_with_all = ["all", "watch", "all_hosts"])]
+    pub cost: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -338,6 +367,18 @@ pub struct RenameArgs {
     /// The new name
     #[arg(value_name = "NEW")]
     pub name: SessionName,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct KeepArgs {
+    #[command(flatten)]
+    pub of: SessionArg,
+    /// Keep it this long, for example 2h or 7d [default: until `--off`]
+    #[arg(long = "for", value_name = "TIME")]
+    pub time: Option<Seconds>,
+    /// Keep it no longer: it can be reaped after its full time
+    #[arg(long, conflicts_with = "time")]
+    pub off: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -2,12 +2,13 @@
 //! default.
 
 use crate::failure::Failure;
-use crate::values::{Bytes, Seconds, rights};
-use holdfast_host::{LogFormat, LogLevels};
+use crate::values::{Bytes, Seconds, bytes, reap_after, rights};
+use holdfast_host::{LogFormat, LogLevels, ReapRules};
 use holdfast_screen::keys::{self, Key};
 use holdfast_store::trust::read_ours;
 use holdfast_types::Defaults;
 use holdfast_wire::lives::Recovery;
+use holdfast_wire::reaping::ReapAfter;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 23] = [
+pub const KEYS: [&str; 28] = [
     "chord",
     "detach_key",
     "greeting",
@@ -28,6 +29,10 @@ pub const KEYS: [&str; 23] = [
     "grace",
     "shell",
     "recover",
+    "reap_after",
+    "reap_warn",
+    "reap_sessions_max",
+    "reap_memory_max",
     "attach_history",
     "rights_human",
     "rights_agent",
@@ -39,6 +44,7 @@ pub const KEYS: [&str; 23] = [
     "log",
     "log_format",
     "notify",
+    "policy",
 ];
 
 /// From HUP to KILL by default: editors save, databases flush.
@@ -71,6 +77,8 @@ pub struct Config {
     pub shell: Option<String>,
     /// Whether lost sessions are recovered without being asked.
     pub recover: Recovery,
+    /// Which sessions that nobody uses are ended.
+    pub reap: ReapRules,
     /// Bring the history into the terminal's scrollback on attach.
     pub attach_history: bool,
     /// What actors hold in a session before anything is granted.
@@ -83,6 +91,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Notification rules.
     pub notify: Vec<holdfast_host::Rule>,
+    /// By which policy acts are judged.
+    pub policy: holdfast_host::Choice,
 }
 
 impl Default for Config {
@@ -100,14 +110,22 @@ impl Default for Config {
             grace_ms: GRACE_MS,
             shell: None,
             recover: Recovery::Manual,
+            reap: ReapRules::default(),
             attach_history: true,
             defaults: Defaults::default(),
             metrics_listen: None,
             log: LogLevels::default(),
             log_format: LogFormat::default(),
             notify: Vec::new(),
+            policy: holdfast_host::Choice::default(),
         }
     }
+}
+
+/// What actors may do, what is run and what is ended comes from the file only: the environment of the process that starts the host must
+/// not widen it.
+fn is_for_the_file(key: &str) -> bool {
+    key.starts_with("rights_") || key.starts_with("reap_") || ["notify", "policy"].contains(&key)
 }
 
 /// A value as it was found.
@@ -126,8 +144,7 @@ impl Config {
         if let Some(text) = read_ours(file)? {
             config.read_file(file, &text)?;
         }
-        // What actors may do, and what is run, comes from the file only: the environment of the process that starts the host must not widen it.
-        for key in KEYS.into_iter().filter(|key| !key.starts_with("rights_") && *key != "notify") {
+        for key in KEYS.into_iter().filter(|key| !is_for_the_file(key)) {
             let variable = format!("HOLDFAST_{}", key.to_ascii_uppercase());
             let Some(value) = get(&variable).filter(|v| !v.is_empty()) else { continue };
             let value = Found::Variable(value.to_string_lossy().into_owned());
@@ -171,6 +188,15 @@ impl Config {
             "grace" => self.grace_ms = found.time_ms()?,
             "shell" => self.shell = Some(found.text()?),
             "recover" => self.recover = recovery(&found.text()?)?,
+            "reap_after" => {
+                self.reap.after_ms = match reap_after(&found.text_or_number()?)? {
+                    ReapAfter::Never => None,
+                    ReapAfter::Idle(ms) => Some(ms),
+                };
+            }
+            "reap_warn" => self.reap.warn_ms = found.time_ms()?,
+            "reap_sessions_max" => self.reap.sessions_max = Some(found.number()?),
+            "reap_memory_max" => self.reap.memory_max = Some(memory(&found.text_or_number()?)?),
             "attach_history" => self.attach_history = found.flag()?,
             "rights_human" => self.defaults.human = rights(&found.text()?)?,
             "rights_agent" => self.defaults.agent = rights(&found.text()?)?,
@@ -181,6 +207,7 @@ impl Config {
             "metrics_listen" => self.metrics_listen = Some(loopback(&found.text()?)?),
             "log" => self.log = found.text()?.parse()?,
             "log_format" => self.log_format = found.text()?.parse()?,
+            "policy" => self.policy = found.text()?.parse()?,
             "notify" => self.notify = crate::notify::rules(found.value())?,
             other => return Err(format!("unknown key `{other}`")),
         }
@@ -267,6 +294,13 @@ fn unknown(at: &str, key: &str) -> Failure {
     }
 }
 
+/// Memory of all sessions; below what a few shells take it is a slip of the finger.
+fn memory(text: &str) -> Result<u64, String> {
+    const MIN: u64 = 1 << 20;
+    let expected = || "expected at least 1 MiB, for example \"2GiB\"".to_owned();
+    bytes(text).map_err(|_| expected())?.filter(|bytes| *bytes >= MIN).ok_or_else(expected)
+}
+
 /// Where the status line is, if anywhere.
 fn status(text: &str) -> Result<bool, String> {
     match text {
@@ -341,6 +375,10 @@ mod tests {
             grace = 3
             shell = "/bin/dash"
             recover = "auto"
+            reap_after = "12h"
+            reap_warn = "5m"
+            reap_sessions_max = 50
+            reap_memory_max = "4GiB"
             attach_history = false
             rights_human = "all"
             rights_agent = "observe"
@@ -351,6 +389,7 @@ mod tests {
             metrics_listen = "[::1]:9464"
             log = "warn,holdfast_host::notify=debug"
             log_format = "json"
+            policy = "careful"
             [[notify]]
             on = ["exit"]
             ring = true
@@ -368,6 +407,12 @@ mod tests {
             grace_ms: 3_000,
             shell: Some("/bin/dash".into()),
             recover: Recovery::Auto,
+            reap: ReapRules {
+                after_ms: Some(43_200_000),
+                warn_ms: 300_000,
+                sessions_max: Some(50),
+                memory_max: Some(4 << 30),
+            },
             attach_history: false,
             defaults: Defaults {
                 human: Rights::ALL,
@@ -385,6 +430,7 @@ mod tests {
                 session: None,
                 by: holdfast_host::Deliver::Ring,
             }],
+            policy: holdfast_host::Choice::Ready("careful"),
         };
         assert_eq!(load(text, &[]).unwrap(), expected);
     }
@@ -394,6 +440,14 @@ mod tests {
         let vars = [("HOLDFAST_GRACE", "1s"), ("HOLDFAST_ATTACH_HISTORY", "0"), ("HOLDFAST_HISTORY_LINES", "7")];
         let config = load("grace = \"9s\"\nhistory_lines = 1", &vars).unwrap();
         assert_eq!((config.grace_ms, config.attach_history, config.history_lines), (1_000, false, Some(7)));
+    }
+
+    #[test]
+    fn what_is_ended_is_said_in_the_file_alone_and_never_is_the_default() {
+        let config = load("", &[("HOLDFAST_REAP_AFTER", "1s"), ("HOLDFAST_REAP_SESSIONS_MAX", "1")]).unwrap();
+        assert_eq!(config.reap, ReapRules::default());
+        assert_eq!((config.reap.after_ms, config.reap.has_limits()), (None, false));
+        assert_eq!(load("reap_after = \"never\"", &[]).unwrap().reap.after_ms, None);
     }
 
     #[test]
@@ -418,6 +472,11 @@ mod tests {
             ("chord = \"d\"", ":1: chord: expected a control key"),
             ("status = \"top\"", ":1: status: expected \"bottom\" or \"off\""),
             ("title = \"yes\"", ":1: title: expected true or false, not a string"),
+            ("reap_after = \"soon\"", ":1: reap_after: expected never, or a time of at least 1 s"),
+            ("reap_after = \"10ms\"", ":1: reap_after: expected never, or a time"),
+            ("reap_memory_max = \"1k\"", ":1: reap_memory_max: expected at least 1 MiB"),
+            ("reap_sessions_max = -1", ":1: reap_sessions_max: expected a whole number"),
+            ("reap_afer = \"1h\"", ":1: unknown key `reap_afer`"),
             ("grace = \"soon\"", ":1: grace: expected seconds"),
             ("rights_agent = \"observe,fly\"", ":1: rights_agent: unknown right \"fly\""),
             ("metrics_listen = \"9464\"", ":1: metrics_listen: expected an address and a port"),

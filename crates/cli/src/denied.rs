@@ -22,7 +22,12 @@ pub fn explain(failure: Failure, here: &Here) -> Failure {
         Rule::Envelope => {
             failure.reworded(format!("{handle} may not {} (this needs the right `{right}`)", deed(right)))
         }
-        Rule::HumansFirst | Rule::OwnGrants | Rule::Freezer | Rule::HumansAnswer | Rule::Asker => failure,
+        Rule::HumansFirst
+        | Rule::OwnGrants
+        | Rule::Freezer
+        | Rule::HumansAnswer
+        | Rule::Asker
+        | Rule::HumansApprove => failure,
     };
     if hint.is_empty() { failure } else { failure.hint(hint) }
 }

@@ -21,7 +21,7 @@ pub struct Failure {
     message: String,
     hint: String,
     /// What a program can go by, as the host gave it.
-    details: Option<serde_json::Value>,
+    details: Option<Box<serde_json::Value>>,
     status: u8,
 }
 
@@ -72,7 +72,7 @@ impl Failure {
                 error["hint"] = json!(self.hint);
             }
             if let Some(details) = &self.details {
-                error["details"] = details.clone();
+                error["details"] = (**details).clone();
             }
             harmless(&json!({ "error": error }).to_string()) + "\n"
         } else {
@@ -103,7 +103,7 @@ impl Failure {
 
     /// What a program can go by, where the host gave it.
     pub fn details(&self) -> Option<&serde_json::Value> {
-        self.details.as_ref()
+        self.details.as_deref()
     }
 
     /// What to do about it; may be empty.
@@ -162,7 +162,12 @@ impl From<ConnectError> for Failure {
             ConnectError::Hello(_) => "hello",
             ConnectError::Silent(_) => "host_silent",
         };
-        Failure::from_error(code, &error).hint("to find the cause: holdfast doctor")
+        let hint = match &error {
+            // The host says what to do.
+            ConnectError::Hello(CallError::Fault(fault)) if !fault.hint.is_empty() => fault.hint.clone(),
+            _ => "to find the cause: holdfast doctor".into(),
+        };
+        Failure::from_error(code, &error).hint(hint)
     }
 }
 
@@ -212,6 +217,13 @@ mod tests {
         let expected =
             "holdfast: cannot reach the host's socket /s: no \\u{1b}[31mway\n  to find the cause: holdfast doctor\n";
         assert_eq!(failure.text(), expected);
+    }
+
+    #[test]
+    fn a_host_that_refuses_says_what_to_do() {
+        let fault = Fault::new(Code::Version, "this host speaks protocol versions [2], not [1]").hint("restart it");
+        let failure = Failure::from(ConnectError::Hello(CallError::Fault(fault)));
+        assert_eq!((failure.code.as_str(), failure.advice()), ("hello", "restart it"));
     }
 
     #[test]

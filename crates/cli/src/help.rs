@@ -7,11 +7,14 @@ use clap::{Command, CommandFactory};
 const GROUPS: [(&str, &[&str]); 8] = [
     (
         "Sessions",
-        &["new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover"],
+        &[
+            "new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover",
+            "keep",
+        ],
     ),
     ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),
-    ("Questions", &["ask", "questions", "answer"]),
+    ("Questions and approvals", &["ask", "questions", "answer", "approvals", "policy"]),
     ("The turn", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
     ("Actors and rights", &["whoami", "actor", "grant", "revoke", "grants"]),
     ("Other machines", &["hosts", "invite", "invites", "accept", "devices", "relay", "connect"]),

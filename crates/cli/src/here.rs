@@ -4,9 +4,10 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::hosts::{self, Elsewhere};
 use crate::show::say;
+use crate::versions;
 use crate::who::{self, Me, Said};
 use holdfast_authority::Ask;
-use holdfast_client::{CallError, ConnectError, Connection, Greeted, Identity, Route, greet, greet_or_start};
+use holdfast_client::{CallError, ConnectError, Connection, Greeted, Identity, PROGRAM, Route, greet, greet_or_start};
 use holdfast_store::trust::must_be_ours;
 use holdfast_types::{ActorClass, Home, Proof};
 use holdfast_wire::hello::Inside;
@@ -14,11 +15,11 @@ use holdfast_wire::operations::op;
 use holdfast_wire::params::{ListParams, SessionParams, SessionView};
 use holdfast_wire::{Code, Operation};
 use rustix::termios::isatty;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Hosts that break one after the other without an answer in between before we give up: more is no crash but a fault
 /// that comes back each time. Many, because on a busy machine hosts that are killed again and again die before they answer.
@@ -27,6 +28,12 @@ const BREAKS_MAX: u32 = 30;
 const BREAK_PAUSE_MS: u64 = 20;
 /// The longest: who comes late finds a host that dies next.
 const BREAK_PAUSE_MS_MAX: u64 = 100;
+
+/// How long a command that has begun waits for the way to another machine: as long as a turn is kept for who was cut off.
+const AWAY: Duration = Duration::from_secs(30);
+/// Pause between two tries, doubled up to the longest.
+const AWAY_PAUSE: Duration = Duration::from_millis(200);
+const AWAY_PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// What every command is given.
 #[derive(Debug)]
@@ -47,6 +54,8 @@ pub struct Here {
     greeted: RefCell<Option<Greeted>>,
     /// The host that is asked, where it is another machine's.
     elsewhere: Option<Elsewhere>,
+    /// Its version was looked at.
+    compared: Cell<bool>,
 }
 
 impl Here {
@@ -65,6 +74,7 @@ impl Here {
             me: OnceCell::new(),
             inside: OnceCell::new(),
             greeted: RefCell::default(),
+            compared: Cell::default(),
         })
     }
 
@@ -93,6 +103,12 @@ impl Here {
             }
         }
         Ok(self.me.get_or_init(|| me))
+    }
+
+    /// Who acts, as this home knows it: also where the host that is asked knows it by another handle.
+    pub fn own(&self) -> Result<Identity, Failure> {
+        self.make_state()?;
+        Ok(who::find(&self.home, self.said.as_ref(), || self.inside())?.identity)
     }
 
     /// Who acts.
@@ -128,6 +144,11 @@ impl Here {
         self.elsewhere.is_some()
     }
 
+    /// The host that is asked, where it is another machine's.
+    pub fn elsewhere(&self) -> Option<&Elsewhere> {
+        self.elsewhere.as_ref()
+    }
+
     /// What a person calls a session from here.
     pub fn called(&self, session: &str) -> String {
         match &self.elsewhere {
@@ -156,7 +177,9 @@ impl Here {
     pub fn connect(&self) -> Result<Connection, Failure> {
         self.make_state()?;
         if self.is_elsewhere() {
-            return Ok(self.route()?.connect(self.who()?)?);
+            let connection = self.route()?.connect(self.who()?)?;
+            self.compare(&connection);
+            return Ok(connection);
         }
         let kept = self.greeted.borrow_mut().take();
         let greeted = match kept.map_or_else(|| greet(&self.home), Ok) {
@@ -167,6 +190,16 @@ impl Here {
             Some(connection) => Ok(connection),
             None => self.start(),
         }
+    }
+
+    /// Says once which of two versions is older, and how to update it.
+    fn compare(&self, connection: &Connection) {
+        let Some(elsewhere) = &self.elsewhere else { return };
+        if self.json || self.compared.replace(true) {
+            return;
+        }
+        let difference = versions::difference(&elsewhere.name, PROGRAM, &connection.hello().program);
+        difference.into_iter().for_each(|text| say(&text));
     }
 
     /// A connection to a host that was not running a moment ago.
@@ -288,6 +321,16 @@ impl Link<'_> {
         }
     }
 
+    /// Asks several things in a row, and all of them again where a host's crash came between.
+    pub fn ask_all<T>(&mut self, ask: impl Fn(&mut Connection) -> Result<T, CallError>) -> Result<T, Failure> {
+        loop {
+            match ask(&mut self.connection) {
+                Err(CallError::Broken(error)) => self.mend(error)?,
+                other => return Ok(other?),
+            }
+        }
+    }
+
     /// Asks once: for what must look at the world again before it asks again.
     pub fn once<O: Operation>(&mut self, params: &O::Params, bytes: &[u8]) -> Result<(O::Answer, Vec<u8>), CallError> {
         let answer = self.connection.call_with_bytes::<O>(params, bytes);
@@ -332,8 +375,26 @@ impl Link<'_> {
         }
         let pause_ms = (BREAK_PAUSE_MS * u64::from(self.breaks - 1)).min(BREAK_PAUSE_MS_MAX);
         std::thread::sleep(Duration::from_millis(pause_ms));
-        self.connection = self.here.connect()?;
+        self.connection = self.connect_again()?;
         Ok(())
+    }
+
+    /// The way to another machine may be away for a while: a relay is started again, a laptop changes its network.
+    fn connect_again(&self) -> Result<Connection, Failure> {
+        let until = Instant::now() + AWAY;
+        let mut pause = AWAY_PAUSE;
+        loop {
+            match self.here.connect() {
+                Err(failure) if self.here.is_elsewhere() && failure.is("unreachable") && Instant::now() < until => {
+                    if pause == AWAY_PAUSE && !self.here.json {
+                        say(&format!("{}; trying again", failure.message()));
+                    }
+                }
+                other => return other,
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(AWAY_PAUSE_MAX);
+        }
     }
 
     /// One session.

@@ -9,6 +9,7 @@ mod browser;
 mod commands;
 mod config;
 mod denied;
+mod everywhere;
 mod expect;
 mod failure;
 mod help;
@@ -21,6 +22,7 @@ mod show;
 mod signals;
 mod tell;
 mod values;
+mod versions;
 mod when;
 mod who;
 

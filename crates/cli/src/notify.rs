@@ -25,7 +25,9 @@ fn rule(mut table: Table) -> Result<Rule, String> {
     let on = table.remove("on").ok_or("on is missing, for example on = [\"waiting\", \"exit\"]")?;
     let on = texts("on", on)?.iter().map(|word| of_what(word)).collect::<Result<Vec<_>, _>>()?;
     if on.is_empty() {
-        return Err("on: expected at least one of waiting, exit, approval, turn_requested, question, run_ended".into());
+        return Err(
+            "on: expected at least one of waiting, exit, approval, turn_requested, question, run_ended, reap".into()
+        );
     }
     let session = table.remove("session").map(|value| text("session", value)).transpose()?;
     let secret = table.remove("secret").map(|value| text("secret", value)).transpose()?;
@@ -52,11 +54,11 @@ fn of_what(word: &str) -> Result<On, String> {
         "turn_requested" => Ok(On::TurnRequested),
         "question" => Ok(On::Question),
         "run_ended" => Ok(On::RunEnded),
-        // Taken so that a configuration can be written for it now: nothing asks for approval in this version.
         "approval" => Ok(On::Approval),
-        other => {
-            Err(format!("on: expected waiting, exit, approval, turn_requested, question or run_ended, not {other:?}"))
-        }
+        "reap" => Ok(On::Reap),
+        other => Err(format!(
+            "on: expected waiting, exit, approval, turn_requested, question, run_ended or reap, not {other:?}"
+        )),
     }
 }
 

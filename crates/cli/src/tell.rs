@@ -164,6 +164,8 @@ impl Teller {
             Ask::Recover { run: true } => "recovered the session and ran its command again".into(),
             Ask::Recover { run: false } => "recovered the session".into(),
             Ask::Operation { name, detail, .. } if name == "question.answer" => format!("answered {}", text(detail)),
+            Ask::Operation { name, detail, .. } if name == "session.keep" => kept(detail),
+            Ask::Operation { name, detail, .. } if name == "approval.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
         }
@@ -346,3 +348,13 @@ fn target_text(target: u8) -> &'static str {
 #[cfg(test)]
 #[path = "tell_tests.rs"]
 mod tests;
+
+/// Who keeps a session, as the record has it.
+fn kept(detail: &str) -> String {
+    let for_ms = detail.strip_prefix("for ").and_then(|rest| rest.strip_suffix(" ms")?.parse().ok());
+    match (detail, for_ms) {
+        ("off", _) => "keeps the session no longer".into(),
+        (_, Some(ms)) => format!("keeps the session for {}", span(ms)),
+        (other, None) => format!("keeps the session {}", text(other)),
+    }
+}

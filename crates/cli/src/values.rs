@@ -1,8 +1,12 @@
 //! Quantities as people write them: `512k`, `1MiB`, `5s`, `1d`; rights: `observe,run`, `all`, `none`.
 
 use holdfast_types::{RING_BYTES_MAX, RING_BYTES_MIN, Rights};
+use holdfast_wire::reaping::ReapAfter;
 use std::fmt;
 use std::str::FromStr;
+
+/// The shortest time after which an idle session may go: less is a slip of the finger.
+const REAP_MS_MIN: u64 = 1_000;
 
 /// Bytes of a ring, within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,20 +41,35 @@ impl fmt::Display for ValueError {
 
 impl std::error::Error for ValueError {}
 
+/// A number of bytes; none: more than there can be.
+pub fn bytes(text: &str) -> Result<Option<u64>, ValueError> {
+    let (number, unit) = split(text);
+    let number: u64 = number.parse().map_err(|_| ValueError::NotBytes)?;
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return Err(ValueError::NotBytes),
+    };
+    Ok(number.checked_mul(1 << shift))
+}
+
+/// How long a session may be idle: a time, or `never`.
+pub fn reap_after(text: &str) -> Result<ReapAfter, String> {
+    let wrong = || format!("expected never, or a time of at least {} s like 30m, 12h or 7d", REAP_MS_MIN / 1000);
+    if text == "never" {
+        return Ok(ReapAfter::Never);
+    }
+    let Seconds { ms } = text.parse().map_err(|_| wrong())?;
+    if ms < REAP_MS_MIN { Err(wrong()) } else { Ok(ReapAfter::Idle(ms)) }
+}
+
 impl FromStr for Bytes {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Bytes, ValueError> {
-        let (number, unit) = split(text);
-        let number: u64 = number.parse().map_err(|_| ValueError::NotBytes)?;
-        let shift = match unit.to_ascii_lowercase().as_str() {
-            "" | "b" => 0,
-            "k" | "kb" | "kib" => 10,
-            "m" | "mb" | "mib" => 20,
-            "g" | "gb" | "gib" => 30,
-            _ => return Err(ValueError::NotBytes),
-        };
-        let bytes = number.checked_mul(1 << shift).ok_or(ValueError::BytesOutside)?;
+        let bytes = bytes(text)?.ok_or(ValueError::BytesOutside)?;
         match bytes {
             RING_BYTES_MIN..=RING_BYTES_MAX => Ok(Bytes(bytes)),
             _ => Err(ValueError::BytesOutside),

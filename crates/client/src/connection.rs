@@ -209,6 +209,11 @@ impl Connection {
         (self.stream, self.received, self.next_id)
     }
 
+    /// How long an answer may take from here on; none: as long as what was asked for.
+    pub fn set_patience(&self, patience: Option<std::time::Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(patience)
+    }
+
     /// Where to poll for input.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {

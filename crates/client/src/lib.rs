@@ -19,5 +19,5 @@ pub use relayed::Relayed;
 pub use route::{Route, Ssh, is_host_name, join, machine_name};
 pub use start::{
     ConnectError, HOST_READY_MS, connect, connect_as, connect_or_start, connect_or_start_as, finish, greet,
-    greet_or_start, socket_or_start,
+    greet_or_start, socket, socket_or_start,
 };

@@ -6,7 +6,7 @@
 use crate::bridge::bridge;
 use crate::connection::{CallError, Connection, Greeted};
 use crate::identity::Identity;
-use crate::start::ConnectError;
+use crate::start::{ConnectError, refused};
 use holdfast_channel::{InviteLink, Invited};
 use holdfast_relay::{ReachError, Reached, RelayUrl, UrlError, reach};
 use holdfast_types::{Handle, HostKey};
@@ -92,7 +92,7 @@ impl Relayed {
     fn failed(&self, error: CallError) -> ConnectError {
         match error {
             CallError::Broken(error) => self.far(format!("the connection broke: {error}"), None),
-            other => ConnectError::Hello(other),
+            other => refused(&self.name, other),
         }
     }
 

@@ -6,7 +6,7 @@
 use crate::connection::{CallError, Connection, Greeted, PROGRAM};
 use crate::identity::Identity;
 use crate::relayed::Relayed;
-use crate::start::{ConnectError, connect_or_start_as};
+use crate::start::{ConnectError, connect_as, connect_or_start_as, refused};
 use holdfast_types::Home;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -32,6 +32,8 @@ const SHARED_S: u32 = 60;
 const CONTROL_BYTES_MAX: usize = 90;
 /// How long a person may take to type a password before the host's first word is awaited in vain.
 const HELLO: Duration = Duration::from_secs(120);
+/// The same where nobody can be asked for one.
+const HELLO_UNATTENDED: Duration = Duration::from_secs(20);
 /// How long ssh may take to say why it ended.
 const REASON: Duration = Duration::from_secs(2);
 /// How much of what ssh complains about is kept.
@@ -71,7 +73,17 @@ impl Route {
     pub fn connect_as(&self, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
         match self {
             Route::Here { home, program } => connect_or_start_as(home, program, who, said),
-            Route::Ssh(ssh) => ssh.connect_as(who, said),
+            Route::Ssh(ssh) => ssh.connect_as(who, said, &["connect", "--stdio"]),
+            Route::Relay(relayed) => relayed.connect_as(who, said),
+        }
+    }
+
+    /// The same where a host runs already: none is started.
+    pub fn connect_if_running(&self, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
+        match self {
+            Route::Here { home, .. } => connect_as(home, who, said),
+            Route::Ssh(ssh) => ssh.connect_as(who, said, &["connect", "--stdio", "--if-running"]),
+            // Only one that runs waits at a relay.
             Route::Relay(relayed) => relayed.connect_as(who, said),
         }
     }
@@ -116,16 +128,17 @@ struct Running {
 }
 
 impl Ssh {
-    fn connect_as(&self, who: &Identity, said: &str) -> Result<Connection, ConnectError> {
-        let Running { stream, ended } = self.start(&["connect", "--stdio"])?;
-        stream.set_read_timeout(Some(HELLO)).map_err(|error| self.failed(error))?;
+    fn connect_as(&self, who: &Identity, said: &str, words: &[&str]) -> Result<Connection, ConnectError> {
+        let Running { stream, ended } = self.start(words)?;
+        let patience = if self.batch { HELLO_UNATTENDED } else { HELLO };
+        stream.set_read_timeout(Some(patience)).map_err(|error| self.failed(error))?;
         let connected = Greeted::on(stream, said).and_then(|greeted| greeted.identify(who));
         connected.map_err(|error| match error {
             CallError::Broken(broken) => match ended.recv_timeout(REASON) {
                 Ok((status, complaint)) => self.explain(status, &complaint),
                 Err(_) => self.failed(broken),
             },
-            other => ConnectError::Hello(other),
+            other => refused(&self.name, other),
         })
     }
 
@@ -245,6 +258,13 @@ impl Ssh {
             Some(USAGE) => (
                 format!("the holdfast there is too old: {said}"),
                 Some(format!("install {PROGRAM} on {target}, then run there: holdfast host restart")),
+            ),
+            Some(SSH_FAILED) if self.batch => (
+                format!("ssh: {said}"),
+                Some(format!(
+                    "try: ssh {target} true; if that asks you something, run this first: holdfast --host {} ls",
+                    self.name
+                )),
             ),
             Some(SSH_FAILED) => (format!("ssh: {said}"), Some(format!("try: ssh {target} true"))),
             Some(_) | None => (if said.is_empty() { "ssh ended".into() } else { said.to_owned() }, None),

@@ -4,6 +4,7 @@ use crate::connection::{CallError, Connection, Greeted, PROGRAM};
 use crate::identity::Identity;
 use holdfast_abi::address::Address;
 use holdfast_types::Home;
+use holdfast_wire::Code;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
@@ -50,6 +51,21 @@ pub enum ConnectError {
     Hello(#[source] CallError),
 }
 
+/// What it means that a host elsewhere answered, and refused.
+pub(crate) fn refused(name: &str, error: CallError) -> ConnectError {
+    match error {
+        CallError::Fault(fault) if fault.code == Code::Version => ConnectError::Far {
+            name: name.to_owned(),
+            why: fault.message,
+            hint: Some(format!(
+                "this is {PROGRAM}, and {name} has another version: install the newer one on both machines, then run on {name}: \
+                 holdfast host restart (sessions keep running)"
+            )),
+        },
+        other => ConnectError::Hello(other),
+    }
+}
+
 /// Connects to a host that runs.
 pub fn connect(home: &Home, who: &Identity) -> Result<Connection, ConnectError> {
     connect_as(home, who, PROGRAM)
@@ -66,14 +82,15 @@ pub fn greet(home: &Home) -> Result<Greeted, ConnectError> {
 }
 
 fn greet_as(home: &Home, said: &str) -> Result<Greeted, ConnectError> {
-    let stream = stream_to(home)?;
+    let stream = socket(home)?;
     // A stopped or stuck host accepts without answering: report that instead of waiting.
     let patience = Some(Duration::from_millis(HOST_READY_MS));
     stream.set_read_timeout(patience).map_err(|error| ConnectError::Socket(home.host_socket(), error))?;
     finish(home, Greeted::on(stream, said))
 }
 
-fn stream_to(home: &Home) -> Result<UnixStream, ConnectError> {
+/// The socket of a host that runs, and nothing said yet.
+pub fn socket(home: &Home) -> Result<UnixStream, ConnectError> {
     let path = home.host_socket();
     match Address::of(&path).and_then(|address| UnixStream::connect(address.path())) {
         Ok(stream) => Ok(stream),
@@ -98,7 +115,7 @@ pub fn finish<T>(home: &Home, begun: Result<T, CallError>) -> Result<T, ConnectE
 
 /// The host's socket, and nothing said yet: for what passes on somebody else's words. The host is started where it does not run.
 pub fn socket_or_start(home: &Home, program: &Path) -> Result<UnixStream, ConnectError> {
-    or_start(home, program, || stream_to(home))
+    or_start(home, program, || socket(home))
 }
 
 /// Connects to the host, and starts `program host run` first where none listens.

@@ -36,6 +36,8 @@ enum Unbelieved {
     OtherHandle,
     #[error("others can write to it")]
     Writable,
+    #[error("the host itself acts under this name")]
+    Reserved,
 }
 
 /// The actors of a home.
@@ -116,6 +118,9 @@ impl Actors {
 
     /// Makes an actor that nobody has the key of: it is known by its tokens alone.
     pub fn make(&mut self, handle: &Handle) -> io::Result<Actor> {
+        if handle.is_reserved() {
+            return Err(io::Error::other("the host itself acts under this name"));
+        }
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).expect("the kernel gives random bytes");
         let id = holdfast_authority::proof::actor_id(&secret);
@@ -132,7 +137,7 @@ impl Actors {
 
     /// Makes an actor known whose secret lies elsewhere. False: the handle, or the key, is another's.
     pub fn admit(&mut self, actor: &Actor) -> io::Result<bool> {
-        if self.vouched.len() >= ACTORS_MAX || self.vouched.contains_key(&actor.id) {
+        if actor.is_reserved() || self.vouched.len() >= ACTORS_MAX || self.vouched.contains_key(&actor.id) {
             return Ok(false);
         }
         crate::store::make_dir(&self.home.actors())?;
@@ -201,6 +206,9 @@ fn read_dir(home: &Home) -> io::Result<BTreeMap<ActorId, Handle>> {
 }
 
 fn read_key(path: &Path, handle: &Handle) -> Result<ActorId, Unbelieved> {
+    if handle.is_reserved() {
+        return Err(Unbelieved::Reserved);
+    }
     // Before it is opened: a pipe would not open until somebody writes to it.
     if !std::fs::metadata(path)?.is_file() {
         return Err(Unbelieved::NotAKey);
@@ -213,7 +221,11 @@ fn read_key(path: &Path, handle: &Handle) -> Result<ActorId, Unbelieved> {
     let mut text = Vec::new();
     file.take(FILE_BYTES_MAX).read_to_end(&mut text)?;
     let key: PublicKey = serde_json::from_slice(&text).map_err(|_| Unbelieved::NotAKey)?;
-    if key.handle == *handle { Ok(key.id) } else { Err(Unbelieved::OtherHandle) }
+    match key.handle == *handle {
+        true if (Actor { id: key.id, handle: key.handle }).is_reserved() => Err(Unbelieved::Reserved),
+        true => Ok(key.id),
+        false => Err(Unbelieved::OtherHandle),
+    }
 }
 
 /// Nobody but this user and root can write to a file with this mode and owner.

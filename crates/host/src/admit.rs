@@ -109,6 +109,10 @@ impl Server {
         if params.actor != by.handle && params.actor.class() == ActorClass::Human {
             return Err(Fault::new(Code::Denied, "a person makes their own tokens"));
         }
+        if params.actor.is_reserved() {
+            return Err(Fault::new(Code::Denied, format!("the host itself acts as {}", params.actor))
+                .hint("choose another name"));
+        }
         shared.actors.borrow_mut().refresh();
         let known = shared.actors.borrow().by_handle(&params.actor);
         let actor =

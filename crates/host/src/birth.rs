@@ -8,6 +8,8 @@ use holdfast_authority::identity;
 use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
 use holdfast_wire::params::NewParams;
+use holdfast_wire::reaping::ReapAfter;
+use holdfast_wire::wall::Wall;
 use holdfast_wire::{Code, Fault};
 use std::sync::OnceLock;
 
@@ -66,14 +68,21 @@ pub struct Birth {
     pub integrate: Option<bool>,
     /// As whom it runs, where that is not the host's user.
     pub other: Option<Other>,
+    /// The wall around its processes.
+    pub wall: Option<Wall>,
     /// Whether it gets another life by itself; none: as the host is configured.
     pub recover: Option<Recovery>,
     /// How often its command is run again where it fails.
     pub restart_on_failure: Option<u32>,
+    /// How long it may be idle before it is reaped; none: as the host is configured.
+    pub reap_after: Option<ReapAfter>,
 }
 
 /// Of a caller's environment, what a session of another user gets: nothing that could be a secret or a way to the caller.
 const PASSED_ON: [&str; 5] = ["TERM", "COLORTERM", "LANG", "LANGUAGE", "TZ"];
+
+/// The shortest time after which a session may be reaped: each look costs the host something.
+const REAP_MS_MIN: u64 = 1_000;
 
 /// Most times a command is run again within ten minutes: with the pauses between them no more fit.
 const RESTARTS_MAX: u32 = 100;
@@ -163,6 +172,9 @@ impl Birth {
         if has_nul(&command) || has_nul(&env) || cwd.contains('\0') {
             return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable contains a NUL byte"));
         }
+        if matches!(params.reap_after, Some(ReapAfter::Idle(ms)) if ms < REAP_MS_MIN) {
+            return Err(Fault::new(Code::BadRequest, format!("`reap_after` is too short; at least {REAP_MS_MIN} ms")));
+        }
         Ok(Birth {
             name: params.name,
             command,
@@ -177,8 +189,10 @@ impl Birth {
             // What an integrated shell reads is in the host's home, which is closed to others.
             integrate: if other.is_some() { Some(false) } else { params.integrate },
             other,
+            wall: params.wall,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
+            reap_after: params.reap_after,
         })
     }
 }

@@ -21,6 +21,7 @@ const BUCKETS: [f64; 14] =
 const LIVES: [&str; 5] = ["running", "ended", "lost", "unknown", "damaged"];
 const TURNS: [&str; 6] = ["wrote", "asked", "given", "seized", "lent", "freed"];
 const CLASSES: [&str; 5] = ["human", "agent", "service", "device", "host"];
+const REAPS: [&str; 3] = ["idle", "sessions", "memory"];
 const FREEZES: [&str; 2] = ["false", "true"];
 
 macro_rules! codes {
@@ -81,6 +82,9 @@ codes! {
     NoSuchQuestion "no_such_question"
     QuestionClosed "question_closed"
     Unrecorded "unrecorded"
+    ApprovalNeeded "approval_needed"
+    NoSuchApproval "no_such_approval"
+    ApprovalClosed "approval_closed"
     Internal "internal"
 }
 
@@ -151,6 +155,9 @@ pub struct Metrics {
     refusals: Labelled<Counter>,
     acts: Labelled<Counter>,
     restarts_survived: Counter,
+    reap_warnings: Labelled<Counter>,
+    reaps_averted: Counter,
+    reaps: Labelled<Counter>,
     journal_records: Counter,
     journal_syncs: Counter,
     journal_sync: Histogram,
@@ -186,6 +193,9 @@ impl Metrics {
             refusals: Labelled::new("code", CODES.iter().map(|(_, word)| *word)),
             acts: Labelled::new("class", CLASSES),
             restarts_survived: Counter::default(),
+            reap_warnings: Labelled::new("why", REAPS),
+            reaps_averted: Counter::default(),
+            reaps: Labelled::new("why", REAPS),
             journal_records: Counter::default(),
             journal_syncs: Counter::default(),
             journal_sync: Histogram::new(BUCKETS),
@@ -214,6 +224,14 @@ impl Metrics {
         all.register("acts", "Recorded acts, by the class of who did them", self.acts.family.clone());
         let survived = "Sessions that went on without a host until this one took them up";
         all.register("host_restarts_survived", survived, self.restarts_survived.clone());
+        all.register(
+            "reap_warnings",
+            "Warnings that a session is reaped soon, by why",
+            self.reap_warnings.family.clone(),
+        );
+        let averted = "Sessions that were used or kept, or had no reason to go any more, after a warning";
+        all.register("reaps_averted", averted, self.reaps_averted.clone());
+        all.register("reaps", "Sessions that were reaped, by why", self.reaps.family.clone());
         all.register("journal_records", "Records passed to journals", self.journal_records.clone());
         all.register("journal_syncs", "Syncs of journals", self.journal_syncs.clone());
         all.register("journal_sync_seconds", "How long a sync of a journal took", self.journal_sync.clone());
@@ -265,6 +283,21 @@ impl Metrics {
         if is_act {
             self.acts.with(class, one_more);
         }
+    }
+
+    /// A session is to be reaped: for `idle`, `sessions` or `memory`.
+    pub fn reap_warned(&self, why: &str) {
+        self.reap_warnings.with(why, one_more);
+    }
+
+    /// And is not.
+    pub fn reap_averted(&self) {
+        self.reaps_averted.inc();
+    }
+
+    /// It was.
+    pub fn reaped(&self, why: &str) {
+        self.reaps.with(why, one_more);
     }
 
     /// A session that went on without a host was taken up.

@@ -4,7 +4,7 @@ use crate::HostConfig;
 use crate::actors::Actors;
 use crate::attention::Attention;
 use crate::birth::Birth;
-use crate::lives::begin::How;
+use crate::gate::{Act, Gate};
 use crate::lives::kept::KeptBirth;
 use crate::metrics::Metrics;
 use crate::names::{Names, Sessions, must_not_mislead};
@@ -22,6 +22,7 @@ use holdfast_store::sweep;
 use holdfast_types::terms_of;
 use holdfast_types::{Actor, Home, RING_BYTES_MAX, RING_BYTES_MIN, Right, Rights, SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::What;
+use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::lives::{RecoverAnswer, RecoverParams};
 use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
@@ -67,7 +68,9 @@ impl Registry {
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
                 looks: Rc::new(Semaphore::new(1)),
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
+                gate: Rc::new(Gate::new(config.policy, home)),
                 lives: Rc::default(),
+                reaper: Rc::new(crate::reap::Reaper::new(config.reap.clone())),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             }),
             sessions,
@@ -131,11 +134,15 @@ impl Registry {
             created_ms: 0,
             shell: None,
             user: None,
+            wall: None,
             passing: false,
             begun_ms: None,
             stand_in: None,
             recover: None,
             restart_on_failure: None,
+            reap_after: None,
+            kept: None,
+            reaped: None,
             tries: Vec::new(),
             end_asked: false,
             lost: None,
@@ -165,8 +172,10 @@ impl Registry {
     /// Starts a session.
     pub async fn start(&self, params: NewParams, actor: &Actor) -> Result<SessionView, Fault> {
         self.may_start(actor)?;
-        let birth = Birth::of(params, None, &self.shared.config)?;
-        self.start_as(new_id(), None, birth, actor).await
+        let id = new_id();
+        let birth = Birth::of(params.clone(), None, &self.shared.config)?;
+        self.judge_start(actor, &birth, Act::Start(id, Box::new(params)), None, None).await?;
+        self.start_as(id, None, birth, actor).await
     }
 
     /// Starts a session with this id; its command may be a run.
@@ -181,6 +190,7 @@ impl Registry {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running")
         })?;
+        let birth = self.behind_its_wall(birth).await?;
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let started = self.start_named((id, name.clone()), run, birth, actor).await;
         self.shared.names.started(&name);
@@ -209,6 +219,7 @@ impl Registry {
         let mut start = orders(&session, &spec, &birth, secret)?;
         let shell = integrate(&self.shared, &session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
+        crate::wall::put_up(&session, &spec, &mut start)?;
         {
             let mut state = session.state.borrow_mut();
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);
@@ -346,6 +357,7 @@ impl Registry {
         look: impl AsyncFnOnce(&Session) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let session = self.find_for(wanted, actor, Right::Observe)?;
+        session.watch.looked_ms.set(Some(crate::now_ms()));
         let seen = look(&session).await?;
         self.may(&session, wanted, actor, Right::Observe.into())?;
         Ok(seen)
@@ -383,7 +395,12 @@ impl Registry {
     }
 
     /// Gives a lost session another life; one that runs already is answered as it is.
-    pub async fn recover_one(&self, params: &RecoverParams, actor: &Actor) -> Result<RecoverAnswer, Fault> {
+    pub(crate) async fn recover_one(
+        &self,
+        params: &RecoverParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+    ) -> Result<RecoverAnswer, Fault> {
         let session = self.find_acting(&params.session, actor)?;
         // Whoever comes second finds it running.
         let _one = session.reviving.lock().await;
@@ -400,8 +417,7 @@ impl Registry {
                 }));
             }
         }
-        let how = How { run: params.run, env: params.env.clone() };
-        session.recover(Rc::clone(&self.shared), how, actor, params.proof).await?;
+        session.recover(Rc::clone(&self.shared), params, actor, released).await?;
         Ok(RecoverAnswer { session: session.view(), began: true })
     }
 

@@ -129,7 +129,10 @@ impl Server {
                 self.answer_follow(&call, speaker.actor, connection)?;
                 plain(Nothing {})
             }
-            (call, speaker) => self.answer_speaker(&speaker?, call, bytes, Some(connection.peer())).await,
+            (call, speaker) => {
+                self.answer_speaker(&speaker?, self.behind_wall(call, connection)?, bytes, Some(connection.peer()))
+                    .await
+            }
         }
     }
 
@@ -219,6 +222,7 @@ impl Server {
                 let look = registry.look(&params.session, &actor, async |session| Ok(session.wait(&params).await));
                 plain(Box::pin(look).await?)
             }
+            Call::Cost(params) => plain(Box::pin(self.cost(&params, &actor)).await?),
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => {
@@ -233,12 +237,23 @@ impl Server {
             Call::QuestionList(params) => here(|| plain(self.question_list(&params, &actor)?)).await,
             Call::Turn(params) => plain(find(&params.session)?.turn()),
             Call::Grants(params) => plain(find(&params.session)?.grants(&actor)),
-            call if terms.who.is_hosts() => Box::pin(self.answer_host(call, actor, &path)).await,
+            call if is_hosts(&call) => Box::pin(self.answer_host(call, actor, &path)).await,
             act => {
                 // What was typed may be a secret.
                 let bytes = zeroize::Zeroizing::new(bytes);
                 Box::pin(self.answer_act(act, &bytes, &Speaker { actor, path }, number)).await
             }
+        }
+    }
+
+    /// What only looks at the gate.
+    async fn answer_gate(&self, call: Call, actor: &Actor) -> Answer {
+        match call {
+            Call::ApprovalGet(params) => plain(self.approval_get(&params, actor).await?),
+            Call::ApprovalList(params) => here(|| plain(self.approval_list(&params, actor)?)).await,
+            Call::PolicyMay(params) => plain(self.policy_may(&params, actor).await?),
+            Call::PolicyGet(_) => plain(self.policy_get()),
+            other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
         }
     }
 
@@ -258,6 +273,7 @@ impl Server {
             Call::InviteNew(params) => plain(self.invite_new(&params, &actor, path).await?),
             Call::InviteRevoke(params) => plain(self.invite_revoke(&params.invite, &actor).await?),
             Call::DeviceRevoke(params) => plain(self.device_revoke(&params.device, &actor).await?),
+            call if call.is_about_the_gate() => self.answer_gate(call, &actor).await,
             call => here(|| self.answer_host_here(call, actor, path)).await,
         }
     }
@@ -267,6 +283,7 @@ impl Server {
         match call {
             Call::LoginNew(_) => plain(self.login_new(&actor, path)?),
             Call::Me(_) => plain(self.me(actor, path)),
+            Call::Status(_) if self.is_guest(path) => plain(self.status().for_guests()),
             Call::Status(_) => plain(self.status()),
             Call::TokenList(_) => plain(self.token_list(&actor)),
             Call::RelayList(_) => plain(self.relays.list()?),
@@ -310,23 +327,29 @@ impl Server {
                 plain(Nothing {})
             }
             Call::Signal(params) => {
-                find(&params.session)?.signal(&params, actor).await?;
+                find(&params.session)?.signal(&params, actor, None).await?;
                 plain(Nothing {})
             }
             Call::Rename(params) => {
                 let session = find(&params.session)?;
                 plain(self.rename(&session, &params, actor)?)
             }
+            Call::Keep(params) => {
+                let session = find(&params.session)?;
+                session.keep(&params, actor).await?;
+                plain(session.view())
+            }
             Call::Detach(params) => plain(DetachAnswer { clients: find(&params.session)?.detach(&params, actor)? }),
             Call::End(params) => {
                 let session = find(&params.session)?;
-                session.end(&params, actor).await?;
+                session.end(&params, actor, None).await?;
                 plain(session.view())
             }
-            Call::Recover(params) => plain(self.registry.recover_one(&params, actor).await?),
+            Call::Recover(params) => plain(self.registry.recover_one(&params, actor, None).await?),
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
+            Call::ApprovalAnswer(params) => plain(self.approval_answer(&params, actor).await?),
             Call::QuestionWithdraw(params) => plain(self.question_withdraw(&params, actor).await?),
             Call::Take(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Take, actor).await?),
             Call::Request(params) => plain(find(&params.session)?.turn_asked(&params, Ask::Request, actor).await?),
@@ -396,6 +419,7 @@ impl Server {
         if proven.is_ok() {
             self.lobby.leave(connection.number);
         }
+        self.look_for_walls(connection).await;
         connection.proved(proven.clone().map(|actor| Speaker { actor, path: Path::Local }));
         self.presence.is(connection.number, proven.as_ref().ok());
         let actor = proven?;
@@ -439,6 +463,10 @@ impl Server {
 
     /// A known handle with another key is somebody else, and so is a known key with another handle.
     fn is_itself(&self, actor: &Actor) -> bool {
+        // Nobody is the host itself.
+        if actor.is_reserved() {
+            return false;
+        }
         let actors = self.registry.shared.actors.borrow();
         let by_handle = actors.by_handle(&actor.handle).is_none_or(|known| known.id == actor.id);
         // A guest of a session has its handle by its device.
@@ -539,6 +567,11 @@ impl Server {
             http_error: self.http.borrow().clone().and_then(Result::err),
         }
     }
+}
+
+/// It concerns the host, or the gate that all sessions share.
+fn is_hosts(call: &Call) -> bool {
+    call.is_about_the_gate() || call.row().terms.who.is_hosts()
 }
 
 fn json(answer: impl Serialize) -> Value {

@@ -93,7 +93,7 @@ fn refusal(started: &Started, start: &Start) -> Option<Fault> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     // For programs: which of the two it was.
     let about = |mut fault: Fault, what: &str, value: &str| {
-        fault.details = Some(serde_json::json!({ what: value }));
+        fault.details = Some(Box::new(serde_json::json!({ what: value })));
         fault
     };
     let fault = match started.stage {

@@ -5,6 +5,8 @@ use holdfast_store::{SPEC, Survives, get_json, put_json};
 use holdfast_types::{Exit, SessionId, SessionName, Size, TimeMs};
 use holdfast_wire::lives::{LostView, Recovery};
 use holdfast_wire::params::Life;
+use holdfast_wire::reaping::{KeptView, ReapAfter, ReapWhy};
+use holdfast_wire::wall::Wall;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -36,6 +38,9 @@ pub struct Spec {
     /// The user it runs as, where that is not the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The wall around its processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Wall>,
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
@@ -51,6 +56,15 @@ pub struct Spec {
     /// How often its command is run again where it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_on_failure: Option<u32>,
+    /// How long it may be idle before it is reaped; none: as the host is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reap_after: Option<ReapAfter>,
+    /// Who keeps it from being reaped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptView>,
+    /// It was reaped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reaped: Option<ReapWhy>,
     /// When lives of the last minutes began by themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tries: Vec<TimeMs>,
@@ -87,11 +101,15 @@ impl Spec {
             created_ms: crate::now_ms(),
             shell: None,
             user: birth.other.as_ref().map(|other| other.user.name.clone()),
+            wall: birth.wall.clone(),
             passing: false,
             begun_ms: None,
             stand_in: None,
             recover: birth.recover,
             restart_on_failure: birth.restart_on_failure,
+            reap_after: birth.reap_after,
+            kept: None,
+            reaped: None,
             tries: Vec::new(),
             end_asked: false,
             lost: None,

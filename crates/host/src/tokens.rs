@@ -273,13 +273,13 @@ pub fn allows(can: Rights, call: &Call) -> Result<(), Fault> {
     if carries && !missing.is_empty() {
         let mut fault = Fault::new(Code::TooWide, format!("this token cannot pass on {missing}: it does not carry it"))
             .hint(format!("it carries {can}"));
-        fault.details = Some(serde_json::json!({ "missing": missing }));
+        fault.details = Some(Box::new(serde_json::json!({ "missing": missing })));
         return Err(fault);
     }
     let Some(right) = needed.iter().next().filter(|_| !carries) else { return Ok(()) };
     let mut fault = Fault::new(Code::Denied, format!("this token does not carry the right `{right}`"))
         .hint(format!("it carries {can}"));
-    fault.details = Some(serde_json::json!({ "right": right, "can": can }));
+    fault.details = Some(Box::new(serde_json::json!({ "right": right, "can": can })));
     Err(fault)
 }
 

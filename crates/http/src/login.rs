@@ -93,7 +93,7 @@ fn must_be(only: &str, whose: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!("this link is for {whose}, but this browser is signed in as {only}");
-    Err(Fault { details: Some(json!({ "actor": whose })), ..Fault::new(Code::Denied, message) })
+    Err(Fault { details: Some(Box::new(json!({ "actor": whose }))), ..Fault::new(Code::Denied, message) })
 }
 
 async fn logout(State(http): State<Arc<Http>>, headers: HeaderMap) -> Response {

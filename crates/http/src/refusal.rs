@@ -37,6 +37,8 @@ fn status(code: Code) -> StatusCode {
     match code {
         Code::BadRequest | Code::Version | Code::BadProof | Code::EmptyGrant => StatusCode::BAD_REQUEST,
         Code::Unidentified => StatusCode::UNAUTHORIZED,
+        // Nothing is wrong with it; it happens once a human agrees.
+        Code::ApprovalNeeded => StatusCode::FORBIDDEN,
         Code::Denied | Code::Unconfirmed | Code::TooWide | Code::TooLong => StatusCode::FORBIDDEN,
         Code::UnknownOperation
         | Code::NotFound
@@ -44,6 +46,7 @@ fn status(code: Code) -> StatusCode {
         | Code::NoSuchGrant
         | Code::NoSuchRun
         | Code::NoSuchQuestion
+        | Code::NoSuchApproval
         | Code::NoSuchToken
         | Code::NoSuchInvite
         | Code::NoSuchDevice
@@ -61,6 +64,7 @@ fn status(code: Code) -> StatusCode {
         | Code::KeyConflict
         | Code::Busy
         | Code::QuestionClosed
+        | Code::ApprovalClosed
         | Code::UnknownKeeper
         | Code::Damaged => StatusCode::CONFLICT,
         Code::Ended | Code::InviteOver => StatusCode::GONE,

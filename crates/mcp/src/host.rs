@@ -48,6 +48,11 @@ pub trait Host: Clone + Send + Sync + 'static {
         let _ = client;
     }
 
+    /// The machine its sessions are on, where that is not the client's.
+    fn machine(&self) -> Option<String> {
+        None
+    }
+
     /// The same host for background requests: if no host is running, they start none.
     fn quietly(&self) -> Self {
         self.clone()

@@ -133,7 +133,13 @@ impl<H: Host> ServerHandler for Service<H> {
         let me = Implementation::new("holdfast", env!("CARGO_PKG_VERSION"))
             .with_title("Holdfast")
             .with_description("Live terminal sessions that people and agents share");
-        ServerConfig::new(capabilities).with_server_info(me).with_instructions(INSTRUCTIONS)
+        let elsewhere = |machine| {
+            format!(
+                "{INSTRUCTIONS} Your sessions are on the machine {machine}: commands run and files are there, not where you are."
+            )
+        };
+        let instructions = self.host.machine().map_or_else(|| INSTRUCTIONS.to_owned(), elsewhere);
+        ServerConfig::new(capabilities).with_server_info(me).with_instructions(instructions)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

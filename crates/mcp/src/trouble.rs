@@ -18,7 +18,7 @@ pub struct Trouble {
     pub hint: String,
     /// What belongs to the code: who has the turn, what runs, which right is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<JsonObject>,
+    pub details: Option<Box<JsonObject>>,
 }
 
 impl Trouble {
@@ -40,7 +40,7 @@ impl Trouble {
 
     /// Adds what belongs to the code.
     pub fn details(mut self, details: Value) -> Trouble {
-        self.details = details.as_object().cloned();
+        self.details = details.as_object().cloned().map(Box::new);
         self
     }
 
@@ -61,9 +61,9 @@ impl From<Fault> for Trouble {
         let hint =
             hint(&fault).unwrap_or_else(|| if is_for_shells(&fault.hint) { String::new() } else { fault.hint.clone() });
         let code = serde_json::to_value(fault.code).ok().and_then(|code| code.as_str().map(str::to_owned));
-        let details = fault.details.map(|details| match details {
-            Value::Object(details) => details,
-            other => JsonObject::from_iter([("value".to_owned(), other)]),
+        let details = fault.details.map(|details| match *details {
+            Value::Object(details) => Box::new(details),
+            other => Box::new(JsonObject::from_iter([("value".to_owned(), other)])),
         });
         Trouble { code: code.unwrap_or_default(), message: fault.message, hint, details }
     }
@@ -76,7 +76,7 @@ fn is_for_shells(hint: &str) -> bool {
 
 /// What an agent can do about a refusal, by tools it has. None: what the host says is as good.
 fn hint(fault: &Fault) -> Option<String> {
-    let details = fault.details.as_ref();
+    let details = fault.details.as_deref();
     let text = match fault.code {
         Code::TurnHeld => {
             let by = details.and_then(|details| details["by"]["handle"].as_str()).unwrap_or("another actor");
@@ -85,6 +85,13 @@ fn hint(fault: &Fault) -> Option<String> {
             )
         }
         Code::ShellBusy => busy(details),
+        Code::ApprovalNeeded => {
+            let id = details.and_then(|details| details["approval"].as_str()).unwrap_or_default();
+            format!("Nothing ran yet: a person is asked. Wait for the answer with `wait_for` {{approval: \"{id}\"}}; it then runs by itself, so do not run it again. `may` tells what is allowed without asking.")
+        }
+        Code::Denied if details.is_some_and(|details| details["code"] == "forbidden") => {
+            "The policy of this host denies it. Leave it, find another way to the goal that `may` allows, or ask a person with `ask_human`.".into()
+        }
         Code::Denied => {
             let right = details.and_then(|details| details["right"].as_str());
             match right {
@@ -147,7 +154,7 @@ mod tests {
 
     fn of(code: Code, details: Value) -> Trouble {
         let mut fault = Fault::new(code, "no").hint("holdfast seize x");
-        fault.details = Some(details);
+        fault.details = Some(Box::new(details));
         fault.into()
     }
 

@@ -1,6 +1,6 @@
 //! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
 //! ([`Freezer`]), in whose turn they were started ([`Turns`]), what they hold ([`graph`], drawn by [`render`]), what
-//! they wait for ([`waiting`]), what happens to them ([`events`]), whether sockets come and go at all ([`network`]), and where a
+//! they wait for ([`waiting`]), what they take up ([`residency()`]), what happens to them ([`events`]), whether sockets come and go at all ([`network`]), and where a
 //! process comes from ([`ancestry`]).
 //!
 //! Everything is read from the kernel anew at each call. Nothing here is remembered, so a host that was killed between
@@ -17,6 +17,7 @@ mod netlink;
 pub mod network;
 mod proc;
 pub mod render;
+mod residency;
 mod signals;
 mod tree;
 mod turns;
@@ -24,5 +25,6 @@ pub mod waiting;
 
 pub use cgroup::leave_sessions;
 pub use freeze::{Freezer, Frozen, How};
+pub use residency::{Alone, Residency, alone, residency};
 pub use tree::{Process, Spared, descendants, process_id, spared_below};
 pub use turns::{Entered, Turns};

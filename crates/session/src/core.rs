@@ -97,6 +97,8 @@ pub struct Core {
     /// A question to its humans is open.
     pub asks_humans: bool,
     pub(crate) first_link: Option<Origin>,
+    /// This host started this life: it knows everything that was typed in it.
+    pub(crate) knows_all_typing: bool,
     pub(crate) connection: u32,
     pub(crate) sends: Sends,
     pub(crate) probes: VecDeque<Asker>,
@@ -134,6 +136,7 @@ impl Core {
             child: 0,
             asks_humans: false,
             first_link: Some(origin),
+            knows_all_typing: origin == Origin::New,
             connection: 0,
             sends: Sends::default(),
             probes: VecDeque::new(),
@@ -241,6 +244,7 @@ impl Core {
         if lost_typing {
             // Only without its journal: what was typed and drained is known no more.
             self.log_seen = welcome.log_head;
+            self.knows_all_typing = false;
         }
         self.connection = welcome.connection;
         self.clients.unsettle();

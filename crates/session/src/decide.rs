@@ -66,7 +66,7 @@ impl From<Refusal> for Undecided {
 fn may_wait_for_room(input: &Input) -> bool {
     match input {
         Input::Types { .. } | Input::Awaited { .. } => false,
-        Input::Asked { ask, .. } => {
+        Input::Asked { ask, .. } | Input::Judged { ask, .. } => {
             matches!(ask, Ask::Seize { .. } | Ask::Release | Ask::Revoke(_) | Ask::Thaw | Ask::End { .. })
         }
         Input::Started { .. }

@@ -6,7 +6,7 @@
 use crate::core::{Core, Now};
 use crate::outside::Outside;
 use holdfast_abi::protocol::ToKeeper;
-use holdfast_authority::{AfterKill, Deed, DeedId, Ending, Input, OperatorId};
+use holdfast_authority::{AfterKill, Deed, DeedId, Ending, Input, Open, OperatorId};
 use holdfast_types::Size;
 
 /// A signal's target: the whole tree.
@@ -50,11 +50,10 @@ impl Core {
 
     /// What the last host left open is done again, or lost.
     pub(crate) fn take_up_deeds(&mut self, out: &mut impl Outside, now: Now) {
-        let open: Vec<(DeedId, Deed)> =
-            self.authority.state().open().map(|(id, open)| (id, open.deed.clone())).collect();
-        for (id, deed) in open {
-            let ending = match deed.after_a_kill() {
-                AfterKill::Again => self.perform(out, now, id, &deed),
+        let open: Vec<(DeedId, Open)> = self.authority.state().open().map(|(id, open)| (id, open.clone())).collect();
+        for (id, open) in open {
+            let ending = match open.after_a_kill() {
+                AfterKill::Again => self.perform(out, now, id, &open.deed),
                 AfterKill::Lost => Some(Ending::Lost),
             };
             if let Some(ending) = ending {

@@ -207,6 +207,38 @@ impl Core {
         look
     }
 
+    /// Whether the shell waits at a prompt with an empty line, as far as its marks and what was typed tell: any doubt is a no. Types and
+    /// signals nothing. The kernel's word on the terminal is for the caller to get.
+    pub fn is_at_empty_prompt(&mut self, out: &mut impl Outside, now: Now) -> bool {
+        if self.runs.shell() == ShellState::Unknown {
+            self.look(out, now);
+        }
+        if self.runs.shell() == ShellState::Unknown {
+            self.scan_marks(out, now, 0);
+        }
+        self.drain_log(out, now, true);
+        self.look(out, now);
+        let ShellState::Prompt { at } = self.runs.shell() else { return false };
+        // A host that was not there when it was typed does not know of a half-typed line; the screen shows it.
+        let is_empty = match self.runs.line() {
+            Line::Empty => self.knows_line() || shows_nothing(out, at),
+            Line::Ended => !self.runs.is_interrupted() && shows_nothing(out, at),
+            Line::Unsure => false,
+        };
+        is_empty && self.runs.current().is_none()
+    }
+
+    /// Whether this host knows of everything that can stand in the line.
+    fn knows_line(&self) -> bool {
+        self.knows_all_typing || self.runs.has_seen_typing()
+    }
+
+    /// Whether what a keeper says of its terminal is what it says while the shell's line editor reads, and has read everything.
+    #[must_use]
+    pub fn reads_keys(&self, probed: &Probed) -> bool {
+        probed.foreground == self.child && probed.lflag & ICANON == 0 && probed.unread == 0
+    }
+
     /// A check is over, or given up.
     pub fn end_check(&mut self, now: Now, check: &mut Check) {
         self.follow(now, check, false);
@@ -252,7 +284,7 @@ impl Core {
             }
             (Stage::Reads { at, until }, Seen::Probed(probed)) => match probed {
                 Some(probed) if probed.foreground != self.child => Look::Busy(Busy::OtherForeground),
-                Some(probed) if probed.lflag & ICANON == 0 && probed.unread == 0 => self.reads(out, now, check, at),
+                Some(probed) if self.reads_keys(&probed) => self.reads(out, now, check, at),
                 // Marks may come a little before the editor.
                 Some(_) if !is_over(until) => {
                     let again = now.clock_ms + READS_EVERY_MS;
@@ -361,16 +393,18 @@ impl Core {
         }
         match self.runs.line() {
             _ if check.untouched => self.stays_quiet(out, now, check, at),
-            Line::Empty => self.checked(at, true),
+            Line::Empty if self.knows_line() => self.checked(at, true),
             Line::Ended if check.editor.hears_late() && self.runs.is_interrupted() => self.checked(at, false),
             Line::Ended if shows_nothing(out, at) => self.checked(at, true),
-            Line::Ended | Line::Unsure if self.runs.can_be_asked() => {
+            // A host that was not there when it was typed knows nothing of a half-typed line.
+            Line::Empty if shows_nothing(out, at) => self.checked(at, true),
+            Line::Empty | Line::Ended | Line::Unsure if self.runs.can_be_asked() => {
                 check.stage = Stage::Asking { asked_at: out.head() };
                 Look::Ask
             }
             // A prompt on the right stands there too.
             Line::Ended => self.stays_quiet(out, now, check, at),
-            Line::Unsure => self.checked(at, shows_nothing(out, at)),
+            Line::Empty | Line::Unsure => self.checked(at, shows_nothing(out, at)),
         }
     }
 
@@ -400,6 +434,7 @@ impl Core {
         match (self.runs.answer_behind(asked_at), self.runs.shell()) {
             (Some((_, true)), ShellState::Prompt { .. }) => {
                 self.runs.line_is_empty(asked_at);
+                self.knows_all_typing = true;
                 Look::Empty
             }
             (_, _) => Look::Busy(Busy::Input),

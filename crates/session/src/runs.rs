@@ -106,6 +106,8 @@ pub struct Tracker {
     /// Where the last prompt was announced.
     prompt_at: Option<Offset>,
     typed: Option<Typed>,
+    /// What was typed lately, and where the output stood.
+    keys: VecDeque<(Offset, Option<Vec<u8>>)>,
     /// The shell says what its line holds when it is asked by a key.
     asks: bool,
     /// What it said last, and where.
@@ -142,6 +144,10 @@ struct ReadLine {
     /// Where a line was ended: what was typed behind it, and before the shell asked for more, is for whoever reads next.
     ended: Option<Offset>,
 }
+
+/// Bursts of typing that are remembered, and keys of a line: a person types fewer at one prompt.
+const BURSTS_MAX: usize = 256;
+const KEYS_BYTES_MAX: usize = 16 * 1024;
 
 /// Command lines remembered: what was typed is asked about within seconds.
 const LINES_MAX: usize = 32;
@@ -323,6 +329,11 @@ impl Tracker {
         }
     }
 
+    /// Whether this host was there when something was typed last: what it knows of the line is then all there is to know.
+    pub fn has_seen_typing(&self) -> bool {
+        self.typed.is_some()
+    }
+
     /// Whether the shell can be asked what its line holds.
     pub fn can_be_asked(&self) -> bool {
         self.asks
@@ -347,9 +358,31 @@ impl Tracker {
     /// Somebody typed.
     pub(crate) fn saw_typing(&mut self, burst: &Burst) {
         let keys = burst.keys.as_ref().map(|keys| keys.0.as_slice());
+        self.keys.push_back((burst.from, keys.filter(|keys| keys.len() <= KEYS_BYTES_MAX).map(<[u8]>::to_vec)));
+        if self.keys.len() > BURSTS_MAX {
+            self.keys.pop_front();
+        }
         if !keys.is_some_and(reports::are_all_of) {
             self.typed(burst.to, keys.map_or(LastKey::Other, LastKey::of));
         }
+    }
+
+    /// The keys that were typed at the prompt so far, by whomever. None: there is no prompt, or only the shell knows what stands
+    /// there.
+    #[must_use]
+    pub fn keys_at_prompt(&self) -> Option<Vec<u8>> {
+        let ShellState::Prompt { at } = self.shell else { return None };
+        let here = self.keys.iter().filter(|(from, _)| *from >= at);
+        let before = self.keys.iter().rev().find(|(from, _)| *from < at);
+        // What was typed ahead and not entered stands at this prompt.
+        let is_over = |keys: &Option<Vec<u8>>| keys.as_ref().is_some_and(|keys| LastKey::of(keys) != LastKey::Other);
+        let is_fresh = before.is_none_or(|(_, keys)| is_over(keys)) || self.line() == Line::Empty;
+        let is_whole = self.keys.len() < BURSTS_MAX || before.is_some();
+        let mut all = Vec::new();
+        for (_, keys) in here {
+            all.extend_from_slice(keys.as_ref()?);
+        }
+        (is_fresh && is_whole && all.len() <= KEYS_BYTES_MAX).then_some(all)
     }
 
     /// The shell said something, or somebody who pretends to be one.

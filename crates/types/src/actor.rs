@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// The identity of the host's own reaper. No key has it: whoever speaks has to prove another one.
+const REAPER_ID: ActorId = ActorId(*b"holdfast service:reaper, no key.");
+/// Its name, which the host gives to nobody else.
+const REAPER: (ActorClass, &str) = (ActorClass::Service, "reaper");
+
 /// Longest name in a handle: fits a status line beside everything else.
 const HANDLE_NAME_BYTES_MAX: usize = 32;
 
@@ -87,6 +92,12 @@ impl Handle {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// Whether it names an actor that is the host itself: nobody speaks under it, and no key is made for it.
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        (self.class, self.name.as_str()) == REAPER
+    }
 }
 
 impl FromStr for Handle {
@@ -137,6 +148,20 @@ pub struct Actor {
     pub handle: Handle,
 }
 
+impl Actor {
+    /// The host itself, where it ends sessions that nobody uses.
+    #[must_use]
+    pub fn reaper() -> Actor {
+        Actor { id: REAPER_ID, handle: Handle { class: REAPER.0, name: REAPER.1.to_owned() } }
+    }
+
+    /// Whether it is the host itself, or says so: by its handle or by its identity.
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        self.handle.is_reserved() || self.id == REAPER_ID
+    }
+}
+
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.handle, f)
@@ -157,6 +182,16 @@ mod tests {
         {
             assert!(bad.parse::<Handle>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_reapers_handle_and_identity_are_reserved_each_by_itself() {
+        let reaper = Actor::reaper();
+        assert_eq!(reaper.to_string(), "service:reaper");
+        let other: Handle = "service:reaper-2".parse().unwrap();
+        assert!(reaper.is_reserved() && !other.is_reserved());
+        assert!(Actor { id: ActorId([1; 32]), handle: reaper.handle }.is_reserved());
+        assert!(Actor { id: reaper.id, handle: other }.is_reserved());
     }
 
     #[test]

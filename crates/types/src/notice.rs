@@ -48,6 +48,17 @@ pub enum Notice {
         /// What can be answered; none: any text.
         options: Vec<String>,
     },
+    /// An act is held until a human approves it.
+    Held {
+        /// The approval's id.
+        approval: String,
+        /// Who wants it.
+        by: Handle,
+        /// What; of a long command the beginning.
+        command: String,
+        /// What the policy asks.
+        why: String,
+    },
     /// The operator's rights are now these.
     Rights {
         /// What it may do.

@@ -204,7 +204,7 @@ const fn one(right: Right) -> Rights {
 terms! {
     "hello": Anybody NONE, Ignores, Fixed, Other, Looks;
     "identify": Anybody NONE, Ignores, Fixed, Other, Elsewhere;
-    "session.new": Known one(Start), Ignores, Fixed, Host, Journal;
+    "session.new": Known one(Start), Ignores, Fixed, Other, Journal;
     "session.list": Proven one(Observe), Ignores, Sessions, Host, Looks;
     "session.get": Holder one(Observe), Ignores, Screen, Host, Looks;
     "session.attach": Holder one(Observe), Ignores, Screen, Other, Journal;
@@ -218,7 +218,8 @@ terms! {
     "session.follow": Holder one(Observe), Ignores, Answer, Host, Elsewhere;
     "session.credit": Proven one(Observe), Ignores, Fixed, Host, Elsewhere;
     "session.unfollow": Proven one(Observe), Ignores, Fixed, Host, Elsewhere;
-    "session.send": Holder one(Type), Takes, Request, Host, Journal;
+    // Where a program types a line at a prompt, the paths in it are looked at on another thread.
+    "session.send": Holder one(Type), Takes, Request, Other, Journal;
     // On the host's thread: 50 µs, which another thread would cost too, and a few milliseconds at most, whatever runs there.
     "session.state": Holder one(Observe), Ignores, Fixed, Host, Looks;
     "session.watch": Holder one(Observe), Ignores, Sessions, Host, Looks;
@@ -227,11 +228,13 @@ terms! {
     "session.resize": Holder one(Type), Respects, Fixed, Host, Journal;
     "session.signal": Holder one(Signal), Respects, Processes, Other, Journal;
     "session.rename": Holder one(Configure), Ignores, Sessions, Host, Journal;
+    "session.keep": Holder one(Configure), Ignores, Fixed, Host, Journal;
     "session.detach": Owner one(Configure), Ignores, Listed, Host, Journal;
     "session.end": Holder one(End), Ignores, Processes, Other, Journal;
     // Whoever may run a command there may have its shell started again.
     "session.recover": Holder one(Run), Ignores, Fixed, Other, Journal;
     "session.journal": Holder one(Observe), Ignores, Answer, Other, Looks;
+    "session.cost": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.get": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.ports": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.watch": Holder one(Observe), Ignores, Answer, Host, Looks;
@@ -245,6 +248,12 @@ terms! {
     "question.list": Holder one(Observe), Ignores, Sessions, Host, Looks;
     "question.answer": Holder one(Type), Ignores, Sessions, Host, Journal;
     "question.withdraw": Holder one(Observe), Ignores, Sessions, Host, Elsewhere;
+    // Who may approve is told by session, and for an act that starts one by class: humans, and never who asked.
+    "approval.answer": Holder one(Approve), Ignores, Sessions, Other, Journal;
+    "approval.get": Holder one(Observe), Ignores, Sessions, Host, Looks;
+    "approval.list": Holder one(Observe), Ignores, Sessions, Host, Looks;
+    "policy.get": Known NONE, Ignores, Listed, Other, Looks;
+    "policy.may": Known NONE, Ignores, Request, Other, Looks;
     "turn.get": Holder one(Observe), Ignores, Fixed, Host, Looks;
     "turn.take": Holder WRITING, Asks, Fixed, Host, Journal;
     "turn.request": Holder WRITING, Asks, Fixed, Host, Journal;

@@ -3,7 +3,9 @@
 //! A state is what the operating system shows at one moment; nothing is remembered but since when it was seen so. Events are
 //! numbered by the host, and their numbers grow across hosts: a reader asks for what came behind the last it has.
 
+use crate::gate::{ApprovalId, ApprovalState};
 use crate::questions::{QuestionId, QuestionState};
+use crate::reaping::ReapWhy;
 use crate::runs::{RunId, RunState};
 use holdfast_graph::{Known, SocketId, SocketKind};
 pub use holdfast_types::doing::{Blind, Kind};
@@ -207,6 +209,46 @@ pub enum What {
     Recovered {
         /// Which.
         incarnation: u32,
+    },
+    /// An act is held until a human approves it.
+    Held {
+        /// The approval.
+        approval: ApprovalId,
+        /// Who wants it.
+        by: Handle,
+        /// What; of a long command the beginning.
+        command: String,
+        /// The rule that asks.
+        rule: String,
+        /// What that rule asks.
+        why: String,
+    },
+    /// A held act was answered, or is over.
+    HeldClosed {
+        /// The approval.
+        approval: ApprovalId,
+        /// `approved`, `done`, `failed`, `denied` or `expired`.
+        state: ApprovalState,
+        /// Who answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Handle>,
+        /// What they said to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// It is about to be reaped: nobody uses it.
+    ReapSoon {
+        /// When, if nobody uses or keeps it until then.
+        ends_ms: TimeMs,
+        /// Why.
+        why: ReapWhy,
+    },
+    /// It was about to be reaped, and is not: it was used or kept, or there is no reason any more.
+    ReapAverted,
+    /// It is reaped: the host ends it.
+    Reaped {
+        /// Why.
+        why: ReapWhy,
     },
     /// It has another name, which is the one above.
     Renamed {

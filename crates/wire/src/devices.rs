@@ -155,8 +155,9 @@ pub struct DeviceView {
     pub by: Handle,
     /// When it was enrolled.
     pub created_ms: TimeMs,
-    /// When its access ends.
-    pub until_ms: TimeMs,
+    /// When its access ends; none: when it is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<TimeMs>,
     /// How many connections it has now.
     pub connections: u32,
 }

@@ -93,6 +93,12 @@ pub enum Code {
     NoSuchQuestion,
     /// The question was answered, withdrawn, or is over.
     QuestionClosed,
+    /// A human must approve this first: it is held under the approval in the details.
+    ApprovalNeeded,
+    /// There is no such approval.
+    NoSuchApproval,
+    /// The approval was answered, or is over.
+    ApprovalClosed,
     /// The host cannot record the act, so it does not perform it.
     Unrecorded,
     /// Unexpected error in the host.
@@ -110,9 +116,9 @@ pub struct Fault {
     /// What to do about it; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hint: String,
-    /// What belongs to the code: who has the turn, which right is missing.
+    /// What belongs to the code: who has the turn, which right is missing. Apart, since every refusal that is passed on is this large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<serde_json::Value>,
+    pub details: Option<Box<serde_json::Value>>,
 }
 
 impl Fault {

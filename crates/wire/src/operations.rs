@@ -8,11 +8,13 @@ use crate::devices::*;
 use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::follow::*;
+use crate::gate::*;
 use crate::graphs::*;
 use crate::hello::*;
 use crate::lives::*;
 use crate::params::*;
 use crate::questions::*;
+use crate::reaping::*;
 use crate::runs::*;
 use crate::tokens::*;
 use crate::turns::*;
@@ -208,6 +210,8 @@ operations! {
     Signal = "session.signal" (SignalParams) -> Nothing, Route::Post("/sessions/{session}/signal");
     #[doc = "Rename the session."]
     Rename = "session.rename" (RenameParams) -> SessionView, Route::Put("/sessions/{session}/name");
+    #[doc = "Keep a session from being reaped, for a time or until further notice; or no longer."]
+    Keep = "session.keep" (KeepParams) -> SessionView, Route::Put("/sessions/{session}/keep");
     #[doc = "Detach clients from a session; the session keeps running."]
     Detach = "session.detach" (DetachParams) -> DetachAnswer, Route::Post("/sessions/{session}/detach");
     #[doc = "End a session and its whole process tree: SIGHUP, then SIGKILL after a grace period."]
@@ -216,6 +220,8 @@ operations! {
     Recover = "session.recover" (RecoverParams) -> RecoverAnswer, Route::Post("/sessions/{session}/recover");
     #[doc = "Read the session's journal, line by line as written."]
     Journal = "session.journal" (JournalParams) -> JournalAnswer, Route::Get("/sessions/{session}/journal"), Bytes::Answered;
+    #[doc = "Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it."]
+    Cost = "session.cost" (CostParams) -> Vec<CostView>, Route::Get("/costs");
     #[doc = "Get the session's processes, their files and sockets, and the act that started each."]
     Graph = "graph.get" (GraphParams) -> GraphAnswer, Route::Get("/sessions/{session}/graph");
     #[doc = "List listening ports of a session, or of all sessions."]
@@ -242,6 +248,16 @@ operations! {
     QuestionAnswer = "question.answer" (QuestionAnswerParams) -> QuestionView, Route::Post("/questions/{question}/answer");
     #[doc = "Withdraw a question; only its asker or a human may."]
     QuestionWithdraw = "question.withdraw" (QuestionWithdrawParams) -> QuestionView, Route::Delete("/questions/{question}");
+    #[doc = "Approve or deny a held act; only humans may, and never the actor that asked for it."]
+    ApprovalAnswer = "approval.answer" (ApprovalAnswerParams) -> ApprovalView, Route::Post("/approvals/{approval}/answer");
+    #[doc = "Get a held act; can wait until its state changes."]
+    ApprovalGet = "approval.get" (ApprovalParams) -> ApprovalView, Route::Get("/approvals/{approval}");
+    #[doc = "List acts that wait for a human: of a session, or of all sessions you may observe."]
+    ApprovalList = "approval.list" (ApprovalListParams) -> Vec<ApprovalView>, Route::Get("/approvals");
+    #[doc = "Get the policy in force: its rules, and what is wrong in files that are not."]
+    PolicyGet = "policy.get" (Nothing) -> PolicyView, Route::Get("/policy");
+    #[doc = "Ask what the policy says of a command, without running it."]
+    PolicyMay = "policy.may" (MayParams) -> MayAnswer, Route::Post("/policy/may");
     #[doc = "Get who has the turn, and who waits for it."]
     Turn = "turn.get" (SessionParams) -> TurnView, Route::Get("/sessions/{session}/turn");
     #[doc = "Take the turn if it is free."]
@@ -305,6 +321,12 @@ operations! {
 }
 
 impl Call {
+    /// It looks at the policy, or at acts that wait for a human.
+    #[must_use]
+    pub fn is_about_the_gate(&self) -> bool {
+        matches!(self, Call::ApprovalGet(_) | Call::ApprovalList(_) | Call::PolicyMay(_) | Call::PolicyGet(_))
+    }
+
     /// The session and the attached client that somebody acts through: a client's number counts on its own connection alone.
     #[must_use]
     pub fn acts_through(&self) -> Option<(&str, u32)> {

@@ -1,9 +1,12 @@
 //! Parameters and answers of the operations.
 
 use crate::attention::{Listener, StateView, Until};
-use crate::lives::{LostView, Recovery};
+use crate::lives::LostView;
+pub use crate::new::NewParams;
+use crate::reaping::ReapView;
 pub use crate::status::HostStatus;
 use crate::turns::{HistoryPlace, TurnView};
+use crate::wall::Wall;
 use holdfast_types::{Actor, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,54 +15,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
-
-/// What to start.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewParams {
-    /// A name; the host picks one where none is given.
-    #[serde(default)]
-    pub name: Option<SessionName>,
-    /// Command and arguments; left out: the shell of the host's user, or with a run that shell with the run's text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    /// `argv[0]` where it differs from the command (a login shell).
-    #[serde(default)]
-    pub argv0: Option<String>,
-    /// Where it starts, from the root on; left out: the home directory of the host's user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// Its whole environment, `K=V` each; left out: the host's, without what belongs to who started the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub env: Option<Vec<String>>,
-    /// Variables laid over that environment, `K=V` each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub env_add: Vec<String>,
-    /// Columns and rows.
-    #[serde(default)]
-    pub size: Size,
-    /// Data bytes of the ring; rounded up to a power of two.
-    #[serde(default)]
-    pub ring_bytes: Option<u64>,
-    /// File mode mask.
-    #[serde(default)]
-    pub umask: Option<u32>,
-    /// Soft limit of open files.
-    #[serde(default)]
-    pub nofile: Option<u64>,
-    /// Start a shell with integration, so that it reports its commands; true by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub integrate: Option<bool>,
-    /// Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recover: Option<Recovery>,
-    /// Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart_on_failure: Option<u32>,
-}
 
 /// Which sessions.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -140,6 +95,9 @@ pub struct SessionView {
     /// The user it runs as, where that is not the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The wall around its processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Wall>,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -167,6 +125,9 @@ pub struct SessionView {
     /// When its next life begins by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_life_ms: Option<TimeMs>,
+    /// Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reap: Option<Box<ReapView>>,
 }
 
 /// An attached client.

@@ -198,6 +198,10 @@ impl fmt::Debug for OnExit {
     }
 }
 
+fn is_zero(ms: &u64) -> bool {
+    *ms == 0
+}
+
 /// What to run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -228,6 +232,12 @@ pub struct RunStartParams {
     /// Answer when it has ended, at the latest after this long.
     #[serde(default)]
     pub wait_ms: u64,
+    /// Where a human must approve it: wait for the answer for so long before `approval_needed`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub approval_wait_ms: u64,
+    /// Why it is to be run, in a sentence: for policies, and for the human who is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
     /// How to detect its end if the shell does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detect: Option<Detect>,

@@ -210,7 +210,7 @@ fn faults(all: &Value) -> Vec<Vector> {
         })
         .collect();
     let mut held = Fault::new(Code::TurnHeld, "human:ann has the turn").hint("wait for it");
-    held.details = Some(json!({ "holder": actor() }));
+    held.details = Some(Box::new(json!({ "holder": actor() })));
     list.push(failed("an error with details".into(), "What belongs to the code.", held));
     list.push(failed("an error without a hint".into(), "A hint may be left out.", Fault::new(Code::Internal, "oh")));
     list

@@ -340,6 +340,15 @@ async def test_a_human_is_asked_and_answers(client: aio.Client, home: TestHome) 
     assert nobody.value.details.state == "open"
 
 
+async def test_a_session_is_kept_and_no_longer(client: aio.Client) -> None:
+    session = await client.open("kept", ["/bin/sh"])
+    for seconds in (None, 3600):
+        view = await session.keep(seconds)
+        assert view.reap is not None and view.reap.kept is not None
+        assert (view.reap.kept.until_ms is None) == (seconds is None)
+    assert (await session.keep(off=True)).reap is None
+
+
 async def test_a_lost_session_is_recovered(client: aio.Client) -> None:
     session = await client.open("lost", ["/bin/sh"])
     os.kill((await session.refresh()).keeper_pid, signal.SIGKILL)

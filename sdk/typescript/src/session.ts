@@ -363,6 +363,13 @@ export class Session {
     return this.view;
   }
 
+  /** Keeps it from being reaped, for `forMs` or until further notice; with `off` no longer. */
+  async keep(options: CallOptions & { forMs?: number; off?: boolean } = {}): Promise<SessionView> {
+    const { forMs: for_ms = null, off = false, signal } = options;
+    this.view = await this.client.call("session.keep", { session: this.id, for_ms, off }, signal ? { signal } : {});
+    return this.view;
+  }
+
   /** Ends the session and its whole process tree: SIGHUP, then SIGKILL after a grace period. */
   async end(options: CallOptions & { graceMs?: number } = {}): Promise<SessionView> {
     const { graceMs: grace_ms = 5_000, signal } = options;

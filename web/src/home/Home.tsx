@@ -5,11 +5,12 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { SecretCard, waitsForSecret } from "../ask/SecretCard.js";
 import { standing } from "../session/standing.js";
+import { ApprovalCard } from "../ask/ApprovalCard.js";
 import { QuestionCard } from "../ask/QuestionCard.js";
 import { notifies, toggleNotifications } from "../lib/attention.js";
 import { mayStart } from "../lib/guest.js";
 import { leave, login, myActor } from "../lib/login.js";
-import { followTails, link, loaded, questions, sessions, type LiveSession } from "../lib/store.js";
+import { approvals, followTails, link, loaded, questions, sessions, type LiveSession } from "../lib/store.js";
 import { commandLine } from "../lib/text.js";
 import { chooseTheme, theme, THEMES } from "../lib/theme.js";
 import { pages } from "../panels/index.js";
@@ -80,10 +81,13 @@ export function Home() {
             Reconnecting to the host. Your sessions keep running.
           </p>
         )}
-        {questions.value.length + secrets.length > 0 && (
+        {approvals.value.length + questions.value.length + secrets.length > 0 && (
           <section aria-label="Questions" class="questions">
             {secrets.map((live) => (
               <SecretCard key={live.id} live={live} where />
+            ))}
+            {approvals.value.map((approval) => (
+              <ApprovalCard key={approval.id} approval={approval} where />
             ))}
             {questions.value.map((question) => (
               <QuestionCard key={question.id} question={question} where />

@@ -1,8 +1,8 @@
 // That somebody waits shows in the tab: its title, its icon, and, where it was asked for, a notification.
 
 import { effect, signal } from "@preact/signals";
-import type { QuestionView } from "@holdfast/client";
-import { find, isAsked, loaded, questions, sessions, waiting, type LiveSession } from "./store.js";
+import type { ApprovalView, QuestionView } from "@holdfast/client";
+import { approvals, find, isAsked, loaded, questions, sessions, waiting, type LiveSession } from "./store.js";
 import { go, route, sessionPath } from "./route.js";
 import { tell } from "../ui/told.js";
 import { shownLine } from "./text.js";
@@ -45,7 +45,7 @@ function notifyOfNews(): void {
     if (!loaded.value) return;
     const isFirst = before === undefined;
     before ??= new Set(sessions.value.map(({ id }) => id));
-    const news = [...questions.value.map(askedNews), ...sessions.value.flatMap(waitingNews)];
+    const news = [...questions.value.map(askedNews), ...approvals.value.map(heldNews), ...sessions.value.flatMap(waitingNews)];
     const keys = new Set(news.map(({ key }) => key));
     for (const one of news) {
       if (told.has(one.key)) continue;
@@ -60,6 +60,10 @@ function notifyOfNews(): void {
 
 function askedNews({ id, name, by, text }: QuestionView): News {
   return { key: id, session: name, title: `${by.handle} asks in ${name}`, body: text };
+}
+
+function heldNews({ id, name, by, command, act }: ApprovalView): News {
+  return { key: id, session: name ?? "", title: `${by.handle} needs approval${name ? ` in ${name}` : ""}`, body: command || act };
 }
 
 function waitingNews({ id, name, doing }: LiveSession): News[] {

@@ -6,6 +6,7 @@ import {
   HoldfastError,
   Session,
   type Client,
+  type ApprovalView,
   type QuestionView,
   type SessionEvent,
   type SessionView,
@@ -37,6 +38,8 @@ export class LiveSession {
   readonly tail = signal<string[]>([]);
   /** Its open questions, oldest first. */
   readonly questions: ReadonlySignal<QuestionView[]>;
+  /** Its acts that wait for approval, oldest first. */
+  readonly approvals: ReadonlySignal<ApprovalView[]>;
   /** How much it needs this person: 0 is most. */
   readonly need: ReadonlySignal<Need>;
   /** To act on it. */
@@ -47,6 +50,7 @@ export class LiveSession {
     this.view = signal(view);
     this.session = new Session(client, view);
     this.questions = computed(() => questions.value.filter((question) => question.session === this.id));
+    this.approvals = computed(() => approvals.value.filter((approval) => approval.session === this.id));
     this.need = computed(() => need(this));
   }
 
@@ -61,7 +65,7 @@ const NEEDS: Need[] = ["question", "waiting", "turn", "none", "ended"];
 function need(live: LiveSession): Need {
   const { life, turn } = live.view.value;
   if (life !== "running") return "ended";
-  if (live.questions.value.length > 0) return "question";
+  if (live.questions.value.length + live.approvals.value.length > 0) return "question";
   if (isAsked(live.doing.value)) return "waiting";
   if (turn.queue?.length && turn.holder?.actor.id === myActor()?.id) return "turn";
   return "none";
@@ -81,6 +85,8 @@ export const client: Client = connect(location.origin, {
 
 const all = signal<ReadonlyMap<string, LiveSession>>(new Map());
 export const questions = signal<QuestionView[]>([]);
+/** Acts that wait for approval, oldest first. */
+export const approvals = signal<ApprovalView[]>([]);
 /** Whether the host is reached. */
 export const link = signal<"connecting" | "connected" | "reconnecting">("connecting");
 /** The first list is there. */
@@ -178,8 +184,10 @@ async function list(): Promise<void> {
   all.value = next;
 }
 
-/** Reads the open questions. */
+/** Reads the open questions, and acts that wait for approval. */
 export async function ask(): Promise<void> {
+  // A host of an earlier version has none.
+  approvals.value = (await client.call("approval.list", {}).catch(() => [])).filter((approval) => approval.state === "open");
   questions.value = (await client.questions()).filter((question) => question.state === "open");
 }
 
@@ -195,6 +203,7 @@ async function happened(event: WatchEvent): Promise<void> {
     return happened(event);
   }
   if (event.event === "asked" || event.event === "answered" || event.event === "question_closed") await ask();
+  else if (event.event === "held" || event.event === "held_closed") await ask();
   else if (event.event === "state") live.doing.value = doing(event);
   else if (event.event === "listen") addPort(live, event);
   else if (event.event === "not_listening") live.ports.value = live.ports.value.filter((port) => port.socket !== event.socket);

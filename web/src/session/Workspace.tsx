@@ -4,6 +4,7 @@ import { effect, useComputed, useSignal, type Signal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Attachment } from "@holdfast/client";
+import { ApprovalCard } from "../ask/ApprovalCard.js";
 import { QuestionCard } from "../ask/QuestionCard.js";
 import { SecretCard, waitsForSecret } from "../ask/SecretCard.js";
 import { look, myActor } from "../lib/login.js";
@@ -144,11 +145,15 @@ function Damaged({ what }: { what: string | null | undefined }) {
 /** What is asked of one: it takes room of its own, and covers nothing. */
 function Dock({ live, may }: { live: LiveSession; may: boolean }) {
   const questions = live.questions.value;
+  const approvals = live.approvals.value;
   const isSecret = may && waitsForSecret(live);
-  if (questions.length === 0 && !isSecret) return null;
+  if (questions.length + approvals.length === 0 && !isSecret) return null;
   return (
     <div class="dock">
       {isSecret && <SecretCard live={live} />}
+      {approvals.map((approval) => (
+        <ApprovalCard key={approval.id} approval={approval} />
+      ))}
       {questions.map((question) => (
         <QuestionCard key={question.id} question={question} folds />
       ))}

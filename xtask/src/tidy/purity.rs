@@ -27,6 +27,7 @@ const CLOSED: &[Closed] = &[
         pure: true,
         may: &["holdfast-types", "blake3", "ed25519-dalek", "serde", "serde_json", "sha2", "thiserror"],
     },
+    Closed { dir: "gate", pure: true, may: &["cedar-policy", "miette", "rable", "serde", "stacker"] },
     Closed {
         dir: "screen",
         pure: true,

@@ -37,6 +37,20 @@ impl Authority {
         }
     }
 
+    /// The gate has looked at it. Whether its actor may ask for it at all is told first.
+    pub(super) fn judged(&mut self, step: &mut Step, by: &Caller, ask: &Ask, said: Said) -> Result<Reply, Refusal> {
+        let (who, rights, _) = ask.needs();
+        if who != Who::Owner {
+            self.must(step, &by.actor, rights)?;
+        }
+        step.gate = Some(match said {
+            Said::Allow(gate) => gate,
+            Said::Deny { rule, why } => return Err(Refusal::Forbidden { rule, why }),
+            Said::Hold { rule, why, approval } => return Err(Refusal::ApprovalNeeded { approval, rule, why }),
+        });
+        self.asked(step, by, ask)
+    }
+
     /// Records what was asked for with its deed, and has it done.
     fn perform(&mut self, step: &mut Step, by: &Caller, need: TurnNeed, ask: &Ask) -> Result<Reply, Refusal> {
         // An end is never refused for that, and of what detaches there is one for each operator at most.

@@ -12,8 +12,8 @@ mod writes;
 
 pub use state::{Operator, State};
 
-use crate::act::{Act, Ask, By, Change, Lapse, Outcome, Record};
-use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Source};
+use crate::act::{Act, Ask, By, Change, Gate, Lapse, Outcome, Record};
+use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Said, Source};
 use crate::grants::{Grant, GrantId, Policy};
 use crate::journal::Link;
 use crate::pace::{COMING, HUMANS_COMING, Paces};
@@ -48,6 +48,7 @@ pub struct Authority {
 struct Step {
     now: Moment,
     proof: Option<Proof>,
+    gate: Option<Gate>,
     effects: Vec<Effect>,
 }
 
@@ -93,7 +94,7 @@ impl Authority {
     pub fn handle(&mut self, input: Input, now: Moment) -> Answer {
         // A clock that was set back must not make anything last longer.
         let now = Moment { time_ms: now.time_ms.max(self.state.time_ms), ..now };
-        let mut step = Step { now, proof: None, effects: Vec::new() };
+        let mut step = Step { now, proof: None, gate: None, effects: Vec::new() };
         // What a keeper did while nobody listened comes before what passed meanwhile: a holder that typed was not idle.
         let is_news = matches!(
             input,
@@ -131,6 +132,14 @@ impl Authority {
                 }
                 answer
             }
+            Input::Judged { by, ask, proof, said } => {
+                step.proof = proof;
+                let answer = self.may_act(step, &by.actor).and_then(|()| self.judged(step, &by, &ask, said));
+                if let Err(refusal) = &answer {
+                    self.refused(step, &by, ask, refusal);
+                }
+                answer
+            }
             Input::Did { deed, ending } => self.did(step, deed, ending),
             Input::Forgotten { actor } => self.forgotten(step, actor),
             Input::TokensEnded { tokens } => self.tokens_ended(step, &tokens),
@@ -144,8 +153,13 @@ impl Authority {
         let state = previous.is_some().then(|| Box::new(self.state.clone()));
         // What is kept is for who writes the files to say.
         let act = Act::Header { session, previous, state, oldest: None, kept: None };
-        let record =
-            self.record(&Step { now, proof: None, effects: Vec::new() }, By::Host, act, self.state.fence, vec![]);
+        let record = self.record(
+            &Step { now, proof: None, gate: None, effects: Vec::new() },
+            By::Host,
+            act,
+            self.state.fence,
+            vec![],
+        );
         self.state.apply(&record);
         record
     }
@@ -226,6 +240,7 @@ impl Authority {
             outcome: Outcome::Done,
             changes,
             proof: None,
+            gate: None,
         }
     }
 
@@ -234,6 +249,7 @@ impl Authority {
         let mut record = self.record(step, by, act, fence, changes);
         if matches!(record.act, Act::Asked(_)) {
             record.proof = step.proof.take();
+            record.gate = step.gate.take();
         }
         self.state.apply(&record);
         step.effects.push(Effect::Record(Box::new(record)));

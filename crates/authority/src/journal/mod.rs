@@ -16,7 +16,7 @@ pub use kept::{Kept, is_kept, is_of_human};
 pub use read::{Broken, End, Reading, What, at, entry, read};
 pub use verify::{Checker, Summary, verify};
 
-use crate::act::{Act, By, Change, Outcome, Record};
+use crate::act::{Act, By, Change, Gate, Outcome, Record};
 use holdfast_types::Hash;
 use holdfast_types::Proof;
 use holdfast_types::{Fence, Offset, TimeMs};
@@ -85,13 +85,15 @@ struct LineIn {
     changes: Vec<Change>,
     #[serde(default)]
     proof: Option<Proof>,
+    #[serde(default)]
+    gate: Option<Gate>,
     prev: Hash,
 }
 
 impl LineIn {
     fn entry(self, hash: Hash) -> Entry {
-        let LineIn { seq, time_ms, at, by, act, fence, incarnation, outcome, changes, proof, prev } = self;
-        let record = Record { time_ms, at, by, act, fence, incarnation, outcome, changes, proof };
+        let LineIn { seq, time_ms, at, by, act, fence, incarnation, outcome, changes, proof, gate, prev } = self;
+        let record = Record { time_ms, at, by, act, fence, incarnation, outcome, changes, proof, gate };
         Entry { seq, record, prev, hash }
     }
 }

@@ -30,6 +30,8 @@ fn asks() -> Vec<(&'static str, Ask)> {
         ("session.recover", Ask::Recover { run: false }),
         other("run.cancel"),
         other("question.answer"),
+        other("approval.answer"),
+        other("session.keep"),
     ]
 }
 

@@ -260,6 +260,7 @@ fn news(notice: &Notice) -> String {
         Notice::Frozen { by } => format!("{by} froze"),
         Notice::Thawed { by } => format!("{by} thawed"),
         Notice::Asked { by, .. } => format!("asked by {by}"),
+        Notice::Held { by, command, .. } => format!("{by} needs approval: {command}"),
         Notice::Rights { rights } => format!("may {rights}"),
     }
 }

@@ -8,11 +8,14 @@ use std::str::FromStr;
 #[derive(Debug, clap::Args)]
 pub struct WatchArgs {
     /// Name, id, or prefix of an id
-    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(value_name = "NAME", required_unless_present_any = ["all", "all_hosts"], conflicts_with_all = ["all", "all_hosts"])]
     pub session: Option<String>,
     /// Watch every session you may observe, including new ones
     #[arg(long)]
     pub all: bool,
+    /// Watch every session of this host and of every host you added
+    #[arg(long)]
+    pub all_hosts: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
-use super::{Args, Command, RunCommand};
+use super::{ApprovalsCommand, Args, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs};
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
 
@@ -64,6 +64,9 @@ pub struct ConnectArgs {
     /// Join standard input and output with this machine's host: what ssh starts here
     #[arg(long, conflicts_with = "admit")]
     pub stdio: bool,
+    /// With --stdio, fail if no host runs, instead of starting it: what completions start here
+    #[arg(long, hide = true, requires = "stdio")]
+    pub if_running: bool,
     /// Read a public key from standard input and make its actor known here: what `hosts add` starts here
     #[arg(long, hide = true)]
     pub admit: bool,
@@ -76,6 +79,8 @@ pub enum Misplaced {
     Two(String, String),
     /// The command is about this machine.
     OnlyHere,
+    /// The command asks every host.
+    Everywhere,
 }
 
 impl Args {
@@ -94,6 +99,7 @@ impl Args {
         }
         match &self.command {
             Some(command) if found.is_some() && is_only_here(command) => Err(Misplaced::OnlyHere),
+            Some(command) if found.is_some() && is_everywhere(command) => Err(Misplaced::Everywhere),
             Some(_) | None => Ok(found),
         }
     }
@@ -112,7 +118,6 @@ fn is_only_here(command: &Command) -> bool {
             | Command::Host(_)
             | Command::Hosts(_)
             | Command::Man
-            | Command::Mcp(_)
             | Command::Schema
             | Command::Skill
             | Command::Web(_)
@@ -122,7 +127,17 @@ fn is_only_here(command: &Command) -> bool {
     )
 }
 
-/// Every place of a command that names a session.
+/// What asks every host.
+fn is_everywhere(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Ls(LsArgs { all_hosts: true, .. })
+            | Command::Questions(QuestionsArgs { all_hosts: true, .. })
+            | Command::Watch(WatchArgs { all_hosts: true, .. })
+    )
+}
+
+/// Every place of a command that names a session or a question.
 fn sessions(command: &mut Command) -> Vec<&mut String> {
     fn maybe(session: &mut Option<String>) -> Vec<&mut String> {
         session.as_mut().into_iter().collect()
@@ -151,11 +166,16 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
             Some(_) => Vec::new(),
             None => maybe(&mut args.start.session),
         },
-        Command::Ask(args) => maybe(&mut args.session),
+        Command::Ask(args) => [&mut args.session, &mut args.wait, &mut args.withdraw].into_iter().flatten().collect(),
+        Command::Answer(args) => maybe(&mut args.question),
         Command::Questions(args) => maybe(&mut args.session),
+        Command::Approvals(ApprovalsCommand::Ls(args)) => maybe(&mut args.session),
+        Command::Policy(PolicyCommand::May(args) | PolicyCommand::Explain(args)) => maybe(&mut args.session),
+        Command::Policy(PolicyCommand::Why(args)) => vec![&mut args.session],
         Command::Wait(args) => vec![&mut args.of.session],
         Command::Resize(args) => vec![&mut args.of.session],
         Command::Rename(args) => vec![&mut args.of.session],
+        Command::Keep(args) => vec![&mut args.of.session],
         Command::Detach(args) => vec![&mut args.of.session],
         Command::Signal(args) => vec![&mut args.of.session],
         Command::End(args) => maybe(&mut args.session),
@@ -168,8 +188,9 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Invite(args) => maybe(&mut args.session),
         Command::New(_)
         | Command::Ui
+        | Command::Approvals(_)
+        | Command::Policy(_)
         | Command::Ls(_)
-        | Command::Answer(_)
         | Command::Flow(_)
         | Command::Whoami
         | Command::Mcp(_)
@@ -243,5 +264,12 @@ mod tests {
         assert_eq!(host_of(&["info", "work"]), Ok(None));
         assert_eq!(host_of(&["--host", "a", "info", "b/work"]), Err(Misplaced::Two("a".into(), "b".into())));
         assert_eq!(host_of(&["--host", "gpu", "doctor"]), Err(Misplaced::OnlyHere));
+        assert_eq!(host_of(&["answer", "gpu/que_1", "yes/no"]), Ok(Some("gpu".into())));
+        assert_eq!(host_of(&["ask", "--wait", "gpu/que_1"]), Ok(Some("gpu".into())));
+        for command in [&["ls"][..], &["questions"], &["watch"]] {
+            let words = [command, &["--all-hosts"]].concat();
+            assert_eq!(host_of(&words), Ok(None));
+            assert_eq!(host_of(&[&["--host", "gpu"], &words[..]].concat()), Err(Misplaced::Everywhere));
+        }
     }
 }

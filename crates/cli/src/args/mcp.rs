@@ -4,7 +4,7 @@ use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "holdfast mcp\n       holdfast mcp install <CLIENT> [OPTIONS]")]
+#[command(override_usage = "holdfast mcp [--host <HOST>]\n       holdfast mcp install <CLIENT> [OPTIONS]")]
 pub struct McpArgs {
     #[command(subcommand)]
     pub command: Option<McpCommand>,

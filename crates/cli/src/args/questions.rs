@@ -38,6 +38,9 @@ pub struct QuestionsArgs {
     /// Include questions that are no longer open
     #[arg(long)]
     pub all: bool,
+    /// List the questions of every host you added, too; exit with 1 if one does not answer
+    #[arg(long, conflicts_with = "session")]
+    pub all_hosts: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -45,7 +48,7 @@ pub struct QuestionsArgs {
     override_usage = "holdfast answer <QUESTION> <TEXT>...\n       holdfast answer <QUESTION> --option <N>\n       holdfast answer [QUESTION]"
 )]
 pub struct AnswerArgs {
-    /// Id of the question, or a prefix of it. Without an answer, Holdfast shows the question and reads the answer from the
+    /// Id of the question, or a prefix of it; HOST/QUESTION for one of another host. Without an answer, Holdfast shows the question and reads the answer from the
     /// terminal; if only one question is open, the id can be omitted
     #[arg(value_name = "QUESTION")]
     pub question: Option<String>,

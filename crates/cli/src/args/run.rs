@@ -45,6 +45,12 @@ pub struct RunStartArgs {
     /// Wait S seconds, then report `running` with status 124; the command keeps running
     #[arg(long, value_name = "S")]
     pub timeout: Option<Seconds>,
+    /// If a human must approve the command, wait S seconds for the answer before failing with `approval_needed`
+    #[arg(long, value_name = "S")]
+    pub wait_approval: Option<Seconds>,
+    /// Say why you run it: for policies, and for the human who is asked
+    #[arg(long, value_name = "TEXT")]
+    pub intent: Option<String>,
     /// Infer the end of the command in a shell without integration: quiet or quiet:TIME without output, or prompt:REGEX on
     /// the last line. The exit status is then unknown, and a crash of the host loses the run
     #[arg(long, value_name = "HOW", value_parser = detect, conflicts_with = "new")]
@@ -73,6 +79,8 @@ impl RunStartArgs {
             || self.key.is_some()
             || self.shared
             || self.timeout.is_some()
+            || self.wait_approval.is_some()
+            || self.intent.is_some()
             || self.detect.is_some()
             || self.on_exit.is_some()
             || !self.expect.expect.is_empty()

@@ -31,6 +31,9 @@ pub fn short(id: ActorId) -> String {
 
 /// Whatever a process says of itself: what is no human by the rule makes none.
 fn may_make(here: &Here, handle: &Handle) -> Result<(), Failure> {
+    if handle.is_reserved() {
+        return Err(Failure::new("denied", format!("the host itself acts as {handle}")).hint("choose another name"));
+    }
     if handle.class() != ActorClass::Human {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! `holdfast completions`: what the parser knows, and the names of sessions and actors asked for when they are needed.
+//! `holdfast completions`: what the parser knows, and the names of sessions, hosts and actors asked for when they are needed.
 
 use crate::args::{Args, McpClient, Shell};
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use clap_complete::shells;
 use holdfast_types::Right;
 
 /// Commands whose first word is a session.
-const NAMING: &str = "run attach a info graph ps ports screen logs send state env watch wait resize rename detach signal end kill turn take request withdraw give release seize thaw grant revoke grants journal export questions invite";
+const NAMING: &str = "run attach a info graph ps ports screen logs send state env watch wait resize rename keep detach signal end kill turn take request withdraw give release seize thaw grant revoke grants journal export questions invite";
 
 /// Words behind `run` that are about runs, and those of them that name one.
 const ABOUT_RUNS: &str = "ls status wait output cancel";
@@ -20,6 +20,13 @@ const AWAITED: &str = "exit idle waiting text: port: quiet:";
 
 // A colon ends a word for bash: of `agent:cl` it asks to complete `cl` alone.
 const BASH: &str = r#"
+_holdfast_sessions() {
+    local begun=${COMP_WORDS[COMP_CWORD]}
+    COMPREPLY=($(compgen -W "$1 $(holdfast __names "$begun" 2>/dev/null)" -- "$begun"))
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then
+        compopt -o nospace 2>/dev/null
+    fi
+}
 _holdfast_named() {
     local at=$COMP_CWORD class=
     if [[ ${COMP_WORDS[at]} == : ]]; then
@@ -31,6 +38,10 @@ _holdfast_named() {
         local begun=${COMP_WORDS[COMP_CWORD]}
         COMPREPLY=($(compgen -W "$(holdfast __actors 2>/dev/null)" -- "$class${begun#:}"))
         COMPREPLY=("${COMPREPLY[@]#"$class"}")
+    elif [[ ${COMP_WORDS[at-1]} == --host ||
+        ( $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == connect && ${COMP_WORDS[2]} != -* ) ||
+        ( $COMP_CWORD -eq 3 && ${COMP_WORDS[1]} == hosts && " rename forget " == *" ${COMP_WORDS[2]} "* ) ]]; then
+        COMPREPLY=($(compgen -W "$(holdfast __hosts 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
     elif [[ ${COMP_WORDS[1]} == wait && ${COMP_WORDS[at-1]} == --for ]]; then
         compopt -o nospace 2>/dev/null
         COMPREPLY=($(compgen -W "@AWAITED@" -- "${COMP_WORDS[COMP_CWORD]}"))
@@ -43,9 +54,9 @@ _holdfast_named() {
     elif [[ $COMP_CWORD -eq 3 && ${COMP_WORDS[1]} == flow && " @FLOWING@ " == *" ${COMP_WORDS[2]} "* ]]; then
         COMPREPLY=($(compgen -W "$(holdfast __flows 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
     elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == run && ${COMP_WORDS[COMP_CWORD]} != -* ]]; then
-        COMPREPLY=($(compgen -W "@ABOUT@ $(holdfast __names 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+        _holdfast_sessions "@ABOUT@"
     elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[COMP_CWORD]} != -* && " @NAMING@ " == *" ${COMP_WORDS[1]} "* ]]; then
-        COMPREPLY=($(compgen -W "$(holdfast __names 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+        _holdfast_sessions ""
     else
         _holdfast "$@"
     fi
@@ -54,7 +65,10 @@ complete -F _holdfast_named -o bashdefault -o default holdfast
 "#;
 
 const FISH: &str = r#"
-complete -c holdfast -n "__fish_seen_subcommand_from @NAMING@" -f -a "(holdfast __names 2>/dev/null)"
+complete -c holdfast -n "__fish_seen_subcommand_from @NAMING@; and not __fish_seen_subcommand_from hosts" -f -a "(holdfast __names (commandline -ct) 2>/dev/null)"
+complete -c holdfast -n "__fish_seen_subcommand_from connect" -f -a "(holdfast __hosts 2>/dev/null)"
+complete -c holdfast -n "__fish_seen_subcommand_from hosts; and __fish_seen_subcommand_from rename forget" -f -a "(holdfast __hosts 2>/dev/null)"
+complete -c holdfast -l host -x -a "(holdfast __hosts 2>/dev/null)"
 complete -c holdfast -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from @ABOUT@" -f -a "@ABOUT@"
 complete -c holdfast -n "__fish_seen_subcommand_from run; and __fish_seen_subcommand_from status wait output cancel" -f -a "(holdfast __runs 2>/dev/null)"
 complete -c holdfast -n "__fish_seen_subcommand_from flow; and __fish_seen_subcommand_from @FLOWING@" -f -a "(holdfast __flows 2>/dev/null)"
@@ -68,9 +82,17 @@ complete -c holdfast -n "__fish_seen_subcommand_from give grant revoke" -l to -x
 
 const ZSH: &str = r#"
 _holdfast_names() {
-    local -a names
-    names=(${(f)"$(holdfast __names 2>/dev/null)"})
+    local -a names hosts
+    names=(${(f)"$(holdfast __names "$PREFIX" 2>/dev/null)"})
+    hosts=(${(M)names:#*/})
+    names=(${names:#*/})
     compadd -a names
+    compadd -S '' -a hosts
+}
+_holdfast_hosts() {
+    local -a hosts
+    hosts=(${(f)"$(holdfast __hosts 2>/dev/null)"})
+    compadd -a hosts
 }
 _holdfast_runs() {
     local -a runs
@@ -123,15 +145,18 @@ fn filled(text: &str) -> String {
     text.replace("@RIGHTS@", &rights.join(" ")).replace("@AGENTS@", &agents.join(" "))
 }
 
-/// zsh names what completes each word: ours takes the place of files where a session or an actor is meant.
+/// zsh names what completes each word: ours takes the place of files where a session, a host or an actor is meant.
 fn with_names(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let session = line.contains("session -- ") && line.contains(":_default");
         let line = line
             .replace(":ACTOR:_default", ":ACTOR:_holdfast_actors")
+            .replace(":HOST:_default", ":HOST:_holdfast_hosts")
             .replace(":WHAT:_default", ":WHAT:_holdfast_awaited")
             .replace(":RIGHTS:_default", ":RIGHTS:_holdfast_rights");
+        let host = line.contains("to -- Give this machine") || line.contains("name -- What you call it");
+        let line = if host { line.replace(":_default", ":_holdfast_hosts") } else { line };
         let line = if line.contains("run -- ") { line.replace(":_default", ":_holdfast_runs") } else { line };
         let line = if line.contains("flow -- ") { line.replace(":_default", ":_holdfast_flows") } else { line };
         out.push_str(&if session { line.replace(":_default", ":_holdfast_names") } else { line.clone() });

@@ -53,6 +53,8 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         http: listen::load(&here.home)?,
         notify: config.notify,
         recover: config.recover,
+        reap: config.reap,
+        policy: config.policy,
         shell: config.shell,
         base: default.base,
     };

@@ -1,11 +1,12 @@
 //! `holdfast hosts`: machines elsewhere whose sessions can be named from here; and `holdfast connect`, the way to one.
 
 use crate::args::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs};
+use crate::everywhere::{Round, is_silent};
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::hosts::{self, Admission, Elsewhere};
 use crate::show::{columns, now_ms, print, print_json, table, visible};
-use holdfast_client::{Connection, admit, greet_or_start, join, socket_or_start};
+use holdfast_client::{CallError, Connection, admit, greet_or_start, join, socket, socket_or_start};
 use holdfast_types::ActorClass;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams};
@@ -14,13 +15,10 @@ use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// What a public key and a handle take, and more.
 const ADMISSION_BYTES_MAX: u64 = 4096;
-/// How long `hosts ls` waits for hosts that do not answer.
-const LOOK: Duration = Duration::from_secs(5);
 /// Connections through one socket at once: programs of one person.
 const THROUGH_MAX: usize = 64;
 
@@ -88,23 +86,13 @@ fn add(here: &Here, args: &HostsAddArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn running(connection: &mut Connection) -> Result<usize, Failure> {
+fn running(connection: &mut Connection) -> Result<usize, CallError> {
     let all = connection.call::<op::List>(&ListParams { all: false })?;
     Ok(all.iter().filter(|session| session.life == Life::Running).count())
 }
 
-/// What a look at a host gave: the time it took and its sessions.
+/// What a look at a host gave: the time it took, its sessions, and its program.
 type Looked = Result<(Duration, usize, String), Failure>;
-
-fn look(here_home: &holdfast_types::Home, mut host: Elsewhere, who: &holdfast_client::Identity) -> Looked {
-    // Several hosts are looked at at once: none of them may ask for a password.
-    let who = host.known_unattended(here_home, who)?;
-    let mut connection = host.route(here_home)?.unattended().connect(&who)?;
-    let program = connection.hello().program.clone();
-    let asked = Instant::now();
-    let running = running(&mut connection)?;
-    Ok((asked.elapsed(), running, program))
-}
 
 fn list(here: &Here) -> Result<u8, Failure> {
     let all = hosts::load(&here.home)?;
@@ -114,48 +102,39 @@ fn list(here: &Here) -> Result<u8, Failure> {
         )?;
         return Ok(0);
     }
-    let (sender, answers) = channel();
-    for (at, host) in all.iter().enumerate() {
-        let (sender, host, home, who) = (sender.clone(), host.clone(), here.home.clone(), here.who()?.clone());
-        // One that does not answer keeps nobody else waiting.
-        std::thread::spawn(move || sender.send((at, look(&home, host, &who))));
-    }
-    drop(sender);
-    let mut looked: Vec<Option<Looked>> = all.iter().map(|_| None).collect();
-    let deadline = Instant::now() + LOOK;
-    while let Ok((at, found)) = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        looked[at] = Some(found);
-    }
+    let look = |connection: &mut Connection| {
+        let program = connection.hello().program.clone();
+        let asked = Instant::now();
+        let running = running(connection)?;
+        Ok((asked.elapsed(), running, program))
+    };
+    let looked = Round::begin(here, all, look)?.wait(here);
     if here.json {
-        let view = |(host, looked): (&Elsewhere, &Option<Looked>)| {
+        let view = |(host, looked): &(Elsewhere, Looked)| {
             let (path, to) = host.path();
             match looked {
-                Some(Ok((took, running, program))) => json!({
+                Ok((took, running, program)) => json!({
                     "name": host.name, "path": path, path: to, "state": "up", "latency_ms": took.as_secs_f64() * 1e3,
                     "sessions": running, "program": program,
                 }),
-                Some(Err(why)) => {
-                    json!({"name": host.name, "path": path, path: to, "state": "down", "why": why.message()})
-                }
-                None => json!({"name": host.name, "path": path, path: to, "state": "silent"}),
+                Err(why) if is_silent(why) => json!({"name": host.name, "path": path, path: to, "state": "silent"}),
+                Err(why) => json!({"name": host.name, "path": path, path: to, "state": "down", "why": why.message()}),
             }
         };
-        print_json(&all.iter().zip(&looked).map(view).collect::<Vec<_>>())?;
+        print_json(&looked.iter().map(view).collect::<Vec<_>>())?;
         return Ok(0);
     }
     let head = ["HOST", "PATH", "STATE", "SESSIONS", "LATENCY"].map(str::to_owned).to_vec();
-    let row = |(host, looked): (&Elsewhere, &Option<Looked>)| {
+    let row = |(host, looked): &(Elsewhere, Looked)| {
         let (state, sessions, latency) = match looked {
-            Some(Ok((took, running, _))) => {
-                ("up".into(), running.to_string(), format!("{:.1} ms", took.as_secs_f64() * 1e3))
-            }
-            Some(Err(why)) => (format!("down: {}", visible(why.message())), "-".into(), "-".into()),
-            None => ("no answer".into(), "-".into(), "-".into()),
+            Ok((took, running, _)) => ("up".into(), running.to_string(), format!("{:.1} ms", took.as_secs_f64() * 1e3)),
+            Err(why) if is_silent(why) => ("no answer".into(), "-".into(), "-".into()),
+            Err(why) => (format!("down: {}", visible(why.message())), "-".into(), "-".into()),
         };
         let (path, to) = host.path();
         vec![host.name.clone(), format!("{path} {}", visible(&to)), state, sessions, latency]
     };
-    let rows: Vec<_> = std::iter::once(head).chain(all.iter().zip(&looked).map(row)).collect();
+    let rows: Vec<_> = std::iter::once(head).chain(looked.iter().map(row)).collect();
     print(table(&rows, columns()).into_iter().map(|line| line + "\n").collect::<String>())?;
     Ok(0)
 }
@@ -192,8 +171,13 @@ pub fn connect(here: &Here, args: &ConnectArgs) -> Result<u8, Failure> {
     }
     match &args.to {
         None => {
-            here.make_state()?;
-            let socket = socket_or_start(&here.home, &here.program)?;
+            let socket = match args.if_running {
+                true => socket(&here.home)?,
+                false => {
+                    here.make_state()?;
+                    socket_or_start(&here.home, &here.program)?
+                }
+            };
             join(socket).map_err(|e| Failure::io("the connection broke", e))?;
             Ok(0)
         }

@@ -7,7 +7,7 @@ use crate::here::Here;
 use crate::hosts::{self, Elsewhere};
 use crate::show::{columns, deadline, now_ms, print, print_json, table};
 use holdfast_client::{ConnectError, Identity, InviteLink, Relayed, is_host_name, machine_name};
-use holdfast_types::{FOREVER, Handle, Rights, SessionId};
+use holdfast_types::{FOREVER, Handle, Rights, SessionId, TimeMs};
 use holdfast_wire::devices::{DeviceParams, DeviceView, InviteNewParams, InviteParams, InviteState, InviteView};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ListParams, Nothing};
@@ -66,8 +66,9 @@ fn can(rights: Rights) -> String {
     if rights == Rights::ALL { "all".into() } else { rights.to_string() }
 }
 
-fn until(ms: u64) -> String {
-    if ms == FOREVER { "no end".into() } else { deadline(ms, now_ms()) }
+fn until(end: Option<TimeMs>) -> String {
+    // A host of an earlier version says the last moment there is.
+    end.filter(|end| *end != FOREVER).map_or_else(|| "no end".into(), |end| deadline(end, now_ms()))
 }
 
 /// `holdfast invites`.

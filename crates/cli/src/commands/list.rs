@@ -1,16 +1,18 @@
 //! `holdfast ls`, `holdfast info`: sessions as a person reads them.
 
 use super::canvas::{Canvas, QUIT_KEYS};
+use super::cost;
 use super::graph::Essence;
 use super::turn;
 use crate::args::LsArgs;
+use crate::everywhere::{self, Answered, called};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{
-    self, bytes, columns, command_line, cut, fields, moment, now_ms, on_terminal, print, print_json, span, state,
-    styled, table, visible,
+    bytes, columns, command_line, cut, fields, moment, now_ms, on_terminal, print, print_json, span, state, styled,
+    table, visible,
 };
-use holdfast_client::Incoming;
+use holdfast_client::{CallError, Connection, Incoming};
 use holdfast_types::{SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::{Kind, Now, StateView};
 use holdfast_wire::lives::LostView;
@@ -30,31 +32,83 @@ const COMMAND_COLUMNS: usize = 60;
 const LOOKS_MAX: usize = 256;
 /// How often a list that is watched is drawn anew.
 const WATCH_EVERY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-const NONE: &str = "no sessions; start one with: holdfast new\n";
+pub(super) const NONE: &str = "no sessions; start one with: holdfast new\n";
 
 /// What sessions do, where that was seen.
 type Seen = HashMap<SessionId, StateView>;
 
 /// `holdfast ls`.
 pub fn list(here: &Here, args: &LsArgs) -> Result<u8, Failure> {
+    if args.all_hosts {
+        return list_everywhere(here, args.all);
+    }
     let mut link = here.link()?;
     if args.watch {
         return watch(here, &mut link, args.all);
     }
-    let sessions = all(&mut link, args.all)?;
+    if args.cost {
+        return cost::list(here, &mut link);
+    }
+    let sessions = link.ask_all(|connection| all(connection, args.all))?;
     if here.json {
         print_json(&sessions)?;
     } else if sessions.is_empty() {
         print(NONE)?;
     } else {
-        let seen = look(&mut link, &sessions);
-        print(listed(&sessions, &seen, now_ms(), columns(), styled()))?;
+        let seen = look(link.connection(), &sessions);
+        print(listed(&rows(here, &sessions, &seen), now_ms(), columns(), styled()))?;
     }
     Ok(0)
 }
 
-fn all(link: &mut Link<'_>, all: bool) -> Result<Vec<SessionView>, Failure> {
-    let mut sessions = link.call::<op::List>(&ListParams { all })?;
+/// The sessions of every host. A host that does not answer is told beside the list.
+fn list_everywhere(here: &Here, ended_too: bool) -> Result<u8, Failure> {
+    let is_looked_at = !here.json;
+    let answers = everywhere::ask(here, move |connection| {
+        let sessions = all(connection, ended_too)?;
+        let seen = if is_looked_at { look(connection, &sessions) } else { Seen::new() };
+        Ok((sessions, seen))
+    })?;
+    if here.json {
+        let sessions = |Answered { host, answer }| Answered { host, answer: answer.map(|(sessions, _)| sessions) };
+        let answers: Vec<Answered<Vec<SessionView>>> = answers.into_iter().map(sessions).collect();
+        print_json(&everywhere::json(&answers, "sessions"))?;
+        return Ok(everywhere::status(&answers));
+    }
+    let mut rows = Vec::new();
+    for Answered { host, answer } in &answers {
+        let Ok((sessions, seen)) = answer else { continue };
+        rows.extend(sessions.iter().map(|session| Row::of(host.as_deref(), session, seen)));
+    }
+    print(if rows.is_empty() { NONE.into() } else { listed(&rows, now_ms(), columns(), styled()) })?;
+    Ok(everywhere::report(&answers))
+}
+
+/// A session in a list.
+struct Row<'a> {
+    /// What a person calls it from here.
+    called: String,
+    /// Its processes are another machine's.
+    is_far: bool,
+    session: &'a SessionView,
+    seen: Option<&'a StateView>,
+}
+
+impl<'a> Row<'a> {
+    fn of(host: Option<&str>, session: &'a SessionView, seen: &'a Seen) -> Row<'a> {
+        let called = visible(&called(host, session.name.as_str()));
+        Row { called, is_far: host.is_some(), session, seen: seen.get(&session.id) }
+    }
+}
+
+/// The sessions of the one host that is asked, by their names there.
+fn rows<'a>(here: &Here, sessions: &'a [SessionView], seen: &'a Seen) -> Vec<Row<'a>> {
+    let row = |session| Row { is_far: here.is_elsewhere(), ..Row::of(None, session, seen) };
+    sessions.iter().map(row).collect()
+}
+
+pub(super) fn all(connection: &mut Connection, all: bool) -> Result<Vec<SessionView>, CallError> {
+    let mut sessions = connection.call::<op::List>(&ListParams { all })?;
     sessions.sort_by(|a, b| (a.life == Life::Ended, &a.name, a.id).cmp(&(b.life == Life::Ended, &b.name, b.id)));
     Ok(sessions)
 }
@@ -68,11 +122,11 @@ fn watch(here: &Here, link: &mut Link<'_>, ended_too: bool) -> Result<u8, Failur
     }
     let canvas = Canvas::new()?;
     loop {
-        let sessions = all(link, ended_too)?;
-        let seen = look(link, &sessions);
+        let sessions = link.ask_all(|connection| all(connection, ended_too))?;
+        let seen = look(link.connection(), &sessions);
         let text = match sessions.is_empty() {
             true => NONE.to_owned(),
-            false => listed(&sessions, &seen, now_ms(), columns(), styled()),
+            false => listed(&rows(here, &sessions, &seen), now_ms(), columns(), styled()),
         };
         canvas.draw(&text)?;
         let mut keys = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
@@ -91,8 +145,7 @@ fn watch(here: &Here, link: &mut Link<'_>, ended_too: bool) -> Result<u8, Failur
 }
 
 /// What the live ones do, all asked at once. One that cannot be looked at is shown without it.
-fn look(link: &mut Link<'_>, sessions: &[SessionView]) -> Seen {
-    let connection = link.connection();
+fn look(connection: &mut Connection, sessions: &[SessionView]) -> Seen {
     let mut asked = Vec::new();
     for session in sessions.iter().filter(|session| session.life == Life::Running).take(LOOKS_MAX) {
         match connection.ask::<op::State>(&SessionParams { session: session.id.to_string() }, &[]) {
@@ -115,24 +168,25 @@ fn look(link: &mut Link<'_>, sessions: &[SessionView]) -> Seen {
     seen
 }
 
-fn listed(sessions: &[SessionView], seen: &Seen, now: TimeMs, width: Option<usize>, styled: bool) -> String {
+fn listed(all: &[Row<'_>], now: TimeMs, width: Option<usize>, styled: bool) -> String {
     let head = ["NAME", "STATE", "SIZE", "CLIENTS", "TURN", "AGE", "COMMAND"].map(str::to_owned).to_vec();
-    let row = |session: &SessionView| {
+    let row = |row: &Row<'_>| {
+        let session = row.session;
         vec![
-            visible(session.name.as_str()),
-            status(session, seen.get(&session.id)),
+            row.called.clone(),
+            status(session, row.seen),
             session.size.to_string(),
             session.clients.len().to_string(),
             holder(session),
             span(now.saturating_sub(session.created_ms)),
-            foreground(session, seen.get(&session.id)),
+            foreground(row),
         ]
     };
-    let rows: Vec<_> = std::iter::once(head).chain(sessions.iter().map(row)).collect();
+    let rows: Vec<_> = std::iter::once(head).chain(all.iter().map(row)).collect();
     let lines = table(&rows, width);
     let mut text = format!("{}\n", lines[0]);
-    for (line, session) in lines[1..].iter().zip(sessions) {
-        match session.life {
+    for (line, row) in lines[1..].iter().zip(all) {
+        match row.session.life {
             Life::Ended if styled => text.push_str(&format!("\x1b[2m{line}\x1b[0m\n")),
             Life::Ended | Life::Lost | Life::Running | Life::Unknown | Life::Damaged => {
                 text.push_str(&format!("{line}\n"))
@@ -163,6 +217,9 @@ fn status(session: &SessionView, seen: Option<&StateView>) -> String {
     if let Some(at) = session.next_life_ms {
         text.push_str(&format!(", restarts in {}", span(at.saturating_sub(now_ms()))));
     }
+    if let Some(reap) = &session.reap {
+        text.push_str(&cost::reaped_in(reap, now_ms()));
+    }
     text
 }
 
@@ -183,8 +240,9 @@ fn word(now: &Now) -> &'static str {
 }
 
 /// What has its terminal now; what it was started with where that is the same, or where nobody can tell.
-fn foreground(session: &SessionView, seen: Option<&StateView>) -> String {
-    let pid = seen.and_then(|seen| seen.pid).filter(|pid| *pid != session.pid);
+fn foreground(row: &Row<'_>) -> String {
+    let session = row.session;
+    let pid = row.seen.and_then(|seen| seen.pid).filter(|pid| *pid != session.pid && !row.is_far);
     let arguments = pid.and_then(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).ok()).unwrap_or_default();
     let words: Vec<String> = arguments
         .split(|byte| *byte == 0)
@@ -239,6 +297,12 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
         ("size", session.size.to_string()),
         ("started", moment(session.created_ms, now)),
     ];
+    if let Some(wall) = &session.wall {
+        let ports = wall.connect.as_ref().map(|ports| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));
+        let ports =
+            ports.map(|ports| format!("; connects to TCP ports {}", if ports.is_empty() { "none" } else { &ports }));
+        rows.push(("wall", format!("writes below {}{}", visible(&wall.write.join(", ")), ports.unwrap_or_default())));
+    }
     if let Some(user) = &session.user {
         rows.push(("user", visible(user)));
     }
@@ -262,6 +326,7 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     if let Some(times) = session.restart_on_failure {
         rows.push(("restarts", format!("on failure, at most {times} times in 10 minutes")));
     }
+    rows.extend(session.reap.iter().flat_map(|reap| cost::reap_rows(reap, now)));
     match (&session.lost, session.ended_ms) {
         (Some(lost), _) => rows.extend(lost_rows(lost, &session.name, now)),
         (None, Some(ended)) => rows.push(("ended", moment(ended, now))),
@@ -325,17 +390,6 @@ fn attached(client: &ClientView, now: TimeMs) -> String {
     format!("{}{who} on {tty}, {}, process {}{mode}, since {since}", client.id, client.size, client.pid)
 }
 
-/// The names of all live sessions, one a line; completes nothing where no host runs.
-pub fn names(here: &Here) -> Result<u8, Failure> {
-    // Pressing Tab must not create a key.
-    let Some(who) = here.who_if_there() else { return Ok(0) };
-    let Ok(mut connection) = holdfast_client::connect(&here.home, &who) else { return Ok(0) };
-    let sessions = connection.call::<op::List>(&ListParams { all: false })?;
-    let lines: String = sessions.iter().map(|session| format!("{}\n", session.name)).collect();
-    show::print(lines)?;
-    Ok(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,12 +420,14 @@ mod tests {
             damaged: None,
             stranger_ms: None,
             user: None,
+            wall: None,
             incarnation: 1,
             lost: None,
             stand_in: None,
             recovers: false,
             restart_on_failure: None,
             next_life_ms: None,
+            reap: None,
         }
     }
 
@@ -408,9 +464,13 @@ mod tests {
             since_ms: 0,
             at: 0,
         };
-        let waits = listed(&all[..1], &Seen::from([(asks.session, asks)]), 1_065_000, Some(88), false);
+        let rows = |host, seen| all.iter().map(|session| Row::of(host, session, seen)).collect::<Vec<_>>();
+        let seen = Seen::from([(asks.session, asks)]);
+        let waits = listed(&rows(None, &seen)[..1], 1_065_000, Some(88), false);
         assert!(waits.contains("main  waits: password"), "{waits}");
-        insta::assert_snapshot!(listed(&all, &Seen::new(), 1_065_000, Some(88), true).replace('\x1b', "ESC"), @r"
+        let far = listed(&rows(Some("gpu"), &seen)[..1], 1_065_000, Some(88), false);
+        assert!(far.contains("gpu/main  waits: password"), "{far}");
+        insta::assert_snapshot!(listed(&rows(None, &Seen::new()), 1_065_000, Some(88), true).replace('\x1b', "ESC"), @r"
         NAME     STATE                   SIZE   CLIENTS  TURN          AGE  COMMAND
         main     running                 80x24  0        -             1m   sh -c 'echo \u{1b}[…
         held     running                 80x24  0        agent:claude  1m   sh -c 'echo \u{1b}[…

@@ -21,12 +21,14 @@ Rights of actors in a session before any grant: rights_human ("all"), rights_age
 rights_service, rights_device, rights_unknown ("none"), and of the actor that started it: rights_spawner ("all").
 Rights are observe, type, run, start, signal, seize, grant, approve, checkpoint, fork, end, configure.
 .IP
+policy ("solo"): by which policy acts are judged: solo, careful, locked or off. Files in policy/*.cedar beside it add rules.
+.IP
 metrics_listen, for example "127.0.0.1:9464": the host serves its metrics there over HTTP, on this machine only.
 .IP
 log ("info"): what the host logs to host.log beside the sessions: off, error, warn, info, debug or trace, and levels of modules as in
 "info,holdfast_host::notify=debug". log_format ("text"): text or json.
 .IP
-history_lines, ended_keep, runs_keep, the rights, metrics_listen, log and log_format are read when the host starts: \fBholdfast host restart\fR takes
+history_lines, ended_keep, runs_keep, the rights, policy, metrics_listen, log and log_format are read when the host starts: \fBholdfast host restart\fR takes
 them over.
 .TP
 \fI$XDG_STATE_HOME/holdfast\fR

@@ -1,10 +1,12 @@
 //! The commands, one file each; those that only ask and show share one.
 
 mod actor;
+mod approvals;
 mod as_user;
 mod attach;
 mod canvas;
 mod completions;
+mod cost;
 mod doctor;
 mod end;
 mod env;
@@ -20,8 +22,10 @@ mod list;
 mod logs;
 mod man;
 mod mcp;
+mod names;
 mod new;
 mod no_typing;
+mod policy;
 mod prove;
 mod questions;
 mod recover;
@@ -38,6 +42,7 @@ mod turn;
 mod ui;
 mod unit;
 mod wait;
+mod wall;
 mod watch;
 mod web;
 mod whoami;
@@ -58,11 +63,13 @@ pub fn run(mut args: Args) -> Result<u8, Failure> {
 }
 
 fn misplaced(why: Misplaced) -> Failure {
-    let message = match why {
-        Misplaced::Two(one, other) => format!("two hosts in one command: {one} and {other}"),
-        Misplaced::OnlyHere => "this command works on this machine only".into(),
+    let there = "run it over there: ssh MACHINE holdfast …";
+    let (message, hint) = match why {
+        Misplaced::Two(one, other) => (format!("two hosts in one command: {one} and {other}"), there),
+        Misplaced::OnlyHere => ("this command works on this machine only".into(), there),
+        Misplaced::Everywhere => ("--all-hosts asks every host, --host one of them".into(), "leave out one of the two"),
     };
-    Failure::new("usage", message).hint("run it over there: ssh MACHINE holdfast …").status(STATUS_USAGE)
+    Failure::new("usage", message).hint(hint).status(STATUS_USAGE)
 }
 
 fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
@@ -89,10 +96,13 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Ask(args)) => questions::ask(&here()?, &args),
         Some(Command::Questions(args)) => questions::questions(&here()?, &args),
         Some(Command::Answer(args)) => questions::answer(&here()?, &args),
+        Some(Command::Approvals(command)) => approvals::approvals(&here()?, &command),
+        Some(Command::Policy(command)) => policy::policy(&here()?, &command),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Ui) => attach::ui(&here()?),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
         Some(Command::Rename(args)) => steer::rename(&here()?, &args),
+        Some(Command::Keep(args)) => cost::keep(&here()?, &args),
         Some(Command::Detach(args)) => steer::detach(&here()?, &args),
         Some(Command::Signal(args)) => steer::signal(&here()?, &args),
         Some(Command::Recover(args)) => recover::recover(&here()?, &args),
@@ -133,7 +143,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
 }
 
 /// What only programs call: `host spawn`, by the client library, `host tend`, by that, `host hold`, by hosts, `session as`, by
-/// keepers, `flow spawn`, `flow tend` and `flow serve` likewise, and `__names`, `__runs`, `__flows` and `__actors`, by completions. The
+/// keepers, `flow spawn`, `flow tend` and `flow serve` likewise, and `__names`, `__hosts`, `__runs`, `__flows` and `__actors`, by completions. The
 /// parser does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None, None)?.if_ours();
@@ -146,7 +156,10 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["flow", "serve"] => Some(here().and_then(|here| flow::serve(&here))),
         ["__flows"] => Some(here().and_then(|here| flow::ids(&here))),
         ["session", "as", ..] => Some(as_user::run()),
-        ["__names"] => Some(here().and_then(|here| list::names(&here))),
+        ["session", "wall", ..] => Some(wall::run()),
+        ["__names"] => Some(here().and_then(|here| names::sessions(&here, "")).or(Ok(0))),
+        ["__names", begun] => Some(here().and_then(|here| names::sessions(&here, begun)).or(Ok(0))),
+        ["__hosts"] => Some(here().and_then(|here| names::hosts(&here)).or(Ok(0))),
         ["__runs"] => Some(here().and_then(|here| run::ids(&here))),
         ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,

@@ -12,6 +12,7 @@ use holdfast_host::user;
 use holdfast_types::Size;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{NewParams, SessionView};
+use holdfast_wire::wall::Wall;
 use rustix::fs::Mode;
 use rustix::process::{Resource, getrlimit, umask};
 use rustix::termios::tcgetwinsize;
@@ -67,8 +68,10 @@ pub fn params(here: &Here, args: &NewArgs) -> Result<NewParams, Failure> {
 }
 
 /// What a session of another machine is started with: what that machine has, and what was said.
-fn params_elsewhere(args: &NewArgs) -> NewParams {
-    let term = std::env::var("TERM").ok().filter(|term| !term.is_empty());
+pub fn params_elsewhere(args: &NewArgs) -> NewParams {
+    // What the caller has without a terminal says nothing of those that will be attached.
+    let is_none = |term: &str| term.is_empty() || (term == "dumb" && args.detach);
+    let term = std::env::var("TERM").ok().filter(|term| !is_none(term));
     let term = format!("TERM={}", term.as_deref().unwrap_or(TERM_DEFAULT));
     NewParams {
         name: args.called.clone().or_else(|| args.name.clone()),
@@ -79,10 +82,19 @@ fn params_elsewhere(args: &NewArgs) -> NewParams {
         ring_bytes: args.ring.map(|ring| ring.0),
         integrate: args.no_integration.then_some(false),
         user: args.user.clone(),
+        wall: wall(args, Path::to_path_buf),
         recover: args.recover,
         restart_on_failure: args.restart,
+        reap_after: args.reap_after,
         ..NewParams::default()
     }
+}
+
+/// The wall that was asked for.
+fn wall(args: &NewArgs, there: impl Fn(&Path) -> PathBuf) -> Option<Wall> {
+    let text = |dir: &PathBuf| there(dir).to_string_lossy().into_owned();
+    let write = args.wall.iter().map(text).collect();
+    (!args.wall.is_empty()).then(|| Wall { write, connect: args.wall_ports.clone() })
 }
 
 /// What a session is started with, by these settings.
@@ -109,8 +121,10 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         nofile: getrlimit(Resource::Nofile).current,
         integrate: args.no_integration.then_some(false),
         user: args.user.clone(),
+        wall: wall(args, |dir| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())),
         recover: args.recover,
         restart_on_failure: args.restart,
+        reap_after: args.reap_after,
     })
 }
 

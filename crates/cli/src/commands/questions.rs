@@ -1,6 +1,7 @@
 //! `holdfast ask`, `holdfast questions`, `holdfast answer`: an operator asks the humans, and one of them answers.
 
 use crate::args::{AnswerArgs, AskArgs, QuestionsArgs};
+use crate::everywhere::{self, called};
 use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
 use crate::here::{Here, Link};
 use crate::show::{cut, now_ms, on_terminal, print, print_json, say, span, visible};
@@ -75,11 +76,12 @@ fn wait_ms(until: Option<Instant>) -> u64 {
 /// Shows the answer, or says why there is none.
 fn end_as(here: &Here, question: &QuestionView) -> Result<u8, Failure> {
     let id = question.id;
+    let called = here.called(&id.to_string());
     let (code, message, hint, status) = match (question.state, &question.answer) {
         (QuestionState::Open, _) => (
             "timeout",
             format!("no answer to {id} yet"),
-            format!("keep waiting: holdfast ask --wait {id}\nor withdraw it: holdfast ask --withdraw {id}"),
+            format!("keep waiting: holdfast ask --wait {called}\nor withdraw it: holdfast ask --withdraw {called}"),
             STATUS_TIMEOUT,
         ),
         (QuestionState::Answered, Some(answer)) => {
@@ -135,25 +137,50 @@ fn withdraw(here: &Here, link: &mut Link<'_>, question: &str) -> Result<u8, Fail
 /// `holdfast questions`.
 pub fn questions(here: &Here, args: &QuestionsArgs) -> Result<u8, Failure> {
     let params = QuestionListParams { session: args.session.clone(), all: args.all };
+    if args.all_hosts {
+        return questions_everywhere(here, params);
+    }
     let questions = here.link()?.call::<op::QuestionList>(&params)?;
     if here.json {
         print_json(&questions)?;
         return Ok(0);
     }
-    let head = format!("{:<ID_COLUMNS$}  {:<9} {:>4}  SESSION  QUESTION\n", "ID", "STATE", "AGE");
-    let mut text = if questions.is_empty() { "no open questions\n".to_owned() } else { head };
-    for question in &questions {
-        text.push_str(&listed(question));
-    }
-    print(text)?;
+    print(listed(&questions.iter().map(|question| (None, question)).collect::<Vec<_>>()))?;
     Ok(0)
 }
 
-fn listed(question: &QuestionView) -> String {
+/// The questions of every host. A host that does not answer is told beside the list.
+fn questions_everywhere(here: &Here, params: QuestionListParams) -> Result<u8, Failure> {
+    let answers = everywhere::ask(here, move |connection| connection.call::<op::QuestionList>(&params))?;
+    if here.json {
+        print_json(&everywhere::json(&answers, "questions"))?;
+        return Ok(everywhere::status(&answers));
+    }
+    let mut all = Vec::new();
+    for one in &answers {
+        all.extend(one.answer.iter().flatten().map(|question| (one.host.as_deref(), question)));
+    }
+    print(listed(&all))?;
+    Ok(everywhere::report(&answers))
+}
+
+/// Questions, each with its host where that is not the one that was asked.
+fn listed(all: &[(Option<&str>, &QuestionView)]) -> String {
+    if all.is_empty() {
+        return "no open questions\n".into();
+    }
+    let host_columns = all.iter().filter_map(|(host, _)| *host).map(|host| host.len() + 1).max().unwrap_or(0);
+    let columns = ID_COLUMNS + host_columns;
+    let head = format!("{:<columns$}  {:<9} {:>4}  SESSION  QUESTION\n", "ID", "STATE", "AGE");
+    std::iter::once(head).chain(all.iter().map(|(host, question)| listed_one(*host, question, columns))).collect()
+}
+
+fn listed_one(host: Option<&str>, question: &QuestionView, columns: usize) -> String {
     let QuestionView { id, name, by, state, .. } = question;
+    let (id, name) = (called(host, &id.to_string()), called(host, name.as_str()));
     let age = span(now_ms().saturating_sub(question.asked_ms));
     let asks = cut(&visible(&question.text), TEXT_COLUMNS);
-    let mut text = format!("{id}  {:<9} {age:>4}  {name}  {by} asks: {asks}\n", state.word());
+    let mut text = format!("{id:<columns$}  {:<9} {age:>4}  {name}  {by} asks: {asks}\n", state.word());
     text.push_str(&options_of(question));
     if let Some(answer) = &question.answer {
         text.push_str(&format!("  {} answered: {}\n", answer.by, cut(&visible(&answer.text), TEXT_COLUMNS)));

@@ -3,7 +3,9 @@
 use holdfast_client::{Connection, Identity};
 use holdfast_harness::{DETACH, Home, Ran, Terminal, holds_within, until};
 use holdfast_wire::operations::op;
-use holdfast_wire::params::ListParams;
+use holdfast_wire::params::{ListParams, Nothing};
+use holdfast_wire::questions::QuestionListParams;
+use holdfast_wire::runs::RunListParams;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -209,6 +211,55 @@ fn an_invite_opens_what_it_says_once_and_says_why_it_does_not() {
     two.far.ok(&["devices", "revoke", two.far.json(&["devices", "ls"])[0]["id"].as_str().unwrap()]);
     let out = two.near.fails(&["--host", "gpu", "ls"]);
     assert!(out.contains("does not know human:tester") && out.contains("invite"), "{out}");
+}
+
+#[test]
+fn a_guest_of_one_session_learns_nothing_of_the_machine() {
+    let two = Two::new();
+    let relay = Relay::start(&two.near);
+    two.far.ok(&["relay", "add", &relay.url()]);
+    two.far.session("shared", "cd /; exec cat");
+    two.far.session("private", "exec cat");
+    two.invited(&["shared", "--can", "observe"]);
+    let socket = two.near.join("gpu.sock");
+    let mut connect = two.near.command(&["connect", "gpu", "--socket", socket.to_str().unwrap()]);
+    let mut connect = connect.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the socket", || socket.exists());
+    let who = Identity::load_or_make(&two.near.places(), &"agent:sdk".parse().unwrap()).unwrap();
+    let mut guest = Connection::open(UnixStream::connect(&socket).unwrap(), &who).unwrap();
+    let status = guest.call::<op::Status>(&Nothing {}).unwrap();
+    assert_eq!(status.version, env!("CARGO_PKG_VERSION"));
+    assert_eq!((status.pid, status.started_ms, status.running, status.clients), (0, 0, 0, 0), "{status:?}");
+    // Whatever else concerns the host is told nothing, or refused.
+    let none = &Nothing {};
+    let may = QuestionListParams { session: None, all: true };
+    let answers = [
+        format!("{status:?}"),
+        format!("{:?}", guest.call::<op::Me>(none)),
+        format!("{:?}", guest.call::<op::Metrics>(none)),
+        format!("{:?}", guest.call::<op::Actors>(none)),
+        format!("{:?}", guest.call::<op::TokenList>(none)),
+        format!("{:?}", guest.call::<op::RelayList>(none)),
+        format!("{:?}", guest.call::<op::InviteList>(none)),
+        format!("{:?}", guest.call::<op::DeviceList>(none)),
+        format!("{:?}", guest.call::<op::PolicyGet>(none)),
+        format!("{:?}", guest.call::<op::QuestionList>(&may)),
+        format!("{:?}", guest.call::<op::RunList>(&RunListParams { session: None })),
+    ];
+    let machine = [two.far.path().to_str().unwrap().to_owned(), relay.address.clone(), "private".into()];
+    for answer in &answers {
+        assert!(!machine.iter().any(|secret| answer.contains(secret)), "{answer}");
+    }
+    assert!(guest.call::<op::Stop>(none).is_err());
+    let sessions = guest.call::<op::List>(&ListParams { all: true }).unwrap();
+    assert_eq!(sessions.iter().map(|session| session.name.as_str()).collect::<Vec<_>>(), ["shared"]);
+    connect.kill().unwrap();
+    connect.wait().unwrap();
+    // Whoever is invited to the whole host is told, and a device without an end has none.
+    let devices = two.far.json(&["devices", "ls"]);
+    assert!(devices[0].get("until_ms").is_none(), "{devices}");
+    assert!(two.far.ok(&["devices", "ls"]).contains("no end"));
+    assert_ne!(two.far.json(&["host", "status"])["pid"], 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::Kitchen;
 use holdfast_client::Identity;
 use holdfast_flows::Client;
 use holdfast_flows::protocol::Request;
-use holdfast_harness::{TESTER, until};
+use holdfast_harness::{TESTER, kill, until};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -87,4 +87,34 @@ fn inside_a_session_nobody_starts_a_flow_as_a_human() {
     assert_eq!(home.run(&["run", "in", "--", &command]).status, 0);
     let flow = kitchen.until_status("A-2", "COMPLETED");
     assert!(flow["by"].as_str().unwrap().starts_with("agent:"), "{flow}");
+}
+
+#[test]
+fn a_step_that_a_rule_asks_about_waits_for_a_human_and_happens_once() {
+    const BOT: &str = "agent:bot";
+    let kitchen = Kitchen::new();
+    let home = &kitchen.home;
+    home.ok(&["actor", "new", BOT]);
+    // What the shell makes of it nobody can tell before.
+    let command = kitchen.effect("pay", "eval \"true$NOTHING\"");
+    let file = kitchen.file(&format!("flow: A\nsteps:\n- run: Pay\n  command: {command}\n"));
+    let start = |id: &str| {
+        let started = home.run_as(BOT, &["flow", "start", &file, "--id", id]);
+        assert_eq!(started.status, 0, "{started}");
+        until("an approval", || home.json(&["approvals", "ls"])[0]["id"].as_str().map(str::to_owned))
+    };
+    let id = start("A-1");
+    let waits = until("what it waits for", || {
+        let text = kitchen.flow("A-1").to_string();
+        text.contains("a human must approve this").then_some(text)
+    });
+    assert!(waits.contains(&id) && kitchen.counted().is_empty(), "{waits}");
+    kill(kitchen.service_pid());
+    home.ok(&["approvals", "approve", &id]);
+    kitchen.until_status("A-1", "COMPLETED");
+    assert_eq!(kitchen.counted()["A-1 pay"], 1);
+    // Denied is denied: it blocks, and says why.
+    home.ok(&["approvals", "deny", &start("A-2"), "--reason", "not today"]);
+    until("the reason", || kitchen.flow("A-2").to_string().contains("not today"));
+    assert!(!kitchen.counted().contains_key("A-2 pay"));
 }

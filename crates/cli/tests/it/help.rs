@@ -32,6 +32,7 @@ fn every_command_explains_itself() {
         "answer",
         "resize",
         "rename",
+        "keep",
         "detach",
         "recover",
         "signal",

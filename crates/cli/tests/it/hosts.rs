@@ -99,6 +99,7 @@ fn the_doctor_has_a_line_for_each_thing() {
         "TERM",
         "typed input",
         "other users",
+        "walls",
         "open files",
         "home",
         "state",

@@ -1,7 +1,7 @@
 //! The host is killed in the midst of what is asked over the network: nothing is done twice, and everybody is told where they are.
 
 use crate::http::{Http, Said};
-use holdfast_harness::{PATIENCE, holds_within, kill, until};
+use holdfast_harness::{Home, PATIENCE, holds_within, kill, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -157,4 +157,22 @@ fn a_reader_of_events_goes_on_with_the_next_host() {
     http.home.session("three", "read x");
     let told = follow(Some(&id)).find(|line| line.starts_with("data: ") && line.contains("\"three\""));
     assert!(told.unwrap().contains("\"started\""));
+}
+
+#[test]
+fn a_new_host_enters_no_run_behind_a_line_that_was_half_typed_before_it_came() {
+    for shell in [&["/bin/bash", "--norc", "--noprofile"][..], &["/usr/bin/zsh", "-f"]] {
+        let home = Home::new();
+        home.ok(&[&["new", "-d", "-n", "work", "--"][..], shell].concat());
+        home.ok(&["wait", "work", "--for", "idle"]);
+        home.ok(&["send", "work", "echo half-"]);
+        home.until_screen_shows("work", "echo half-");
+        home.kill_host();
+        let refused = home.fails(&["run", "work", "--", "echo whole"]);
+        assert!(refused.contains("there is input at the prompt"), "{shell:?}: {refused}");
+        assert!(!home.ok(&["screen", "work"]).contains("whole"), "{shell:?}");
+        home.ok(&["send", "work", "--key", "C-c"]);
+        home.kill_host();
+        assert!(home.ok(&["run", "work", "--", "echo whole"]).contains("whole"), "{shell:?}");
+    }
 }

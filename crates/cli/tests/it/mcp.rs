@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 /// An agent's program, and the server it started.
-struct Agent {
+pub struct Agent {
     server: Child,
     to: Option<ChildStdin>,
     from: Receiver<Value>,
@@ -25,11 +25,11 @@ struct Told {
 }
 
 impl Agent {
-    fn start(home: &Home, args: &[&str], name: &str) -> Agent {
+    pub fn start(home: &Home, args: &[&str], name: &str) -> Agent {
         Agent::of(home.command(&[&["mcp"], args].concat()), name)
     }
 
-    fn of(mut command: Command, name: &str) -> Agent {
+    pub fn of(mut command: Command, name: &str) -> Agent {
         command.env("SHELL", "/bin/bash").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().expect("the program can be started");
         let (tell, from) = channel();
@@ -91,14 +91,14 @@ impl Agent {
     }
 
     /// What a tool gave; it must have done it.
-    fn ok(&mut self, tool: &str, arguments: Value) -> Value {
+    pub fn ok(&mut self, tool: &str, arguments: Value) -> Value {
         let told = self.call(tool, arguments);
         assert!(!told.is_error, "{tool}: {}", told.text);
         told.content
     }
 
     /// What a tool refused with.
-    fn refused(&mut self, tool: &str, arguments: Value) -> Value {
+    pub fn refused(&mut self, tool: &str, arguments: Value) -> Value {
         let told = self.call(tool, arguments);
         assert!(told.is_error, "{tool}: {}", told.text);
         told.content["error"].clone()

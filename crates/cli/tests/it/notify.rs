@@ -138,6 +138,6 @@ fn a_mistake_in_a_rule_is_told_with_its_place() {
     let home = home("grace = 1\n[[notify]]\non = [\"aproval\"]\nring = true\n");
     let ran = home.run(&["new", "-d"]);
     assert_eq!(ran.status, 1);
-    let expected = "config.toml:2: notify: rule 1: on: expected waiting, exit, approval, turn_requested, question or run_ended, not \"aproval\"";
+    let expected = "config.toml:2: notify: rule 1: on: expected waiting, exit, approval, turn_requested, question, run_ended or reap, not \"aproval\"";
     assert!(ran.err.contains(expected), "{ran}");
 }

@@ -69,6 +69,9 @@ fn told(watch: &Watch, event: &str) -> Vec<Value> {
 #[test]
 fn every_runs_end_is_told_once_however_it_ended() {
     let home = with_bash();
+    // An agent runs what no shell accepts: under a policy it would be asked about.
+    std::fs::write(home.join("config.toml"), "policy = \"off\"\n").unwrap();
+    home.ok(&["host", "restart"]);
     home.ok(&["new", "-d", "-n", "sh", "--env", "PS1=sh> ", "--", "/bin/sh"]);
     home.until_screen_shows("sh", "sh>");
     let mut watch = Watch::start(&home, TESTER, &["--all"]);

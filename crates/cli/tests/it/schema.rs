@@ -1,7 +1,7 @@
 //! The protocol as it is written down is the one that is spoken.
 
 use holdfast_harness::Home;
-use holdfast_types::Terms;
+use holdfast_types::{Terms, Trace};
 use holdfast_wire::events::EVENTS;
 use holdfast_wire::operations::Route;
 use holdfast_wire::{Code, OPERATIONS};
@@ -14,6 +14,22 @@ fn written(name: &str) -> String {
 fn the_written_schema_is_the_tables() {
     let told = Home::new().ok(&["schema"]);
     assert!(told == written("schema.json"), "write it anew: cargo run -- schema > spec/schema.json");
+}
+
+#[test]
+fn the_clients_ask_again_for_whatever_only_looks() {
+    let files = ["../sdk/python/src/holdfast/_link.py", "../sdk/typescript/src/client.ts"].map(written);
+    // `hello` is a connection's first word, and what an attached client paints is its connection's.
+    let own = ["hello", "session.paint"];
+    let looks = OPERATIONS.iter().filter(|row| row.terms.trace == Trace::Looks && !own.contains(&row.name));
+    for row in looks {
+        for text in &files {
+            let (from, to) =
+                (text.find("SAFE =").or(text.find("REPEATABLE =")), text.find("is_safe").or(text.find("mayRepeat")));
+            let list = &text[from.unwrap()..to.unwrap()];
+            assert!(list.contains(&format!("\"{}\"", row.name)), "a client gives up on {}", row.name);
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use holdfast_harness::{Home, PATIENCE, until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
@@ -16,7 +16,11 @@ pub struct Watch {
 
 impl Watch {
     pub fn start(home: &Home, who: &str, args: &[&str]) -> Watch {
-        let mut command = home.command(&[&["--as", who, "--json", "watch"], args].concat());
+        Watch::of(home.command(&[&["--as", who, "--json", "watch"], args].concat()))
+    }
+
+    /// One that was called with `--json`.
+    pub fn of(mut command: Command) -> Watch {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (tell, lines) = channel();
@@ -30,14 +34,26 @@ impl Watch {
 
     /// Waits for the next event of this kind that fits; those before it are passed over.
     pub fn next(&mut self, event: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        self.until(event, |one| one["event"] == event && fits(one))
+    }
+
+    /// Waits for a line that fits, or finds it among those that came already: several hosts have no common order.
+    #[track_caller]
+    pub fn any(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        let seen = self.seen.iter().find(|one| fits(one)).cloned();
+        seen.unwrap_or_else(|| self.until("such line", fits))
+    }
+
+    #[track_caller]
+    fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         while let Ok(one) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.seen.push(one.clone());
-            if one["event"] == event && fits(&one) {
+            if fits(&one) {
                 return one;
             }
         }
-        panic!("no {event} among {:#?}", self.seen);
+        panic!("no {what} among {:#?}", self.seen);
     }
 
     fn state(&mut self, session: &str, state: &str) -> Value {

@@ -1,6 +1,7 @@
 //! An observer that makes everything expensive at once delays no seizure.
 
-use crate::operators_table::{Stage, params};
+use crate::operators_calls::params;
+use crate::operators_table::Stage;
 use holdfast_harness::{Raw, World, until};
 use serde_json::{Value, json};
 use std::io::{Read, Write};

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
 mod abused;
+mod asking;
 mod clients;
 mod crashing;
 mod deeds;

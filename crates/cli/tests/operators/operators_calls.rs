@@ -1,28 +1,10 @@
-//! Calls of [`operators_table`](crate::operators_table) that are about no terminal.
+//! The parameters of any call, and one valid call of each operation about relays, invites and devices.
 
 use holdfast_types::{Actor, Signature};
 use holdfast_wire::Call;
 use holdfast_wire::devices::{DeviceParams, InviteAcceptParams, InviteNewParams, InviteParams, RelayParams};
 use holdfast_wire::params::Nothing;
-use holdfast_wire::questions::*;
-
-pub fn calls_about_questions(session: &str) -> Vec<Call> {
-    let question = QuestionId::from_random_bits(1);
-    let (session, text) = (session.to_owned(), "why?".to_owned());
-    vec![
-        Call::QuestionAsk(QuestionAskParams { session: session.clone(), text, ..QuestionAskParams::default() }),
-        Call::QuestionGet(QuestionParams { question, wait_ms: 0 }),
-        Call::QuestionList(QuestionListParams { session: Some(session), all: true }),
-        Call::QuestionAnswer(QuestionAnswerParams {
-            question,
-            seen: holdfast_types::Hash([1; 32]),
-            text: Some("so".into()),
-            option: None,
-            proof: None,
-        }),
-        Call::QuestionWithdraw(QuestionWithdrawParams { question }),
-    ]
-}
+use serde_json::Value;
 
 pub fn calls_about_relays(session: String, human: &Actor) -> Vec<Call> {
     vec![
@@ -36,4 +18,73 @@ pub fn calls_about_relays(session: String, human: &Actor) -> Vec<Call> {
         Call::DeviceList(Nothing {}),
         Call::DeviceRevoke(DeviceParams { device: "dev_0".into() }),
     ]
+}
+
+pub fn params(call: &Call) -> Value {
+    fn json(params: impl serde::Serialize) -> Value {
+        serde_json::to_value(params).unwrap()
+    }
+    match call {
+        Call::Hello(params) => json(params),
+        Call::Identify(params) => json(params),
+        Call::New(params) => json(params),
+        Call::List(params) => json(params),
+        Call::Get(params) | Call::Turn(params) | Call::Grants(params) | Call::State(params) => json(params),
+        Call::Watch(params) => json(params),
+        Call::Env(params) => json(params),
+        Call::Graph(params) => json(params),
+        Call::Ports(params) => json(params),
+        Call::WatchGraph(params) => json(params),
+        Call::Attach(params) => json(params),
+        Call::Paint(params) => json(params),
+        Call::Update(params) => json(params),
+        Call::Leave(params) => json(params),
+        Call::Screen(params) => json(params),
+        Call::Read(params) => json(params),
+        Call::Follow(params) => json(params),
+        Call::Credit(params) => json(params),
+        Call::Unfollow(params) => json(params),
+        Call::Send(params) => json(params),
+        Call::Wait(params) => json(params),
+        Call::Resize(params) => json(params),
+        Call::Signal(params) => json(params),
+        Call::Rename(params) => json(params),
+        Call::Keep(params) => json(params),
+        Call::Cost(params) => json(params),
+        Call::Detach(params) => json(params),
+        Call::End(params) => json(params),
+        Call::Recover(params) => json(params),
+        Call::Journal(params) => json(params),
+        Call::RunStart(params) => json(params),
+        Call::RunGet(params) => json(params),
+        Call::RunOutput(params) => json(params),
+        Call::RunList(params) => json(params),
+        Call::RunCancel(params) => json(params),
+        Call::QuestionAsk(params) => json(params),
+        Call::QuestionGet(params) => json(params),
+        Call::QuestionList(params) => json(params),
+        Call::QuestionAnswer(params) => json(params),
+        Call::QuestionWithdraw(params) => json(params),
+        Call::ApprovalAnswer(params) => json(params),
+        Call::ApprovalGet(params) => json(params),
+        Call::ApprovalList(params) => json(params),
+        Call::PolicyMay(params) => json(params),
+        Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
+        Call::Release(params) | Call::Thaw(params) => json(params),
+        Call::Give(params) => json(params),
+        Call::Seize(params) => json(params),
+        Call::Grant(params) => json(params),
+        Call::Revoke(params) => json(params),
+        Call::LoginNew(params) | Call::Me(params) | Call::TokenList(params) | Call::PolicyGet(params) => json(params),
+        Call::TokenNew(params) => json(params),
+        Call::TokenRevoke(params) => json(params),
+        Call::RelayAdd(params) | Call::RelayRemove(params) => json(params),
+        Call::RelayList(params) | Call::InviteList(params) | Call::DeviceList(params) => json(params),
+        Call::InviteNew(params) => json(params),
+        Call::InviteRevoke(params) => json(params),
+        Call::InviteAccept(params) => json(params),
+        Call::DeviceRevoke(params) => json(params),
+        Call::ActorRemove(params) => json(params),
+        Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
+    }
 }

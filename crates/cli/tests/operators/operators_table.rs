@@ -2,7 +2,8 @@
 //!
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
-use crate::operators_calls::{calls_about_questions, calls_about_relays};
+use crate::asking::{calls_about_questions, calls_about_the_gate};
+use crate::operators_calls::{calls_about_relays, params};
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;
@@ -15,6 +16,7 @@ use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::*;
+use holdfast_wire::reaping::{CostParams, KeepParams};
 use holdfast_wire::runs::*;
 use holdfast_wire::tokens::{TokenNewParams, TokenParams};
 use holdfast_wire::turns::*;
@@ -39,7 +41,7 @@ enum Kind {
     Mine,
     /// Writes into the session's terminal or tree: needs the turn.
     Writes,
-    /// About a run or a question, which is not there.
+    /// About a run, a question or an approval, which is not there.
     Run,
     /// Takes the turn if it can.
     Takes,
@@ -65,82 +67,21 @@ fn kind(call: &Call) -> Kind {
         | Call::Follow(_)
         | Call::Wait(_) => Kind::Looks,
         Call::Journal(_) | Call::Turn(_) | Call::Grants(_) | Call::State(_) | Call::Watch(_) => Kind::Looks,
-        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) => Kind::Looks,
+        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) | Call::Cost(_) => Kind::Looks,
         Call::Update(_) | Call::Leave(_) | Call::Credit(_) | Call::Unfollow(_) => Kind::Own,
         Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) | Call::RunStart(_) => Kind::Writes,
         Call::RunList(_) => Kind::Looks,
         Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) => Kind::Run,
         // Who may look may ask.
-        Call::QuestionAsk(_) | Call::QuestionList(_) => Kind::Looks,
+        Call::QuestionAsk(_) | Call::QuestionList(_) | Call::ApprovalList(_) => Kind::Looks,
+        Call::ApprovalGet(_) | Call::ApprovalAnswer(_) => Kind::Run,
+        Call::PolicyGet(_) | Call::PolicyMay(_) => Kind::Known,
         Call::QuestionGet(_) | Call::QuestionAnswer(_) | Call::QuestionWithdraw(_) => Kind::Run,
         Call::Take(_) => Kind::Takes,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
-        Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) => Kind::Changes,
-    }
-}
-
-pub fn params(call: &Call) -> Value {
-    fn json(params: impl serde::Serialize) -> Value {
-        serde_json::to_value(params).unwrap()
-    }
-    match call {
-        Call::Hello(params) => json(params),
-        Call::Identify(params) => json(params),
-        Call::New(params) => json(params),
-        Call::List(params) => json(params),
-        Call::Get(params) | Call::Turn(params) | Call::Grants(params) | Call::State(params) => json(params),
-        Call::Watch(params) => json(params),
-        Call::Env(params) => json(params),
-        Call::Graph(params) => json(params),
-        Call::Ports(params) => json(params),
-        Call::WatchGraph(params) => json(params),
-        Call::Attach(params) => json(params),
-        Call::Paint(params) => json(params),
-        Call::Update(params) => json(params),
-        Call::Leave(params) => json(params),
-        Call::Screen(params) => json(params),
-        Call::Read(params) => json(params),
-        Call::Follow(params) => json(params),
-        Call::Credit(params) => json(params),
-        Call::Unfollow(params) => json(params),
-        Call::Send(params) => json(params),
-        Call::Wait(params) => json(params),
-        Call::Resize(params) => json(params),
-        Call::Signal(params) => json(params),
-        Call::Rename(params) => json(params),
-        Call::Detach(params) => json(params),
-        Call::End(params) => json(params),
-        Call::Recover(params) => json(params),
-        Call::Journal(params) => json(params),
-        Call::RunStart(params) => json(params),
-        Call::RunGet(params) => json(params),
-        Call::RunOutput(params) => json(params),
-        Call::RunList(params) => json(params),
-        Call::RunCancel(params) => json(params),
-        Call::QuestionAsk(params) => json(params),
-        Call::QuestionGet(params) => json(params),
-        Call::QuestionList(params) => json(params),
-        Call::QuestionAnswer(params) => json(params),
-        Call::QuestionWithdraw(params) => json(params),
-        Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
-        Call::Release(params) | Call::Thaw(params) => json(params),
-        Call::Give(params) => json(params),
-        Call::Seize(params) => json(params),
-        Call::Grant(params) => json(params),
-        Call::Revoke(params) => json(params),
-        Call::LoginNew(params) | Call::Me(params) | Call::TokenList(params) => json(params),
-        Call::TokenNew(params) => json(params),
-        Call::TokenRevoke(params) => json(params),
-        Call::RelayAdd(params) | Call::RelayRemove(params) => json(params),
-        Call::RelayList(params) | Call::InviteList(params) | Call::DeviceList(params) => json(params),
-        Call::InviteNew(params) => json(params),
-        Call::InviteRevoke(params) => json(params),
-        Call::InviteAccept(params) => json(params),
-        Call::DeviceRevoke(params) => json(params),
-        Call::ActorRemove(params) => json(params),
-        Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
+        Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) | Call::Keep(_) => Kind::Changes,
     }
 }
 
@@ -158,10 +99,12 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Resize(ResizeParams { session: session.clone(), size: other(), proof: None }),
         Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),
         Call::Rename(RenameParams { session: session.clone(), name: "other".parse().unwrap(), proof: None }),
+        Call::Keep(KeepParams { session: session.clone(), for_ms: None, off: false, proof: None }),
         Call::Detach(DetachParams { session: session.clone(), clients: vec![client], proof: None }),
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
         Call::Recover(RecoverParams { session: session.clone(), ..RecoverParams::default() }),
         Call::Journal(JournalParams { session: session.clone(), after: 0, last: None, wait_ms: 0 }),
+        Call::Cost(CostParams { session: Some(session.clone()) }),
         Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),
         Call::Ports(PortsParams { session: Some(session.clone()) }),
         Call::WatchGraph(WatchGraphParams { session: session.clone(), after: None, wait_ms: 0 }),
@@ -176,6 +119,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
     ]);
     all.extend(calls_about_questions(&session));
+    all.extend(calls_about_the_gate(&session));
     all.extend([
         Call::Turn(one()),
         Call::Take(turn()),
@@ -353,9 +297,10 @@ fn whoever_holds_one_right_is_refused_what_needs_another_and_nothing_else() {
         stage.ann.revoke_all_of(bob.actor().id).unwrap();
         stage.ann.grant(bob.actor(), right.word(), None).unwrap();
         let mut raw = Raw::of(&stage.world, &bob);
-        // What ends the session comes last, and what is about a run is about one that is not there.
+        // What ends the session comes last, and what is about a run or an approval is about one that is not there.
         let (end, others): (Vec<_>, Vec<_>) = stage.calls.iter().partition(|call| matches!(call, Call::End(_)));
-        let is_of_a_session = |call: &&Call| !call.row().terms.who.is_hosts() && !call.row().name.starts_with("run.");
+        let is_there = |name: &str| !name.starts_with("run.") && !matches!(name, "approval.get" | "approval.answer");
+        let is_of_a_session = |call: &&Call| !call.row().terms.who.is_hosts() && is_there(call.row().name);
         let mut refused = 0;
         for call in others.into_iter().chain(end).filter(is_of_a_session) {
             let terms = call.row().terms;
@@ -385,7 +330,7 @@ fn about(params: &mut Value, question: &Value) {
 }
 
 /// What the journal has, in an order in which each finds what it needs: the turn, a waiting request, an open question.
-const RECORDED: [&str; 20] = [
+const RECORDED: [&str; 21] = [
     "question.answer",
     "session.attach",
     "session.send",
@@ -394,6 +339,7 @@ const RECORDED: [&str; 20] = [
     "session.resize",
     "session.signal",
     "session.rename",
+    "session.keep",
     "turn.take",
     "turn.give",
     "turn.request",
@@ -407,8 +353,9 @@ const RECORDED: [&str; 20] = [
     "session.detach",
     "session.end",
 ];
-/// A run needs a shell, a recovery a lost session, and a new session has a journal of its own: tests of their own look at these.
-const RECORDED_ELSEWHERE: [&str; 4] = ["session.new", "session.recover", "run.start", "run.cancel"];
+/// A run needs a shell, a recovery a lost session, an approval an act that waits, and a new session has a journal of its own: tests of their own
+/// look at these.
+const RECORDED_ELSEWHERE: [&str; 5] = ["session.new", "session.recover", "run.start", "run.cancel", "approval.answer"];
 
 #[test]
 fn an_operation_is_in_the_journal_where_its_terms_say_so_and_nowhere_else() {
@@ -498,7 +445,7 @@ fn a_key_the_host_does_not_know_finds_no_session_and_starts_and_stops_nothing() 
                 assert!(call.row().name != "session.list" || answer == json!([]), "{answer}");
             }
             (Kind::Known, Err(Code::Denied)) => {}
-            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion | Code::NoSuchApproval)) => {}
             (Kind::Own, Err(Code::NotFound)) => {}
             (_, Err(Code::NotFound)) if !call.row().terms.who.is_hosts() => {}
             (_, other) => panic!("{}: {other:?}", call.row().name),
@@ -537,7 +484,7 @@ fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
         match (kind(call), result.map_err(|fault| fault.code)) {
             (Kind::Looks, Ok(_)) => {}
             (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
-            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion)) => {}
+            (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion | Code::NoSuchApproval)) => {}
             (Kind::Mine, Err(Code::Denied)) => {}
             (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}
             (_, other) => panic!("{name}: {other:?}"),

@@ -25,7 +25,7 @@ fn humans_and_agents_start_sessions_services_and_devices_do_not() {
             assert_eq!(ran, Ok(()), "{handle}");
         } else {
             assert_eq!(refused(started), Code::Denied, "{handle}");
-            let details = Some(json!({"code": "denied", "right": "start", "rule": "envelope"}));
+            let details = Some(Box::new(json!({"code": "denied", "right": "start", "rule": "envelope"})));
             assert_eq!(ran, Err((Code::Denied, details)), "{handle}");
             assert!(!pwned.exists());
         }

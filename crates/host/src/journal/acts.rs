@@ -135,6 +135,7 @@ mod tests {
             outcome: Outcome::Done,
             changes,
             proof: None,
+            gate: None,
         };
         let segments = [
             vec![record(1_000, &ann, Act::Started, vec![]), record(2_000, &ann, typed(), vec![])],
@@ -203,6 +204,7 @@ mod tests {
             outcome: Outcome::Done,
             changes: vec![],
             proof: None,
+            gate: None,
         };
         let burst = |from, to| Act::Typed(Burst { from, to, len: 1, keys: None });
         let run = Act::Asked(Ask::Run { key: String::new(), command: "make".into() });

@@ -93,11 +93,13 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
         ended_ms: None,
         lost: None,
         end_asked: false,
+        reaped: None,
         ..old.clone()
     };
     let mut start = orders(&session, &spec, &birth, secret)?;
     let shell = integrate(&shared, &session, &mut start, &birth);
     spec.shell = shell.as_ref().map(|shell| shell.kind);
+    crate::wall::put_up(&session, &spec, &mut start)?;
     start.preface = preface::text(lost.as_deref(), stood, &next);
     start.preface.truncate(PREFACE_BYTES_MAX);
     start.streams = before.streams;
@@ -280,8 +282,10 @@ fn birth_of(
         nofile: kept.nofile,
         integrate: if other.is_some() { Some(false) } else { kept.integrate },
         other,
+        wall: spec.wall.clone(),
         recover: spec.recover,
         restart_on_failure: spec.restart_on_failure,
+        reap_after: spec.reap_after,
     };
     Ok((birth, next))
 }

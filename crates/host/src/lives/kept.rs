@@ -151,6 +151,11 @@ pub(crate) struct KeptLife {
     pub listened: Vec<String>,
     #[serde(default)]
     pub connected: Vec<String>,
+    /// When somebody was attached last, and when somebody looked.
+    #[serde(default)]
+    pub attached_ms: Option<TimeMs>,
+    #[serde(default)]
+    pub looked_ms: Option<TimeMs>,
 }
 
 /// One of its processes.
@@ -174,7 +179,14 @@ impl KeptLife {
 
     /// The same, whenever it was seen.
     pub fn is_same(&self, other: &KeptLife) -> bool {
-        let timeless = |life: &KeptLife| KeptLife { seen_ms: 0, oom: None, cgroup_oom: None, ..life.clone() };
+        let timeless = |life: &KeptLife| KeptLife {
+            seen_ms: 0,
+            oom: None,
+            cgroup_oom: None,
+            attached_ms: None,
+            looked_ms: None,
+            ..life.clone()
+        };
         timeless(self) == timeless(other)
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Looking {
     /// Something stirred since.
     stirred: Cell<bool>,
     last: RefCell<Option<KeptLife>>,
+    /// Somebody came or went: when that was is kept.
+    pub came: Cell<bool>,
 }
 
 impl Session {
@@ -64,16 +66,17 @@ impl Session {
             let state = self.state.borrow();
             (state.keeper_pid, state.pid, self.own.spared())
         };
-        let (dir, last) = (self.dir.clone(), self.looking.last.take());
+        let (dir, last, (attached_ms, looked_ms)) = (self.dir.clone(), self.looking.last.take(), self.last_used());
+        let came = self.looking.came.replace(false);
         let _turn = self.looks.acquire().await;
         if self.link().is_none() {
             return false;
         }
         // The spec says whose files these are: a session that has ended keeps what was seen last.
         let kept = crate::off_thread(move || {
-            let life = seen(keeper, root, &spared)?;
+            let life = KeptLife { attached_ms, looked_ms, ..seen(keeper, root, &spared)? };
             let is_news = last.is_none_or(|last| !last.is_same(&life));
-            if is_news {
+            if is_news || came {
                 life.save(&dir)?;
             }
             Ok((life, is_news))
@@ -96,7 +99,7 @@ impl Session {
         let Some(this) = self.this.upgrade() else { return };
         tokio::task::spawn_local(async move {
             let turn = this.looks.acquire().await;
-            let _ = crate::off_thread(move || {
+            let known = crate::off_thread(move || {
                 let known =
                     KeptLife::load(&dir).filter(|life| life.keeper.is_some() && life.keeper == process_id(keeper));
                 if known.is_none() {
@@ -104,9 +107,14 @@ impl Session {
                 }
                 // Left where a host was killed just when this life began.
                 let _ = std::fs::remove_file(dir.join(super::RING_BEFORE));
-                Ok(())
+                Ok(known)
             })
             .await;
+            if let Ok(Some(known)) = known {
+                let later = |ours: &Cell<Option<TimeMs>>, kept: Option<TimeMs>| ours.set(ours.get().max(kept));
+                later(&this.watch.attached_ms, known.attached_ms);
+                later(&this.watch.looked_ms, known.looked_ms);
+            }
             drop(turn);
             this.look_soon();
         });

@@ -5,6 +5,7 @@
 use super::On;
 use holdfast_types::SessionId;
 use holdfast_wire::attention::{Event, Now, What};
+use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::questions::QuestionId;
 use holdfast_wire::runs::RunId;
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ type Key = (SessionId, On, Option<Which>);
 enum Which {
     Question(QuestionId),
     Run(RunId),
+    Approval(ApprovalId),
 }
 
 /// Messages that wait, and those that were sent.
@@ -50,7 +52,7 @@ impl Hold {
             }
             What::Exit { .. } => {
                 // What an ended session wanted is over. What became of its runs is still news.
-                self.pending.retain(|(session, on, _), _| *session != id || *on == On::RunEnded);
+                self.pending.retain(|(session, on, _), _| *session != id || matches!(on, On::RunEnded | On::Reap));
                 self.hold(On::Exit, event, now_ms);
             }
             What::TurnRequested { .. } => self.hold(On::TurnRequested, event, now_ms + HOLD_MS),
@@ -61,7 +63,17 @@ impl Hold {
             What::Answered { question, .. } | What::QuestionClosed { question, .. } => {
                 self.pending.remove(&(id, On::Question, Some(Which::Question(*question))));
             }
+            What::Held { .. } => self.hold(On::Approval, event, now_ms),
+            What::HeldClosed { approval, .. } => {
+                self.pending.remove(&(id, On::Approval, Some(Which::Approval(*approval))));
+            }
             What::RunEnded { .. } => self.hold(On::RunEnded, event, now_ms),
+            What::ReapSoon { .. } => self.hold(On::Reap, event, now_ms),
+            // What was told stays told: whoever came back to use it knows.
+            What::ReapAverted => {
+                self.pending.remove(&(id, On::Reap, None));
+            }
+            What::Reaped { .. } => self.hold(On::Reap, event, now_ms),
             What::Renamed { .. }
             | What::Recovered { .. }
             | What::RunStarted { .. }
@@ -75,6 +87,7 @@ impl Hold {
     fn hold(&mut self, on: On, event: &Event, at_ms: u64) {
         let which = match &event.what {
             What::Asked { question, .. } => Some(Which::Question(*question)),
+            What::Held { approval, .. } => Some(Which::Approval(*approval)),
             What::RunEnded { run, .. } => Some(Which::Run(*run)),
             _ => None,
         };
@@ -113,11 +126,15 @@ fn subject(what: &What) -> String {
         What::State { now: Now::Waiting { prompt, .. }, .. } => prompt.clone(),
         What::TurnRequested { by } => by.to_string(),
         What::Asked { text, .. } => text.clone(),
-        What::RunEnded { command, .. } => command.clone(),
+        What::RunEnded { command, .. } | What::Held { command, .. } => command.clone(),
         What::Renamed { .. } | What::RunStarted { .. } | What::Answered { .. } | What::QuestionClosed { .. } => {
             String::new()
         }
         What::State { .. } | What::Exit { .. } | What::Recovered { .. } | What::Turn { .. } => String::new(),
+        What::HeldClosed { .. } | What::ReapAverted => String::new(),
+        // One is told though the other was a moment ago.
+        What::ReapSoon { ends_ms, .. } => ends_ms.to_string(),
+        What::Reaped { .. } => "reaped".into(),
         What::Started { .. } | What::Attached { .. } | What::Detached { .. } => String::new(),
         What::Listen { .. } | What::NotListening { .. } => String::new(),
     }

@@ -41,6 +41,8 @@ pub enum On {
     Question,
     /// A run is over.
     RunEnded,
+    /// A session is about to be reaped, or was.
+    Reap,
 }
 
 impl On {
@@ -53,6 +55,7 @@ impl On {
             On::TurnRequested => "turn_requested",
             On::Question => "question",
             On::RunEnded => "run_ended",
+            On::Reap => "reap",
         }
     }
 }

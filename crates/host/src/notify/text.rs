@@ -50,17 +50,33 @@ impl Message {
                 let asks = visible(&format!("{text}{options}"));
                 (format!("{by} asks: {asks}"), asks, format!("holdfast answer {question}"))
             }
+            What::Held { approval, by, command, why, .. } => {
+                let wants = visible(command);
+                let text = format!("{by} wants to run: {wants} ({})", visible(why));
+                (text, wants, format!("holdfast approvals show {approval}"))
+            }
             What::RunEnded { run, by, command, state, exit_code, .. } => {
                 let status = exit_code.map_or_else(String::new, |code| format!(" with status {code}"));
                 let text = format!("a run of {by} {}{status}: {}", state.word(), visible(command));
                 (text, String::new(), format!("holdfast run output {run}"))
             }
+            What::ReapSoon { ends_ms, why } => {
+                let left_s = ends_ms.saturating_sub(event.at_ms).div_ceil(1000);
+                let left = if left_s > 120 { format!("{} minutes", left_s / 60) } else { format!("{left_s} s") };
+                let text = format!("is ended in {left}: {}", why.words());
+                (text, String::new(), format!("holdfast keep {name}"))
+            }
+            What::Reaped { why } => {
+                (format!("was ended: {}", why.words()), String::new(), format!("holdfast screen {name}"))
+            }
             What::State { .. }
+            | What::ReapAverted
             | What::Recovered { .. }
             | What::Renamed { .. }
             | What::RunStarted { .. }
             | What::Answered { .. }
             | What::QuestionClosed { .. }
+            | What::HeldClosed { .. }
             | What::Turn { .. }
             | What::Started { .. }
             | What::Listen { .. }
@@ -69,10 +85,13 @@ impl Message {
             | What::Detached { .. } => (String::new(), String::new(), String::new()),
         };
         let text = match due.on {
-            On::Waiting | On::Approval => format!("holdfast: {name} {text} · answer: {answer}"),
+            On::Waiting => format!("holdfast: {name} {text} · answer: {answer}"),
+            On::Approval => format!("holdfast: in {name} {text} · see and answer: {answer}"),
             On::Exit => format!("holdfast: {name} {text} · see: {answer}"),
             On::TurnRequested => format!("holdfast: in {name} {text} · give it: {answer}"),
             On::RunEnded => format!("holdfast: in {name} {text} · see: {answer}"),
+            On::Reap if matches!(event.what, What::Reaped { .. }) => format!("holdfast: {name} {text} · see: {answer}"),
+            On::Reap => format!("holdfast: {name} {text} · keep it: {answer}"),
             On::Question => format!("holdfast: in {name} {text} · answer: {answer}"),
         };
         let json = json!({ "on": due.on.word(), "text": text, "answer": answer, "event": event });

@@ -170,7 +170,7 @@ impl Device {
             can: self.can,
             by: self.by.clone(),
             created_ms: self.created_ms,
-            until_ms: self.until_ms,
+            until_ms: (self.until_ms != FOREVER).then_some(self.until_ms),
             connections,
         }
     }
@@ -435,6 +435,7 @@ mod tests {
             (again.id.clone(), again.can.to_string(), again.until_ms),
             (device.id.clone(), "observe,type".into(), FOREVER)
         );
+        assert_eq!((device.view(0).until_ms, again.view(0).until_ms), (Some(110), None), "no end is no number");
         devices.adopt(change);
         let change = devices.revoke(&device.id, 40);
         change.write().unwrap();

@@ -65,6 +65,15 @@ impl Server {
         Ok(good)
     }
 
+    /// Whether this path is that of a device that was invited to one session: such a device learns nothing of the machine. One that is not
+    /// found is taken for such.
+    pub(crate) fn is_guest(&self, path: &Path) -> bool {
+        match path {
+            Path::Local | Path::Http(_) | Path::Mcp(_) => false,
+            Path::Relay(cap) => self.devices.borrow().find(&cap.token).map_or(true, |device| device.session.is_some()),
+        }
+    }
+
     /// The device whose key made a channel, as it speaks.
     pub(crate) fn device_of(&self, arrived: &Arrived) -> Result<Speaker, Fault> {
         let id = self.devices.borrow().by_exchange(&arrived.key).map(|device| device.id.clone());
@@ -154,7 +163,7 @@ impl Server {
         let missing = can.without(held);
         if !missing.is_empty() {
             let mut fault = Fault::new(Code::TooWide, format!("you cannot pass on {missing}: you do not have it"));
-            fault.details = Some(serde_json::json!({ "missing": missing }));
+            fault.details = Some(Box::new(serde_json::json!({ "missing": missing })));
             return Err(fault);
         }
         let _alone = self.changing_devices.lock().await;
@@ -273,7 +282,9 @@ impl Server {
         if let Some(device) = own {
             return Ok(device.actor.handle.clone());
         }
-        let is_free = |handle: &Handle| actors.by_handle(handle).is_none() && devices.by_handle(handle).is_none();
+        let is_free = |handle: &Handle| {
+            !handle.is_reserved() && actors.by_handle(handle).is_none() && devices.by_handle(handle).is_none()
+        };
         near(&guest.handle).find(is_free).ok_or_else(taken)
     }
 

@@ -4,13 +4,15 @@ use super::OwnRun;
 use super::index::{self, Whose};
 use crate::birth::Birth;
 use crate::connection::while_asked;
+use crate::gate::Act;
 use crate::hooks::{self, Hook};
 use crate::registry;
 use crate::serve::Server;
-use crate::session::{Entered, Session, begun, take_key, unkept};
-use holdfast_authority::recorded;
+use crate::session::{Entered, Session, begun, fault, take_key, unkept};
+use holdfast_authority::{Refusal, recorded};
 use holdfast_session::Run;
 use holdfast_types::{Actor, Right, SessionId};
+use holdfast_wire::gate::{ApprovalId, ApprovalState};
 use holdfast_wire::params::{Gap, NewParams};
 use holdfast_wire::runs::{
     KEY_BYTES_MAX, RunAnswer, RunCancelParams, RunEnd, RunId, RunListParams, RunOutputAnswer, RunOutputParams,
@@ -24,8 +26,49 @@ use std::rc::Rc;
 const LISTED_MAX: usize = 1000;
 
 impl Server {
-    /// Starts a run, or finds the one its key stands for.
+    /// Starts a run, or finds the one its key stands for. Where a human must approve it, waits for that as long as its asker does.
     pub(crate) async fn run_start(&self, params: &RunStartParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        // An id of its own: an approval stands for this run, and for no other.
+        let run = params.run.unwrap_or_else(|| RunId::from_random_bits(u128::from_le_bytes(crate::random_token())));
+        let params = &RunStartParams { run: Some(run), ..params.clone() };
+        let needed = match self.run_begin(params, actor, None).await {
+            Err(fault) if fault.code == Code::ApprovalNeeded && params.approval_wait_ms > 0 => fault,
+            other => return other,
+        };
+        self.run_approved(params, actor, needed).await
+    }
+
+    /// Waits for a human's answer to a run.
+    async fn run_approved(&self, params: &RunStartParams, actor: &Actor, needed: Fault) -> Result<RunAnswer, Fault> {
+        let approval = needed.details.as_ref().and_then(|details| details["approval"].as_str()?.parse().ok());
+        let Some(approval) = approval else { return Err(needed) };
+        while_asked(self.approval_until(approval, params.approval_wait_ms, ApprovalState::is_over)).await;
+        let held = self.gate().held.borrow().get(approval).cloned();
+        let Some(held) = held else { return Err(needed) };
+        match (held.state, held.run) {
+            (ApprovalState::Done, Some(run)) => {
+                let again = RunParams { run: run.into(), wait_ms: params.wait_ms };
+                self.run_get(&again, actor).await.map(|answer| RunAnswer { existing: false, ..answer })
+            }
+            (ApprovalState::Denied | ApprovalState::Expired, _) => {
+                Err(fault(&Refusal::Forbidden { rule: held.rule.clone(), why: held.denial() }))
+            }
+            (ApprovalState::Failed, _) => {
+                let error = held.error.unwrap_or_default();
+                Err(Fault::new(Code::Busy, format!("it was approved, and could not be run: {error}"))
+                    .hint("run it again"))
+            }
+            (ApprovalState::Open | ApprovalState::Approved | ApprovalState::Done, _) => Err(needed),
+        }
+    }
+
+    /// Starts a run that the gate allows, or that was approved.
+    pub(crate) async fn run_begin(
+        &self,
+        params: &RunStartParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+    ) -> Result<RunAnswer, Fault> {
         if params.new.is_some() {
             // Before its key or its hook leaves a trace.
             self.must_be_known(actor)?;
@@ -64,7 +107,7 @@ impl Server {
                 {
                     return self.run_answer(&session, id, params.wait_ms, true).await;
                 }
-                match session.enter(params, actor, state_dir).await? {
+                match session.enter(params, actor, state_dir, released).await? {
                     Entered::Begun(id) => {
                         if let Some(detect) = &params.detect {
                             session.watch_for_end(id, detect)?;
@@ -75,7 +118,7 @@ impl Server {
                     Entered::Taken(entry) => self.run_again(&entry, params, actor).await,
                 }
             }
-            (None, Some(new)) => self.run_new(params, (**new).clone(), actor, alone).await,
+            (None, Some(new)) => self.run_new(params, (**new).clone(), actor, alone, released).await,
             (Some(_), Some(_)) | (None, None) => {
                 Err(Fault::new(Code::BadRequest, "a run has either a session or makes one of its own"))
             }
@@ -107,6 +150,7 @@ impl Server {
         new: NewParams,
         actor: &Actor,
         alone: Option<index::Taken<'_>>,
+        released: Option<ApprovalId>,
     ) -> Result<RunAnswer, Fault> {
         if params.command.is_empty() {
             return Err(Fault::new(Code::BadRequest, "the command is empty"));
@@ -127,6 +171,8 @@ impl Server {
             }
             return Err(another_runs());
         }
+        let line = Some((params.command.as_str(), params.intent.clone()));
+        self.registry.judge_start(actor, &birth, Act::Run(Box::new(params.clone())), line, released).await?;
         let own = OwnRun { run, keep: params.keep };
         let hooks = &self.registry.shared.hooks;
         // Before the key: who asks again and is told that the run is there can rely on being told of its end.
@@ -173,7 +219,7 @@ impl Server {
         let conflict = |what: &str| {
             let mut fault = Fault::new(Code::KeyConflict, format!("the key {:?} belongs to {what}", entry.key))
                 .hint("use another key");
-            fault.details = Some(serde_json::json!({ "run": entry.run }));
+            fault.details = Some(Box::new(serde_json::json!({ "run": entry.run })));
             fault
         };
         let session = self.registry.find(&entry.session.to_string()).ok();

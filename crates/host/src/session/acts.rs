@@ -1,12 +1,14 @@
 //! Acting on a session: typing, renaming, detaching, ending, waiting for its end.
 
 use super::Session;
+use crate::gate::Act;
 use crate::link::Link;
 use holdfast_abi::protocol::{INPUT_BYTES_MAX, SPARE_MAX, SPARE_MORE, ToKeeper, spare_list};
 use holdfast_authority::{Ask, Caller, DeedId, Ending, Input, OperatorId, Refusal};
 use holdfast_session::{Decided, Send, Sent};
 use holdfast_types::{Actor, Fence, Proof};
 use holdfast_wire::attention::What;
+use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::params::{DetachParams, EndParams, Life, RenameParams, ResizeParams, SendAnswer, SendParams};
 use holdfast_wire::turns::{LeaveAnswer, LeaveParams, SignalParams};
 use holdfast_wire::{Code, Fault};
@@ -36,6 +38,7 @@ impl Session {
             return Err(Fault::new(Code::BadRequest, format!("a secret may have at most {INPUT_BYTES_MAX} bytes")));
         }
         must_be_numbers(params.seq, bytes.len())?;
+        let _alone = self.judge_typing(params, bytes, actor).await?;
         let by = self.caller(actor, params.client);
         let mut answer = SendAnswer { at: 0, written: true, fence: self.fence() };
         let mut fence = params.fence;
@@ -115,13 +118,20 @@ impl Session {
     }
 
     /// Sends a signal.
-    pub async fn signal(&self, params: &SignalParams, actor: &Actor) -> Result<(), Fault> {
+    pub(crate) async fn signal(
+        &self,
+        params: &SignalParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+    ) -> Result<(), Fault> {
         self.running().await?;
         if !(1..=64).contains(&params.number) || params.target > 2 {
             return Err(Fault::new(Code::BadRequest, "invalid signal or target; signals are 1 to 64, targets 0 to 2"));
         }
         let SignalParams { number, target, proof, .. } = *params;
-        self.act(actor, Ask::Signal { number, target }, proof)?;
+        let held = Act::Signal(params.clone());
+        let decided = self.ask_judged(actor, Ask::Signal { number, target }, proof, held, released).await?;
+        Self::was_done("signal", decided)?;
         self.reach_trees().await
     }
 
@@ -157,19 +167,26 @@ impl Session {
     }
 
     /// Ends the whole tree and waits until it is gone.
-    pub async fn end(&self, params: &EndParams, actor: &Actor) -> Result<(), Fault> {
-        let ask = Ask::End { grace_ms: params.grace_ms };
-        let is_over = self.view_life() == Life::Lost || self.state.borrow().next_life_ms.is_some();
-        if is_over {
+    pub(crate) async fn end(
+        &self,
+        params: &EndParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+    ) -> Result<(), Fault> {
+        let is_over = || self.view_life() == Life::Lost || self.state.borrow().next_life_ms.is_some();
+        if !is_over() {
+            self.running().await?;
+        }
+        let (ask, held) = (Ask::End { grace_ms: params.grace_ms }, Act::End(params.clone()));
+        let decided = self.ask_judged(actor, ask, params.proof, held, released).await?;
+        if is_over() {
             // There is nothing to end but the name it holds, and the life it might have.
-            let decided = self.ask(actor, None, ask, params.proof)?;
             self.state.borrow_mut().to_tree.clear();
             self.begun(&decided).over(&Ok::<(), String>(()));
             self.dismiss();
             return Ok(());
         }
-        self.running().await?;
-        self.act(actor, ask, params.proof)?;
+        Self::was_done("end", decided)?;
         self.is_to_end();
         self.reach_trees().await?;
         let limit = Duration::from_millis(u64::from(params.grace_ms)) + END_WAIT;
@@ -180,7 +197,7 @@ impl Session {
     }
 
     /// Does what was decided about the whole tree, and marks it. It goes on where its asker goes away.
-    pub(super) async fn reach_trees(&self) -> Result<(), Fault> {
+    pub(crate) async fn reach_trees(&self) -> Result<(), Fault> {
         let due = std::mem::take(&mut self.state.borrow_mut().to_tree);
         let Some(this) = self.this.upgrade().filter(|_| !due.is_empty()) else { return Ok(()) };
         let reached = tokio::task::spawn_local(async move {
@@ -238,7 +255,12 @@ impl Session {
     /// Does what an actor asks for, where that is allowed and done at once.
     fn act(&self, actor: &Actor, ask: Ask, proof: Option<Proof>) -> Result<(), Fault> {
         let word = ask.word().to_owned();
-        match self.ask(actor, None, ask, proof)?.deed {
+        Self::was_done(&word, self.ask(actor, None, ask, proof)?)
+    }
+
+    /// Whether what was decided was done at once.
+    pub(crate) fn was_done(word: &str, decided: Decided) -> Result<(), Fault> {
+        match decided.deed {
             Some((_, Some(Ending::Failed { why }))) => {
                 Err(Fault::new(Code::Internal, format!("{word}: {why}")).hint("try again"))
             }
@@ -247,12 +269,12 @@ impl Session {
     }
 
     /// The deed of a decision that goes on after it.
-    pub(super) fn begun<'a>(&'a self, decided: &Decided) -> Begun<'a> {
+    pub(crate) fn begun<'a>(&'a self, decided: &Decided) -> Begun<'a> {
         Begun { session: self, deed: decided.deed.as_ref().map(|(id, _)| *id) }
     }
 
     /// Decides about something an actor asks for; its signature must fit it.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         actor: &Actor,
         client: Option<u32>,
@@ -264,16 +286,22 @@ impl Session {
 
     /// The same, for a caller that is known already.
     pub(super) fn ask_as(&self, by: Caller, ask: Ask, proof: Option<Proof>) -> Result<Decided, Fault> {
-        if let Some(proof) = &proof {
-            holdfast_authority::proof::verify_act(by.actor.id, self.id, &ask, proof)
+        self.must_be_its(&by, &ask, proof.as_ref())?;
+        self.decide(Input::Asked { by, ask, proof })
+    }
+
+    /// Its signature fits what an actor asks for, and was not used before.
+    pub(super) fn must_be_its(&self, by: &Caller, ask: &Ask, proof: Option<&Proof>) -> Result<(), Fault> {
+        if let Some(proof) = proof {
+            holdfast_authority::proof::verify_act(by.actor.id, self.id, ask, proof)
                 .map_err(|error| Fault::new(Code::BadProof, format!("{}: {error}", ask.word())))?;
             let taken = self.proofs.borrow_mut().take(proof.nonce, crate::now_ms());
             taken.map_err(|stale| Fault::new(Code::BadProof, format!("{}: {stale}", ask.word())))?;
         }
-        self.decide(Input::Asked { by, ask, proof })
+        Ok(())
     }
 
-    pub(super) fn caller(&self, actor: &Actor, client: Option<u32>) -> Caller {
+    pub(crate) fn caller(&self, actor: &Actor, client: Option<u32>) -> Caller {
         Caller { actor: actor.clone(), operator: client.map(OperatorId), token: None }
     }
 
@@ -293,7 +321,7 @@ impl Session {
 }
 
 /// A deed that takes longer than its decision. It is marked when it is over, also where its asker goes away first.
-pub(super) struct Begun<'a> {
+pub(crate) struct Begun<'a> {
     session: &'a Session,
     deed: Option<DeedId>,
 }
@@ -308,13 +336,6 @@ impl Begun<'_> {
         if let Some(id) = self.deed.take() {
             self.session.with_core(|core, held, now| core.did(held, now, id, ending));
         }
-    }
-}
-
-impl Begun<'_> {
-    /// Somebody else marks it.
-    pub fn pass_on(&mut self) {
-        self.deed = None;
     }
 }
 

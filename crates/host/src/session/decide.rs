@@ -21,7 +21,8 @@ pub(crate) fn fault(refusal: &Refusal) -> Fault {
     let code = match refusal {
         Refusal::TurnHeld { .. } => Code::TurnHeld,
         Refusal::FenceStale { .. } => Code::FenceStale,
-        Refusal::Denied { .. } => Code::Denied,
+        Refusal::Denied { .. } | Refusal::Forbidden { .. } => Code::Denied,
+        Refusal::ApprovalNeeded { .. } => Code::ApprovalNeeded,
         Refusal::Frozen { .. } => Code::Frozen,
         Refusal::NotFrozen => Code::NotFrozen,
         Refusal::NotHolder => Code::NotHolder,
@@ -34,8 +35,16 @@ pub(crate) fn fault(refusal: &Refusal) -> Fault {
         Refusal::TooFast { .. } => Code::TooFast,
     };
     let mut fault = Fault::new(code, refusal.to_string()).hint(refusal.hint());
-    fault.details = serde_json::to_value(refusal).ok();
+    fault.details = serde_json::to_value(refusal).ok().map(Box::new);
     fault
+}
+
+/// The word under which a refusal is counted: that of its code on the wire.
+pub(crate) fn counted(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Forbidden { .. } => "denied",
+        other => other.code(),
+    }
 }
 
 impl Session {
@@ -43,7 +52,7 @@ impl Session {
     pub(crate) fn decide(&self, input: Input) -> Result<Decided, Fault> {
         self.with_core(|core, held, now| core.decide(held, now, input)).map_err(|undecided| {
             if let Undecided::Refused(refusal) = &undecided {
-                self.metrics.refused(refusal.code());
+                self.metrics.refused(counted(refusal));
             }
             self.undecided(&undecided)
         })
@@ -71,7 +80,7 @@ impl Session {
     }
 
     /// Tells clients something.
-    pub(super) fn tell(&self, to: Audience, notice: &Notice) {
+    pub(crate) fn tell(&self, to: Audience, notice: &Notice) {
         self.with_core(|core, held, _| core.tell(held, to, notice));
     }
 

@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Where the output and the log of input stand.
-    pub(super) fn heads(&self) -> (Offset, u64) {
+    pub(crate) fn heads(&self) -> (Offset, u64) {
         let state = self.state.borrow();
         state.ring.as_ref().map_or((0, 0), |ring| (ring.head(), ring.log_head()))
     }

@@ -17,9 +17,9 @@ use crate::store::{Spec, replace};
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::journal::Link as Chained;
-use holdfast_authority::{Act, Authority, Change, DeedId, How, Outcome, Record};
+use holdfast_authority::{Act, Authority, By, Change, DeedId, How, Outcome, Record};
 use holdfast_session::{Event, Fed, Outside, Placing, Probed, Run, Sent, Ticket, Undecided, Unwritten};
-use holdfast_types::{ActorId, Offset, SessionName};
+use holdfast_types::{Actor, ActorId, Offset, SessionName};
 use holdfast_wire::Message;
 use holdfast_wire::params::{AnswerEvent, DetachedEvent, Life};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};
@@ -94,6 +94,8 @@ pub(crate) struct Held {
     pub listens: bool,
     pub metrics: Arc<Metrics>,
     pub after: After,
+    /// The file that says since when it is idle may be there.
+    pub idle_kept: bool,
     /// When its next life begins by itself.
     pub next_life_ms: Option<holdfast_types::TimeMs>,
     pub names: crate::names::Names,
@@ -121,6 +123,8 @@ pub(crate) struct After {
     pub decided: bool,
     /// Something was typed, or its fate is known.
     pub typed: bool,
+    /// Somebody used the session.
+    pub used: bool,
 }
 
 impl Held {
@@ -144,6 +148,16 @@ impl Held {
             self.metrics.recorded(class, is_act && record.outcome == Outcome::Done);
         }
     }
+}
+
+/// Whether somebody used the session: everything that was done there, but by the host itself.
+fn is_use(record: &Record) -> bool {
+    let is_hosts = match &record.by {
+        By::Host => true,
+        By::Actor(actor) => *actor == Actor::reaper(),
+        By::Unknown => false,
+    };
+    !is_hosts && record.outcome == Outcome::Done
 }
 
 fn unwritten(error: &io::Error) -> Unwritten {
@@ -257,6 +271,13 @@ impl Outside for Held {
 
     fn record(&mut self, records: &[Record], is_new_turn: bool, authority: &Authority) -> (u64, Result<(), Unwritten>) {
         self.count(records);
+        if records.iter().any(is_use) {
+            self.after.used = true;
+            // Before it is recorded: no host finds a session idle since before it was used.
+            if self.idle_kept {
+                self.idle_kept = !crate::reap::kept::forget(&self.dir);
+            }
+        }
         let appended = self.journal.append(records);
         let first = self.journal.last().map_or(0, |last| last.seq + 1).saturating_sub(records.len() as u64);
         if let Some(newest) = first.checked_add(records.len() as u64).filter(|_| !records.is_empty()) {

@@ -1,6 +1,7 @@
 //! One life after another in the same session: what a lost one leaves, and how the next is taken in.
 
 use super::{Session, State};
+use crate::gate::Act;
 use crate::lives::begin::{How, begin};
 use crate::lives::{self, Known};
 use crate::notes::About;
@@ -9,7 +10,9 @@ use holdfast_abi::ring::Base;
 use holdfast_abi::start::Started;
 use holdfast_authority::{Ask, Ending};
 use holdfast_session::{Core, Origin, Run, Tracker};
-use holdfast_types::{Actor, Exit, Proof, TimeMs};
+use holdfast_types::{Actor, Exit, TimeMs};
+use holdfast_wire::gate::ApprovalId;
+use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::Life;
 use holdfast_wire::runs::RunId;
 use holdfast_wire::{Code, Fault};
@@ -99,6 +102,7 @@ impl Session {
         drop(state);
         self.track.device.set(None);
         self.track.seen.borrow_mut().take();
+        self.busy();
         self.started(child, started);
         self.changed.notify_waiters();
     }
@@ -107,11 +111,13 @@ impl Session {
     pub(crate) async fn recover(
         &self,
         shared: Rc<super::Shared>,
-        how: How,
+        params: &RecoverParams,
         actor: &Actor,
-        proof: Option<Proof>,
+        released: Option<ApprovalId>,
     ) -> Result<(), Fault> {
-        let decided = self.ask(actor, None, Ask::Recover { run: how.run }, proof)?;
+        let how = How { run: params.run, env: params.env.clone() };
+        let (ask, held) = (Ask::Recover { run: how.run }, Act::Recover(params.clone()));
+        let decided = self.ask_judged(actor, ask, params.proof, held, released).await?;
         let Some(this) = self.this.upgrade() else { return Ok(()) };
         let deed = decided.deed.map(|(id, _)| id);
         let begun = tokio::task::spawn_local(async move {

@@ -11,6 +11,7 @@ mod doing;
 mod drive;
 mod env;
 mod followed;
+mod gated;
 mod graph;
 mod held;
 mod lives;
@@ -30,9 +31,10 @@ mod waits;
 pub use attaching::Peer;
 pub use drive::{Missed, connect, drive};
 
-pub(crate) use decide::{event, fault};
+pub(crate) use decide::{counted, event, fault};
 pub(crate) use graph::ports_of;
 pub(crate) use held::Held;
+pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 
 use crate::journal::{Journal, Opened};
@@ -115,6 +117,10 @@ pub struct Session {
     lives: Rc<crate::lives::Lives>,
     /// Its life is over, and it is being decided whether it gets another one by itself, or that one begins.
     pub(crate) returning: Cell<bool>,
+    pub(crate) gate: gated::Gated,
+    /// Whether nobody uses it.
+    pub(crate) watch: crate::reap::Watch,
+    pub(crate) reaper: Rc<crate::reap::Reaper>,
     pub(crate) this: Weak<Session>,
 }
 
@@ -162,6 +168,14 @@ fn opened(origin: Origin, dir: &Path, id: SessionId, policy: Policy) -> Opened {
     }
 }
 
+/// Its runs and questions, as an earlier host left them.
+fn left(origin: Origin, dir: &Path) -> (Vec<holdfast_session::Run>, Questions) {
+    match origin {
+        Origin::New => (Vec::new(), Questions::default()),
+        Origin::Found => (crate::runs::kept::load(dir), crate::questions::kept::load(dir)),
+    }
+}
+
 impl Session {
     /// A session from its files, not yet connected.
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
@@ -169,10 +183,7 @@ impl Session {
         let dir = home.session(spec.id);
         let life = spec.life();
         let policy = shared.policy();
-        let (kept, questions) = match origin {
-            Origin::New => (Vec::new(), Questions::default()),
-            Origin::Found => (crate::runs::kept::load(&dir), crate::questions::kept::load(&dir)),
-        };
+        let (kept, questions) = left(origin, &dir);
         let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, policy);
         let reply_stream = crate::store::checksum(spec.secret.as_bytes());
         let core = Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept));
@@ -197,6 +208,9 @@ impl Session {
             reviving: tokio::sync::Mutex::new(()),
             lives: Rc::clone(&shared.lives),
             returning: Cell::new(false),
+            gate: gated::Gated::new(&shared.gate),
+            watch: crate::reap::resume(origin, &dir),
+            reaper: Rc::clone(&shared.reaper),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -237,6 +251,7 @@ impl Session {
                     metrics: Arc::clone(&shared.metrics),
                     after: held::After::default(),
                     next_life_ms: None,
+                    idle_kept: origin == Origin::Found,
                     spec,
                 },
             }),
@@ -293,6 +308,7 @@ impl Session {
         }
         if connected.is_found {
             self.metrics.survived();
+            self.was_not_reaped();
         }
         if let (Some(freeze), Some(this)) = (connected.still, self.this.upgrade()) {
             tokio::task::spawn_local(async move { this.still(freeze).await });
@@ -304,6 +320,7 @@ impl Session {
         self.take_up_shell();
         self.take_up_questions();
         self.keep_keeper();
+        self.begin_watch();
         self.changed.notify_waiters();
     }
 
@@ -327,6 +344,11 @@ impl Session {
         }
         if after.decided {
             self.sync_soon();
+        }
+        if after.used {
+            self.used();
+        } else if after.decided {
+            self.may_be_idle();
         }
         if after.decided || after.typed {
             self.nudge.notify_one();
@@ -466,8 +488,10 @@ impl Session {
             lost: state.spec.lost.clone(),
             stand_in: state.spec.stand_in.clone(),
             recovers: state.spec.recover == Some(holdfast_wire::lives::Recovery::Auto),
+            wall: state.spec.wall.clone(),
             restart_on_failure: state.spec.restart_on_failure,
             next_life_ms: state.next_life_ms,
+            reap: self.reap_view(),
         }
     }
 
@@ -528,23 +552,14 @@ pub struct Shared {
     pub hooks: Rc<crate::hooks::Hooks>,
     /// Sessions whose life is over.
     pub(crate) lives: Rc<crate::lives::Lives>,
+    /// Who ends what nobody uses.
+    pub(crate) reaper: Rc<crate::reap::Reaper>,
+    /// What the policy says, and which acts wait.
+    pub(crate) gate: Rc<crate::gate::Gate>,
     /// What happens, and who watches.
     pub attention: Rc<crate::attention::Attention>,
     /// Which names are taken.
     pub(crate) names: crate::names::Names,
-}
-
-impl Shared {
-    /// Whether an actor is a human for certain.
-    pub fn policy_is_human(&self, actor: &holdfast_types::Actor) -> bool {
-        let is_its = self.actors.borrow().vouched().get(&actor.id) == Some(&actor.handle);
-        is_its && actor.handle.class() == holdfast_types::ActorClass::Human
-    }
-
-    /// What the host says of actors now.
-    pub fn policy(&self) -> Policy {
-        Policy { defaults: self.config.defaults.clone(), vouched: self.actors.borrow().vouched().clone() }
-    }
 }
 
 /// The sizes in the log from `from` to `to`: where they are there, the output offsets at which they came, and the sizes.

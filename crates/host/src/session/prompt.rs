@@ -132,7 +132,7 @@ impl Session {
         if is_starting {
             details["starting"] = serde_json::json!(true);
         }
-        fault.details = Some(details);
+        fault.details = Some(Box::new(details));
         fault
     }
 }

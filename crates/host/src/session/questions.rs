@@ -160,7 +160,7 @@ impl Session {
         };
         let mut fault = Fault::new(Code::QuestionClosed, message).hint("see `holdfast questions --all`");
         let at_ms = question.answer.as_ref().map(|answer| answer.at_ms);
-        fault.details = Some(serde_json::json!({ "state": question.state, "by": by, "at_ms": at_ms }));
+        fault.details = Some(Box::new(serde_json::json!({ "state": question.state, "by": by, "at_ms": at_ms })));
         Err(fault)
     }
 
@@ -169,6 +169,8 @@ impl Session {
         let mut state = self.state.borrow_mut();
         state.questions.put(question);
         state.core.asks_humans = state.questions.open() > 0;
+        drop(state);
+        self.used();
     }
 
     /// On disk, then known.
@@ -189,7 +191,7 @@ impl Session {
 }
 
 /// As much of a text as an event or a notice has.
-pub(super) fn beginning(text: &str) -> String {
+pub(crate) fn beginning(text: &str) -> String {
     match text.char_indices().nth(PROMPT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -2,9 +2,9 @@
 //!
 //! Whether one may be entered is asked of [`super::prompt`]; what it is must be on disk before its first key is typed.
 
-use super::acts::Begun;
 use super::questions::beginning;
 use super::{Session, State};
+use crate::gate::Act;
 use crate::hooks::Hook;
 use crate::notes::About;
 use crate::runs::index::{self, Whose};
@@ -17,6 +17,7 @@ use holdfast_screen::Mark;
 use holdfast_session::{COMMAND_SHOWN_BYTES_MAX, Came, Entering, Next, NotEntered, Run, Seen, ShellState, TakeUp};
 use holdfast_types::{Actor, Exit, Offset, SessionId, terms_of};
 use holdfast_wire::attention::{Now, What};
+use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::params::Life;
 use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
 use holdfast_wire::{Code, Fault};
@@ -155,16 +156,18 @@ impl Session {
         params: &RunStartParams,
         actor: &Actor,
         state_dir: &Path,
+        released: Option<ApprovalId>,
     ) -> Result<Entered, Fault> {
         self.running().await?;
         let key = params.key.clone().unwrap_or_default();
         let ask = Ask::Run { key, command: recorded(&params.command).into_owned() };
-        let (mut decided, mut deed) = (None, None);
+        // What was signed is used up where an approval came in between.
+        let mut proof = params.proof.filter(|_| released.is_none());
         if self.is_refused(actor) {
             // For the record, and for who has the turn; what the terminal does is nobody's who may not run there.
-            let allowed = self.ask(actor, None, ask.clone(), params.proof)?;
-            deed = Some(self.begun(&allowed));
-            decided = Some(allowed);
+            let allowed = self.ask(actor, None, ask.clone(), proof.take())?;
+            // The gate has not looked at it: it is asked for again below.
+            drop(self.begun(&allowed));
         }
         // One at a time: who comes second finds the first one running.
         let _alone = self.entering.lock().await;
@@ -180,24 +183,35 @@ impl Session {
             }
             index::give_back(state_dir, whose, key);
         }
-        let way = match &params.detect {
-            None => Way::Told(self.idle_prompt(actor).await?),
-            Some(detect) => {
-                super::detect::check(detect)?;
-                self.takes_a_line().await?;
-                Way::Watched
-            }
-        };
+        // Files are looked at before the prompt is: between that look and the first key nothing waits.
+        let mut considered = self.consider_run(params, actor, &ask).await;
+        let mut way = self.way_in(params, actor).await?;
+        if considered.as_ref().is_some_and(|considered| self.has_moved(considered)) {
+            considered = self.consider_run(params, actor, &ask).await;
+            way = self.way_in(params, actor).await?;
+        }
         let entry = self.keys_of(&params.command, way)?;
-        let decided = match decided {
-            Some(decided) => decided,
-            None => self.ask(actor, None, ask, params.proof)?,
+        let said = match considered {
+            Some(considered) => Some(self.said(considered, Act::Run(Box::new(params.clone())), released)?),
+            None => None,
         };
+        let decided = self.ask_said(actor, ask, proof, said)?;
         let run = self.new_run(params, actor, way);
         let (keys, has_hook) = (entry.keys, params.on_exit.is_some());
         let entering = Entering::new(&self.state.borrow().core, &decided, run, keys, entry.run, has_hook);
-        deed.iter_mut().for_each(Begun::pass_on);
         self.bring_in(Underway(self, entering), params, state_dir).await
+    }
+
+    /// How the end of a run will be known, once it can be entered.
+    async fn way_in(&self, params: &RunStartParams, actor: &Actor) -> Result<Way, Fault> {
+        match &params.detect {
+            None => Ok(Way::Told(self.idle_prompt(actor).await?)),
+            Some(detect) => {
+                super::detect::check(detect)?;
+                self.takes_a_line().await?;
+                Ok(Way::Watched)
+            }
+        }
     }
 
     /// Brings about what each step of entering a run needs.
@@ -391,6 +405,13 @@ impl Session {
         if self.view_life() == Life::Running {
             self.with_core(|core, held, _| core.interrupt(held));
         }
+    }
+}
+
+impl Session {
+    /// A run is being entered.
+    pub(crate) fn is_entering(&self) -> bool {
+        self.entering.try_lock().is_err()
     }
 }
 

@@ -70,6 +70,11 @@ impl Session {
         self.track.watched_until.get().is_some_and(|until| Instant::now() < until)
     }
 
+    /// Whether somebody waits for its output, or for what it does next. Whoever watches events waits for none in particular.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.track.waiters.get() > 0 || self.watchers.get() > 0
+    }
+
     /// Whether somebody follows what happens in it.
     pub(crate) fn is_watched(&self) -> bool {
         self.is_watched_alone() || self.attention.is_watched()
@@ -196,6 +201,7 @@ impl Session {
             }
             Change::Waits(waiting) => self.tell_watchers(What::TurnRequested { by: waiting.by.handle.clone() }),
             Change::Here(operator, actor) => {
+                self.noted_attached();
                 let by = actor.handle.clone();
                 self.track.here.borrow_mut().insert(operator.0, by.clone());
                 self.tell_watchers(What::Attached { by, client: operator.0 });
@@ -204,6 +210,7 @@ impl Session {
                 // Who was cut off is gone for who watches, and is no more when its grace is over.
                 let by = self.track.here.borrow_mut().remove(&operator.0);
                 if by.is_some() {
+                    self.noted_attached();
                     self.tell_watchers(What::Detached { by, client: operator.0 });
                 }
             }

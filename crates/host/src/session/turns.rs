@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// What the terminal says of itself; none where the keeper does not answer.
-    pub(super) async fn probe(&self) -> Result<Option<super::Probed>, Fault> {
+    pub(crate) async fn probe(&self) -> Result<Option<super::Probed>, Fault> {
         self.running().await?;
         let (done, probed) = oneshot::channel();
         self.with_core(|core, held, _| {

@@ -10,6 +10,7 @@ use crate::trouble::Trouble;
 use holdfast_screen::Window;
 use holdfast_types::{Exit, Offset};
 use holdfast_wire::attention;
+use holdfast_wire::gate::{ApprovalId, ApprovalParams, ApprovalState};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SessionParams, SessionView, WaitParams};
 use holdfast_wire::runs::{RunAnswer, RunParams};
@@ -41,6 +42,9 @@ pub struct WaitIn {
     /// A run's handle or key: waits for its end, or until it asks for input.
     #[serde(default)]
     run: Option<String>,
+    /// Or an approval's id: waits for the answer.
+    #[serde(default)]
+    approval: Option<String>,
     /// Or name or id of a session, with `until`. Omitted, without a run: your own.
     #[serde(default)]
     session: Option<String>,
@@ -69,6 +73,9 @@ pub struct WaitOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<JsonObject>")]
     run: Option<RunOut>,
+    /// The approval's state, and what was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<String>,
     /// The state that came.
     #[serde(skip_serializing_if = "Option::is_none")]
     doing: Option<Doing>,
@@ -106,6 +113,9 @@ impl Shown for WaitOut {
         if let Some(run) = &self.run {
             return run.text();
         }
+        if let Some(state) = &self.approval {
+            return state.clone();
+        }
         match (self.outcome.as_str(), &self.doing, &self.listener, &self.found) {
             ("came", Some(doing), _, _) => format!("{} is {}", self.session, doing.line()),
             ("came", _, Some(listener), _) => format!("process {} listens on {}", listener.pid, listener.address),
@@ -125,7 +135,7 @@ pub struct Wait;
 impl Operate for Wait {
     const NAME: &'static str = "wait_for";
     const TITLE: &'static str = "Wait";
-    const DESCRIPTION: &'static str = "Waits for a run's end by its handle or key, or for an event in a session: \
+    const DESCRIPTION: &'static str = "Waits for a run's end by its handle or key, an approval, or an event in a session: \
         prompt, request for input, listening port, text in new output, silence, end. A timeout stops nothing: wait \
         again. Use this instead of sleeping and polling.";
     const HINTS: Hints = LOOKS;
@@ -134,6 +144,12 @@ impl Operate for Wait {
 
     async fn call<H: Host>(desk: &Desk<H>, input: WaitIn) -> Result<WaitOut, Trouble> {
         let until = in_ms(input.timeout_ms.unwrap_or(TIMEOUT_MS).min(YIELD_MS_MAX));
+        if let Some(approval) = &input.approval {
+            if input.session.is_some() || input.until.is_some() || input.run.is_some() {
+                return Err(Trouble::bad("with `approval`, leave out `run`, `session` and `until`"));
+            }
+            return for_approval(desk, approval, until, input.max_output_bytes).await;
+        }
         if let Some(run) = &input.run {
             if input.session.is_some() || input.until.is_some() {
                 return Err(Trouble::bad("with `run`, leave out `session` and `until`"));
@@ -189,6 +205,32 @@ impl FromStr for Until {
             Some(_) | None => Err("`until` must be exit, idle, waiting, port:N, text:REGEX or quiet:MS".into()),
         }
     }
+}
+
+/// Waits for a person's answer, and where the act is a run, for its end as long as there is time.
+async fn for_approval<H: Host>(
+    desk: &Desk<H>,
+    approval: &str,
+    until: Instant,
+    max: Option<u32>,
+) -> Result<WaitOut, Trouble> {
+    let approval: ApprovalId = approval.parse().map_err(|error| Trouble::bad(format!("{error}")))?;
+    let mut view = desk.ask::<op::ApprovalGet>(ApprovalParams { approval, wait_ms: 0 }).await?;
+    while !view.state.is_over() && left_ms(until) > 0 {
+        view = desk.ask::<op::ApprovalGet>(ApprovalParams { approval, wait_ms: desk.ask_ms(until) }).await?;
+        desk.tell(|| "waiting for a person's approval".into()).await;
+    }
+    let out = match (view.state, view.run) {
+        (ApprovalState::Done, Some(run)) => for_run(desk, &run.to_string(), until, max).await?,
+        (state, _) => WaitOut {
+            session: view.name.as_ref().map(ToString::to_string).unwrap_or_default(),
+            outcome: if state.is_over() { "came" } else { "timeout" }.into(),
+            ..WaitOut::default()
+        },
+    };
+    let word = view.state.word();
+    let approval = view.error.or(view.reason).map_or_else(|| word.to_owned(), |said| format!("{word}: {said}"));
+    Ok(WaitOut { approval: Some(approval), ..out })
 }
 
 async fn for_run<H: Host>(desk: &Desk<H>, run: &str, until: Instant, max: Option<u32>) -> Result<WaitOut, Trouble> {

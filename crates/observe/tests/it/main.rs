@@ -7,6 +7,7 @@ mod freezing;
 mod graph;
 mod harness;
 mod pty;
+mod residency;
 mod spared;
 mod terminal;
 mod turns;

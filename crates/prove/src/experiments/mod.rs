@@ -4,6 +4,7 @@ mod acceptance;
 mod claim;
 mod distance;
 mod modes;
+mod reaping;
 mod steering;
 
 use crate::rivals;
@@ -85,7 +86,7 @@ pub const ALL: &[Experiment] = &[
     Experiment {
         id: "reaping",
         claim: "An idle session is reaped by policy, on record, and never while it works",
-        run: modes::reaping,
+        run: reaping::reaping,
     },
     Experiment {
         id: "neighbours",

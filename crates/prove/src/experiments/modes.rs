@@ -243,11 +243,3 @@ pub fn half_done(t: &mut Trial) -> Result<(), Stop> {
     t.check("the same process took the answer and went on", before == after, &after)?;
     Ok(())
 }
-
-/// Sessions that nobody needs any more.
-pub fn reaping(t: &mut Trial) -> Result<(), Stop> {
-    match t.program().has(&["keep"]) {
-        true => Err(Stop::NotProvided("not written yet".into())),
-        false => Err(Stop::NotProvided("this program has no reaper".into())),
-    }
-}

@@ -304,3 +304,45 @@ fn a_seizure_that_may_have_dropped_a_runs_keys_takes_its_token_back_and_looks_wh
         assert_eq!((run.state, run.end), (state, end), "{marks:?}");
     }
 }
+
+#[test]
+fn a_prompt_is_empty_for_the_reaper_only_where_nothing_can_stand_there() {
+    use holdfast_session::LastKey::{Enter, Interrupt, Other};
+    let found = |world: &mut World| {
+        let authority = Authority::replay(policy(), &world.out.records);
+        let (id, size) = (SessionId::from_random_bits(7), Size::clamped(80, 24));
+        world.core = Core::new(id, authority, size, Origin::Found, 5, Tracker::default());
+        prompt(&mut world.core.runs);
+    };
+    // What this host saw typed, what the terminal shows behind the prompt, and whether the host was there from the beginning.
+    let cases = [
+        (None, "", true, true),
+        (None, "a prompt on the right", true, true),
+        (None, "", false, true),
+        (None, "half a command", false, false),
+        (Some(Other), "", true, false),
+        (Some(Enter), "", true, false),
+        (Some(Interrupt), "", true, false),
+    ];
+    for (typed, shown, is_new, wanted) in cases {
+        let mut world = at_prompt();
+        world.out.output.extend_from_slice(shown.as_bytes());
+        if !is_new {
+            found(&mut world);
+        }
+        typed.into_iter().for_each(|last| world.core.runs.typed(2, last));
+        let now = world.now();
+        let is_empty = world.core.is_at_empty_prompt(&mut world.out, now);
+        assert_eq!(is_empty, wanted, "{typed:?} {shown:?} {is_new}");
+        assert_eq!(world.out.token, "", "nothing is typed or told");
+    }
+    let mut world = at_prompt();
+    world.core.runs.begin(Run { token: String::new(), ..run() });
+    let now = world.now();
+    assert!(!world.core.is_at_empty_prompt(&mut world.out, now), "a run is on");
+    let reads = |lflag, foreground, unread| Probed { foreground, iflag: 0, oflag: 0, lflag, unread };
+    assert!(world.core.reads_keys(&reads(0, SHELL, 0)));
+    for other in [reads(ICANON, SHELL, 0), reads(0, 77, 0), reads(0, SHELL, 1)] {
+        assert!(!world.core.reads_keys(&other), "{other:?}");
+    }
+}

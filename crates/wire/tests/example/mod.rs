@@ -9,6 +9,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("Handle", "agent:bot"),
     ("Nonce", "018bcfe5680000000000000000000000"),
     ("QuestionId", "que_00000000000000000000000001"),
+    ("ApprovalId", "apr_00000000000000000000000001"),
     ("Rights", "observe"),
     ("RunId", "run_00000000000000000000000001"),
     ("RunRef", "build-7"),

@@ -24,10 +24,12 @@ BREAKS_MAX = 100
 
 SAFE = frozenset(
     {
-        "actor.list", "grant.list", "graph.get", "graph.ports", "graph.watch", "host.metrics", "host.status",
-        "question.get", "question.list", "run.cancel", "run.get", "run.list", "run.output", "session.env", "session.get",
-        "session.journal", "session.list", "session.paint", "session.read", "session.resize", "session.screen",
-        "session.state", "session.wait", "session.watch", "token.list", "turn.get", "turn.request", "turn.take",
+        "actor.list", "actor.me", "approval.get", "approval.list", "device.list", "grant.list", "graph.get",
+        "graph.ports", "graph.watch", "host.metrics", "host.status", "invite.list", "policy.get", "policy.may",
+        "question.get", "question.list", "relay.list", "run.cancel", "run.get", "run.list", "run.output",
+        "session.cost", "session.env", "session.get", "session.journal", "session.list", "session.paint",
+        "session.read", "session.resize", "session.screen", "session.state", "session.wait", "session.watch",
+        "token.list", "turn.get", "turn.request", "turn.take",
     }
 )  # fmt: skip
 """Operations that may be asked twice: they look, or the second time changes nothing."""

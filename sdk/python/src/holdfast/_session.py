@@ -492,6 +492,14 @@ class Session:
         self.view = await self._act("session.end", params, {"end": params}, SessionView)
         return self.view
 
+    async def keep(self, seconds: float | None = None, *, off: bool = False) -> SessionView:
+        """Keeps the session from being reaped, for a time or until further notice; with `off` no longer."""
+        for_ms = None if seconds is None or off else int(seconds * 1000)
+        detail = "off" if off else "until further notice" if for_ms is None else f"for {for_ms} ms"
+        ask = {"operation": {"name": "session.keep", "right": "configure", "turn": "ignores", "detail": detail}}
+        self.view = await self._act("session.keep", {"for_ms": for_ms, "off": off}, ask, SessionView)
+        return self.view
+
     async def recover(self, *, run: bool = False) -> bool:
         """Gives a lost session another life; with `run` its command is run again. False: it was running already."""
         params = {"run": run}

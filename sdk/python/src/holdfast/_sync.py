@@ -385,6 +385,10 @@ class Session:
         """Ends the session and its whole process tree: SIGHUP, then SIGKILL after a grace period."""
         return self._portal.run(self._inner.end(grace))
 
+    def keep(self, seconds: float | None = None, *, off: bool = False) -> SessionView:
+        """Keeps the session from being reaped, for a time or until further notice; with `off` no longer."""
+        return self._portal.run(self._inner.keep(seconds, off=off))
+
     def recover(self, *, run: bool = False) -> bool:
         """Gives a lost session another life; with `run` its command is run again. False: it was running already."""
         return self._portal.run(self._inner.recover(run=run))

@@ -55,6 +55,27 @@ class AsyncCalls:
         found, _ = await self._ask("actor.remove", params, b"", Nothing)
         return found
 
+    async def approval_answer(self, *, approval: ApprovalId, approve: bool, seen: Hash, minutes: int | None = None, proof: Proof | None = None, reason: str | None = None) -> ApprovalView:
+        """Approve or deny a held act; only humans may, and never the actor that asked for it."""
+        params = _given({"approval": approval, "approve": approve, "seen": seen, "minutes": minutes, "proof": proof, "reason": reason})
+        found: ApprovalView
+        found, _ = await self._ask("approval.answer", params, b"", ApprovalView)
+        return found
+
+    async def approval_get(self, *, approval: ApprovalId, wait_ms: int | None = None) -> ApprovalView:
+        """Get a held act; can wait until its state changes."""
+        params = _given({"approval": approval, "wait_ms": wait_ms})
+        found: ApprovalView
+        found, _ = await self._ask("approval.get", params, b"", ApprovalView)
+        return found
+
+    async def approval_list(self, *, all: bool | None = None, session: str | None = None) -> list[ApprovalView]:
+        """List acts that wait for a human: of a session, or of all sessions you may observe."""
+        params = _given({"all": all, "session": session})
+        found: list[ApprovalView]
+        found, _ = await self._ask("approval.list", params, b"", list[ApprovalView])
+        return found
+
     async def device_list(self) -> list[DeviceView]:
         """List the devices that may reach this host through a relay."""
         params = _given({})
@@ -167,6 +188,20 @@ class AsyncCalls:
         found, _ = await self._ask("login.new", params, b"", LoginAnswer)
         return found
 
+    async def policy_get(self) -> PolicyView:
+        """Get the policy in force: its rules, and what is wrong in files that are not."""
+        params = _given({})
+        found: PolicyView
+        found, _ = await self._ask("policy.get", params, b"", PolicyView)
+        return found
+
+    async def policy_may(self, *, command: str, actor: Handle | None = None, cwd: str | None = None, session: str | None = None) -> MayAnswer:
+        """Ask what the policy says of a command, without running it."""
+        params = _given({"command": command, "actor": actor, "cwd": cwd, "session": session})
+        found: MayAnswer
+        found, _ = await self._ask("policy.may", params, b"", MayAnswer)
+        return found
+
     async def question_answer(self, *, question: QuestionId, seen: Hash, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
         """Answer a question; only humans may."""
         params = _given({"question": question, "seen": seen, "option": option, "proof": proof, "text": text})
@@ -251,9 +286,9 @@ class AsyncCalls:
         found, more = await self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    async def run_start(self, *, command: str | None = None, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
@@ -264,6 +299,13 @@ class AsyncCalls:
         found: AttachAnswer
         found, more = await self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
+
+    async def session_cost(self, *, session: str | None = None) -> list[CostView]:
+        """Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it."""
+        params = _given({"session": session})
+        found: list[CostView]
+        found, _ = await self._ask("session.cost", params, b"", list[CostView])
+        return found
 
     async def session_detach(self, *, clients: list[int], session: str, proof: Proof | None = None) -> DetachAnswer:
         """Detach clients from a session; the session keeps running."""
@@ -300,6 +342,13 @@ class AsyncCalls:
         found, more = await self._ask("session.journal", params, b"", JournalAnswer)
         return found, more
 
+    async def session_keep(self, *, session: str, for_ms: int | None = None, off: bool | None = None, proof: Proof | None = None) -> SessionView:
+        """Keep a session from being reaped, for a time or until further notice; or no longer."""
+        params = _given({"session": session, "for_ms": for_ms, "off": off, "proof": proof})
+        found: SessionView
+        found, _ = await self._ask("session.keep", params, b"", SessionView)
+        return found
+
     async def session_leave(self, *, client: int, session: str, shown: int | None = None) -> LeaveAnswer:
         """Leave a session that this connection is attached to."""
         params = _given({"client": client, "session": session, "shown": shown})
@@ -314,9 +363,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None) -> SessionView:
+    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user})
+        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
@@ -510,6 +559,27 @@ class Calls:
         found, _ = self._ask("actor.remove", params, b"", Nothing)
         return found
 
+    def approval_answer(self, *, approval: ApprovalId, approve: bool, seen: Hash, minutes: int | None = None, proof: Proof | None = None, reason: str | None = None) -> ApprovalView:
+        """Approve or deny a held act; only humans may, and never the actor that asked for it."""
+        params = _given({"approval": approval, "approve": approve, "seen": seen, "minutes": minutes, "proof": proof, "reason": reason})
+        found: ApprovalView
+        found, _ = self._ask("approval.answer", params, b"", ApprovalView)
+        return found
+
+    def approval_get(self, *, approval: ApprovalId, wait_ms: int | None = None) -> ApprovalView:
+        """Get a held act; can wait until its state changes."""
+        params = _given({"approval": approval, "wait_ms": wait_ms})
+        found: ApprovalView
+        found, _ = self._ask("approval.get", params, b"", ApprovalView)
+        return found
+
+    def approval_list(self, *, all: bool | None = None, session: str | None = None) -> list[ApprovalView]:
+        """List acts that wait for a human: of a session, or of all sessions you may observe."""
+        params = _given({"all": all, "session": session})
+        found: list[ApprovalView]
+        found, _ = self._ask("approval.list", params, b"", list[ApprovalView])
+        return found
+
     def device_list(self) -> list[DeviceView]:
         """List the devices that may reach this host through a relay."""
         params = _given({})
@@ -622,6 +692,20 @@ class Calls:
         found, _ = self._ask("login.new", params, b"", LoginAnswer)
         return found
 
+    def policy_get(self) -> PolicyView:
+        """Get the policy in force: its rules, and what is wrong in files that are not."""
+        params = _given({})
+        found: PolicyView
+        found, _ = self._ask("policy.get", params, b"", PolicyView)
+        return found
+
+    def policy_may(self, *, command: str, actor: Handle | None = None, cwd: str | None = None, session: str | None = None) -> MayAnswer:
+        """Ask what the policy says of a command, without running it."""
+        params = _given({"command": command, "actor": actor, "cwd": cwd, "session": session})
+        found: MayAnswer
+        found, _ = self._ask("policy.may", params, b"", MayAnswer)
+        return found
+
     def question_answer(self, *, question: QuestionId, seen: Hash, option: int | None = None, proof: Proof | None = None, text: str | None = None) -> QuestionView:
         """Answer a question; only humans may."""
         params = _given({"question": question, "seen": seen, "option": option, "proof": proof, "text": text})
@@ -706,9 +790,9 @@ class Calls:
         found, more = self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    def run_start(self, *, command: str | None = None, detect: Detect | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"command": command, "detect": detect, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found
@@ -719,6 +803,13 @@ class Calls:
         found: AttachAnswer
         found, more = self._ask("session.attach", params, b"", AttachAnswer)
         return found, more
+
+    def session_cost(self, *, session: str | None = None) -> list[CostView]:
+        """Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it."""
+        params = _given({"session": session})
+        found: list[CostView]
+        found, _ = self._ask("session.cost", params, b"", list[CostView])
+        return found
 
     def session_detach(self, *, clients: list[int], session: str, proof: Proof | None = None) -> DetachAnswer:
         """Detach clients from a session; the session keeps running."""
@@ -755,6 +846,13 @@ class Calls:
         found, more = self._ask("session.journal", params, b"", JournalAnswer)
         return found, more
 
+    def session_keep(self, *, session: str, for_ms: int | None = None, off: bool | None = None, proof: Proof | None = None) -> SessionView:
+        """Keep a session from being reaped, for a time or until further notice; or no longer."""
+        params = _given({"session": session, "for_ms": for_ms, "off": off, "proof": proof})
+        found: SessionView
+        found, _ = self._ask("session.keep", params, b"", SessionView)
+        return found
+
     def session_leave(self, *, client: int, session: str, shown: int | None = None) -> LeaveAnswer:
         """Leave a session that this connection is attached to."""
         params = _given({"client": client, "session": session, "shown": shown})
@@ -769,9 +867,9 @@ class Calls:
         found, _ = self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None) -> SessionView:
+    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user})
+        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found

@@ -178,6 +178,18 @@ class QuestionClosed(Fault):
     """The question was answered, withdrawn, or is over."""
 
 
+class ApprovalNeeded(Fault):
+    """A human must approve this first: it is held under the approval in the details."""
+
+
+class NoSuchApproval(Fault):
+    """There is no such approval."""
+
+
+class ApprovalClosed(Fault):
+    """The approval was answered, or is over."""
+
+
 class Unrecorded(Fault):
     """The host cannot record the act, so it does not perform it."""
 
@@ -230,6 +242,9 @@ BY_CODE: dict[str, type[Fault]] = {
     "stopping": Stopping,
     "no_such_question": NoSuchQuestion,
     "question_closed": QuestionClosed,
+    "approval_needed": ApprovalNeeded,
+    "no_such_approval": NoSuchApproval,
+    "approval_closed": ApprovalClosed,
     "unrecorded": Unrecorded,
     "internal": Internal,
 }
@@ -238,6 +253,8 @@ __all__ = [
     "BY_CODE",
     "Ahead",
     "Ambiguous",
+    "ApprovalClosed",
+    "ApprovalNeeded",
     "BadProof",
     "BadRequest",
     "Busy",
@@ -258,6 +275,7 @@ __all__ = [
     "Lost",
     "NameTaken",
     "NoSuchActor",
+    "NoSuchApproval",
     "NoSuchDevice",
     "NoSuchGrant",
     "NoSuchInvite",

@@ -16,10 +16,10 @@ class Model(BaseModel):
 
 class Actor(Model):
     """Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be believed is the host's to say."""
-    handle: Handle
-    """Its handle."""
     id: ActorId
     """Its public key."""
+    handle: Handle
+    """Its handle."""
 
 
 ActorId: TypeAlias = str
@@ -36,12 +36,12 @@ class ActorView(Model):
     """An actor the host knows."""
     actor: Actor
     """Key and handle."""
-    connected: list[Connected] = Field(default_factory=list)
-    """Its connections to the host."""
-    doing: list[Doing2] = Field(default_factory=list)
-    """Its runs that are on and what its open requests wait for, in sessions the caller may observe; oldest first."""
     sessions: list[str] = Field(default_factory=list)
     """Sessions it is attached to now."""
+    doing: list[Doing2] = Field(default_factory=list)
+    """Its runs that are on and what its open requests wait for, in sessions the caller may observe; oldest first."""
+    connected: list[Connected] = Field(default_factory=list)
+    """Its connections to the host."""
 
 
 class AnswerEvent(Model):
@@ -54,36 +54,126 @@ class AnswerEvent(Model):
 
 class Answers(Model):
     """From where on a terminal answers queries, or no longer does. What lies between the two offsets it never saw."""
-    from_: int = Field(..., alias="from")
-    """It answers from this offset on."""
-    left: int
-    """Everything before this offset it has seen."""
     on: bool
     """It does, or goes on to after a paint."""
+    left: int
+    """Everything before this offset it has seen."""
+    from_: int = Field(..., alias="from")
+    """It answers from this offset on."""
+
+
+class ApprovalAnswerParams(Model):
+    """What to answer."""
+    approval: ApprovalId
+    """The approval's id."""
+    seen: Hash
+    """The `hash` of what was read: an answer to something else is refused."""
+    approve: bool
+    """True: it may happen. False: it does not."""
+    reason: str | None = None
+    """What the actor that asked is to read."""
+    minutes: int | None = None
+    """With an approval: the same actor may do the same again under the same rule for so many minutes, at most 480."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+ApprovalId: TypeAlias = str
+"""An approval's identity for all time: `apr_` and 26 characters."""
+
+
+class ApprovalListParams(Model):
+    """Which held acts."""
+    session: str | None = None
+    """Those of one session; none: of all sessions the caller may observe, and its own."""
+    all: bool = False
+    """Those that are over too, as far as they are remembered."""
+
+
+class ApprovalParams(Model):
+    """Which held act."""
+    approval: ApprovalId
+    """Its id."""
+    wait_ms: int = 0
+    """Answer when it stands otherwise than now, or nothing more will become of it; at the latest after this long."""
+
+
+ApprovalState: TypeAlias = Literal["open", "approved", "done", "failed", "denied", "expired"]
+"""Where a held act stands. `open`: It waits for a human; `approved`: A human approved it, and the host is about to do it; `done`: It was approved and done. For a run: it is in the shell; `failed`: It was approved, and could not be done; `denied`: A human denied it; `expired`: Nobody answered in time, or its session ended: it is denied."""
+
+
+class ApprovalView(Model):
+    """A held act as clients see it."""
+    id: ApprovalId
+    """Identity."""
+    by: Actor
+    """Who wants it."""
+    act: str
+    """What kind of act: `run`, `start`, `signal`, `end`."""
+    command: str
+    """The command line, as it was written: what shows it makes it harmless first."""
+    cwd: str
+    """Where it would run."""
+    rule: str
+    """The rule that asks."""
+    why: str
+    """What the rule asks."""
+    risks: list[str]
+    """What the command risks, in the words of policies."""
+    writes: list[str]
+    """Paths it would write; `?` stands for what is not known."""
+    deletes: list[str]
+    """Paths it would delete; likewise."""
+    hash: Hash
+    """The hash of all that, which an answer carries."""
+    again: bool
+    """It was approved before, and what it was about has changed since."""
+    asked_ms: int
+    """When it was asked for."""
+    expires_at_ms: int
+    """When it is denied without an answer."""
+    state: ApprovalState | str
+    """Where it stands."""
+    session: SessionId | None = None
+    """Its session; none where the act would start one."""
+    name: SessionName | None = None
+    """That session's name."""
+    answered_by: Actor | None = None
+    """Who answered."""
+    answered_ms: int | None = None
+    """When."""
+    reason: str | None = None
+    """What the human said to it."""
+    until_ms: int | None = None
+    """Until when the same actor may do the same again under the same rule without being asked."""
+    run: RunId | None = None
+    """For a run: its id, which it has once it is done."""
+    error: str | None = None
+    """Why it failed."""
 
 
 class AttachAnswer(Model):
     """Everything an attached terminal needs to go on by itself."""
-    answers: bool
-    """This terminal answers the session's queries; the others filter them out."""
+    session: SessionView
+    """The session."""
     client: int
     """The client's number there."""
-    fence: Fence
-    """The newest fence."""
-    has_history: bool
-    """There are lines above the screen: ask for them by `session.paint`."""
-    keeper: str
-    """The keeper's socket."""
     painted: Painted
     """What the bytes are."""
     ring: str
     """The ring file."""
-    session: SessionView
-    """The session."""
+    keeper: str
+    """The keeper's socket."""
     token: str
     """The client's token, hexadecimal: it opens the keeper's door once, and a later host knows the client by it."""
+    fence: Fence
+    """The newest fence."""
     writes: bool
     """This client has the turn and writes under that fence, directly to the keeper."""
+    answers: bool
+    """This terminal answers the session's queries; the others filter them out."""
+    has_history: bool
+    """There are lines above the screen: ask for them by `session.paint`."""
 
 
 class AttachParams(Model):
@@ -92,30 +182,30 @@ class AttachParams(Model):
     """Name or id."""
     size: Size
     """The terminal's size."""
-    draws: bool = False
-    """It draws the session from a keyframe, whatever its size, and leaves terminal queries to the host."""
-    env: list[str] = Field(default_factory=list)
-    """Variables of the client that a session follows (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. The host takes over those it names itself, and only from a human who may type, at a terminal of this machine that writes."""
-    pid: int = 0
-    """The client's process."""
     read_only: bool = False
     """It will not write."""
-    remote: bool = False
-    """It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size, and leaves terminal queries to the host. Clients over a network do."""
-    resume: Resume | None = None
-    """What this client still has, after its host went away."""
-    sizes: bool = False
-    """With `remote`: it is a person's terminal, and its window gives the session its size as a local one's does."""
     tty: str = ''
     """The terminal's name."""
+    pid: int = 0
+    """The client's process."""
+    env: list[str] = Field(default_factory=list)
+    """Variables of the client that a session follows (`TERM`, `SSH_AUTH_SOCK`, …), `K=V` each. The host takes over those it names itself, and only from a human who may type, at a terminal of this machine that writes."""
+    resume: Resume | None = None
+    """What this client still has, after its host went away."""
+    remote: bool = False
+    """It types and reads through the host alone (`session.send`, `session.read`), shows the session in the session's own size, and leaves terminal queries to the host. Clients over a network do."""
+    sizes: bool = False
+    """With `remote`: it is a person's terminal, and its window gives the session its size as a local one's does."""
+    draws: bool = False
+    """It draws the session from a keyframe, whatever its size, and leaves terminal queries to the host."""
 
 
 class Binding(Model):
     """A process or socket, and the act that started it."""
-    by: Known | str
-    """How that is known."""
     of: Bound
     """What."""
+    by: Known | str
+    """How that is known."""
     act: int | None = None
     """The act's number in the session's journal."""
     actor: Actor | None = None
@@ -158,18 +248,18 @@ Challenge: TypeAlias = str
 
 class Changed(Model):
     """The act that changed something."""
-    at_ms: int
-    """When the shell reported it."""
     known: Known2 | str
     """How that is known."""
+    at_ms: int
+    """When the shell reported it."""
     act: int | None = None
     """The act's number in the session's journal."""
-    actor: Actor | None = None
-    """Who."""
-    key: str | None = None
-    """That run's key."""
     run: RunId | None = None
     """The run it was done by."""
+    key: str | None = None
+    """That run's key."""
+    actor: Actor | None = None
+    """Who."""
 
 
 ClientToken: TypeAlias = str
@@ -182,20 +272,20 @@ class ClientView(Model):
     """Its number in this session."""
     pid: int
     """Its process."""
+    tty: str
+    """Its terminal's name."""
+    size: Size
+    """Its terminal's size."""
     read_only: bool
     """It cannot write."""
     since_ms: int
     """Since when."""
-    size: Size
-    """Its terminal's size."""
-    tty: str
-    """Its terminal's name."""
     actor: Actor | None = None
     """Who; none until a client that outlived the last host has reported back."""
 
 
-Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "lost", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "no_such_invite", "invite_over", "no_such_device", "no_such_relay", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "unrecorded", "internal"]
-"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `lost`: The session was lost; it can be recovered; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `no_such_invite`: There is no such invite; `invite_over`: The invite was used, has expired, or was revoked; `no_such_device`: There is no such device; `no_such_relay`: There is no such relay, or none at all; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
+Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "lost", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "no_such_invite", "invite_over", "no_such_device", "no_such_relay", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "approval_needed", "no_such_approval", "approval_closed", "unrecorded", "internal"]
+"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `lost`: The session was lost; it can be recovered; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `no_such_invite`: There is no such invite; `invite_over`: The invite was used, has expired, or was revoked; `no_such_device`: There is no such device; `no_such_relay`: There is no such relay, or none at all; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `approval_needed`: A human must approve this first: it is held under the approval in the details; `no_such_approval`: There is no such approval; `approval_closed`: The approval was answered, or is over; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
 
 
 class Connected(Model):
@@ -206,26 +296,54 @@ class Connected(Model):
     """Since when."""
 
 
+class CostParams(Model):
+    """Of which sessions."""
+    session: str | None = None
+    """Name or id; none: of every session the caller may observe that runs."""
+
+
+class CostView(Model):
+    """What a session takes up, and when somebody last used it."""
+    session: SessionId
+    """Which session."""
+    name: SessionName
+    """Its name."""
+    memory_bytes: int
+    """Memory of its keeper and its processes. What is shared with others counts in parts, where the kernel tells."""
+    processes: int
+    """Its processes, without the keeper."""
+    disk_bytes: int
+    """Blocks on disk of its ring, history, journal and other files."""
+    created_ms: int
+    """When it started."""
+    memory_estimated: bool = False
+    """The kernel told of some processes only what they have resident, or nothing: the true number is another one."""
+    attached_ms: int | None = None
+    """When somebody was attached last; none: nobody was, as far as the host knows. Somebody who is attached counts as now."""
+    looked_ms: int | None = None
+    """When somebody last looked at its screen, its output or its journal."""
+
+
 class CreditParams(Model):
     """How much more may be sent."""
-    bytes: int
-    """Bytes on top of what was granted before."""
     follow: int
     """The number given to `session.follow`."""
+    bytes: int
+    """Bytes on top of what was granted before."""
 
 
 class Defaults(Model):
     """What actors hold in a session before anything is granted or revoked."""
-    agent: Rights = 'observe,type,run,start'
-    """Agents."""
-    device: Rights = ''
-    """Devices."""
-    human: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure'
-    """Humans the host vouches for."""
-    service: Rights = ''
-    """Services."""
     spawner: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure'
     """The first grant, to the actor that starts a session."""
+    human: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure'
+    """Humans the host vouches for."""
+    agent: Rights = 'observe,type,run,start'
+    """Agents."""
+    service: Rights = ''
+    """Services."""
+    device: Rights = ''
+    """Devices."""
     unknown: Rights = ''
     """Actors that the host does not know, whatever their handle."""
 
@@ -242,10 +360,10 @@ class DetachAnswer(Model):
 
 class DetachParams(Model):
     """Whom to detach."""
-    clients: list[int]
-    """Clients by their numbers."""
     session: str
     """Name or id."""
+    clients: list[int]
+    """Clients by their numbers."""
     proof: Proof | None = None
     """The actor's signature."""
 
@@ -278,22 +396,22 @@ class DeviceParams(Model):
 
 class DeviceView(Model):
     """A device as it is listed."""
-    actor: Actor
-    """Its actor."""
-    by: Handle
-    """Who invited it."""
-    can: Rights
-    """The most it may do."""
-    connections: int
-    """How many connections it has now."""
-    created_ms: int
-    """When it was enrolled."""
     id: str
     """Identity: no secret."""
-    until_ms: int
-    """When its access ends."""
+    actor: Actor
+    """Its actor."""
+    can: Rights
+    """The most it may do."""
+    by: Handle
+    """Who invited it."""
+    created_ms: int
+    """When it was enrolled."""
+    connections: int
+    """How many connections it has now."""
     session: SessionId | None = None
     """The session it was invited to; none: the whole host."""
+    until_ms: int | None = None
+    """When its access ends; none: when it is revoked."""
 
 
 Kind: TypeAlias = Literal["line", "password", "repl", "choice"]
@@ -314,14 +432,14 @@ class Doing(Model):
 
 class Doing2(Model):
     """What an actor is doing in a session."""
-    name: SessionName
-    """Its name."""
     session: SessionId
     """Which session."""
-    since_ms: int
-    """Since when."""
+    name: SessionName
+    """Its name."""
     text: str
     """For people: `run: make`, `waits for port 80`."""
+    since_ms: int
+    """Since when."""
 
 
 End: TypeAlias = Literal["read", "write", "both"]
@@ -340,32 +458,32 @@ class EndParams(Model):
 
 class EnvAnswer(Model):
     """What a session's shell is made of, against what it started with."""
-    entries: list[EnvEntry]
-    """By category and name."""
-    integration: bool
-    """Its command is a shell that reports its names."""
-    name: SessionName
-    """Its name."""
     session: SessionId
     """Whose."""
-    partial: bool = False
-    """It has more names than the host keeps: some changes may be missing."""
+    name: SessionName
+    """Its name."""
+    integration: bool
+    """Its command is a shell that reports its names."""
+    entries: list[EnvEntry]
+    """By category and name."""
     since_ms: int | None = None
     """When it first reported: later changes are compared with that. None: it has not."""
+    partial: bool = False
+    """It has more names than the host keeps: some changes may be missing."""
 
 
 class EnvEntry(Model):
     """One name."""
     category: Category | str
     """Its kind."""
-    gone: bool
-    """It was there when the shell started, and is no more."""
     name: str
     """Its name; `cwd` for the working directory."""
-    changed: Changed | None = None
-    """Who made it what it is now. None: it is as it was when the shell started."""
+    gone: bool
+    """It was there when the shell started, and is no more."""
     hash: str | None = None
     """Of its value, under a key that only this session's files have: tells two values apart and nothing else. None: it is gone."""
+    changed: Changed | None = None
+    """Who made it what it is now. None: it is as it was when the shell started."""
 
 
 class EnvParams(Model):
@@ -378,18 +496,18 @@ class EnvParams(Model):
 
 class Event(Model):
     """Something that happened in a session."""
-    at_ms: int
-    """When."""
-    name: SessionName
-    """Its name then."""
     seq: int
     """Its number."""
+    at_ms: int
+    """When."""
     session: SessionId
     """Where."""
-    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "recovered", "renamed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
+    name: SessionName
+    """Its name then."""
+    event: Literal["started", "state", "exit", "turn", "turn_requested", "asked", "answered", "question_closed", "recovered", "held", "held_closed", "reap_soon", "reap_averted", "reaped", "renamed", "run_started", "run_ended", "listen", "not_listening", "attached", "detached"] | str
     """Which: the other fields follow from it."""
     by: Handle | None = None
-    """Who started it. / By whom. / Who. / Who withdrew it. / Who gave it. / Whose. / Whose act started it, where that is known."""
+    """Who started it. / By whom. / Who. / Who withdrew it. / Who wants it. / Who answered. / Who gave it. / Whose. / Whose act started it, where that is known."""
     pid: int | None = None
     """The process that says so. / The oldest process that holds it."""
     since_ms: int | None = None
@@ -400,42 +518,50 @@ class Event(Model):
     """What the screen shows before the cursor."""
     exit: Exit | None = None
     """How."""
-    why: Blind | str | None = None
-    """Why."""
+    why: Blind | ReapWhy | str | None = None
+    """Why. / What that rule asks."""
     state: RunState | str | None = None
-    """Which: the other fields follow from it. / `withdrawn` or `expired`. / `ended`, `cancelled` or `lost`."""
+    """Which: the other fields follow from it. / `withdrawn` or `expired`. / `approved`, `done`, `failed`, `denied` or `expired`. / `ended`, `cancelled` or `lost`."""
     holder: Handle | None = None
     """Who."""
-    options: list[str] | None = None
-    """What can be answered; none: any text."""
     question: QuestionId | None = None
     """The question."""
     text: str | None = None
     """What; of a long question the beginning. / What; of a long answer the beginning."""
+    options: list[str] | None = None
+    """What can be answered; none: any text."""
     option: int | None = None
     """Which option that is, from 0."""
     incarnation: int | None = None
     """Which."""
-    from_: SessionName | None = Field(None, alias="from")
-    """The name before."""
-    act: int | None = None
-    """The act's number in the session's journal."""
+    approval: ApprovalId | None = None
+    """The approval."""
     command: str | None = None
     """What; of a long command the beginning."""
+    rule: str | None = None
+    """The rule that asks."""
+    reason: str | None = None
+    """What they said to it."""
+    ends_ms: int | None = None
+    """When, if nobody uses or keeps it until then."""
+    from_: SessionName | None = Field(None, alias="from")
+    """The name before."""
     run: RunId | None = None
     """The run."""
+    act: int | None = None
+    """The act's number in the session's journal."""
     exit_code: int | None = None
     """Its status, where it is known."""
+    socket: SocketId | None = None
+    """The socket."""
     address: str | None = None
     """Address and port."""
+    port: int | None = None
+    """The port alone."""
     argv: list[str] | None = None
     """That one's words."""
     known: Known | str | None = None
     """How that is known."""
-    port: int | None = None
-    """The port alone."""
-    socket: SocketId | None = None
-    """The socket."""
     client: int | None = None
     """Its number."""
 
@@ -464,10 +590,10 @@ class Fault(Model):
     """For programs."""
     message: str
     """For people: lower case, no full stop."""
-    details: Any = None
-    """What belongs to the code: who has the turn, which right is missing."""
     hint: str = ""
     """What to do about it; may be empty."""
+    details: Any = None
+    """What belongs to the code: who has the turn, which right is missing. Apart, since every refusal that is passed on is this large."""
 
 
 FdKind: TypeAlias = Literal["file", "dir", "pipe", "socket", "tty", "memfd", "anon", "device", "unknown"]
@@ -480,22 +606,22 @@ class FdNode(Model):
     """Its number."""
     kind: FdKind | str
     """What it is of."""
-    append: bool | None = None
-    """Writes go to the end; read for regular files only."""
-    deleted: bool = False
-    """The file has no name any more; its space goes when the last descriptor does."""
-    locks: list[Lock] = Field(default_factory=list)
-    """Locks held through it, the first `LOCKS_MAX`."""
-    offset: int | None = None
-    """Where in a regular file it stands."""
     path: str | None = None
     """Its path, or the kernel's name for what has none; nothing for sockets and unnamed pipes."""
+    deleted: bool = False
+    """The file has no name any more; its space goes when the last descriptor does."""
+    offset: int | None = None
+    """Where in a regular file it stands."""
     read: bool | None = None
     """Open for reading."""
-    target: Target | None = None
-    """The socket or pipe."""
     write: bool | None = None
     """Open for writing."""
+    append: bool | None = None
+    """Writes go to the end; read for regular files only."""
+    locks: list[Lock] = Field(default_factory=list)
+    """Locks held through it, the first `LOCKS_MAX`."""
+    target: Target | None = None
+    """The socket or pipe."""
 
 
 Fence: TypeAlias = int
@@ -504,14 +630,14 @@ Fence: TypeAlias = int
 
 class FollowParams(Model):
     """Which output to follow."""
-    follow: int
-    """The client's number for it, which the events carry; free on this connection."""
     session: str
     """Name or id."""
-    credit: int = 0
-    """Bytes that may be sent; more are granted by `session.credit`."""
+    follow: int
+    """The client's number for it, which the events carry; free on this connection."""
     from_: int | None = Field(None, alias="from")
     """First offset wanted; none: the oldest there is."""
+    credit: int = 0
+    """Bytes that may be sent; more are granted by `session.credit`."""
 
 
 Form: TypeAlias = Literal["repaint", "keyframe"]
@@ -560,28 +686,28 @@ class GiveParams(Model):
 
 class GrantParams(Model):
     """Passes rights on."""
-    rights: Rights
-    """What."""
     session: str
     """Name or id."""
     to: Actor
     """To whom."""
-    proof: Proof | None = None
-    """The actor's signature."""
+    rights: Rights
+    """What."""
     until_ms: int | None = None
     """Until when; none: as long as the giver holds them."""
+    proof: Proof | None = None
+    """The actor's signature."""
 
 
 class GrantView(Model):
     """A live grant."""
-    at_ms: int
-    """When it was made."""
     id: int
     """Its number in the session."""
-    rights: Rights
-    """What."""
     to: Actor
     """To whom."""
+    rights: Rights
+    """What."""
+    at_ms: int
+    """When it was made."""
     by: Actor | None = None
     """By whom; none: made when the session started."""
     until_ms: int | None = None
@@ -590,10 +716,10 @@ class GrantView(Model):
 
 class GrantsAnswer(Model):
     """What was granted, and what classes hold by themselves."""
-    defaults: Defaults
-    """What each class holds here without a grant."""
     grants: list[GrantView]
     """Live grants, oldest first."""
+    defaults: Defaults
+    """What each class holds here without a grant."""
     you: Actor
     """Who asked."""
     yours: Rights
@@ -604,56 +730,56 @@ class GrantsAnswer(Model):
 
 class GraphAnswer(Model):
     """A session's graph, its terminal, and whose act started what."""
-    at_ms: int
-    """When it was taken, in milliseconds since the Unix epoch."""
-    bindings: list[Binding]
-    """The act that started each process and each socket, in the graph's order."""
-    depth: Depth | str
-    """How much was read."""
-    name: SessionName
-    """Its name."""
-    partial: bool
-    """Something is missing that is there: a limit cut it, or we may not read it. Its node says which."""
-    pipes: list[PipeNode]
-    """By inode."""
-    processes: list[ProcessNode]
-    """Parents before their children."""
     session: SessionId
     """Whose."""
-    sockets: list[SocketNode]
-    """By inode."""
+    name: SessionName
+    """Its name."""
     terminal: TerminalView
     """Its terminal."""
+    at_ms: int
+    """When it was taken, in milliseconds since the Unix epoch."""
+    depth: Depth | str
+    """How much was read."""
+    processes: list[ProcessNode]
+    """Parents before their children."""
+    sockets: list[SocketNode]
+    """By inode."""
+    pipes: list[PipeNode]
+    """By inode."""
+    partial: bool
+    """Something is missing that is there: a limit cut it, or we may not read it. Its node says which."""
+    bindings: list[Binding]
+    """The act that started each process and each socket, in the graph's order."""
     doing: Doing | None = None
     """What the session is doing, and which process says so."""
 
 
 class GraphEvent(Model):
     """One thing that happened."""
-    at_ms: int
-    """When the host learnt of it."""
     seq: int
     """Its number; grows, over hosts too."""
+    at_ms: int
+    """When the host learnt of it."""
     event: Literal["fork", "exec", "exit", "listen", "connect", "not_listening", "closed"] | str
     """Which: the other fields follow from it."""
-    parent: int | None = None
-    """Who made it."""
     pid: int | None = None
     """The new one. / Who."""
+    parent: int | None = None
+    """Who made it."""
     argv: list[str] | None = None
     """Its words now; empty where it was gone before they could be read."""
     code: int | None = None
     """Its status; none if the shell did not report it."""
     signal: int | None = None
     """The signal that ended it."""
+    socket: SocketId | None = None
+    """The socket."""
+    kind: SocketKind | str | None = None
+    """`stream` is TCP, `dgram` is UDP."""
     address: str | None = None
     """Address and port."""
     holders: list[ProcessId] | None = None
     """Who holds the socket."""
-    kind: SocketKind | str | None = None
-    """`stream` is TCP, `dgram` is UDP."""
-    socket: SocketId | None = None
-    """The socket."""
     local: str | None = None
     """Our address."""
     remote: str | None = None
@@ -678,12 +804,12 @@ Hash: TypeAlias = str
 
 class HelloAnswer(Model):
     """The version both will speak."""
-    challenge: Challenge
-    """What an actor signs to prove on this connection that it is itself (`identify`)."""
-    program: str
-    """The host program's version."""
     version: int
     """The newest both know."""
+    program: str
+    """The host program's version."""
+    challenge: Challenge
+    """What an actor signs to prove on this connection that it is itself (`identify`)."""
     inside: Inside | None = None
     """Where the host found the process that connected, if that is no place of a person: no human is taken at its word there."""
 
@@ -706,14 +832,14 @@ class HistoryPlace(Model):
 
 class HolderView(Model):
     """Who has the turn."""
-    active_ms: int
-    """When it last wrote."""
     actor: Actor
     """Who."""
-    how: str
-    """`wrote`, `asked`, `given` or `seized`."""
     since_ms: int
     """Since when."""
+    active_ms: int
+    """When it last wrote."""
+    how: str
+    """`wrote`, `asked`, `given` or `seized`."""
     client: int | None = None
     """Through which attached client; none: by single requests."""
     ends_ms: int | None = None
@@ -725,23 +851,23 @@ HostKey: TypeAlias = str
 
 
 class HostStatus(Model):
-    """The host."""
-    clients: int
-    """Attached clients."""
-    ended: int
-    """Ended ones still shown."""
+    """The host. A guest, a device that was invited to one session, is told the version alone: numbers are 0 and texts empty."""
     pid: int
     """Its process."""
-    running: int
-    """Live sessions."""
-    socket: str
-    """Its socket."""
+    version: str
+    """Its version."""
     started_ms: int
     """Since when."""
     state: str
     """Where its sessions lie."""
-    version: str
-    """Its version."""
+    socket: str
+    """Its socket."""
+    running: int
+    """Live sessions."""
+    ended: int
+    """Ended ones still shown."""
+    clients: int
+    """Attached clients."""
     http: str | None = None
     """Where it listens for HTTP, as a URL."""
     http_error: str | None = None
@@ -772,22 +898,22 @@ class IdentifyParams(Model):
 
 class Inside(Model):
     """Where a process was found. Neither of the two: where it comes from is not known."""
-    agent: str | None = None
-    """This agent started it."""
     session: str | None = None
     """It runs inside this session; empty where it is none of this host's."""
+    agent: str | None = None
+    """This agent started it."""
 
 
 class InviteAcceptAnswer(Model):
     """A guest is enrolled."""
     actor: Actor
     """Its key, and the handle by which the host knows it."""
-    can: Rights
-    """The most it may do."""
     host: str
     """What the host calls itself."""
     relays: list[str]
     """Where else the host can be reached."""
+    can: Rights
+    """The most it may do."""
     session: str | None = None
     """The name of the session it was invited to; none: the whole host."""
 
@@ -802,24 +928,24 @@ class InviteAcceptParams(Model):
 
 class InviteNewAnswer(Model):
     """A new invite."""
-    invite: InviteView
-    """What it is."""
     link: str
     """The link: a secret, and not shown again."""
+    invite: InviteView
+    """What it is."""
 
 
 class InviteNewParams(Model):
     """What an invite shall be."""
-    access_ms: int | None = None
-    """How long a guest's access lasts once it has accepted, in milliseconds; none: until it is revoked."""
+    session: str | None = None
+    """The session it is for; none: the whole host, which only a human may share."""
     can: Rights | None = None
     """The most its guests may do; none: to observe a session, or all that you may do on the host."""
     for_ms: int | None = None
     """How long it can be accepted, in milliseconds; none: an hour."""
-    session: str | None = None
-    """The session it is for; none: the whole host, which only a human may share."""
     uses: int | None = None
     """How often it can be accepted; none: once."""
+    access_ms: int | None = None
+    """How long a guest's access lasts once it has accepted, in milliseconds; none: until it is revoked."""
 
 
 class InviteParams(Model):
@@ -834,36 +960,36 @@ InviteState: TypeAlias = Literal["open", "used", "expired", "revoked"]
 
 class InviteView(Model):
     """An invite as it is listed."""
-    by: Handle
-    """Who made it."""
-    can: Rights
-    """The most its guests may do."""
-    created_ms: int
-    """When."""
     id: str
     """Identity: no secret."""
     state: InviteState | str
     """How it stands."""
+    can: Rights
+    """The most its guests may do."""
+    by: Handle
+    """Who made it."""
+    created_ms: int
+    """When."""
     until_ms: int
     """Until when it can be accepted."""
-    used: int
-    """How often it was."""
     uses: int
     """How often it can be accepted in all."""
+    used: int
+    """How often it was."""
     session: SessionId | None = None
     """The session it is for; none: the whole host."""
 
 
 class JournalAnswer(Model):
     """The answer's bytes are whole lines of the journal, as they lie on disk; this says which."""
-    end: bool
-    """The session has ended and everything was given."""
     from_: int = Field(..., alias="from")
     """Number of the first record given; none given: the next to come."""
-    more: bool
-    """There is more now."""
     to: int
     """Ask behind this one next."""
+    more: bool
+    """There is more now."""
+    end: bool
+    """The session has ended and everything was given."""
     newest: int | None = None
     """Number of the last record, as the host wrote it; none while more waits for the disk."""
     newest_hash: Hash | None = None
@@ -882,6 +1008,26 @@ class JournalParams(Model):
     """Wait this long for the first."""
 
 
+class KeepParams(Model):
+    """Which session to keep."""
+    session: str
+    """Name or id."""
+    for_ms: int | None = None
+    """Keep it this long; left out: until somebody says otherwise."""
+    off: bool = False
+    """Keep it no longer."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class KeptView(Model):
+    """Somebody keeps a session."""
+    by: Handle
+    """Who."""
+    until_ms: int | None = None
+    """Until when; none: until somebody says otherwise."""
+
+
 Known: TypeAlias = Literal["cgroup", "lineage", "time", "unknown"]
 """How a binding is known. `cgroup`: By the cgroup it was born in, which is one turn's or one run's; `lineage`: By who made it; `time`: By when it was made; `unknown`: It is not: the journal does not reach back so far, or has no name."""
 
@@ -898,10 +1044,10 @@ class LeaveAnswer(Model):
 
 class LeaveParams(Model):
     """An operator that lets go by itself."""
-    client: int
-    """The client's number."""
     session: str
     """Name or id."""
+    client: int
+    """The client's number."""
     shown: int | None = None
     """Everything before this offset is on its terminal: the answer says how much of the history that is."""
 
@@ -918,18 +1064,18 @@ class ListParams(Model):
 
 class Listener(Model):
     """Who takes connections."""
-    address: str
-    """Where."""
     pid: int
     """Its process."""
+    address: str
+    """Where."""
 
 
 class Lock(Model):
     """A lock on a file."""
-    exclusive: bool
-    """Exclusive: a write lock."""
     kind: LockKind | str
     """Which kind."""
+    exclusive: bool
+    """Exclusive: a write lock."""
     start: int
     """First byte."""
     end: int | None = None
@@ -966,20 +1112,58 @@ class LostView(Model):
     """Why."""
     why: str
     """The same for people, with what else is known."""
-    connected: list[str] = Field(default_factory=list)
-    """Their connections to others, for example `tcp 10.0.0.2:5432`. Those are cut."""
     cwd: str | None = None
     """Where its command was last."""
-    listened: list[str] = Field(default_factory=list)
-    """Where they listened, for example `tcp 127.0.0.1:5173`."""
-    processes: list[LostProcess] = Field(default_factory=list)
-    """Its processes then, at most 64."""
-    runs: list[RunId] = Field(default_factory=list)
-    """Runs that were on. None is run again by itself."""
     seen_ms: int | None = None
     """When the host last looked at its processes."""
+    processes: list[LostProcess] = Field(default_factory=list)
+    """Its processes then, at most 64."""
+    listened: list[str] = Field(default_factory=list)
+    """Where they listened, for example `tcp 127.0.0.1:5173`."""
+    connected: list[str] = Field(default_factory=list)
+    """Their connections to others, for example `tcp 10.0.0.2:5432`. Those are cut."""
+    runs: list[RunId] = Field(default_factory=list)
+    """Runs that were on. None is run again by itself."""
     withheld: list[str] = Field(default_factory=list)
     """Variables of its environment whose values are not kept."""
+
+
+class MayAnswer(Model):
+    """What the policy says of a command."""
+    outcome: str
+    """`allow`, `ask` or `deny`."""
+    rule: str
+    """The rule that decides."""
+    why: str
+    """What that rule says; empty for an allow."""
+    instead: list[str]
+    """What would be allowed instead, in sentences."""
+    cwd: str
+    """Where it was judged."""
+    parsed: bool
+    """The command line was understood."""
+    opaque: list[str]
+    """What only the live shell knows."""
+    names: list[str]
+    """The commands in it."""
+    risks: list[str]
+    """What it risks."""
+    writes: list[str]
+    """Paths it would write; `?` stands for what is not known."""
+    deletes: list[str]
+    """Paths it would delete; likewise."""
+
+
+class MayParams(Model):
+    """What is to be judged, without doing it."""
+    command: str
+    """The command line."""
+    session: str | None = None
+    """In which session's shell; none: in a session of its own."""
+    cwd: str | None = None
+    """In which directory; none: the session's, or the home directory."""
+    actor: Handle | None = None
+    """For which actor; none: the caller."""
 
 
 class MeAnswer(Model):
@@ -1006,44 +1190,48 @@ class ModesView(Model):
     """What is typed shows (`ECHO`)."""
     iflag: int
     """`c_iflag`."""
-    lflag: int
-    """`c_lflag`."""
     oflag: int
     """`c_oflag`."""
+    lflag: int
+    """`c_lflag`."""
     unread: int
     """Bytes of input that no program has taken."""
 
 
 class NewParams(Model):
     """What to start."""
-    argv0: str | None = None
-    """`argv[0]` where it differs from the command (a login shell)."""
+    name: SessionName | None = None
+    """A name; the host picks one where none is given."""
     command: list[str] = Field(default_factory=list)
     """Command and arguments; left out: the shell of the host's user, or with a run that shell with the run's text."""
+    argv0: str | None = None
+    """`argv[0]` where it differs from the command (a login shell)."""
     cwd: str | None = None
     """Where it starts, from the root on; left out: the home directory of the host's user."""
     env: list[str] | None = None
     """Its whole environment, `K=V` each; left out: the host's, without what belongs to who started the host."""
     env_add: list[str] = Field(default_factory=list)
     """Variables laid over that environment, `K=V` each."""
-    integrate: bool | None = None
-    """Start a shell with integration, so that it reports its commands; true by default."""
-    name: SessionName | None = None
-    """A name; the host picks one where none is given."""
+    size: Size = '80x24'
+    """Columns and rows."""
+    ring_bytes: int | None = None
+    """Data bytes of the ring; rounded up to a power of two."""
+    umask: int | None = None
+    """File mode mask."""
     nofile: int | None = None
     """Soft limit of open files."""
+    integrate: bool | None = None
+    """Start a shell with integration, so that it reports its commands; true by default."""
+    user: str | None = None
+    """Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language."""
+    wall: Wall | None = None
+    """A wall around its processes: what they can write and connect to."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
     """Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time."""
-    ring_bytes: int | None = None
-    """Data bytes of the ring; rounded up to a power of two."""
-    size: Size = '80x24'
-    """Columns and rows."""
-    umask: int | None = None
-    """File mode mask."""
-    user: str | None = None
-    """Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language."""
+    reap_after: ReapAfter | None = None
+    """How long it may be idle before it is reaped; left out: as the host is configured."""
 
 
 Nonce: TypeAlias = str
@@ -1060,22 +1248,28 @@ Rights: TypeAlias = str
 
 class Notice(Model):
     """News for operators."""
-    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "rights"] | str
+    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "held", "rights"] | str
     """Which: the other fields follow from it."""
     holder: Handle | None = None
     """Who."""
     by: Handle | None = None
-    """Who. / By whom."""
+    """Who. / By whom. / Who wants it."""
     from_: Handle | None = Field(None, alias="from")
     """From whom."""
     reason: str | None = None
     """Why."""
-    options: list[str] | None = None
-    """What can be answered; none: any text."""
     question: str | None = None
     """The question's id."""
     text: str | None = None
     """What; of a long question the beginning."""
+    options: list[str] | None = None
+    """What can be answered; none: any text."""
+    approval: str | None = None
+    """The approval's id."""
+    command: str | None = None
+    """What; of a long command the beginning."""
+    why: str | None = None
+    """What the policy asks."""
     rights: Rights | None = None
     """What it may do."""
 
@@ -1098,20 +1292,20 @@ class OnExit(Model):
 
 class OutputEvent(Model):
     """The event's bytes are output; this says where they stand."""
-    end: bool
-    """The session has ended and everything was given: no event follows."""
     follow: int
     """The number given to `session.follow`."""
     from_: int = Field(..., alias="from")
     """Offset of the first byte given."""
-    size: Size
-    """The session's size when they were written. An event without bytes tells another size, a gap or an end."""
     to: int
     """Offset behind the last byte given."""
-    fault: Fault | None = None
-    """Why it ends before that; no event follows."""
+    size: Size
+    """The session's size when they were written. An event without bytes tells another size, a gap or an end."""
+    end: bool
+    """The session has ended and everything was given: no event follows."""
     gap: Gap | None = None
     """Output before `from` that is no longer kept."""
+    fault: Fault | None = None
+    """Why it ends before that; no event follows."""
 
 
 class PaintParams(Model):
@@ -1120,36 +1314,36 @@ class PaintParams(Model):
     """Name or id."""
     size: Size
     """The terminal's size; decides the form."""
-    answers: int | None = None
-    """The client with this number answers the session's queries from the painted offset, if no client does yet."""
-    behind: HistoryPlace | None = None
-    """With `history`: the terminal has the lines before this place. Where the host does not know it, all lines come."""
-    draws: bool = False
-    """Give a keyframe, whatever `size` is."""
     history: bool = False
     """History too."""
+    answers: int | None = None
+    """The client with this number answers the session's queries from the painted offset, if no client does yet."""
     remote: bool = False
     """Paint for a terminal of the session's size, whatever `size` is."""
+    draws: bool = False
+    """Give a keyframe, whatever `size` is."""
+    behind: HistoryPlace | None = None
+    """With `history`: the terminal has the lines before this place. Where the host does not know it, all lines come."""
 
 
 class Painted(Model):
     """What was painted."""
-    form: Form | str
-    """What the bytes are."""
     offset: int
     """Output goes on from here."""
     size: Size
     """The session's size there."""
+    form: Form | str
+    """What the bytes are."""
     history_bytes: int = 0
     """With a keyframe: how many of the bytes, at their front, are history lines for the terminal instead."""
 
 
 class PipeEnd(Model):
     """One descriptor on a pipe."""
-    fd: int
-    """Which of its descriptors."""
     process: ProcessId
     """Whose."""
+    fd: int
+    """Which of its descriptors."""
     end: End | str | None = None
     """Which end; `None` if we may not know."""
 
@@ -1160,38 +1354,58 @@ PipeId: TypeAlias = str
 
 class PipeNode(Model):
     """A pipe and who of the session holds its ends. Others may hold it too."""
-    ends: list[PipeEnd]
-    """Its ends, in the order of processes."""
     id: PipeId
     """Which one."""
+    ends: list[PipeEnd]
+    """Its ends, in the order of processes."""
+
+
+class PolicyView(Model):
+    """The policy in force."""
+    policy: str
+    """`solo`, `careful`, `locked` or `off`."""
+    dir: str
+    """The directory of files of one's own."""
+    files: list[str]
+    """Those of them that are in force."""
+    rules: list[RuleView]
+    """The rules in force."""
+    problems: list[str]
+    """Why newer files are not in force; empty where all are."""
+    judged: int
+    """Runs judged since the host began, and how many of them asked a human."""
+    asked: int
+    """Acts that were held."""
+    denied: int
+    """Acts that were denied by a rule."""
 
 
 class PortView(Model):
     """A listening port."""
+    session: SessionId
+    """In which session."""
+    name: SessionName
+    """Its name."""
+    socket: SocketId
+    """The socket."""
+    kind: SocketKind | str
+    """`stream` is TCP, `dgram` is UDP."""
     address: str
     """Address and port."""
+    holders: list[ProcessId]
+    """Who holds the socket."""
     argv: list[str]
     """That one's words."""
     by: Known | str
     """How that is known."""
-    holders: list[ProcessId]
-    """Who holds the socket."""
-    kind: SocketKind | str
-    """`stream` is TCP, `dgram` is UDP."""
-    name: SessionName
-    """Its name."""
-    session: SessionId
-    """In which session."""
-    socket: SocketId
-    """The socket."""
-    act: int | None = None
-    """The act's number in the session's journal."""
-    actor: Actor | None = None
-    """Whose act started it."""
     process: ProcessId | None = None
     """The oldest process that holds it."""
     since_ms: int | None = None
     """Since when that process is there: the port is open since then or later, which the kernel does not tell."""
+    actor: Actor | None = None
+    """Whose act started it."""
+    act: int | None = None
+    """The act's number in the session's journal."""
 
 
 class PortsParams(Model):
@@ -1202,48 +1416,48 @@ class PortsParams(Model):
 
 class ProcessNode(Model):
     """One process."""
-    argv: list[str]
-    """Its words, lossily decoded; empty for a zombie. A program may overwrite them."""
-    comm: str
-    """Its name: 15 bytes that it may change."""
-    cpu_ms: int
-    """Processor time it has used, in the kernel and out of it."""
-    group: int
-    """Its process group."""
     id: ProcessId
     """Who it is."""
-    parent_pid: int
-    """The pid of its parent, the keeper's too."""
     pid: int
     """Its pid, as in the id."""
-    rss_bytes: int
-    """Memory it has resident; what is shared counts for each."""
+    parent_pid: int
+    """The pid of its parent, the keeper's too."""
+    group: int
+    """Its process group."""
     session: int
     """Its kernel session."""
     started_ms: int
     """When it started, in milliseconds since the Unix epoch, to a clock tick."""
     state: str
     """`R` runs, `S` sleeps, `D` is in the kernel, `T` is stopped, `t` is traced, `Z` is dead."""
+    comm: str
+    """Its name: 15 bytes that it may change."""
+    argv: list[str]
+    """Its words, lossily decoded; empty for a zombie. A program may overwrite them."""
+    cpu_ms: int
+    """Processor time it has used, in the kernel and out of it."""
+    rss_bytes: int
+    """Memory it has resident; what is shared counts for each."""
     threads: int
     """Its threads."""
-    argv_cut: bool = False
-    """`argv` is only the first `ARGV_BYTES_MAX` bytes."""
-    cgroup: str | None = None
-    """Its cgroup in the unified hierarchy."""
-    cwd: str | None = None
-    """Its working directory."""
-    exe: str | None = None
-    """Its program. The kernel appends ` (deleted)` to one that was replaced."""
-    fds: list[FdNode] = Field(default_factory=list)
-    """Its descriptors in ascending order, as far as `Depth` goes."""
-    foreground: bool | None = None
-    """Whether its group has the terminal; `None` if unknown."""
-    more_fds: int = 0
-    """Descriptors there are beyond `FDS_MAX`."""
     parent: ProcessId | None = None
     """Its parent, unless that is the keeper."""
+    foreground: bool | None = None
+    """Whether its group has the terminal; `None` if unknown."""
+    argv_cut: bool = False
+    """`argv` is only the first `ARGV_BYTES_MAX` bytes."""
+    exe: str | None = None
+    """Its program. The kernel appends ` (deleted)` to one that was replaced."""
+    cwd: str | None = None
+    """Its working directory."""
     uid: int | None = None
     """Its effective user."""
+    cgroup: str | None = None
+    """Its cgroup in the unified hierarchy."""
+    fds: list[FdNode] = Field(default_factory=list)
+    """Its descriptors in ascending order, as far as `Depth` goes."""
+    more_fds: int = 0
+    """Descriptors there are beyond `FDS_MAX`."""
     unknown: bool = False
     """We may not see its descriptors."""
 
@@ -1258,12 +1472,12 @@ class Proof(Model):
 
 class QuestionAnswer(Model):
     """An answer."""
-    at_ms: int
-    """When."""
-    by: Actor
-    """Who answered."""
     text: str
     """What was answered."""
+    by: Actor
+    """Who answered."""
+    at_ms: int
+    """When."""
     option: int | None = None
     """Which option that is, from 0."""
 
@@ -1274,12 +1488,12 @@ class QuestionAnswerParams(Model):
     """The question's id."""
     seen: Hash
     """The `hash` of the question that was read: an answer to another text is refused."""
+    text: str | None = None
+    """The answer; where there are options, one of them."""
     option: int | None = None
     """In place of a text: the number of an option, from 0."""
     proof: Proof | None = None
     """The actor's signature."""
-    text: str | None = None
-    """The answer; where there are options, one of them."""
 
 
 class QuestionAskParams(Model):
@@ -1288,14 +1502,14 @@ class QuestionAskParams(Model):
     """Name or id of the session it is about, whose humans are asked."""
     text: str
     """The question."""
-    expires_ms: int | None = None
-    """Close the question after this long; none: it is open as long as its session lives."""
-    key: str | None = None
-    """A key of the asker's own, drawn at random, at most 64 bytes: asked again with the same one after an answer was lost, it is not asked twice."""
     options: list[str] = Field(default_factory=list)
     """What can be answered; none: any text."""
     wait_ms: int = 0
     """Answer when it is no longer open, at the latest after this long."""
+    key: str | None = None
+    """A key of the asker's own, drawn at random, at most 64 bytes: asked again with the same one after an answer was lost, it is not asked twice."""
+    expires_ms: int | None = None
+    """Close the question after this long; none: it is open as long as its session lives."""
 
 
 QuestionId: TypeAlias = str
@@ -1304,10 +1518,10 @@ QuestionId: TypeAlias = str
 
 class QuestionListParams(Model):
     """Which questions."""
-    all: bool = False
-    """Those that are no longer open too, as far as they are remembered."""
     session: str | None = None
     """Those of one session; none: of all sessions the caller may observe."""
+    all: bool = False
+    """Those that are no longer open too, as far as they are remembered."""
 
 
 class QuestionParams(Model):
@@ -1324,28 +1538,28 @@ QuestionState: TypeAlias = Literal["open", "answered", "withdrawn", "expired"]
 
 class QuestionView(Model):
     """A question as clients see it."""
-    asked_ms: int
-    """When it was asked."""
-    by: Actor
-    """Who asks."""
-    hash: Hash
-    """The hash of text and options, which an answer carries."""
     id: QuestionId
     """Identity."""
-    name: SessionName
-    """That session's name."""
-    options: list[str]
-    """What can be answered; none: any text."""
     session: SessionId
     """Its session."""
-    state: QuestionState | str
-    """Where it stands."""
+    name: SessionName
+    """That session's name."""
+    by: Actor
+    """Who asks."""
     text: str
     """The question, as it was written: what shows it makes it harmless first."""
-    answer: QuestionAnswer | None = None
-    """The answer."""
+    options: list[str]
+    """What can be answered; none: any text."""
+    hash: Hash
+    """The hash of text and options, which an answer carries."""
+    asked_ms: int
+    """When it was asked."""
+    state: QuestionState | str
+    """Where it stands."""
     expires_at_ms: int | None = None
     """When the question closes."""
+    answer: QuestionAnswer | None = None
+    """The answer."""
     withdrawn_by: Actor | None = None
     """Who took it back."""
 
@@ -1358,14 +1572,14 @@ class QuestionWithdrawParams(Model):
 
 class ReadAnswer(Model):
     """The answer's bytes are output; this says where they stand."""
-    end: bool
-    """The session has ended and everything was given."""
     from_: int = Field(..., alias="from")
     """Offset of the first byte given."""
-    head: int
-    """Offset of the next byte to come."""
     to: int
     """Offset behind the last byte given: ask from here next."""
+    head: int
+    """Offset of the next byte to come."""
+    end: bool
+    """The session has ended and everything was given."""
     gap: Gap | None = None
     """What was asked for and is gone."""
     size: Size = '80x24'
@@ -1384,24 +1598,55 @@ class ReadParams(Model):
     """Wait this long for the first byte."""
 
 
+class ReapAfterIdle(Model):
+    """For so many milliseconds."""
+    idle: int
+
+
+ReapAfter: TypeAlias = Literal["never"] | ReapAfterIdle
+"""How long a session may be idle."""
+
+
+class ReapView(Model):
+    """Whether and when a session is reaped."""
+    after_ms: int | None = None
+    """How long it may be idle; none: only the host's limits concern it, or nothing does."""
+    never: bool = False
+    """It is never reaped, as whoever started it said."""
+    idle_since_ms: int | None = None
+    """Since when it is idle, as the host saw it; none: it is not, or that is not known."""
+    ends_ms: int | None = None
+    """When it is ended, if nobody uses or keeps it until then."""
+    warned: ReapWhy | str | None = None
+    """Its users were warned, for this reason."""
+    kept: KeptView | None = None
+    """Who keeps it."""
+    reaped: ReapWhy | str | None = None
+    """It was reaped, for this reason."""
+
+
+ReapWhy: TypeAlias = Literal["idle", "sessions", "memory"]
+"""Why a session is reaped. `idle`: It was idle for as long as it may be; `sessions`: The host has more sessions than it may have, and nobody has used this one for longest; `memory`: Its sessions take more memory than they may, and nobody has used this one for longest."""
+
+
 class RecoverAnswer(Model):
     """A session with a life."""
-    began: bool
-    """Its life began with this request; otherwise it was running already."""
     session: SessionView
     """The session."""
+    began: bool
+    """Its life began with this request; otherwise it was running already."""
 
 
 class RecoverParams(Model):
     """Which session to give another life, and how."""
     session: str
     """Name or id."""
+    run: bool = False
+    """Run the session's command again. Left out: a session whose command is a shell gets that shell, any other one a shell in its place."""
     env: list[str] = Field(default_factory=list)
     """Variables of the caller, `K=V` each. Used for those the session had whose values are not kept on disk, and for no others."""
     proof: Proof | None = None
     """The actor's signature."""
-    run: bool = False
-    """Run the session's command again. Left out: a session whose command is a shell gets that shell, any other one a shell in its place."""
 
 
 Recovery: TypeAlias = Literal["manual", "auto"]
@@ -1416,12 +1661,12 @@ class RelayParams(Model):
 
 class RelayView(Model):
     """A relay as it is listed."""
-    since_ms: int
-    """Since when it is so."""
-    up: bool
-    """Clients find this host there."""
     url: str
     """Where it is."""
+    up: bool
+    """Clients find this host there."""
+    since_ms: int
+    """Since when it is so."""
     why: str | None = None
     """Why it is not up."""
 
@@ -1438,10 +1683,10 @@ class RelaysAnswer(Model):
 
 class RenameParams(Model):
     """Another name."""
-    name: SessionName
-    """The new name."""
     session: str
     """Name or id."""
+    name: SessionName
+    """The new name."""
     proof: Proof | None = None
     """The actor's signature."""
 
@@ -1458,12 +1703,12 @@ class ResizeParams(Model):
 
 class Resume(Model):
     """What a client that goes on without its host still has."""
-    answers: bool
-    """It answers the session's queries."""
     client: int
     """Its number in the session."""
     token: ClientToken
     """The token it got when it attached: it alone has it."""
+    answers: bool
+    """It answers the session's queries."""
 
 
 class RevokeAnswer(Model):
@@ -1476,10 +1721,10 @@ class RevokeParams(Model):
     """Takes rights back: one grant, or everything an actor holds."""
     session: str
     """Name or id."""
-    actor: ActorId | None = None
-    """Everything this actor holds."""
     grant: int | None = None
     """One grant."""
+    actor: ActorId | None = None
+    """Everything this actor holds."""
     proof: Proof | None = None
     """The actor's signature."""
 
@@ -1492,62 +1737,78 @@ class RingEvent(Model):
     """What to say."""
 
 
+class RuleView(Model):
+    """A rule."""
+    id: str
+    """Its name."""
+    kind: str
+    """`permit`, `ask` or `forbid`."""
+    why: str
+    """What it asks, or why it denies."""
+    file: str
+    """The file it is in."""
+    line: int
+    """Where in it."""
+    text: str
+    """Its text in Cedar."""
+
+
 class RunAnswer(Model):
     """A run, and what it printed."""
-    actor: Actor
-    """Who."""
+    id: RunId
+    """Identity."""
+    session: SessionId
+    """Its session."""
+    name: SessionName
+    """That session's name."""
     command: str
     """What was entered."""
+    actor: Actor
+    """Who."""
+    state: RunState | str
+    """Where it stands."""
+    started_ms: int
+    """When it was entered."""
     duration_ms: int
     """How long it took so far."""
     from_: int = Field(..., alias="from")
     """Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on."""
-    id: RunId
-    """Identity."""
-    name: SessionName
-    """That session's name."""
-    output: str
-    """Its output as text without escape sequences; of a long one the beginning and the end."""
-    session: SessionId
-    """Its session."""
-    started_ms: int
-    """When it was entered."""
-    state: RunState | str
-    """Where it stands."""
     to: int
     """Offset behind its last output byte, or behind the last one so far."""
+    output: str
+    """Its output as text without escape sequences; of a long one the beginning and the end."""
     truncated: bool
     """The output is longer than what is shown, or part of it is no longer kept."""
+    key: str | None = None
+    """Its key."""
     act: int | None = None
     """The act's number in the session's journal."""
-    cwd: str | None = None
-    """And after it."""
-    cwd_before: str | None = None
-    """The shell's directory before."""
+    exit_code: int | None = None
+    """Its status, where it is known."""
     end: RunEnd | str | None = None
     """How the end is known."""
     ended_ms: int | None = None
     """When it ended, as the host noticed."""
-    existing: bool = False
-    """It was there before, and nothing was started: the key, or the id, was used."""
-    exit_code: int | None = None
-    """Its status, where it is known."""
-    key: str | None = None
-    """Its key."""
-    omitted: Gap | None = None
-    """What is not shown."""
+    cwd_before: str | None = None
+    """The shell's directory before."""
+    cwd: str | None = None
+    """And after it."""
     own_session: bool = False
     """It is its session's own command."""
+    existing: bool = False
+    """It was there before, and nothing was started: the key, or the id, was used."""
+    omitted: Gap | None = None
+    """What is not shown."""
 
 
 class RunCancelParams(Model):
     """Which run to interrupt."""
     run: RunRef
     """Its id, or its key."""
-    proof: Proof | None = None
-    """The actor's signature."""
     wait_ms: int = 0
     """Answer when it has ended, at the latest after this long."""
+    proof: Proof | None = None
+    """The actor's signature."""
 
 
 RunEnd: TypeAlias = Literal["exact", "inferred", "not_started", "unknown"]
@@ -1566,12 +1827,12 @@ class RunListParams(Model):
 
 class RunOutputAnswer(Model):
     """The answer's bytes are output; this says where they stand."""
-    end: bool
-    """The run is over and everything was given."""
     from_: int = Field(..., alias="from")
     """Offset of the first byte given."""
     to: int
     """Offset behind the last byte given: ask from here next."""
+    end: bool
+    """The run is over and everything was given."""
     gap: Gap | None = None
     """What was asked for and is gone."""
 
@@ -1602,28 +1863,32 @@ RunRef: TypeAlias = str
 
 class RunStartParams(Model):
     """What to run."""
-    command: str = ''
-    """What the shell is to execute; with a command in `new` it is left out."""
-    detect: Detect | None = None
-    """How to detect its end if the shell does not report it."""
+    session: str | None = None
+    """Name or id of the session whose shell runs it."""
+    new: NewParams | None = None
+    """In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the host's user executes the text in `command`."""
     keep: bool = False
     """With `new`: the session stays listed when it has ended."""
     key: str | None = None
     """The same key runs once. Keys are each actor's own."""
-    new: NewParams | None = None
-    """In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the host's user executes the text in `command`."""
+    shared: bool = False
+    """The key is everybody's: whoever uses it with the same command finds the same run."""
+    run: RunId | None = None
+    """The id it shall have, drawn at random: asked again with the same one after an answer was lost, in the same session, it is not run again."""
+    command: str = ''
+    """What the shell is to execute; with a command in `new` it is left out."""
+    wait_ms: int = 0
+    """Answer when it has ended, at the latest after this long."""
+    approval_wait_ms: int = 0
+    """Where a human must approve it: wait for the answer for so long before `approval_needed`."""
+    intent: str | None = None
+    """Why it is to be run, in a sentence: for policies, and for the human who is asked."""
+    detect: Detect | None = None
+    """How to detect its end if the shell does not report it."""
     on_exit: OnExit | None = None
     """Where to post its outcome; for an existing run, what was given at its start applies."""
     proof: Proof | None = None
     """The actor's signature."""
-    run: RunId | None = None
-    """The id it shall have, drawn at random: asked again with the same one after an answer was lost, in the same session, it is not run again."""
-    session: str | None = None
-    """Name or id of the session whose shell runs it."""
-    shared: bool = False
-    """The key is everybody's: whoever uses it with the same command finds the same run."""
-    wait_ms: int = 0
-    """Answer when it has ended, at the latest after this long."""
 
 
 RunState: TypeAlias = Literal["starting", "running", "ended", "cancelled", "lost"]
@@ -1632,58 +1897,58 @@ RunState: TypeAlias = Literal["starting", "running", "ended", "cancelled", "lost
 
 class RunView(Model):
     """A run as clients see it."""
-    actor: Actor
-    """Who."""
+    id: RunId
+    """Identity."""
+    session: SessionId
+    """Its session."""
+    name: SessionName
+    """That session's name."""
     command: str
     """What was entered."""
+    actor: Actor
+    """Who."""
+    state: RunState | str
+    """Where it stands."""
+    started_ms: int
+    """When it was entered."""
     duration_ms: int
     """How long it took so far."""
     from_: int = Field(..., alias="from")
     """Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on."""
-    id: RunId
-    """Identity."""
-    name: SessionName
-    """That session's name."""
-    session: SessionId
-    """Its session."""
-    started_ms: int
-    """When it was entered."""
-    state: RunState | str
-    """Where it stands."""
     to: int
     """Offset behind its last output byte, or behind the last one so far."""
+    key: str | None = None
+    """Its key."""
     act: int | None = None
     """The act's number in the session's journal."""
-    cwd: str | None = None
-    """And after it."""
-    cwd_before: str | None = None
-    """The shell's directory before."""
+    exit_code: int | None = None
+    """Its status, where it is known."""
     end: RunEnd | str | None = None
     """How the end is known."""
     ended_ms: int | None = None
     """When it ended, as the host noticed."""
-    exit_code: int | None = None
-    """Its status, where it is known."""
-    key: str | None = None
-    """Its key."""
+    cwd_before: str | None = None
+    """The shell's directory before."""
+    cwd: str | None = None
+    """And after it."""
     own_session: bool = False
     """It is its session's own command."""
 
 
 class ScreenAnswer(Model):
     """Get the screen as text."""
-    alternate: bool
-    """A full-screen program is on."""
-    cursor: tuple[int, int]
-    """Column and row of the cursor, from 0."""
-    history: list[str]
-    """History lines asked for, oldest first."""
     offset: int
     """Everything before this offset is in it."""
-    rows: list[str]
-    """The rows, top first."""
     size: Size
     """Columns and rows."""
+    rows: list[str]
+    """The rows, top first."""
+    history: list[str]
+    """History lines asked for, oldest first."""
+    cursor: tuple[int, int]
+    """Column and row of the cursor, from 0."""
+    alternate: bool
+    """A full-screen program is on."""
     title: str
     """The title."""
     application_cursor: bool = False
@@ -1704,10 +1969,10 @@ class ScreenParams(Model):
 
 class SeizeAnswer(Model):
     """What a seizure did."""
-    cut_us: int
-    """Microseconds from the request until nothing more of the old holder could reach the terminal."""
     fence: Fence
     """The fence under which the caller has the turn."""
+    cut_us: int
+    """Microseconds from the request until nothing more of the old holder could reach the terminal."""
     turn: TurnView
     """How it stands now."""
     froze: FrozeView | None = None
@@ -1716,10 +1981,10 @@ class SeizeAnswer(Model):
 
 class SeizeParams(Model):
     """Takes the turn whatever its holder does."""
-    reason: str
-    """The reason, for the journal and for the holder that loses the turn."""
     session: str
     """Name or id."""
+    reason: str
+    """The reason, for the journal and for the holder that loses the turn."""
     client: int | None = None
     """The attached client through which it will write."""
     freeze: bool = False
@@ -1732,30 +1997,30 @@ class SendAnswer(Model):
     """What became of the bytes."""
     at: int
     """Output offset at that moment."""
-    fence: Fence
-    """The fence they were typed under; for a repeat the newest."""
     written: bool
     """They have reached the terminal; otherwise they are queued, because the program does not read now."""
+    fence: Fence
+    """The fence they were typed under; for a repeat the newest."""
 
 
 class SendParams(Model):
     """Where the message's bytes are typed."""
-    seq: int
-    """Grows by one with each message of the stream, from 1; a repeated message is not typed twice. A message of more than 4096 bytes takes one number for each 4096 begun."""
     session: str
     """Name or id."""
     stream: int
     """A random number of the sender's."""
+    seq: int
+    """Grows by one with each message of the stream, from 1; a repeated message is not typed twice. A message of more than 4096 bytes takes one number for each 4096 begun."""
     client: int | None = None
     """The attached client that types."""
     fence: Fence | None = None
     """The fence the writer believes in: under another one nothing is typed. None: whatever it is now."""
+    secret: bool = False
+    """They are a secret: typed only while the terminal does not show what is typed, and recorded as a length."""
     force: bool = False
     """Type the secret although the terminal may show it."""
     in_order: bool = False
     """Refuse it where a message before it in the stream was refused on this connection: for who has several under way."""
-    secret: bool = False
-    """They are a secret: typed only while the terminal does not show what is typed, and recorded as a length."""
 
 
 SessionId: TypeAlias = str
@@ -1774,74 +2039,78 @@ class SessionParams(Model):
 
 class SessionView(Model):
     """A session as clients see it."""
-    clients: list[ClientView]
-    """Who is attached."""
-    command: list[str]
-    """Command and arguments."""
-    created_ms: int
-    """When it started."""
-    cwd: str
-    """Where it started."""
-    head: int
-    """Offset of the next output byte."""
     id: SessionId
     """Identity."""
-    keeper_pid: int
-    """The keeper's process."""
-    life: Life | str
-    """Whether it lives."""
     name: SessionName
     """Human name."""
-    oldest: int
-    """Oldest offset `read` can still give."""
+    life: Life | str
+    """Whether it lives."""
+    command: list[str]
+    """Command and arguments."""
+    cwd: str
+    """Where it started."""
+    created_ms: int
+    """When it started."""
     pid: int
     """The command's process."""
-    ring_bytes: int
-    """Data bytes of the ring."""
+    keeper_pid: int
+    """The keeper's process."""
     size: Size
     """The terminal's size."""
+    head: int
+    """Offset of the next output byte."""
+    oldest: int
+    """Oldest offset `read` can still give."""
+    ring_bytes: int
+    """Data bytes of the ring."""
+    clients: list[ClientView]
+    """Who is attached."""
     turn: TurnView
     """Who may write."""
-    asks: int = 0
-    """How many questions wait for an answer."""
-    damaged: str | None = None
-    """Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since."""
-    ended_ms: int | None = None
-    """When it ended."""
     exit: Exit | None = None
     """How it ended."""
+    ended_ms: int | None = None
+    """When it ended."""
+    title: str = ""
+    """The title its program set."""
+    asks: int = 0
+    """How many questions wait for an answer."""
+    user: str | None = None
+    """The user it runs as, where that is not the host's."""
+    wall: Wall | None = None
+    """The wall around its processes."""
+    note: str | None = None
+    """Something a person should know (a damaged file, a gap in the screen)."""
+    damaged: str | None = None
+    """Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since."""
+    stranger_ms: int | None = None
+    """When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself."""
     incarnation: int = 0
     """Which life of the session this is: 1, and one more with each recovery."""
     lost: LostView | None = None
     """What was lost, where it is lost."""
-    next_life_ms: int | None = None
-    """When its next life begins by itself."""
-    note: str | None = None
-    """Something a person should know (a damaged file, a gap in the screen)."""
+    stand_in: str | None = None
+    """The shell that runs in place of its command, since a recovery that did not run the command again."""
     recovers: bool = False
     """It gets another life by itself where it is lost."""
     restart_on_failure: int | None = None
     """Its command is run again where it fails, at most this many times within ten minutes."""
-    stand_in: str | None = None
-    """The shell that runs in place of its command, since a recovery that did not run the command again."""
-    stranger_ms: int | None = None
-    """When bytes were typed last that no client of the host sent: a program of the same user reached the keeper by itself."""
-    title: str = ""
-    """The title its program set."""
-    user: str | None = None
-    """The user it runs as, where that is not the host's."""
+    next_life_ms: int | None = None
+    """When its next life begins by itself."""
+    reap: ReapView | None = None
+    """Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it."""
 
 
 class SignalParams(Model):
     """Sends a signal."""
-    number: int
-    """Its number."""
     session: str
     """Name or id."""
-    proof: Proof | None = None
-    """The actor's signature."""
+    number: int
+    """Its number."""
     target: int = 0
     """0 the foreground group, 1 the command's group, 2 the whole tree."""
+    proof: Proof | None = None
+    """The actor's signature."""
 
 
 Signature: TypeAlias = str
@@ -1858,28 +2127,28 @@ SocketKind: TypeAlias = Literal["stream", "dgram", "seqpacket"]
 
 class SocketNode(Model):
     """One socket and who of the session holds it."""
-    holders: list[ProcessId]
-    """Who holds it, in the order of processes, each once."""
     id: SocketId
     """Which one."""
-    elsewhere: bool = False
-    """It is in another network namespace, which we do not ask about."""
+    holders: list[ProcessId]
+    """Who holds it, in the order of processes, each once."""
     family: Family | str | None = None
     """Its family."""
     kind: SocketKind | str | None = None
     """Its kind."""
+    state: SocketState | str | None = None
+    """Its state."""
+    protocol: str | None = None
+    """The kernel's name for its protocol (`TCP`, `NETLINK`), known even where its state is not."""
     local: str | None = None
     """Our address."""
+    remote: str | None = None
+    """The other side's."""
     path: str | None = None
     """The path of a unix socket; an abstract one starts with `@`."""
     peer: SocketId | None = None
     """The other side, where it is a socket of this machine that is known."""
-    protocol: str | None = None
-    """The kernel's name for its protocol (`TCP`, `NETLINK`), known even where its state is not."""
-    remote: str | None = None
-    """The other side's."""
-    state: SocketState | str | None = None
-    """Its state."""
+    elsewhere: bool = False
+    """It is in another network namespace, which we do not ask about."""
     unknown: bool = False
     """The kernel did not tell its state: it is elsewhere, neither bound nor connected, or of a family that we do not ask about."""
 
@@ -1890,14 +2159,14 @@ SocketState: TypeAlias = Literal["listening", "established", "connecting", "clos
 
 class StateView(Model):
     """What a session is doing, as clients see it."""
-    at: int
-    """Where its output stood."""
-    name: SessionName
-    """Its name."""
     session: SessionId
     """Which session."""
+    name: SessionName
+    """Its name."""
     since_ms: int
     """Since when the host has seen it so. It may have been so for longer if no client looked before."""
+    at: int
+    """Where its output stood."""
     state: Literal["idle_prompt", "running", "waiting", "full_screen", "blocked_elsewhere", "stopped", "frozen", "ended", "unknown"] | str
     """Which: the other fields follow from it."""
     pid: int | None = None
@@ -1920,10 +2189,10 @@ Target: TypeAlias = SocketId | PipeId
 
 class TerminalView(Model):
     """A session's terminal. What only its keeper knows is not there where that does not answer."""
-    alternate_screen: bool
-    """The programs' output switched to the alternate screen."""
     size: Size
     """Columns and rows."""
+    alternate_screen: bool
+    """The programs' output switched to the alternate screen."""
     foreground: int | None = None
     """The process group that has the terminal."""
     modes: ModesView | None = None
@@ -1958,14 +2227,14 @@ class TokenParams(Model):
 
 class TokenView(Model):
     """A token as it is listed."""
+    id: str
+    """Identity: no secret."""
     actor: Handle
     """Who shows it."""
     by: Handle
     """Who made it."""
     created_ms: int
     """When."""
-    id: str
-    """Identity: no secret."""
     until_ms: int
     """When it ends."""
     can: Rights | None = None
@@ -1980,10 +2249,10 @@ class TurnAnswer(Model):
     """What came of it."""
     turn: TurnView
     """How it stands now."""
-    before: int | None = None
-    """The caller waits behind so many."""
     fence: Fence | None = None
     """The caller has the turn, under this fence."""
+    before: int | None = None
+    """The caller waits behind so many."""
 
 
 class TurnParams(Model):
@@ -2000,12 +2269,12 @@ class TurnView(Model):
     """Who may write now, and who waits."""
     fence: Fence
     """The newest fence."""
-    frozen: FrozenView | None = None
-    """The tree stands still."""
     holder: HolderView | None = None
     """Who has it; none: it is free."""
     queue: list[Handle] = Field(default_factory=list)
     """Who waits, first in first."""
+    frozen: FrozenView | None = None
+    """The tree stands still."""
 
 
 class UnfollowParams(Model):
@@ -2031,24 +2300,24 @@ class UpdateAnswer(Model):
 
 class UpdateParams(Model):
     """What changed at an attached terminal."""
-    client: int
-    """The client's number. It attached by this connection."""
     session: str
     """Name or id."""
-    answers: Answers | None = None
-    """From this offset on it answers queries (true) or no longer does (false)."""
+    client: int
+    """The client's number. It attached by this connection."""
     size: Size | None = None
     """Its terminal's new size."""
+    answers: Answers | None = None
+    """From this offset on it answers queries (true) or no longer does (false)."""
 
 
 class WaitAnswer(Model):
     """What waiting gave."""
     exit: Exit | None = None
     """How the command ended; none: it still runs."""
-    listener: Listener | None = None
-    """Who takes connections at the port that was waited for."""
     state: StateView | None = None
     """The state that was waited for."""
+    listener: Listener | None = None
+    """Who takes connections at the port that was waited for."""
 
 
 class WaitParams(Model):
@@ -2059,6 +2328,14 @@ class WaitParams(Model):
     """Give up after this long."""
     until: Until = 'exit'
     """What to wait for; the command's end by default."""
+
+
+class Wall(Model):
+    """What the processes of a session can write and connect to, and nothing else. They also cannot signal processes outside, and get no other rights by set-user-id programs (`sudo`). What they can read does not change."""
+    write: list[str] = Field(default_factory=list)
+    """Directories, from the root on. What lies in them can be written; and a temporary directory of the session's own (`$TMPDIR`)."""
+    connect: list[int] | None = None
+    """Ports that TCP connections can be made to; left out: all."""
 
 
 class WatchAnswer(Model):
@@ -2075,14 +2352,14 @@ class WatchGraphAnswer(Model):
     """What happened since."""
     events: list[GraphEvent]
     """Oldest first."""
-    how: HowWatched | str
-    """How they are come by."""
     to: int
     """Ask after this one next."""
-    end: bool = False
-    """The session has ended: nothing follows."""
+    how: HowWatched | str
+    """How they are come by."""
     lost: bool = False
     """Some events between the two are missing: the reader or the host was too slow, or no client watched. Take a new graph."""
+    end: bool = False
+    """The session has ended: nothing follows."""
 
 
 class WatchGraphParams(Model):
@@ -2097,10 +2374,10 @@ class WatchGraphParams(Model):
 
 class WatchParams(Model):
     """Which events."""
-    after: int | None = None
-    """Those behind this number; none: those to come, and first of all what each session is doing."""
     session: str | None = None
     """Name or id; none: every session the caller may observe."""
+    after: int | None = None
+    """Those behind this number; none: those to come, and first of all what each session is doing."""
     wait_ms: int = 0
     """Wait this long for the first."""
 
@@ -2109,10 +2386,10 @@ class WritesEvent(Model):
     """Event `writes`: whether an attached client is the one that writes now, and under which fence."""
     client: int
     """The client's number."""
-    fence: Fence
-    """The newest fence."""
     writes: bool
     """It writes: it may speak to the keeper directly."""
+    fence: Fence
+    """The newest fence."""
 
 
 for _model in Model.__subclasses__():

@@ -1,6 +1,7 @@
 //! What the kernel and its tools give.
 
 use super::{Finding, read};
+use landlock::{ABI, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetError, Scope};
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit, getuid};
 use std::path::{Path, PathBuf};
@@ -59,8 +60,33 @@ pub(super) fn terminals() -> Vec<Finding> {
         ),
         term => Finding::ok("TERM", term),
     };
-    let wall = other_users(rustix::process::getuid().is_root());
-    vec![ptmx, term, pushed_input(read("/proc/sys/dev/tty/legacy_tiocsti").as_deref()), wall]
+    let others = other_users(rustix::process::getuid().is_root());
+    vec![ptmx, term, pushed_input(read("/proc/sys/dev/tty/legacy_tiocsti").as_deref()), others, walls(&lacking())]
+}
+
+/// What this kernel's Landlock lacks of a wall.
+fn lacking() -> Vec<&'static str> {
+    let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let has = |rules: Result<Ruleset, RulesetError>| rules.and_then(Ruleset::create).is_ok();
+    let parts = [
+        ("directories", has(strict().handle_access(AccessFs::from_write(ABI::V1)))),
+        ("truncate(2)", has(strict().handle_access(AccessFs::from_write(ABI::V3)))),
+        ("TCP ports", has(strict().handle_access(AccessNet::ConnectTcp))),
+        ("signals", has(strict().scope(Scope::Signal).and_then(|rules| rules.handle_access(AccessFs::WriteFile)))),
+    ];
+    parts.into_iter().filter(|(_, has)| !has).map(|(part, _)| part).collect()
+}
+
+/// Whether sessions can have a wall.
+fn walls(lacking: &[&str]) -> Finding {
+    let remedy = "Linux 6.12 or later has all of it, with landlock in its list of security modules (lsm=)";
+    match lacking {
+        [] => Finding::ok("walls", "sessions can have a wall around what they write (new --wall)"),
+        ["directories", ..] => {
+            Finding::missing("walls", "this kernel has no Landlock: `new --wall` is refused", remedy)
+        }
+        some => Finding::limited("walls", format!("a wall (new --wall) does not cover {}", some.join(", ")), remedy),
+    }
 }
 
 /// Whether a session can run as another user, out of reach of this one's keys.
@@ -157,6 +183,14 @@ mod tests {
             let finding = pushed_input(on);
             assert!(finding.grade == Grade::Limited && finding.remedy.contains("legacy_tiocsti"));
         }
+    }
+
+    #[test]
+    fn what_a_wall_does_not_cover_is_said() {
+        assert_eq!(walls(&[]).grade, Grade::Ok);
+        assert_eq!(walls(&["directories", "truncate(2)", "TCP ports", "signals"]).grade, Grade::Missing);
+        let some = walls(&["TCP ports", "signals"]);
+        assert!(some.grade == Grade::Limited && some.says.contains("TCP ports, signals"), "{}", some.says);
     }
 
     #[test]

@@ -201,8 +201,18 @@ mod tests {
 
     fn entry(seq: u64, at: Offset, act: Act) -> Entry {
         let (fence, incarnation, outcome) = (Fence(1), 1, Outcome::Done);
-        let record =
-            Record { time_ms: seq, at, by: By::Host, act, fence, incarnation, outcome, changes: vec![], proof: None };
+        let record = Record {
+            time_ms: seq,
+            at,
+            by: By::Host,
+            act,
+            fence,
+            incarnation,
+            outcome,
+            changes: vec![],
+            proof: None,
+            gate: None,
+        };
         Entry { seq, record, prev: NO_HASH, hash: NO_HASH }
     }
 

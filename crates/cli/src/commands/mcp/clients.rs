@@ -6,8 +6,10 @@ use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use std::path::{Path, PathBuf};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
-/// What the server is called there.
-const NAME: &str = "holdfast";
+/// What the server is called there: one for this machine, and one for each host elsewhere.
+pub fn server(host: Option<&str>) -> String {
+    host.map_or_else(|| "holdfast".into(), |host| format!("holdfast-{host}"))
+}
 
 /// How a client's configuration names a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,9 +75,9 @@ fn shape(client: McpClient) -> Shape {
 }
 
 /// The configuration with this server in it (`words` starts it), or without it (`None`). Everything else stays as it is.
-pub fn edited(client: McpClient, text: &str, words: Option<&[String]>) -> Result<String, String> {
+pub fn edited(client: McpClient, name: &str, text: &str, words: Option<&[String]>) -> Result<String, String> {
     match shape(client) {
-        Shape::Codex => toml(text, words),
+        Shape::Codex => toml(name, text, words),
         Shape::Json { key, extra } => {
             let entry = words.map(|words| {
                 let mut entry: Vec<(String, CstInputValue)> =
@@ -85,7 +87,7 @@ pub fn edited(client: McpClient, text: &str, words: Option<&[String]>) -> Result
                 entry.push(("args".into(), CstInputValue::Array(args.iter().map(|word| string(word)).collect())));
                 CstInputValue::Object(entry)
             });
-            json(text, key, entry)
+            json(name, text, key, entry)
         }
         Shape::OpenCode => {
             let entry = words.map(|words| {
@@ -95,7 +97,7 @@ pub fn edited(client: McpClient, text: &str, words: Option<&[String]>) -> Result
                     ("enabled".into(), CstInputValue::Bool(true)),
                 ])
             });
-            json(text, "mcp", entry)
+            json(name, text, "mcp", entry)
         }
     }
 }
@@ -104,7 +106,7 @@ fn string(text: &str) -> CstInputValue {
     CstInputValue::String(text.to_owned())
 }
 
-fn json(text: &str, key: &str, entry: Option<CstInputValue>) -> Result<String, String> {
+fn json(name: &str, text: &str, key: &str, entry: Option<CstInputValue>) -> Result<String, String> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
     let object = root.object_value().ok_or("it is not a JSON object")?;
@@ -113,24 +115,24 @@ fn json(text: &str, key: &str, entry: Option<CstInputValue>) -> Result<String, S
         (None, None) => return Ok(text.to_owned()),
         (None, Some(_)) => object.object_value_or_set(key),
     };
-    match (servers.get(NAME), entry) {
+    match (servers.get(name), entry) {
         (Some(there), Some(entry)) => there.set_value(entry),
         (Some(there), None) => there.remove(),
         (None, Some(entry)) => {
-            servers.append(NAME, entry);
+            servers.append(name, entry);
         }
         (None, None) => {}
     }
     Ok(root.to_string())
 }
 
-fn toml(text: &str, words: Option<&[String]>) -> Result<String, String> {
+fn toml(name: &str, text: &str, words: Option<&[String]>) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     const KEY: &str = "mcp_servers";
     const APPROVAL: &str = "default_tools_approval_mode";
     let Some(words) = words else {
         if let Some(servers) = document.get_mut(KEY).and_then(Item::as_table_like_mut) {
-            servers.remove(NAME);
+            servers.remove(name);
         }
         return Ok(document.to_string());
     };
@@ -140,10 +142,13 @@ fn toml(text: &str, words: Option<&[String]>) -> Result<String, String> {
         Item::Table(table)
     });
     let servers = servers.as_table_like_mut().ok_or("its mcp_servers is not a table")?;
-    if servers.get(NAME).is_none() {
-        servers.insert(NAME, Item::Table(Table::new()));
+    if servers.get(name).is_none() {
+        servers.insert(name, Item::Table(Table::new()));
     }
-    let server = servers.get_mut(NAME).and_then(Item::as_table_like_mut).ok_or("its holdfast entry is not a table")?;
+    let server = servers
+        .get_mut(name)
+        .and_then(Item::as_table_like_mut)
+        .ok_or_else(|| format!("its {name} entry is not a table"))?;
     let (program, args) = words.split_first().ok_or("there is no command")?;
     server.insert("command", value(program));
     server.insert("args", value(args.iter().collect::<Array>()));
@@ -176,12 +181,12 @@ mod tests {
             for before in ["", "{\n  \"theme\": \"dark\"\n}\n"] {
                 let before =
                     if *client == McpClient::Codex && !before.is_empty() { "model = \"x\" # mine\n" } else { before };
-                let once = edited(*client, before, Some(&words())).unwrap();
+                let once = edited(*client, "holdfast", before, Some(&words())).unwrap();
                 assert!(once.contains("holdfast") && once.contains("\"mcp\""), "{client:?}: {once}");
-                assert_eq!(edited(*client, &once, Some(&words())).unwrap(), once, "{client:?}");
-                let gone = edited(*client, &once, None).unwrap();
+                assert_eq!(edited(*client, "holdfast", &once, Some(&words())).unwrap(), once, "{client:?}");
+                let gone = edited(*client, "holdfast", &once, None).unwrap();
                 assert!(!gone.contains("holdfast"), "{client:?}: {gone}");
-                assert_eq!(edited(*client, &gone, None).unwrap(), gone, "{client:?}");
+                assert_eq!(edited(*client, "holdfast", &gone, None).unwrap(), gone, "{client:?}");
             }
         }
     }
@@ -189,35 +194,50 @@ mod tests {
     #[test]
     fn order_and_comments_and_other_servers_stay() {
         let before = "{\n  // mine\n  \"z\": 1,\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  },\n  \"a\": [1, 2]\n}\n";
-        let after = edited(McpClient::Cursor, before, Some(&words())).unwrap();
+        let after = edited(McpClient::Cursor, "holdfast", before, Some(&words())).unwrap();
         for line in before.lines().filter(|line| !line.contains("other")) {
             assert!(after.contains(line), "{line}: {after}");
         }
         assert!(after.contains("\"other\": { \"command\": \"x\" }"), "{after}");
         let before = "# mine\nmodel = \"x\"\n\n[mcp_servers.other]\ncommand = \"x\" # y\n";
-        let after = edited(McpClient::Codex, before, Some(&words())).unwrap();
+        let after = edited(McpClient::Codex, "holdfast", before, Some(&words())).unwrap();
         assert!(after.starts_with(before), "{after}");
         assert!(after.contains("[mcp_servers.holdfast]\ncommand = \"/opt/holdfast\"\nargs = [\"mcp\"]\n"), "{after}");
         assert!(after.contains("default_tools_approval_mode = \"approve\"\n"), "{after}");
         let asks = after.replace("\"approve\"", "\"prompt\"");
-        assert_eq!(edited(McpClient::Codex, &asks, Some(&words())).unwrap(), asks, "what a person set stays");
+        assert_eq!(
+            edited(McpClient::Codex, "holdfast", &asks, Some(&words())).unwrap(),
+            asks,
+            "what a person set stays"
+        );
     }
 
     #[test]
     fn another_path_replaces_the_one_that_was_there() {
-        let old = edited(McpClient::Claude, "{}", Some(&["/old".into(), "mcp".into()])).unwrap();
-        let new = edited(McpClient::Claude, &old, Some(&words())).unwrap();
+        let old = edited(McpClient::Claude, "holdfast", "{}", Some(&["/old".into(), "mcp".into()])).unwrap();
+        let new = edited(McpClient::Claude, "holdfast", &old, Some(&words())).unwrap();
         assert!(!new.contains("/old") && new.contains("/opt/holdfast"), "{new}");
         let value: serde_json::Value = serde_json::from_str(&new).unwrap();
         assert_eq!(value["mcpServers"]["holdfast"]["args"], serde_json::json!(["mcp"]));
     }
 
     #[test]
+    fn each_host_has_an_entry_of_its_own() {
+        for client in McpClient::value_variants() {
+            let here = edited(*client, &server(None), "", Some(&words())).unwrap();
+            let both = edited(*client, &server(Some("gpu")), &here, Some(&words())).unwrap();
+            assert!(both.contains("holdfast-gpu") && both.matches("/opt/holdfast").count() == 2, "{client:?}: {both}");
+            let again = edited(*client, &server(Some("gpu")), &both, None).unwrap();
+            assert!(!again.contains("gpu") && again.contains("/opt/holdfast"), "{client:?}: {again}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_read_is_left_alone() {
         for text in ["[1]", "{\"mcpServers\": 3}", "{\"mcpServers\": "] {
-            assert!(edited(McpClient::Cursor, text, Some(&words())).is_err(), "{text}");
+            assert!(edited(McpClient::Cursor, "holdfast", text, Some(&words())).is_err(), "{text}");
         }
-        assert!(edited(McpClient::Codex, "a = ", Some(&words())).is_err());
+        assert!(edited(McpClient::Codex, "holdfast", "a = ", Some(&words())).is_err());
     }
 
     #[test]

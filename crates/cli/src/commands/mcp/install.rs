@@ -1,6 +1,6 @@
 //! `holdfast mcp install`: shows what changes in a client's configuration, asks, and writes it.
 
-use super::clients::{actor, difference, edited, file};
+use super::clients::{actor, difference, edited, file, server};
 use crate::args::{McpClient, McpInstallArgs};
 use crate::failure::{Failure, STATUS_USAGE};
 use crate::here::Here;
@@ -16,8 +16,9 @@ use std::path::Path;
 /// `holdfast mcp install`.
 pub fn install(here: &Here, args: &McpInstallArgs) -> Result<u8, Failure> {
     let words = words(here, args.client)?;
+    let name = server(here.elsewhere().map(|host| host.name.as_str()));
     if args.print {
-        let entry = edited(args.client, "", Some(&words)).map_err(|why| Failure::new("internal", why))?;
+        let entry = edited(args.client, &name, "", Some(&words)).map_err(|why| Failure::new("internal", why))?;
         print(format!("{}\n", entry.trim_end()))?;
         return Ok(0);
     }
@@ -29,7 +30,7 @@ pub fn install(here: &Here, args: &McpInstallArgs) -> Result<u8, Failure> {
     // Behind a link lies what is written: a rename must not replace the link.
     let file = std::fs::canonicalize(&file).unwrap_or(file);
     let before = read(&file)?;
-    let after = edited(args.client, &before, (!args.remove).then_some(&*words)).map_err(|why| {
+    let after = edited(args.client, &name, &before, (!args.remove).then_some(&*words)).map_err(|why| {
         Failure::new("damaged", format!("cannot change {}: {why}", file.display())).hint("nothing was written")
     })?;
     let changes = after != before && !(args.remove && before.is_empty());
@@ -55,6 +56,9 @@ fn words(here: &Here, client: McpClient) -> Result<Vec<String>, Failure> {
     let mut words = vec![text(&here.program)?, "mcp".into()];
     if let Some(home) = std::env::var_os("HOLDFAST_HOME").filter(|home| !home.is_empty()) {
         words.extend(["--home".into(), text(Path::new(&home))?]);
+    }
+    if let Some(host) = here.elsewhere() {
+        words.extend(["--host".into(), host.name.clone()]);
     }
     match here.said() {
         Some(Said::Handle(handle)) => words.extend(["--as".into(), handle.to_string()]),

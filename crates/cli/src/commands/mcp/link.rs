@@ -1,4 +1,4 @@
-//! A host asked over its socket, many questions at once, in the name of one agent.
+//! A host asked over its socket, by ssh or through a relay, many questions at once, in the name of one agent.
 //!
 //! A connection that breaks is made anew, and the host is started where it is not there, as every command does it. What was asked
 //! is then asked again, but for what would happen twice by that.
@@ -8,15 +8,18 @@ use crate::commands::new;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::here::Here;
+use crate::hosts::{self, Elsewhere};
 use holdfast_authority::Ask;
-use holdfast_client::{Identity, connect_as, connect_or_start_as};
+use holdfast_client::{Identity, Route};
 use holdfast_mcp::{Claim, Client, Host, Wanted};
 use holdfast_types::{ActorClass, Handle, Home, SessionId, Size};
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame};
 use holdfast_wire::{Body, Code, Fault, Message};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -58,6 +61,8 @@ struct Inner {
     home: Home,
     program: PathBuf,
     said: Option<Identity>,
+    /// The host, where it is another machine's.
+    elsewhere: Option<Elsewhere>,
     client: OnceLock<Client>,
     live: tokio::sync::Mutex<Option<Arc<Live>>>,
 }
@@ -87,6 +92,7 @@ impl HostLink {
                 home: here.home.clone(),
                 program: here.program.clone(),
                 said,
+                elsewhere: here.elsewhere().cloned(),
                 client: OnceLock::new(),
                 live: tokio::sync::Mutex::new(None),
             }),
@@ -126,9 +132,10 @@ impl HostLink {
                 None => Identity::load_or_make(&inner.home, &handle)?,
             };
             let said = format!("mcp {} {}", client.name, client.version);
+            let (route, who) = inner.route(who)?;
             let connection = match start {
-                Start::Yes => connect_or_start_as(&inner.home, &inner.program, &who, said.trim_end())?,
-                Start::No => connect_as(&inner.home, &who, said.trim_end())?,
+                Start::Yes => route.connect_as(&who, said.trim_end())?,
+                Start::No => route.connect_if_running(&who, said.trim_end())?,
             };
             Ok::<_, Failure>((connection.into_parts(), who))
         });
@@ -163,6 +170,31 @@ impl HostLink {
     }
 }
 
+impl Inner {
+    /// The way to the host, and the actor as it is known there. Nobody is there who could type a password.
+    fn route(&self, who: Identity) -> Result<(Route, Identity), Failure> {
+        let Some(known) = &self.elsewhere else {
+            return Ok((Route::Here { home: self.home.clone(), program: self.program.clone() }, who));
+        };
+        let mut host = known.clone();
+        let who = host.known_unattended(&self.home, &who)?;
+        if host != *known {
+            hosts::keep(&self.home, &host)?;
+        }
+        Ok((host.route(&self.home)?.unattended(), who))
+    }
+
+    /// What keeps other servers of this machine from a session.
+    fn lock_of(&self, session: SessionId) -> io::Result<File> {
+        if self.elsewhere.is_none() {
+            // The session's directory lies there as long as the session.
+            return File::open(self.home.session(session));
+        }
+        let file = self.home.run.join(format!("mcp-{session}.lock"));
+        OpenOptions::new().create(true).append(true).mode(0o600).open(file)
+    }
+}
+
 impl Host for HostLink {
     async fn call(&self, method: &str, params: Value, bytes: Vec<u8>) -> Answer {
         // A second session would be one too many; everything else has an id of its own, or only looks.
@@ -191,19 +223,27 @@ impl Host for HostLink {
             command: wanted.command,
             ..NewArgs::default()
         };
-        let params = config.and_then(|config| new::params_by(config, &args)).map_err(|failure| fault(&failure))?;
+        let params = match self.0.elsewhere {
+            Some(_) => Ok(new::params_elsewhere(&args)),
+            None => config.and_then(|config| new::params_by(config, &args)),
+        };
+        let params = params.map_err(|failure| fault(&failure))?;
         serde_json::to_value(params).map_err(|error| Fault::new(Code::Internal, error.to_string()))
     }
 
     fn claim(&self, session: SessionId, _connected: bool) -> Option<Claim> {
-        // The session's directory lies there as long as the session; the lock is given back when this process is gone, however it ends.
-        let Ok(directory) = std::fs::File::open(self.0.home.session(session)) else { return Some(Box::new(())) };
-        let locked = rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockExclusive);
-        locked.is_ok().then(|| Box::new(directory) as Claim)
+        // The lock is given back when this process is gone, however it ends.
+        let Ok(file) = self.0.lock_of(session) else { return Some(Box::new(())) };
+        let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+        locked.is_ok().then(|| Box::new(file) as Claim)
     }
 
     fn own_name(&self) -> String {
         self.handle().name().to_owned()
+    }
+
+    fn machine(&self) -> Option<String> {
+        self.0.elsewhere.as_ref().map(|host| host.name.clone())
     }
 
     fn quietly(&self) -> HostLink {
@@ -223,6 +263,12 @@ fn trimmed(name: &str) -> &str {
 
 /// What this program says of itself as the host would say it.
 fn fault(failure: &Failure) -> Fault {
+    if failure.is("unreachable") {
+        // What to type is for the person who reads the server's log; the agent has no shell here.
+        failure.report(false);
+        return Fault::new(Code::Internal, failure.message())
+            .hint("Nothing was done. Try again in a while; if that does not help, tell the person you work for.");
+    }
     Fault::new(Code::Internal, failure.message()).hint(failure.advice())
 }
 

@@ -47,7 +47,7 @@ fn serve(here: &Here) -> Result<u8, Failure> {
 /// an agent that inherits it must not come out as that person.
 fn said(here: &Here) -> Result<Option<Identity>, Failure> {
     if here.said().is_some() {
-        return Ok(Some(here.who()?.clone()));
+        return Ok(Some(here.own()?));
     }
     match who::said(None)? {
         None => Ok(None),
@@ -59,7 +59,7 @@ fn said(here: &Here) -> Result<Option<Identity>, Failure> {
             Ok(None)
         }
         Some(_) => {
-            let identity = here.who()?.clone();
+            let identity = here.own()?;
             let is_human = identity.actor().handle.class() == ActorClass::Human;
             Ok((!is_human).then_some(identity))
         }

@@ -1,0 +1,83 @@
+//! Each rule of the ready policies, by its name: when it decides, and when it does not.
+
+use crate::{judge, request};
+use holdfast_gate::{Action, Judge, Outcome};
+
+fn says(judge: &mut Judge, who: &str, action: Action, line: &str) -> (Outcome, String) {
+    let verdict = judge.decide(&request(who, action, line));
+    (verdict.outcome, verdict.rule)
+}
+
+/// Policy, actor, line, outcome, rule.
+const CASES: &[(&str, &str, &str, Outcome, &str)] = &[
+    ("solo", "agent:bot", "cargo build", Outcome::Allow, "solo.free"),
+    ("solo", "human:ann", "rm -rf /", Outcome::Allow, "solo.free"),
+    ("solo", "agent:bot", "rm -rf /", Outcome::Deny, "solo.unthinkable"),
+    ("solo", "service:ci", "rm -rf /", Outcome::Deny, "solo.unthinkable"),
+    ("solo", "agent:bot", "pkill holdfast", Outcome::Deny, "solo.holdfast"),
+    ("solo", "human:ann", "pkill holdfast", Outcome::Allow, "solo.free"),
+    ("solo", "agent:bot", "rm -rf ~", Outcome::Ask, "solo.catastrophic"),
+    ("solo", "human:ann", "rm -rf ~", Outcome::Allow, "solo.free"),
+    ("solo", "agent:bot", "eval \"$X\"", Outcome::Ask, "solo.opaque"),
+    ("solo", "agent:bot", "echo \"x", Outcome::Ask, "solo.opaque"),
+    ("solo", "human:ann", "eval \"$X\"", Outcome::Allow, "solo.free"),
+    ("careful", "agent:bot", "cargo build", Outcome::Allow, "careful.free"),
+    ("careful", "human:ann", "sudo rm -rf /srv", Outcome::Allow, "careful.free"),
+    ("careful", "agent:bot", "rm -rf /", Outcome::Deny, "careful.unthinkable"),
+    ("careful", "agent:bot", "pkill holdfast", Outcome::Deny, "careful.holdfast"),
+    ("careful", "agent:bot", "rm -rf .", Outcome::Ask, "careful.catastrophic"),
+    ("careful", "agent:bot", "rm -rf /srv/x", Outcome::Ask, "careful.outside"),
+    ("careful", "agent:bot", "rm -rf ./srv/x", Outcome::Allow, "careful.free"),
+    ("careful", "agent:bot", "sudo ls", Outcome::Ask, "careful.escalates"),
+    ("careful", "agent:bot", "curl https://x.test", Outcome::Ask, "careful.network"),
+    ("careful", "agent:bot", "PATH=/x ls", Outcome::Ask, "careful.loader"),
+    ("careful", "agent:bot", "eval \"$X\"", Outcome::Ask, "careful.opaque"),
+    ("locked", "human:ann", "make", Outcome::Allow, "locked.humans"),
+    ("locked", "agent:bot", "ls", Outcome::Allow, "locked.listed"),
+    ("locked", "agent:bot", "make", Outcome::Deny, "gate.unlisted"),
+    ("locked", "agent:bot", "rm -rf /", Outcome::Deny, "locked.unthinkable"),
+    ("locked", "agent:bot", "pkill holdfast", Outcome::Deny, "locked.holdfast"),
+    ("locked", "agent:bot", "eval \"$X\"", Outcome::Deny, "locked.opaque"),
+];
+
+#[test]
+fn each_rule_decides_what_it_is_for() {
+    let mut judges = ["solo", "careful", "locked"].map(|name| (name, judge(name)));
+    for (policy, who, line, outcome, rule) in CASES {
+        let judge = judges.iter_mut().find(|(name, _)| name == policy).map(|(_, judge)| judge).unwrap();
+        assert_eq!(says(judge, who, Action::Run, line), (*outcome, (*rule).to_owned()), "{policy}: {who} runs {line}");
+        assert_eq!(says(judge, who, Action::Type, line).0, *outcome, "{policy}: {who} types {line}");
+    }
+    for (name, judge) in &judges {
+        for rule in
+            judge.policy().rules().iter().filter(|rule| !["careful.ends", "locked.start"].contains(&rule.id.as_str()))
+        {
+            assert!(CASES.iter().any(|(_, _, _, _, id)| *id == rule.id), "{name}: no case for {}", rule.id);
+        }
+    }
+}
+
+#[test]
+fn ends_signals_and_starts() {
+    for action in [Action::Signal, Action::End] {
+        assert_eq!(says(&mut judge("solo"), "agent:bot", action, ""), (Outcome::Allow, "solo.free".into()));
+        assert_eq!(says(&mut judge("careful"), "agent:bot", action, ""), (Outcome::Ask, "careful.ends".into()));
+        assert_eq!(says(&mut judge("careful"), "human:ann", action, ""), (Outcome::Allow, "careful.free".into()));
+        assert_eq!(says(&mut judge("locked"), "agent:bot", action, ""), (Outcome::Deny, "gate.unlisted".into()));
+    }
+    assert_eq!(says(&mut judge("locked"), "agent:bot", Action::Start, ""), (Outcome::Allow, "locked.start".into()));
+    assert_eq!(says(&mut judge("locked"), "agent:bot", Action::Start, "make"), (Outcome::Deny, "gate.unlisted".into()));
+    assert_eq!(says(&mut judge("solo"), "agent:bot", Action::Start, "rm -rf /").0, Outcome::Deny);
+}
+
+#[test]
+fn every_forbid_of_the_ready_policies_has_examples() {
+    for name in ["solo", "careful", "locked"] {
+        for rule in
+            judge(name).policy().rules().iter().filter(|rule| rule.kind != "permit" && rule.id != "careful.ends")
+        {
+            assert!(rule.text.contains("@example") && rule.text.contains("@counterexample"), "{}", rule.id);
+            assert!(rule.why.len() > 10, "{}", rule.id);
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Facts about an act, collected where it would happen.
+
+use super::live::{Live, real};
+use super::{Act, Gate, Holding};
+use holdfast_authority::{Gate as Note, Said};
+use holdfast_gate::{Action, Facts, Line, Outcome, Principal, Request, Resource, Seen, Surroundings, Verdict, look};
+use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName};
+use holdfast_wire::gate::{ApprovalId, ApprovalState, EXPIRES_MS, OPEN};
+use holdfast_wire::{Code, Fault};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A file system that does not answer within this time does not hold anybody up.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+/// Files whose content an approval is about.
+const FILES_MAX: usize = 64;
+/// Of a longer file length and times count in place of its content.
+const HASHED_BYTES_MAX: u64 = 1024 * 1024;
+/// Entries of a directory that an approval is about.
+const ENTRIES_MAX: usize = 2_000;
+
+/// Of what could not be looked at. It is never the same as anything.
+const UNKNOWN_HASH: Hash = Hash([0; 32]);
+
+/// What belongs to Holdfast below its state directory, which may have other things in it.
+const OWN_STATE: [&str; 13] = [
+    "sessions",
+    "hooks",
+    "runs",
+    "shells",
+    "actors",
+    "bin",
+    "tokens.json",
+    "http.json",
+    "browsers.key",
+    "hosts.json",
+    "host.log",
+    "approvals",
+    "journal",
+];
+const OWN_CONFIG: [&str; 2] = ["config.toml", super::POLICY_DIR];
+
+/// Where an act would happen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    pub cwd: String,
+    pub home: String,
+    /// Where its session began.
+    pub start: Option<String>,
+    pub session: Option<(SessionId, SessionName)>,
+    /// `idle`, `busy`, `new`, `unknown`.
+    pub state: &'static str,
+    /// Humans that are attached.
+    pub humans: u32,
+    /// Its shell is fish.
+    pub is_fish: bool,
+}
+
+/// What would be done.
+#[derive(Debug, Clone)]
+pub(crate) enum Text {
+    /// A shell reads this line.
+    Line(String),
+    /// A program is started with these words.
+    Words(Vec<String>),
+    /// It is a line at a prompt, and only the shell knows which.
+    Hidden(&'static str),
+    /// It is no command.
+    None,
+}
+
+impl Text {
+    /// As people read it.
+    pub fn shown(&self) -> String {
+        match self {
+            Text::Line(line) => line.clone(),
+            Text::Words(words) => words.join(" "),
+            Text::Hidden(_) | Text::None => String::new(),
+        }
+    }
+}
+
+/// An act, before it is judged.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub by: Actor,
+    /// The host vouches for it as a human.
+    pub is_human: bool,
+    pub action: Action,
+    pub text: Text,
+    pub place: Place,
+    pub signal: Option<u8>,
+    pub intent: Option<String>,
+}
+
+/// An act, and what the policy says of it.
+#[derive(Debug)]
+pub(crate) struct Considered {
+    pub asked: Asked,
+    pub found: Found,
+    pub verdict: Verdict,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub request: Request,
+    /// What an approval of it would be about.
+    pub hash: Hash,
+}
+
+impl Gate {
+    /// Collects what is known of an act.
+    pub async fn facts(&self, asked: &Asked) -> Found {
+        let Asked { by, is_human, action, text, place, signal, intent } = asked;
+        let own = self.own_paths();
+        let (text_there, there, kind) = (text.clone(), place.clone(), action.word());
+        let work = move || Ok(look_there(&text_there, &there, own, kind));
+        let looked = tokio::time::timeout(LOOK_MAX, crate::off_thread(work)).await;
+        let (seen, hash) = match looked {
+            Ok(Ok(looked)) => looked,
+            Ok(Err(_)) | Err(_) => (Seen::hidden("the file system does not answer"), UNKNOWN_HASH),
+        };
+        let class = match by.handle.class() {
+            // Whoever calls itself human and is not known as one is treated as a program.
+            ActorClass::Human if !is_human => "unknown",
+            ActorClass::Human => "human",
+            ActorClass::Agent => "agent",
+            ActorClass::Service => "service",
+            ActorClass::Device => "device",
+        };
+        let resource = match &place.session {
+            Some((id, name)) => Resource { id: id.to_string(), name: name.to_string() },
+            None => Resource { id: String::new(), name: String::new() },
+        };
+        let now = crate::now_ms() / 3_600_000;
+        let facts = Facts {
+            line: text.shown(),
+            seen,
+            cwd: place.cwd.clone(),
+            home: place.home.clone(),
+            state: place.state.into(),
+            humans: place.humans,
+            hour: (now % 24) as u8,
+            // The first day of the epoch was a Thursday.
+            weekday: ((now / 24 + 3) % 7) as u8,
+            intent: intent.clone(),
+            signal: *signal,
+        };
+        let principal = Principal { handle: by.handle.to_string(), class: class.into() };
+        Found { request: Request { principal, action: *action, resource, facts }, hash }
+    }
+
+    fn own_paths(&self) -> Vec<PathBuf> {
+        let state = OWN_STATE.iter().map(|name| self.home.state.join(name));
+        let config = OWN_CONFIG.iter().map(|name| self.home.config.join(name));
+        state.chain(config).chain([self.home.run.clone()]).collect()
+    }
+
+    /// What the policy says of an act; none where nothing is judged. Nothing is held yet.
+    pub async fn consider(&self, asked: Asked) -> Option<Considered> {
+        if self.is_off() {
+            return None;
+        }
+        let found = self.facts(&asked).await;
+        let verdict = self.judge(&found.request)?;
+        Some(Considered { asked, found, verdict })
+    }
+
+    /// What is to be done about it: what a rule asks about is held, unless it was approved. A new holding is given too.
+    pub fn said(
+        &self,
+        considered: Considered,
+        act: Act,
+        released: Option<ApprovalId>,
+    ) -> Result<(Said, Option<Holding>), Fault> {
+        let said = self.settle(considered, act, released)?;
+        self.count(&said.0);
+        Ok(said)
+    }
+
+    fn settle(
+        &self,
+        Considered { asked, found, verdict }: Considered,
+        act: Act,
+        released: Option<ApprovalId>,
+    ) -> Result<(Said, Option<Holding>), Fault> {
+        let Verdict { outcome, rule, why, .. } = verdict;
+        match outcome {
+            Outcome::Allow => return Ok((Said::Allow(Note { rule, approval: None }), None)),
+            Outcome::Deny => return Ok((Said::Deny { rule, why }, None)),
+            Outcome::Ask => {}
+        }
+        let now = crate::now_ms();
+        let holding = self.holding(&asked, act, &found, (&rule, &why));
+        let held = self.held.borrow();
+        if let Some(id) = released {
+            let approved = held.get(id).filter(|known| known.state == ApprovalState::Approved);
+            let is_known = holding.hash != UNKNOWN_HASH;
+            if is_known && approved.is_some_and(|known| known.hash == holding.hash && known.rule == rule) {
+                return Ok((Said::Allow(Note { rule, approval: Some(id.to_string()) }), None));
+            }
+            // What it was asked about has changed.
+            let mut again = Holding { id, again: true, ..holding };
+            if let Some(known) = held.get(id) {
+                again = Holding { asked_ms: known.asked_ms, run: known.run, act: known.act.clone(), ..again };
+            }
+            drop(held);
+            self.keep(again.clone())?;
+            return Ok((Said::Hold { rule, why, approval: id.to_string() }, Some(again)));
+        }
+        if let Some(pass) = held.pass_for(&holding, now) {
+            return Ok((Said::Allow(Note { rule, approval: Some(pass.id.to_string()) }), None));
+        }
+        if let Some(open) = held.same_open(&holding) {
+            return Ok((Said::Hold { rule, why, approval: open.id.to_string() }, None));
+        }
+        if let Some(denied) = held.lately_denied(&holding, now) {
+            return Ok((Said::Deny { rule, why: denied.denial() }, None));
+        }
+        let askers = held.askers();
+        drop(held);
+        OPEN.admit(&asked.by.id, asked.is_human, askers).map_err(|full| {
+            let (what, max) = (full.of("acts that wait for approval"), full.max());
+            Fault::new(Code::TooMany, format!("too many {what}, at most {max}"))
+                .hint("wait until one is answered: holdfast approvals ls")
+        })?;
+        self.keep(holding.clone())?;
+        Ok((Said::Hold { rule, why, approval: holding.id.to_string() }, Some(holding)))
+    }
+
+    fn holding(&self, asked: &Asked, act: Act, found: &Found, (rule, why): (&str, &str)) -> Holding {
+        let now = crate::now_ms();
+        let seen = &found.request.facts.seen;
+        let (session, name) = asked.place.session.clone().unzip();
+        let command = asked.text.shown();
+        Holding {
+            id: ApprovalId::from_random_bits(u128::from_le_bytes(crate::random_token())),
+            session,
+            name,
+            by: asked.by.clone(),
+            kind: asked.action.word().into(),
+            command,
+            cwd: asked.place.cwd.clone(),
+            intent: asked.intent.clone(),
+            rule: rule.to_owned(),
+            why: why.to_owned(),
+            risks: seen.risks.iter().map(|risk| risk.word().to_owned()).collect(),
+            writes: seen.writes.iter().cloned().collect(),
+            deletes: seen.deletes.iter().cloned().collect(),
+            hash: found.hash,
+            again: false,
+            asked_ms: now,
+            expires_at_ms: now.saturating_add(EXPIRES_MS),
+            state: ApprovalState::Open,
+            answered_by: None,
+            answered_ms: None,
+            reason: None,
+            until_ms: None,
+            run: act.run(),
+            error: None,
+            act,
+        }
+    }
+
+    /// On disk, then known.
+    pub fn keep(&self, holding: Holding) -> Result<(), Fault> {
+        self.held.borrow_mut().keep(holding).map_err(|error| {
+            Fault::new(Code::Unrecorded, format!("cannot write the approvals: {error}"))
+                .hint("is the disk full? check with: holdfast doctor")
+        })?;
+        self.stirred.notify_waiters();
+        Ok(())
+    }
+}
+
+/// Looks at what would be done, and at what it would be done to. Blocks.
+fn look_there(text: &Text, place: &Place, own: Vec<PathBuf>, kind: &str) -> (Seen, Hash) {
+    let live = Live::default();
+    let shown = |path: &Path| real(path).to_string_lossy().into_owned();
+    let cwd = shown(Path::new(&place.cwd));
+    let home = shown(Path::new(&place.home));
+    let start = place.start.as_ref().map(|start| shown(Path::new(start)));
+    let own = own.iter().map(|path| shown(path)).collect();
+    let around = Surroundings::new(&cwd, &home, start.as_deref(), own);
+    let (line, seen) = match text {
+        Text::Line(line) => {
+            let line = if place.is_fish { Line::read_fish(line) } else { Line::read(line) };
+            let seen = look(&line, &around, &live);
+            (Some(line), seen)
+        }
+        Text::Words(words) => {
+            let line = Line::of_words(words);
+            let seen = look(&line, &around, &live);
+            (Some(line), seen)
+        }
+        Text::Hidden(why) => (None, Seen::hidden(why)),
+        Text::None => (None, Seen::nothing()),
+    };
+    // What the line names, besides what it writes and deletes: a script that is run is part of what is approved.
+    let mut files: BTreeSet<PathBuf> = seen.writes.iter().chain(&seen.deletes).map(PathBuf::from).collect();
+    for command in line.iter().flat_map(|line| &line.commands) {
+        let words = command.words.iter().filter_map(holdfast_gate::Word::text).chain(command.name.clone());
+        files.extend(words.map(|word| Path::new(&cwd).join(word)).filter(|path| path.is_file()));
+    }
+    let mut sum = Sha256::new();
+    for part in [kind, &text.shown(), &cwd] {
+        sum.update((part.len() as u64).to_le_bytes());
+        sum.update(part.as_bytes());
+    }
+    for file in files.iter().take(FILES_MAX) {
+        mark(&mut sum, file);
+    }
+    (seen, Hash(sum.finalize().into()))
+}
+
+/// What a file is now.
+fn mark(sum: &mut Sha256, path: &Path) {
+    let name = path.to_string_lossy();
+    sum.update((name.len() as u64).to_le_bytes());
+    sum.update(name.as_bytes());
+    // Everything in a directory.
+    let path = name.strip_suffix("/*").map_or(path, Path::new);
+    let Ok(meta) = path.symlink_metadata() else { return sum.update(b"none") };
+    let mut content = Vec::new();
+    if meta.is_file() && meta.len() <= HASHED_BYTES_MAX {
+        let read = std::fs::File::open(path).and_then(|file| file.take(HASHED_BYTES_MAX).read_to_end(&mut content));
+        if read.is_ok() {
+            sum.update(b"file");
+            return sum.update(&content);
+        }
+    }
+    if meta.is_dir() {
+        let names = std::fs::read_dir(path).into_iter().flatten().flatten().take(ENTRIES_MAX);
+        let mut names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+        names.sort();
+        sum.update(b"dir");
+        for name in names {
+            sum.update(name.as_encoded_bytes());
+            sum.update([0]);
+        }
+        return;
+    }
+    use std::os::unix::fs::MetadataExt;
+    sum.update(b"other");
+    for number in [meta.len(), meta.ino(), meta.mtime() as u64, meta.mtime_nsec() as u64] {
+        sum.update(number.to_le_bytes());
+    }
+}

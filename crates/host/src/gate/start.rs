@@ -1,0 +1,71 @@
+//! The gate in front of new sessions.
+
+use super::{Act, Asked, Place, Text};
+use crate::birth::Birth;
+use crate::registry::Registry;
+use crate::session;
+use holdfast_authority::{Refusal, Said};
+use holdfast_gate::Action;
+use holdfast_types::Actor;
+use holdfast_wire::Fault;
+use holdfast_wire::gate::ApprovalId;
+
+impl Registry {
+    /// Where a session would start.
+    pub(crate) fn place_of_start(&self, cwd: Option<&str>) -> Place {
+        let home = crate::birth::home();
+        Place { cwd: cwd.map_or_else(|| home.clone(), str::to_owned), home, state: "new", ..Place::default() }
+    }
+
+    /// Asks the gate about a session that is to start. `line` is what its shell is to execute.
+    pub(crate) async fn judge_start(
+        &self,
+        actor: &Actor,
+        birth: &Birth,
+        act: Act,
+        line: Option<(&str, Option<String>)>,
+        released: Option<ApprovalId>,
+    ) -> Result<(), Fault> {
+        let gate = &self.shared.gate;
+        let text = match &line {
+            Some((line, _)) => Text::Line((*line).to_owned()),
+            None => Text::of_start(&birth.command),
+        };
+        let asked = Asked {
+            by: actor.clone(),
+            is_human: self.shared.policy_is_human(actor),
+            action: Action::Start,
+            text,
+            place: self.place_of_start(Some(&birth.cwd)),
+            signal: None,
+            intent: line.and_then(|(_, intent)| intent),
+        };
+        let Some(considered) = gate.consider(asked).await else { return Ok(()) };
+        let refusal = match gate.said(considered, act, released)?.0 {
+            Said::Allow(_) => return Ok(()),
+            Said::Deny { rule, why } => Refusal::Forbidden { rule, why },
+            Said::Hold { rule, why, approval } => Refusal::ApprovalNeeded { approval, rule, why },
+        };
+        self.shared.metrics.refused(session::counted(&refusal));
+        Err(session::fault(&refusal))
+    }
+}
+
+impl Text {
+    /// What a session's command is to the gate.
+    pub(crate) fn of_start(command: &[String]) -> Text {
+        // A shell by itself runs nothing yet.
+        if is_bare_shell(command) { Text::None } else { Text::Words(command.to_vec()) }
+    }
+}
+
+/// A shell that is started to be typed into.
+fn is_bare_shell(command: &[String]) -> bool {
+    const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "fish", "dash", "ksh", "ash"];
+    let is_shell = |program: &String| SHELLS.contains(&program.rsplit('/').next().unwrap_or_default());
+    match command {
+        [program] => is_shell(program),
+        [program, option] => is_shell(program) && matches!(option.as_str(), "-i" | "-l" | "-il" | "--login" | "--norc"),
+        _ => false,
+    }
+}
