@@ -103,6 +103,17 @@ pub struct Line {
     pub sets: BTreeSet<String>,
     /// Lines that it has other machines run.
     pub far: Vec<Line>,
+    /// What a line within this one reads.
+    pub(crate) reads: Reads,
+}
+
+/// What the command reads that runs a line within a line: the line's commands read the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Reads {
+    /// It comes through a pipe or from a here-document.
+    pub(crate) piped: bool,
+    /// Commands before it in its pipe.
+    pub(crate) from: Vec<String>,
 }
 
 impl Line {

@@ -1,7 +1,7 @@
 //! From the parser's tree to commands. Every node that can hold a command is walked; a new kind of node does not compile here until
 //! somebody says what it holds.
 
-use crate::line::{Command, Line, Redirect};
+use crate::line::{Command, Line, Reads, Redirect};
 use crate::places::join;
 use crate::word::{HOME, Word};
 use rable::{ListOperator, Node, NodeKind as Kind};
@@ -37,7 +37,8 @@ impl Around {
 
 impl Line {
     pub(crate) fn walk_all(&mut self, nodes: &[Node], dirs: &mut Dirs, inner: u32) {
-        let around = Around { inner, ..Around::default() };
+        let Reads { piped, from } = self.reads.clone();
+        let around = Around { inner, piped, before: from, ..Around::default() };
         for node in nodes {
             let before = dirs.clone();
             self.walk(node, dirs, &around);

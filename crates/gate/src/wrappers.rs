@@ -1,6 +1,6 @@
 //! Commands that run other commands: each is taken off, so that what is judged is what runs.
 
-use crate::line::{Command, INNER_MAX, Line};
+use crate::line::{Command, INNER_MAX, Line, Reads};
 use crate::word::{Head, Word};
 
 /// A program that runs the rest of its words.
@@ -118,6 +118,9 @@ pub(crate) const ESCALATES: [&str; 8] = ["sudo", "doas", "pkexec", "run0", "su",
 pub(crate) const SHELLS: [&str; 12] =
     ["sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "fish", "ash", "rbash", "yash", "oksh"];
 
+/// The user's shell, as a line names it.
+const USERS_SHELL: [&str; 4] = ["$SHELL", "\"$SHELL\"", "\"${SHELL:-sh}\"", "${SHELL:-sh}"];
+
 /// What a program reads as one line: `su -c LINE`, `watch LINE`.
 const LINE_OPTION: [(&str, &[&str]); 4] = [
     ("su", &["-c", "--command"]),
@@ -128,7 +131,14 @@ const LINE_OPTION: [(&str, &[&str]); 4] = [
 
 impl Line {
     /// Adds a command of these words, without what it is wrapped in. `fed` is what a here-document gives it to read.
-    pub(crate) fn add(&mut self, mut command: Command, words: Vec<Word>, fed: Option<Option<String>>, depth: u32) {
+    pub(crate) fn add(&mut self, command: Command, words: Vec<Word>, fed: Option<Option<String>>, depth: u32) {
+        let reads = Reads { piped: command.piped || fed.is_some(), from: command.fed_by.clone() };
+        let outer = std::mem::replace(&mut self.reads, reads);
+        self.add_unwrapped(command, words, fed, depth);
+        self.reads = outer;
+    }
+
+    fn add_unwrapped(&mut self, mut command: Command, words: Vec<Word>, fed: Option<Option<String>>, depth: u32) {
         // What an interactive shell takes from its history.
         if words.iter().any(|word| is_history(&word.raw)) {
             self.opaque("a word of the shell's history");
@@ -141,7 +151,9 @@ impl Line {
                 self.commands.push(command);
                 return;
             };
-            let Some(text) = first.text() else {
+            // The user's own shell, unless this line says that it is something else.
+            let is_shell = USERS_SHELL.contains(&first.raw.as_str()) && !self.sets.contains("SHELL");
+            let Some(text) = first.text().or_else(|| is_shell.then(|| "sh".to_owned())) else {
                 self.opaque("a variable or pattern as command");
                 command.words = words.into();
                 self.commands.push(command);
@@ -343,10 +355,10 @@ impl Line {
                 option if option.starts_with('-') && !option.starts_with("--") && option.contains('c') => {
                     // Its value is the first word that is no option.
                     let line = words.find(|word| !word.is_option());
-                    // Behind its name come the words that `"$@"` stands for.
-                    let given: Option<Vec<String>> = words.skip(1).map(Word::text).collect();
-                    let all = given.filter(|given| !given.is_empty()).map(|given| quoted(&given));
-                    let with = |line: &Word| Some(Word::plain(&line.text()?.replace("\"$@\"", all.as_deref()?)));
+                    let name = words.next().and_then(Word::text);
+                    let given: Option<Vec<String>> = words.map(Word::text).collect();
+                    let with =
+                        |line: &Word| Some(Word::plain(&with_given(&line.text()?, name.as_ref(), given.as_deref())));
                     let line = line.and_then(with).or(line.cloned());
                     // A name that nobody knows yet is put into it.
                     let name = command.stands_in.as_deref().filter(|name| !name.is_empty());
@@ -391,6 +403,15 @@ fn git_lines(command: &Command) -> Vec<String> {
         _ => None,
     });
     pairs.collect()
+}
+
+/// The line of a `sh -c LINE NAME WORD…` with what stands for its words: `"$0"` is the name, `"$@"` the others.
+fn with_given(line: &str, name: Option<&String>, given: Option<&[String]>) -> String {
+    let all = given.filter(|given| !given.is_empty()).map(quoted);
+    let parts =
+        line.split("\"$0\"").map(|part| all.as_ref().map_or(part.to_owned(), |all| part.replace("\"$@\"", all)));
+    let name = name.map_or("\"$0\"".to_owned(), |name| quoted(std::slice::from_ref(name)));
+    parts.collect::<Vec<_>>().join(&name)
 }
 
 /// Words as a shell reads them back.
