@@ -29,7 +29,8 @@ pub fn run(root: &Path, names: &[String]) -> Result<ExitCode> {
     }
     // The page first: the program has it inside.
     web::build_if_stale(root)?;
-    must(cargo(root).args(["build", "--locked", "--workspace", "--bin", "holdfast"]))?;
+    // As for the tests, with the same features: what they built is used again.
+    must(cargo(root).args(["test", "--locked", "--workspace", "--no-run", "--quiet"]))?;
     let holdfast = target(root).join("debug/holdfast");
     let mut failed = vec![];
     for (name, test) in CLIENTS.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name))

@@ -65,7 +65,10 @@ async def test_a_session_is_used_over_a_websocket(served: Served) -> None:
         answer = await session.run("echo over the wire; (exit 4)", key="once", timeout=PATIENCE_S)
         assert (answer.exit_code, answer.output) == (4, "over the wire\n")
         assert answer.actor.handle == "agent:remote"
-        await session.send(b"echo \xff\r")
+        # A line that nobody can read is not entered for a program; its bytes pass otherwise.
+        with pytest.raises(errors.Denied):
+            await session.send(b"echo \xff\r")
+        await session.send(b"echo \xff\x03")
         await session.wait_for(state="idle", timeout=PATIENCE_S)
         assert (await session.turn.take()).fence is not None
         painted = await session.attach().__anext__()
