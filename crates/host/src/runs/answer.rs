@@ -193,6 +193,7 @@ impl Server {
                 drop(alone);
                 return self.run_again(&first, params, actor).await;
             }
+            holdfast_pause::task_point("run.own_key_taken").await;
         }
         if let Err(fault) = self.registry.start_as(id, Some(own), birth, actor).await {
             // Nothing was started.
@@ -251,6 +252,7 @@ impl Server {
 
     /// A run and its output.
     pub(crate) async fn run_get(&self, params: &RunParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        self.until_made(&params.run, actor).await;
         match self.find_run(&params.run, actor, Some(Right::Observe))? {
             Found::There(session, run) => {
                 let answer = self.run_answer(&session, run.id, params.wait_ms, true).await?;
@@ -267,6 +269,7 @@ impl Server {
         params: &RunOutputParams,
         actor: &Actor,
     ) -> Result<(RunOutputAnswer, Vec<u8>), Fault> {
+        self.until_made(&params.run, actor).await;
         if let Found::There(session, run) = self.find_run(&params.run, actor, Some(Right::Observe))? {
             while_asked(session.run_grown(run.id, params)).await;
         }
@@ -295,6 +298,7 @@ impl Server {
 
     /// Interrupts a run.
     pub(crate) async fn run_cancel(&self, params: &RunCancelParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        self.until_made(&params.run, actor).await;
         match self.find_run(&params.run, actor, None)? {
             Found::There(session, run) => {
                 session.run_cancel(&run, params, actor).await?;
@@ -302,6 +306,14 @@ impl Server {
             }
             // There is nothing to interrupt.
             Found::Gone(entry) => Ok(of_gone(&entry, actor)),
+        }
+    }
+
+    /// Waits while a session is being made under a key: its key is taken by then, and without the session it would count as lost.
+    async fn until_made(&self, wanted: &RunRef, actor: &Actor) {
+        let RunRef::Key(key) = wanted else { return };
+        for shared in [false, true] {
+            drop(self.keys.take(&Whose::of(actor, shared).name(key)).await);
         }
     }
 
