@@ -1,7 +1,8 @@
 //! Facts about an act, collected where it would happen.
 
 use super::live::{Live, real};
-use super::{Act, Gate, Holding};
+use super::{Act, Gate, Holding, syntax};
+use crate::shells::Kind;
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{Action, Facts, Line, Outcome, Principal, Request, Resource, Seen, Surroundings, Verdict, look};
 use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName};
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 /// A file system that does not answer within this time does not hold anybody up.
 const LOOK_MAX: Duration = Duration::from_secs(2);
+/// Longest line that the shell itself is asked about.
+const UNREADABLE_BYTES_MAX: usize = 64 * 1024;
 /// Files whose content an approval is about.
 const FILES_MAX: usize = 64;
 /// Of a longer file length and times count in place of its content.
@@ -55,8 +58,8 @@ pub(crate) struct Place {
     pub state: &'static str,
     /// Humans that are attached.
     pub humans: u32,
-    /// Its shell is fish.
-    pub is_fish: bool,
+    /// Its shell, where that is an integrated one.
+    pub shell: Option<Kind>,
 }
 
 /// What would be done.
@@ -167,7 +170,27 @@ impl Gate {
         }
         let found = self.facts(&asked).await;
         let verdict = self.judge(&found.request)?;
+        let verdict = self.or_unreadable(verdict, &asked, &found).await;
         Some(Considered { asked, found, verdict })
+    }
+
+    /// A line that a human would be asked about only because nobody can read it, not even its shell, is refused: nothing would run.
+    async fn or_unreadable(&self, verdict: Verdict, asked: &Asked, found: &Found) -> Verdict {
+        let (Text::Line(line), Some(shell)) = (&asked.text, asked.place.shell) else { return verdict };
+        if verdict.outcome != Outcome::Ask || found.request.facts.seen.parsed || line.len() > UNREADABLE_BYTES_MAX {
+            return verdict;
+        }
+        let line = line.clone();
+        let look = crate::off_thread(move || Ok(syntax::refused(&line, shell)));
+        match tokio::time::timeout(LOOK_MAX, look).await {
+            Ok(Ok(Some(said))) => Verdict {
+                outcome: Outcome::Deny,
+                rule: syntax::RULE.into(),
+                why: format!("nothing ran: the shell cannot read this line: {said}"),
+                rules: vec![syntax::RULE.into()],
+            },
+            Ok(Ok(None) | Err(_)) | Err(_) => verdict,
+        }
     }
 
     /// What is to be done about it: what a rule asks about is held, unless it was approved. A new holding is given too.
@@ -288,7 +311,7 @@ fn look_there(text: &Text, place: &Place, own: Vec<PathBuf>, kind: &str) -> (See
     let around = Surroundings::new(&cwd, &home, start.as_deref(), own);
     let (line, seen) = match text {
         Text::Line(line) => {
-            let line = if place.is_fish { Line::read_fish(line) } else { Line::read(line) };
+            let line = if place.shell == Some(Kind::Fish) { Line::read_fish(line) } else { Line::read(line) };
             let seen = look(&line, &around, &live);
             (Some(line), seen)
         }

@@ -10,6 +10,7 @@ mod held;
 mod live;
 mod release;
 mod start;
+mod syntax;
 
 pub(crate) use facts::{Asked, Considered, Place, Text};
 pub(crate) use held::{Act, Held, Holding};

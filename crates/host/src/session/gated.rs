@@ -5,7 +5,6 @@
 
 use super::{Session, Shared};
 use crate::gate::{Act, Asked, Considered, Gate, Place, Text};
-use crate::shells::Kind;
 use holdfast_authority::{Ask, Input, Policy, Said};
 use holdfast_gate::Action;
 use holdfast_session::{Decided, ShellState};
@@ -76,7 +75,7 @@ impl Session {
                 ShellState::Unknown => "unknown",
             },
             humans: humans as u32,
-            is_fish: state.spec.shell == Some(Kind::Fish),
+            shell: state.spec.shell,
         }
     }
 
