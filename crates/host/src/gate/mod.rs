@@ -14,6 +14,7 @@ mod start;
 pub(crate) use facts::{Asked, Considered, Place, Text};
 pub(crate) use held::{Act, Held, Holding};
 pub(crate) use release::follow;
+pub(crate) use start::is_bare_shell;
 
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{Judge, Origin, Outcome, Policy, Problem, Request, Source, Verdict};
