@@ -471,10 +471,17 @@ class Session:
     # Acting on it.
 
     async def ask(
-        self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
+        self,
+        text: str,
+        *,
+        options: list[str] | None = None,
+        key: str | None = None,
+        timeout: float | None = None,
+        expires: float | None = None,
     ) -> QuestionView:
         """Asks the humans of the session and waits for the answer."""
-        return await self.client.ask_human(text, session=self, options=options, timeout=timeout, expires=expires)
+        how: dict[str, Any] = {"options": options, "key": key, "timeout": timeout, "expires": expires}
+        return await self.client.ask_human(text, session=self, **how)
 
     async def resize(self, columns: int, rows: int) -> None:
         """Resizes the terminal."""
@@ -590,6 +597,10 @@ class Run:
             offset = answer.to
             if answer.end:
                 return
+
+    def __aiter__(self) -> AsyncIterator[Piece]:
+        """Its output until it is over, as `follow` gives it."""
+        return self.follow()
 
     async def cancel(self, timeout: float = 5.0) -> RunAnswer:
         """Interrupts the run and waits for its end."""
