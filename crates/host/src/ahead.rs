@@ -122,6 +122,7 @@ impl Registry {
         session.state.borrow_mut().spec = spec;
         // Whom the host knows may have changed while it waited.
         session.policy_changed(self.shared.policy());
+        tracing::info!(session = %session.id, "was started ahead, and is wanted now");
         Some(session)
     }
 
@@ -154,6 +155,7 @@ impl Registry {
         crate::room::must_be(crate::room::START_ROOM)
             .map_err(|error| Fault::new(Code::CannotStart, format!("the host has no room: {error}")))?;
         let session = self.begin((new_id(), name), None, &birth, actor, true).await?;
+        tracing::info!(session = %session.id, actor = %actor.handle, "started ahead");
         Ok(Waiting { session, birth, by: actor.clone(), connection: 0 })
     }
 }
@@ -187,6 +189,7 @@ impl Server {
 
 /// Ends one that nobody wanted, and forgets it.
 async fn end(session: Rc<Session>) {
+    tracing::info!(session = %session.id, "was started ahead, and nobody wanted it");
     session.end_unwanted().await;
     let _ = std::fs::remove_dir_all(&session.dir);
     let _ = std::fs::remove_file(&session.socket);

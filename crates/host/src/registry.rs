@@ -181,7 +181,16 @@ impl Registry {
         let id = new_id();
         let birth = Birth::of(params.clone(), None, &self.shared.config)?;
         self.judge_start(actor, &birth, Act::Start(id, Box::new(params)), None, None).await?;
-        self.start_as(id, None, birth, actor).await
+        match self.start_given(&birth, actor) {
+            Some(view) => Ok(view),
+            None => self.start_as(id, None, birth, actor).await,
+        }
+    }
+
+    /// The session that was started ahead for this, as a session like any other.
+    fn start_given(&self, birth: &Birth, actor: &Actor) -> Option<SessionView> {
+        let name = birth.name.as_ref().filter(|name| !self.is_taken(name))?;
+        Some(self.show(self.given(name, birth, actor)?, actor))
     }
 
     /// Starts a session with this id; its command may be a run.
@@ -198,12 +207,8 @@ impl Registry {
         })?;
         let birth = self.behind_its_wall(birth).await?;
         let name = self.reserve(birth.name.clone(), &birth.command)?;
-        let given = if run.is_none() { self.given(&name, &birth, actor) } else { None };
-        let started = match given {
-            Some(session) => Ok(session),
-            None => self.begin((id, name.clone()), run, &birth, actor, false).await,
-        };
-        let shown = started.map(|session| self.show(session, actor));
+        let begun = self.begin((id, name.clone()), run, &birth, actor, false).await;
+        let shown = begun.map(|session| self.show(session, actor));
         self.shared.names.started(&name);
         shown
     }

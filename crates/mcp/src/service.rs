@@ -185,7 +185,11 @@ impl<H: Host> ServerHandler for Service<H> {
         let answer = context.ct.run_until_cancelled(tools::call(&request.name, &desk, arguments)).await;
         match answer {
             Some(Some(result)) => Ok(result.into()),
-            Some(None) => Err(ErrorData::invalid_params(format!("no tool {:?}", request.name), None)),
+            Some(None) => {
+                let names: Vec<&str> = tools::served().iter().map(|tool| &*tool.name).collect();
+                let message = format!("no tool {:?}; there are {}", request.name, names.join(", "));
+                Err(ErrorData::invalid_params(message, None))
+            }
             None => Ok(Trouble::new("cancelled", "cancelled; what runs keeps running").answer().into()),
         }
     }

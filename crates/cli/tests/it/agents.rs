@@ -135,6 +135,8 @@ fn a_wrong_argument_is_answered_with_those_that_are_allowed() {
         ("wait_for", json!({ "until": "done" }), "quiet:MS"),
         ("read_output", json!({ "view": "log" }), "`screen`"),
         ("graph", json!({ "depth": "deep" }), "`session`"),
+        ("ask_human", json!({ "id": "x" }), "que_"),
+        ("wait_for", json!({ "approval": "x" }), "apr_"),
     ] {
         let refused = agent.refused(tool, arguments);
         let message = refused["message"].as_str().unwrap();

@@ -202,7 +202,7 @@ impl Operate for Run {
 async fn run_in<H: Host>(desk: &Desk<H>, session: SessionId, input: &RunIn) -> Result<RunOut, Trouble> {
     let patience = input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX);
     let ask = Ask::Run { key: input.key.clone().unwrap_or_default(), command: recorded(&input.command).into_owned() };
-    let params = RunStartParams {
+    let mut params = RunStartParams {
         session: Some(session.to_string()),
         key: input.key.clone(),
         run: Some(fresh_run()?),
@@ -210,15 +210,14 @@ async fn run_in<H: Host>(desk: &Desk<H>, session: SessionId, input: &RunIn) -> R
         wait_ms: patience.min(LOOK_MS),
         ..RunStartParams::default()
     };
-    let ours = params.run;
     // Calls of one connection wait for each other. A run whose handle was given is nobody's to wait for: the host says so.
     let (line, prompt_ms) = (desk.line(session), patience.max(PROMPT_MS));
     let _first = tokio::time::timeout_at(in_ms(prompt_ms).into(), line.lock()).await.ok();
-    let answer = entered(desk, session, ask, params, prompt_ms).await?;
+    let answer = entered(desk, session, ask, &mut params, prompt_ms).await?;
     // From here on: starting a shell is not the command's time.
     let until = in_ms(patience);
     // Asked again after a host was killed it is there already, and ours all the same.
-    let existing = answer.existing && input.key.is_some() && Some(answer.run.id) != ours;
+    let existing = answer.existing && input.key.is_some() && Some(answer.run.id) != params.run;
     let (answer, state) = go_on(desk, answer, until, None).await?;
     shown(desk, RunAnswer { existing, ..answer }, state.as_ref(), input.max_output_bytes).await
 }
@@ -228,15 +227,20 @@ async fn entered<H: Host>(
     desk: &Desk<H>,
     session: SessionId,
     ask: Ask,
-    params: RunStartParams,
+    params: &mut RunStartParams,
     patience_ms: u64,
 ) -> Result<RunAnswer, Trouble> {
     let until = in_ms(patience_ms);
     loop {
         let refused = match desk.act::<op::RunStart>(session, ask.clone(), params.clone()).await {
-            Err(refused) if matches!(refused.code.as_str(), "shell_busy" | "turn_held") => refused,
+            Err(refused) if matches!(refused.code.as_str(), "shell_busy" | "turn_held" | "fence_stale") => refused,
             other => return other,
         };
+        if refused.code == "fence_stale" && left_ms(until) > 0 {
+            // The turn ran out while a slow disk took the key. Nothing was typed, the key is free, and the run of that id is over.
+            params.run = Some(fresh_run()?);
+            continue;
+        }
         if left_ms(until) == 0 || !is_passing(&refused, &desk.find(&session.to_string()).await?) {
             return Err(refused);
         }
