@@ -13,10 +13,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ._command import as_text, with_own
+from ._deadline import WAIT_MS, Deadline
 from ._far import FarDialer
 from ._fault import Interrupted, TimedOut, Unreachable
 from ._link import PATIENCE_S, Link, Params
-from ._session import WAIT_MS, Deadline, Run, Session, draw_id
+from ._session import Run, Session, draw_id
 from ._wire import Dialer, UnixDialer, WebSocketDialer
 from .calls import AsyncCalls
 from .errors import NameTaken, NotFound
