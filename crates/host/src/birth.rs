@@ -51,7 +51,7 @@ const OUTER: [&str; 27] = [
 ];
 
 /// What a session starts with, nothing left out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Birth {
     pub name: Option<SessionName>,
     pub command: Vec<String>,

@@ -337,6 +337,7 @@ impl Server {
         }
         connection.follows.end();
         self.presence.left(connection.number);
+        self.registry.ahead.left(connection.number);
         for session in self.registry.all() {
             session.peer_gone(connection.number);
         }

@@ -181,7 +181,7 @@ impl Server {
         let find = |session: &str| registry.find_for(session, &actor, terms.rights);
         // What takes more than a look is boxed: a thousand who wait for a session's output cost no more than that.
         match call {
-            Call::New(params) => plain(Box::pin(registry.start(params, &actor)).await?),
+            Call::New(params) => plain(Box::pin(self.start(params, &actor, number)).await?),
             Call::List(params) => {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
                 let shown = all.filter(|s| params.all || s.holds_its_name());

@@ -44,6 +44,9 @@ pub struct Spec {
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
+    /// It was started ahead of need, and nobody has it yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ahead: bool,
     /// When this life began, where it is not the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_ms: Option<TimeMs>,
@@ -103,6 +106,7 @@ impl Spec {
             user: birth.other.as_ref().map(|other| other.user.name.clone()),
             wall: birth.wall.clone(),
             passing: false,
+            ahead: false,
             begun_ms: None,
             stand_in: None,
             recover: birth.recover,

@@ -6,6 +6,7 @@
 //! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
+//! | [a count and two ends](stderr) | `stderr` | nothing: what is missing was not written |
 //! | plain, [replaced whole](replace) | `env`, `shell/*`, `shells/*`, `bin/*`, `actors/*` | nothing here: shells, the kernel and clients in other languages read them |
 //!
 //! What makes it safe:
@@ -33,6 +34,7 @@ pub mod keyframe;
 pub mod lines;
 pub mod pin;
 pub mod segments;
+pub mod stderr;
 mod sum;
 pub mod trust;
 mod whole;

@@ -59,4 +59,8 @@ pub struct NewParams {
     /// How long it may be idle before it is reaped; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reap_after: Option<ReapAfter>,
+    /// Start it ahead of need: nobody is shown it, and it is given to the next of your sessions that is asked for with this name and
+    /// all the same. It ends with your connection, and after ten minutes. A shell without a wall.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ahead: bool,
 }

@@ -103,6 +103,11 @@ export interface NewParams {
   restart_on_failure?: number | null;
   /** How long it may be idle before it is reaped; left out: as the host is configured. */
   reap_after?: ReapAfter | null;
+  /**
+   * Start it ahead of need: nobody is shown it, and it is given to the next of your sessions that is asked for with this name and
+   * all the same. It ends with your connection, and after ten minutes. A shell without a wall.
+   */
+  ahead?: boolean;
 }
 
 /** A name of one to 64 letters, digits, dots, underscores and hyphens. */
@@ -1924,6 +1929,8 @@ export interface RunStartParams {
   new?: NewParams | null;
   /** With `new`: the session stays listed when it has ended. */
   keep?: boolean;
+  /** With `new`: what it writes to its standard error does not go to the terminal; the answer has it as `stderr`. */
+  separate_stderr?: boolean;
   /** The same key runs once. Keys are each actor's own. */
   key?: string | null;
   /** The key is everybody's: whoever uses it with the same command finds the same run. */
@@ -2014,6 +2021,8 @@ export interface RunAnswer {
   truncated: boolean;
   /** What is not shown. */
   omitted?: Gap | null;
+  /** What it wrote to its standard error, where that was asked to be separate: as text, of a long one the beginning and the end. */
+  stderr?: string | null;
 }
 
 /** How the end is known. */

@@ -61,6 +61,9 @@ pub struct ConnectArgs {
     /// Where the socket lies [default: a place that is printed]
     #[arg(long, value_name = "PATH", requires = "to", value_hint = ValueHint::FilePath)]
     pub socket: Option<std::path::PathBuf>,
+    /// End when standard input ends: for programs that start this
+    #[arg(long, requires = "to")]
+    pub while_stdin: bool,
     /// Join standard input and output with this machine's host: what ssh starts here
     #[arg(long, conflicts_with = "admit")]
     pub stdio: bool,

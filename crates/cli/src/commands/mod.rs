@@ -36,6 +36,7 @@ mod secret;
 mod send;
 mod skill;
 mod state;
+mod stderr;
 mod steer;
 mod token;
 mod turn;
@@ -157,6 +158,8 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["__flows"] => Some(here().and_then(|here| flow::ids(&here))),
         ["session", "as", ..] => Some(as_user::run()),
         ["session", "wall", ..] => Some(wall::run()),
+        ["session", "stderr", ..] => Some(stderr::run()),
+        ["session", "copy-stderr", rest @ ..] => Some(stderr::copy(!rest.is_empty())),
         ["__names"] => Some(here().and_then(|here| names::sessions(&here, "")).or(Ok(0))),
         ["__names", begun] => Some(here().and_then(|here| names::sessions(&here, begun)).or(Ok(0))),
         ["__hosts"] => Some(here().and_then(|here| names::hosts(&here)).or(Ok(0))),

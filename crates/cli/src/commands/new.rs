@@ -125,6 +125,7 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         recover: args.recover,
         restart_on_failure: args.restart,
         reap_after: args.reap_after,
+        ahead: false,
     })
 }
 

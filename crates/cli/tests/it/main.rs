@@ -5,6 +5,7 @@
 
 mod abuse;
 mod actors;
+mod agents;
 mod approvals;
 mod attaching;
 mod bad_requests;

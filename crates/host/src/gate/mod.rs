@@ -15,6 +15,7 @@ mod syntax;
 pub(crate) use facts::{Asked, Considered, Place, Text};
 pub(crate) use held::{Act, Held, Holding};
 pub(crate) use release::follow;
+pub(crate) use start::is_bare_shell;
 
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{Judge, Origin, Outcome, Policy, Problem, Request, Source, Verdict};

@@ -129,3 +129,4 @@ class Link:
         if self._connection is not None:
             await self._connection.close()
             self._connection = None
+        await self.dialer.close()

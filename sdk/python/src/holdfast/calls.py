@@ -286,9 +286,9 @@ class AsyncCalls:
         found, more = await self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
@@ -363,9 +363,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
@@ -790,9 +790,9 @@ class Calls:
         found, more = self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found
@@ -867,9 +867,9 @@ class Calls:
         found, _ = self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found

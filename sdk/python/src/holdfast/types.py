@@ -1232,6 +1232,8 @@ class NewParams(Model):
     """Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time."""
     reap_after: ReapAfter | None = None
     """How long it may be idle before it is reaped; left out: as the host is configured."""
+    ahead: bool = False
+    """Start it ahead of need: nobody is shown it, and it is given to the next of your sessions that is asked for with this name and all the same. It ends with your connection, and after ten minutes. A shell without a wall."""
 
 
 Nonce: TypeAlias = str
@@ -1799,6 +1801,8 @@ class RunAnswer(Model):
     """It was there before, and nothing was started: the key, or the id, was used."""
     omitted: Gap | None = None
     """What is not shown."""
+    stderr: str | None = None
+    """What it wrote to its standard error, where that was asked to be separate: as text, of a long one the beginning and the end."""
 
 
 class RunCancelParams(Model):
@@ -1869,6 +1873,8 @@ class RunStartParams(Model):
     """In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the host's user executes the text in `command`."""
     keep: bool = False
     """With `new`: the session stays listed when it has ended."""
+    separate_stderr: bool = False
+    """With `new`: what it writes to its standard error does not go to the terminal; the answer has it as `stderr`."""
     key: str | None = None
     """The same key runs once. Keys are each actor's own."""
     shared: bool = False
