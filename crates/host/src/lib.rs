@@ -39,6 +39,7 @@ mod picture;
 mod presence;
 mod proofs;
 mod questions;
+mod reach;
 mod reap;
 mod registry;
 mod relays;
