@@ -8,12 +8,13 @@ use crate::connection::Connection;
 use crate::off_thread;
 use crate::questions::Question;
 use crate::serve::Server;
+use crate::session::Session;
 use holdfast_authority::identity::marker;
 use holdfast_graph::ProcessId;
 use holdfast_observe::ancestry::{self, Peer};
 use holdfast_types::{Actor, ActorClass, SessionId};
 use holdfast_wire::hello::Inside;
-use holdfast_wire::questions::{QuestionId, QuestionState, QuestionWithdrawParams};
+use holdfast_wire::questions::{QuestionAnswer, QuestionId, QuestionState, QuestionWithdrawParams};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -202,27 +203,7 @@ impl Server {
         }
         let _asked = Asked(&self.confirming, session.id);
         let pid = connection.process.as_ref().map_or(0, |process| process.id().pid);
-        let id = QuestionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
-        let asked_ms = crate::now_ms();
-        // Only where it would count.
-        let options = ["no", "yes"].into_iter().chain(shell.map(|_| remembered::FOR_A_WHILE));
-        let question = Question {
-            id,
-            by: actor.clone(),
-            text: format!("are you pid {pid} ({})?", word(pid)),
-            options: options.map(str::to_owned).collect(),
-            key: None,
-            asked_ms,
-            expires_at_ms: Some(asked_ms.saturating_add(CONFIRM_MS)),
-            state: QuestionState::Open,
-            answer: None,
-            withdrawn_by: None,
-        };
-        session.ask_humans(question, &self.registry.shared.policy())?;
-        crate::connection::while_asked(session.question_over(id, CONFIRM_MS)).await;
-        // Where the asker has gone nobody needs to answer any more; where it is over this changes nothing.
-        let _ = session.withdraw_question(&QuestionWithdrawParams { question: id }, actor);
-        let answer = session.question(id).and_then(|question| question.answer);
+        let answer = self.ask_who(&session, actor, pid, shell.is_some()).await?;
         match answer {
             Some(answer) if answer.by == *actor && matches!(answer.option, Some(1 | 2)) => {
                 tracing::info!(session = %session.id, pid, "{actor} confirmed to be at a process inside");
@@ -239,6 +220,38 @@ impl Server {
             }
             Some(_) | None => Err(refused(&why)),
         }
+    }
+
+    /// Asks a person in the session whether they are at a process of it.
+    async fn ask_who(
+        &self,
+        session: &Session,
+        actor: &Actor,
+        pid: u32,
+        may_count_on: bool,
+    ) -> Result<Option<QuestionAnswer>, Fault> {
+        let id = QuestionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
+        let asked_ms = crate::now_ms();
+        let text = format!("are you pid {pid} ({})?", word(pid));
+        let counts_on = may_count_on && remembered::fits(session.view().size.cols(), actor, &text);
+        let options = ["no", "yes"].into_iter().chain(counts_on.then_some(remembered::FOR_A_WHILE));
+        let question = Question {
+            id,
+            by: actor.clone(),
+            text,
+            options: options.map(str::to_owned).collect(),
+            key: None,
+            asked_ms,
+            expires_at_ms: Some(asked_ms.saturating_add(CONFIRM_MS)),
+            state: QuestionState::Open,
+            answer: None,
+            withdrawn_by: None,
+        };
+        session.ask_humans(question, &self.registry.shared.policy())?;
+        crate::connection::while_asked(session.question_over(id, CONFIRM_MS)).await;
+        // Where the asker has gone nobody needs to answer any more; where it is over this changes nothing.
+        let _ = session.withdraw_question(&QuestionWithdrawParams { question: id }, actor);
+        Ok(session.question(id).and_then(|question| question.answer))
     }
 }
 

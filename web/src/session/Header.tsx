@@ -13,7 +13,7 @@ import { StatePill } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
 import { mayStartAgain, startAgain } from "./again.js";
 import { aloud, chooseAloud, chooseFit, chooseScale, scales } from "./font.js";
-import { openPreview, Ports, previewed } from "./preview.js";
+import { PortItems, Ports } from "./preview.js";
 import { Recover } from "./recover.js";
 import type { Screen } from "./screen.js";
 import type { Standing } from "./standing.js";
@@ -159,13 +159,7 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
           <button type="button" aria-pressed={aloud.value} onClick={then(() => chooseAloud(!aloud.value))}>
             For a screen reader{aloud.value && " ✓"}
           </button>
-          {life === "running" &&
-            rights.has("type") &&
-            previewed(live).map(({ port }) => (
-              <button key={port} type="button" onClick={() => void openPreview(live, port)}>
-                Open port {port} …
-              </button>
-            ))}
+          {life === "running" && rights.has("type") && <PortItems live={live} />}
           {life === "running" && rights.has("configure") && (
             <button type="button" onClick={() => (asking.value = { what: "rename" })}>
               Rename …

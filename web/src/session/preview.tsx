@@ -49,3 +49,16 @@ function PortChip({ live, port, mayOpen }: { live: LiveSession; port: Port; mayO
     </button>
   );
 }
+
+/** The same for a menu: a phone's bar has no room for ports. */
+export function PortItems({ live }: { live: LiveSession }) {
+  return (
+    <>
+      {previewed(live).map(({ port }) => (
+        <button key={port} type="button" onClick={() => void openPreview(live, port)}>
+          Open port {port} …
+        </button>
+      ))}
+    </>
+  );
+}

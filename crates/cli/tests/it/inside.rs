@@ -134,10 +134,10 @@ fn a_confirmation_is_remembered_for_the_shell_until_somebody_else_has_the_turn()
     };
     refused(&rename("no"), "nobody has confirmed anything");
     // Once, with `--as`; a plain yes counts for that command alone.
-    for (answer, counts_on) in [("yes", false), ("yes, for 15 minutes", true)] {
+    for (answer, counts_on) in [("yes", false), ("for 15m", true)] {
         entered(&home, &terminal, &format!("{} --as {TESTER} rename work work", program.display()));
         let asks = confirmation(&home, "");
-        assert_eq!(asks["options"], json!(["no", "yes", "yes, for 15 minutes"]));
+        assert_eq!(asks["options"], json!(["no", "yes", "for 15m"]));
         home.ok(&["answer", asks["id"].as_str().unwrap(), answer]);
         assert_eq!(ended(&home).0, 0, "{}", ended(&home).1);
         let (status, out) = enter(&rename("work"));

@@ -16,8 +16,15 @@ use std::os::unix::fs::MetadataExt;
 
 /// How long a confirmation counts: as long as sudo(8) remembers a password.
 const REMEMBERED_MS: u64 = 15 * 60_000;
-/// The answer that has it remembered.
-pub(super) const FOR_A_WHILE: &str = "yes, for 15 minutes";
+/// The answer that has it remembered: short, since all of the question must fit a terminal's last line.
+pub(super) const FOR_A_WHILE: &str = "for 15m";
+/// Columns of that line beside who asks and the text: ` … asks: … [1: no, 2: yes, 3: for 15m] 3`.
+const AROUND_COLUMNS: usize = 41;
+
+/// Whether the question with that answer fits a line; without it, it is shorter.
+pub(super) fn fits(columns: u16, actor: &Actor, text: &str) -> bool {
+    AROUND_COLUMNS + actor.to_string().len() + text.len() <= usize::from(columns)
+}
 
 /// One that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]

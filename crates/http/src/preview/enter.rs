@@ -97,8 +97,10 @@ impl Preview {
         headers.insert(header::LOCATION, HeaderValue::from_static("/"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-        // What another preview left at this origin is not for this one.
-        headers.insert("clear-site-data", HeaderValue::from_static("\"cache\", \"storage\""));
+        if !self.has_own_name() {
+            // What another preview left at this origin is not for this one.
+            headers.insert("clear-site-data", HeaderValue::from_static("\"cache\", \"storage\""));
+        }
         if let Ok(cookie) = HeaderValue::from_str(&cookie) {
             headers.insert(header::SET_COOKIE, cookie);
         }

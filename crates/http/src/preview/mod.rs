@@ -242,8 +242,12 @@ impl Preview {
     }
 
     fn is_called(&self, name: &str) -> bool {
-        let own = guard::name_of(&self.authority);
-        own == name || (name == "localhost" && own.ends_with(".localhost"))
+        guard::name_of(&self.authority) == name || (name == "localhost" && self.has_own_name())
+    }
+
+    /// No other preview ever has its origin.
+    fn has_own_name(&self) -> bool {
+        guard::name_of(&self.authority).ends_with(".localhost")
     }
 
     fn last_used(&self) -> Instant {
