@@ -218,3 +218,30 @@ fn a_preview_ends_with_its_session() {
     served.http.home.ok(&["end", "web", "--grace", "0"]);
     until("the preview's end", || preview.connect().is_none() || preview.ask("/", &[]).starts_with("HTTP/1.1 403 "));
 }
+
+#[test]
+fn one_actor_has_so_many_previews_and_the_one_that_was_unused_longest_goes() {
+    let http = Http::new();
+    let script = "import socket, time\n\
+        all = [socket.create_server(('127.0.0.1', 0)) for _ in range(9)]\n\
+        print(*[one.getsockname()[1] for one in all], file=open('ports.new', 'w'), flush=True)\n\
+        import os; os.rename('ports.new', 'ports'); time.sleep(1000)";
+    std::fs::write(http.home.join("many.py"), script).unwrap();
+    http.home.session("web", "exec python3 many.py");
+    let ports = until("the ports", || std::fs::read_to_string(http.home.join("ports")).ok());
+    let token = http.home.ok(&["token", "new"]);
+    let open = |port: &str| {
+        let port: u16 = port.parse().unwrap();
+        let said = http.ask_as(token.trim(), "POST", "/previews", Some(json!({ "session": "web", "port": port })));
+        assert_eq!(said.status, 200, "{said:?}");
+        let url = said.body["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+        Preview { authority: url.split_once('/').unwrap().0.to_owned(), cookie: String::new() }
+    };
+    let all: Vec<Preview> = ports.split_whitespace().map(open).collect();
+    assert_eq!(all.len(), 9);
+    let answers = |preview: &Preview| preview.connect().is_some() && preview.ask("/", &[]).starts_with("HTTP/1.1 403 ");
+    // The ninth took the place, and perhaps the port, of the first.
+    assert!(!answers(&all[0]) && all[1..].iter().all(answers));
+    // The same port again is the same preview.
+    assert_eq!(open(ports.split_whitespace().next_back().unwrap()).authority, all[8].authority);
+}
