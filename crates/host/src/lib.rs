@@ -40,6 +40,7 @@ mod picture;
 mod presence;
 mod proofs;
 mod questions;
+mod reach;
 mod reap;
 mod registry;
 mod relays;

@@ -111,7 +111,7 @@ impl Server {
                 let inside = match connection.speaker() {
                     _ if connection.arrived.is_some() => None,
                     Ok(speaker) if speaker.path.is_remote() => None,
-                    Ok(_) | Err(_) => self.inside(&Box::pin(self.whence(connection)).await),
+                    Ok(_) | Err(_) => self.inside(&Box::pin(self.come_from(connection)).await),
                 };
                 plain(HelloAnswer { inside, ..answer })
             }

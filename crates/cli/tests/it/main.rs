@@ -41,6 +41,7 @@ mod outcomes;
 mod output;
 mod places;
 mod port;
+mod previews;
 mod prove;
 mod questions;
 mod reaping;
