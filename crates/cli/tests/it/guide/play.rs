@@ -1,0 +1,213 @@
+//! Does what a page says.
+
+use super::matching::{line_matches, matches};
+use super::page::{How, Step, Told};
+use holdfast_harness::{Client, Home, Terminal, poll, program, settle};
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+
+/// Who reads the guide.
+const READER: &str = "human:ann";
+/// Where the pages' home is.
+const HOME_SHOWN: &str = "/home/ann";
+
+/// What may be asked again until it answers as the page says: nothing changes by it.
+const LOOKS: &[&str] = &[
+    "ls",
+    "info",
+    "state",
+    "screen",
+    "logs",
+    "journal",
+    "turn",
+    "grants",
+    "questions",
+    "approvals ls",
+    "approvals show",
+    "run ls",
+    "run status",
+    "run output",
+    "flow ls",
+    "flow show",
+    "flow history",
+    "graph",
+    "ps",
+    "ports",
+    "env",
+    "whoami",
+    "host status",
+    "policy may",
+    "policy explain",
+    "hosts ls",
+    "relay ls",
+    "devices ls",
+    "invites ls",
+];
+
+/// Makes each command line ask for help instead, in the place where the command's own arguments end.
+const ASKS_FOR_HELP: &str = r#"holdfast() {
+  local words=() asked=
+  for word in "$@"; do
+    if [[ $word = -- && -z $asked ]]; then words+=(--help); asked=1; fi
+    words+=("$word")
+  done
+  [[ -n $asked ]] || words+=(--help)
+  "$PROGRAM" "${words[@]}"
+}
+"#;
+
+/// What ids begin with that a page names as `apr_…`: the last one that was printed is meant.
+const IDS: &[&str] = &["apr_", "que_", "run_"];
+
+/// Takes a page's steps.
+pub struct Player {
+    home: Home,
+    status: i32,
+    beside: Vec<(String, String, Child)>,
+    ids: BTreeMap<&'static str, String>,
+    /// How many commands were run.
+    pub commands: usize,
+}
+
+impl Player {
+    pub fn new() -> Player {
+        Player { home: fresh(), status: 0, beside: vec![], ids: BTreeMap::new(), commands: 0 }
+    }
+
+    pub fn take(&mut self, step: &Step) {
+        match step {
+            Step::NewHome => {
+                self.end();
+                self.home = fresh();
+                self.status = 0;
+            }
+            Step::Setup { line, at } => {
+                let (status, printed) = self.runs(line);
+                assert_eq!(status, 0, "{at}: {line}\n{printed}");
+            }
+            Step::File { name, text } => std::fs::write(self.home.join(name), text).unwrap(),
+            Step::Block { how, commands, at } => {
+                for (index, told) in commands.iter().enumerate() {
+                    let asked = commands.get(index + 1).is_some_and(|next| next.line == "echo $?");
+                    match how {
+                        How::Plainly => self.compare(told, asked, at),
+                        How::AtTerminal => self.at_terminal(told, at),
+                        How::Meanwhile => self.starts_beside(told, at),
+                        How::ParseOnly => self.parses(&told.line, at),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What went on beside is over, and printed what its page says.
+    pub fn end(&mut self) {
+        for (at, wanted, child) in self.beside.drain(..) {
+            let output = child.wait_with_output().unwrap();
+            let printed = shown(&self.home, &output.stdout);
+            assert!(matches(&wanted, &printed), "{at} printed:\n{printed}\nthe page says:\n{wanted}");
+        }
+    }
+
+    fn shell(&self, script: &str) -> Command {
+        let mut bash = Command::new("bash");
+        bash.env_clear().current_dir(self.home.path()).stdin(Stdio::null());
+        for (name, value) in self.home.command::<&str>(&[]).get_envs() {
+            bash.env(name, value.unwrap_or_default());
+        }
+        bash.env("HOLDFAST_ACTOR", READER).env("SHELL", "/bin/bash").env("PROGRAM", program());
+        bash.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", self.home.join("tools").display()));
+        bash.args(["-c", script]);
+        bash
+    }
+
+    /// Its status and all that it prints.
+    fn runs(&self, line: &str) -> (i32, String) {
+        let line = IDS.iter().fold(line.to_owned(), |line, prefix| {
+            line.replace(&format!("{prefix}…"), self.ids.get(prefix).map_or("", String::as_str))
+        });
+        let script = format!("exec 2>&1; (exit {}); {line}", self.status);
+        let output = self.shell(&script).output().unwrap();
+        (output.status.code().unwrap_or(-1), shown(&self.home, &output.stdout))
+    }
+
+    fn compare(&mut self, told: &Told, may_fail: bool, at: &str) {
+        let Told { line, below } = told;
+        let looks = LOOKS.iter().any(|verb| line.starts_with(&format!("holdfast {verb}")));
+        let told_as_error = below.lines().any(|line| line.starts_with("error: ") || line.starts_with("holdfast: "));
+        let mut last = (0, String::new());
+        let mut fits = || {
+            last = self.runs(line);
+            (last.0 == 0 || may_fail || told_as_error) && (matches(below, &last.1) || below.is_empty())
+        };
+        let fitted = if looks { poll(&mut fits).is_some() } else { fits() };
+        let (status, printed) = last;
+        assert!(fitted, "{at}: {line}\nended with {status} and printed:\n{printed}\nthe page says:\n{below}");
+        for prefix in IDS {
+            let starts = |word: &&str| word.starts_with(prefix);
+            if let Some(id) = printed.split(|c: char| !c.is_alphanumeric() && c != '_').rfind(starts) {
+                self.ids.insert(prefix, id.to_owned());
+            }
+        }
+        self.status = status;
+        self.commands += 1;
+    }
+
+    fn starts_beside(&mut self, told: &Told, at: &str) {
+        let line = &told.line;
+        let child = self.shell(&format!("exec 2>&1; {line}")).stdout(Stdio::piped()).spawn().unwrap();
+        self.beside.push((format!("{at}: {line}"), told.below.clone(), child));
+        self.commands += 1;
+    }
+
+    /// Plays a person at a terminal: sees what stands there, types what stands behind a session's prompt, presses chords.
+    fn at_terminal(&mut self, told: &Told, at: &str) {
+        let terminal = Terminal::new("100x30");
+        let client: &mut Client = &mut terminal.start(self.shell(&told.line));
+        for line in told.below.lines().filter(|line| !line.trim().is_empty()) {
+            if let Some((_, keys)) = line.split_once("Ctrl-\\ ") {
+                terminal.types([b"\x1c", &keys.as_bytes()[..1]].concat());
+            } else if let Some((prompt, typed)) = line.split_once("$ ") {
+                let prompt = format!("{prompt}$");
+                terminal.wait_for(&format!("{at}: the prompt {prompt}"), |seen| {
+                    seen.lines().iter().rfind(|line| !line.trim().is_empty()).is_some_and(|line| line.trim() == prompt)
+                });
+                terminal.types(format!("{}\r", typed.split("  #").next().unwrap_or(typed).trim()));
+            } else {
+                let wanted = format!("{at}: {line:?}");
+                terminal.wait_for(&wanted, |seen| seen.lines().iter().any(|shown| line_matches(line, shown)));
+            }
+        }
+        assert_eq!(client.wait(), 0, "{at}: {}", told.line);
+        self.commands += 1;
+    }
+
+    /// Whether the program takes this command line.
+    pub fn parses(&mut self, line: &str, at: &str) {
+        let simple = line.split(" | ").next().unwrap_or(line).split(" #").next().unwrap_or(line);
+        if !simple.starts_with("holdfast ") {
+            return;
+        }
+        let simple = simple.replace(['[', ']', '…'], "");
+        let script = format!("exec 2>&1; {ASKS_FOR_HELP}{simple}");
+        let output = self.shell(&script).output().unwrap();
+        let printed = shown(&self.home, &output.stdout);
+        assert!(output.status.success() && printed.contains("Usage: "), "{at}: {line}\n{printed}");
+        self.commands += 1;
+    }
+}
+
+/// What was printed, with the home where the pages have it.
+fn shown(home: &Home, printed: &[u8]) -> String {
+    String::from_utf8_lossy(printed).replace(&home.path().display().to_string(), HOME_SHOWN)
+}
+
+/// A home with the program in its PATH and a prompt that names the session.
+fn fresh() -> Home {
+    let home = Home::new();
+    settle(home.path(), READER);
+    std::fs::create_dir(home.join("tools")).unwrap();
+    std::os::unix::fs::symlink(program(), home.join("tools/holdfast")).unwrap();
+    std::fs::write(home.join(".bashrc"), "PS1='$HOLDFAST_SESSION_NAME$ '\n").unwrap();
+    home
+}
