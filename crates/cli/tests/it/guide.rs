@@ -6,11 +6,15 @@
 //!
 //! Comments that readers do not see steer the test: `<!-- test: WHAT -->` before a block, where WHAT is
 //! - `new home`: the commands before are over;
+//! - `relay`: there is a relay at `https://relay.example`, and `https://relay.example/i#…` is the last invite that was made;
 //! - `run COMMAND`: something that must be so before the next block;
 //! - `file NAME`: the next block is the text of this file in the home;
 //! - `terminal`: the next block is at a person's terminal; `work$ make` is typed into the session `work`, a line with `Ctrl-\ d` presses that;
 //! - `meanwhile`: the next block's commands go on beside those that follow, and what they print is compared at the end of the home;
 //! - `parse only, REASON`: the next block cannot run here, but each of its command lines must be one that the program takes.
+//!
+//! `gpu$ holdfast ls` is a command on the machine `gpu`, which has a home of its own. `apr_…` in a command is the last id of this form that was
+//! printed.
 //!
 //! All other pages, the README among them, show command lines that the program takes.
 

@@ -12,8 +12,10 @@ pub struct Page {
 pub enum Step {
     /// What was before is over.
     NewHome,
+    /// There is a relay from here on.
+    Relay,
     /// Must be so before what follows.
-    Setup { line: String, at: String },
+    Setup { machine: String, line: String, at: String },
     /// A file in the home.
     File { name: String, text: String },
     /// Commands.
@@ -35,6 +37,8 @@ pub enum How {
 
 /// A command and what stands below it.
 pub struct Told {
+    /// Where: this machine has no name.
+    pub machine: String,
     /// As it is typed.
     pub line: String,
     /// Line by line.
@@ -58,11 +62,15 @@ fn steps(text: &str, page: &str) -> Vec<Step> {
         if let Some(told) = line.strip_prefix("<!-- test: ").and_then(|rest| rest.strip_suffix(" -->")) {
             match told.split_once(' ') {
                 Some(("new", "home")) => steps.push(Step::NewHome),
-                Some(("run", command)) => steps.push(Step::Setup { line: command.into(), at }),
+                Some(("run", told)) => {
+                    let (machine, line) = prompt(told).unwrap_or(("", told));
+                    steps.push(Step::Setup { machine: machine.into(), line: line.into(), at });
+                }
                 Some(("file", name)) => file = Some(name.to_owned()),
                 Some(("parse", reason)) if reason.strip_prefix("only, ").is_some_and(|reason| !reason.is_empty()) => {
                     how = How::ParseOnly;
                 }
+                None if told == "relay" => steps.push(Step::Relay),
                 None if told == "terminal" => how = How::AtTerminal,
                 None if told == "meanwhile" => how = How::Meanwhile,
                 Some(_) | None => panic!("{at}: the test does not know {told:?}"),
@@ -84,10 +92,11 @@ fn steps(text: &str, page: &str) -> Vec<Step> {
 /// The commands of a block that has some.
 fn commands(language: &str, body: &[&str]) -> Option<Vec<Told>> {
     let mut told: Vec<Told> = vec![];
+    let new = |machine: &str, line: &str| Told { machine: machine.into(), line: line.into(), below: String::new() };
     for line in body {
         match (language, prompt(line)) {
-            ("sh", _) if !line.trim().is_empty() => told.push(Told { line: (*line).into(), below: String::new() }),
-            ("console" | "", Some(command)) => told.push(Told { line: command.into(), below: String::new() }),
+            ("sh", _) if !line.trim().is_empty() => told.push(new("", line)),
+            ("console" | "", Some((machine, command))) => told.push(new(machine, command)),
             ("console" | "", None) => {
                 if let Some(last) = told.last_mut() {
                     last.below += &format!("{line}\n");
@@ -101,10 +110,10 @@ fn commands(language: &str, body: &[&str]) -> Option<Vec<Told>> {
 }
 
 /// What is typed at a prompt: that of this machine, or of another one that is named before it (`gpu$ holdfast …`).
-fn prompt(line: &str) -> Option<&str> {
-    let (before, command) = line.split_once("$ ")?;
-    let elsewhere = command.starts_with("holdfast ") && before.chars().all(|c| c.is_ascii_lowercase());
-    (before.is_empty() || elsewhere).then_some(command)
+fn prompt(line: &str) -> Option<(&str, &str)> {
+    let (machine, command) = line.split_once("$ ")?;
+    let elsewhere = command.starts_with("holdfast ") && machine.chars().all(|c| c.is_ascii_lowercase());
+    (machine.is_empty() || elsewhere).then_some((machine, command))
 }
 
 /// Command lines within the text of a page, outside its blocks: `holdfast ls`.
@@ -143,7 +152,7 @@ fn a_page_is_taken_apart() {
     assert!(matches!(&steps[2], Step::Block { how: How::Plainly, commands, .. } if commands[0].line == "holdfast ls"));
     assert!(matches!(&steps[3], Step::File { name, text } if name == "a.yaml" && text == "x: 1\n"));
     assert_eq!(steps.len(), 4);
-    assert_eq!(prompt("gpu$ holdfast ls"), Some("holdfast ls"));
+    assert_eq!(prompt("gpu$ holdfast ls"), Some(("gpu", "holdfast ls")));
     assert_eq!((prompt("work$ make"), prompt("a price of $ 5")), (None, None));
     assert_eq!(
         inline("Use `holdfast\nls`, or `x`.\n```\nholdfast end\n```\n`holdfast ui`"),
