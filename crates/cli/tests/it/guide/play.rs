@@ -114,11 +114,12 @@ impl Player {
             let printed = self.shown("", &output.stdout);
             assert!(matches(&wanted, &printed), "{at} printed:\n{printed}\nthe page says:\n{wanted}");
         }
-        self.homes.clear();
+        // It belongs to a home, which leaves nothing.
         if let Some((mut relay, _)) = self.relay.take() {
             relay.kill().unwrap();
             relay.wait().unwrap();
         }
+        self.homes.clear();
     }
 
     fn home(&mut self, machine: &str) -> &Home {
