@@ -1,5 +1,5 @@
 //! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `lint`, `web-build`, `bench`, `fuzz-smoke`, `mutants`,
-//! `eval-agents`.
+//! `eval-agents`, `soak`, `tour`.
 //!
 //! Every step is one line of output before it starts. Nothing asks a question, nothing needs a terminal.
 
@@ -14,11 +14,13 @@ mod mcp;
 mod mutants;
 mod openapi;
 mod python;
+mod soak;
 #[path = "../../crates/http/build/stamp.rs"]
 mod stamp;
 mod step;
 mod test;
 mod tidy;
+mod tour;
 mod typescript;
 mod venv;
 mod web;
@@ -38,14 +40,16 @@ usage: cargo xtask COMMAND
 
   test [FILTER…]     install what the tests need, then run all of them
   clients [NAME…]    the program with clients in other languages, which `test` runs too
-  ci                 what CI runs: fmt, clippy, rustdoc, tidy, lint, test, fuzz-smoke
+  ci                 what CI runs: fmt, clippy, rustdoc, tidy, lint, test, soak, fuzz-smoke
   web-build          build the page from web/src into web/dist, which is committed
   lint               Ruff over our Python, ESLint over our TypeScript and JavaScript
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
   mutants [CRATE…]   change the code of pure crates in one place at a time: the tests must notice
+  soak […]           many sessions and operators, everything killed again and again, and what must hold
+  tour               play a terminal and draw it: docs/images/tour.svg
   eval-agents […]    twenty tasks of agents through real clients, with a scripted model, scored
-  bench [-- ARGS]    build for release and compare with the neighbours
+  bench […]          build for release, measure, compare with the neighbours: docs/BENCHMARKS.md
 
 `cargo xtask COMMAND --help` says more.
 ",
@@ -91,7 +95,7 @@ while the sources are others than the hash says. Where web/dist has a conflict, 
 usage: cargo xtask ci
 
 Runs, in this order and whatever the earlier ones said: cargo fmt --check, clippy and rustdoc with warnings as errors,
-tidy, lint, test, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
+tidy, lint, test, a minute of soak, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
 failed.
 ",
     ),
@@ -146,6 +150,29 @@ directory in a pinned version (100 to 400 MB each), or bare: a loop without pack
 ",
     ),
     (
+        "soak",
+        "\
+usage: cargo xtask soak [--minutes N] [--seed S] [--sessions N] [--operators N] [--kill-every SECONDS] [--program FILE]
+
+Runs sessions with real programs (counters, shells, cat, vim, top: 200) and random operators (the command line, HTTP, MCP, a second
+home behind a relay: 50) for N minutes (2), while the host is killed every 30 s, the relay too, keepers are stopped for a
+while, sessions are frozen, and the disk is filled and freed (root only: a small disk of its own). Checks throughout and at the end:
+no session lost, no byte lost within the ring, each acknowledged line and run there once and each refused one not at all, journals
+verify, no leak of memory, files or processes. Prints the seed; fails on anything that does not hold. What the machine does not
+offer is named as not provided. CI runs a minute of a small one.
+",
+    ),
+    (
+        "tour",
+        "\
+usage: cargo xtask tour
+
+Plays a person at a terminal (a tmux of its own, in a fresh home, with the program that is built for it): a build, a killed
+client, an agent, the journal. Draws what the terminal shows as docs/images/tour.svg, which moves by itself, and writes
+docs/images/tour.cast for players of asciicasts. Commit both.
+",
+    ),
+    (
         "mutants",
         "\
 usage: cargo xtask mutants [--shard K/N] [--minutes M] [CRATE…]
@@ -161,10 +188,16 @@ xtask/mutants.txt, each with a reason. The task fails on a survivor that is not 
     (
         "bench",
         "\
-usage: cargo xtask bench [-- ARGS…]
+usage: cargo xtask bench [--quick|--full] [--program FILE] [--out DIR] [--without PART,…]
+       cargo xtask bench [--program FILE] -- ARGS…
 
-Builds the release program and runs the benchmark that compares it with tmux, dtach and others; ARGS go to it
-(try `-- --quick`). It is a script of its own: HOLDFAST_BENCH=PATH, or ../shared/bench/run.sh beside this tree.
+Builds the release program and measures it: beside tmux, dtach, screen and a raw terminal, where they are installed (bench/);
+our own ratios (runs over HTTP and MCP, the relay, flows, a seizure, a graph beside lsof); and how costs grow with sessions,
+clients, journals, process trees and sleeping flows. Prints Markdown and writes docs/BENCHMARKS.md with date, machine and noise, and
+drawings into docs/images. --full takes about half an hour on a quiet machine and adds the program's own benches (cargo bench);
+--quick, the default, is for a look. --out writes elsewhere, --program takes a program that is built, and --without leaves out parts:
+neighbours, ratios, growth, benches. With `--`, only the comparison with the neighbours is run, with ARGS (bench/README.md), and nothing is
+written.
 ",
     ),
 ];
@@ -206,10 +239,11 @@ fn run(args: &[String]) -> Result<ExitCode> {
         ("tidy", [flag]) if flag == "--shrink" => tidy::shrink(&root),
         ("fuzz-smoke", []) => fuzz::run(&root, None),
         ("fuzz-smoke", [seconds]) if seconds.parse::<u32>().is_ok() => fuzz::run(&root, Some(seconds.parse()?)),
+        ("soak", args) => soak::run(&root, args),
+        ("tour", []) => tour::run(&root),
         ("mutants", args) => mutants::run(&root, args),
         ("eval-agents", args) => eval::run(&root, args),
-        ("bench", []) => bench::run(&root, &[]),
-        ("bench", [dashes, args @ ..]) if dashes == "--" => bench::run(&root, args),
+        ("bench", args) => bench::run(&root, args),
         _ => bail!("`{command}` does not take {:?}\n\n{help}", rest.join(" ")),
     }
 }
@@ -242,6 +276,6 @@ mod tests {
         assert_eq!(format!("{:?}", run(&words("tidyy")).unwrap()), format!("{:?}", ExitCode::from(2)));
         assert!(run(&words("ci now")).is_err());
         assert!(run(&words("fuzz-smoke soon")).is_err());
-        assert!(run(&words("bench --quick")).is_err());
+        assert!(run(&words("bench --slow")).is_err());
     }
 }

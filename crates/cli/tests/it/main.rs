@@ -18,6 +18,7 @@ mod follow;
 mod gate;
 mod grants;
 mod graph;
+mod guide;
 mod habits;
 mod help;
 mod homes;
