@@ -135,6 +135,7 @@ impl Registry {
             shell: None,
             user: None,
             wall: None,
+            gate: None,
             passing: false,
             begun_ms: None,
             stand_in: None,
@@ -190,6 +191,7 @@ impl Registry {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running")
         })?;
+        crate::seam::with_its_seam(&birth)?;
         let birth = self.behind_its_wall(birth).await?;
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let started = self.start_named((id, name.clone()), run, birth, actor).await;
@@ -220,6 +222,7 @@ impl Registry {
         let shell = integrate(&self.shared, &session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
         crate::wall::put_up(&session, &spec, &mut start)?;
+        crate::seam::put_up(&self.shared, &session, &spec, &mut start).await?;
         {
             let mut state = session.state.borrow_mut();
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);
@@ -248,6 +251,7 @@ impl Registry {
                 let _ = std::fs::remove_dir_all(&session.dir);
                 let _ = std::fs::remove_file(&session.socket);
                 let _ = std::fs::remove_file(&session.agent_link);
+                session.leave_seam();
                 return Err(fault);
             }
         }

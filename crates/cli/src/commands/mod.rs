@@ -12,6 +12,7 @@ mod end;
 mod env;
 mod export;
 mod flow;
+mod gated;
 mod grants;
 mod graph;
 mod host;
@@ -157,6 +158,8 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["__flows"] => Some(here().and_then(|here| flow::ids(&here))),
         ["session", "as", ..] => Some(as_user::run()),
         ["session", "wall", ..] => Some(wall::run()),
+        ["session", "gate", ..] => Some(gated::run()),
+        ["session", "warden", ..] => Some(gated::warden()),
         ["__names"] => Some(here().and_then(|here| names::sessions(&here, "")).or(Ok(0))),
         ["__names", begun] => Some(here().and_then(|here| names::sessions(&here, begun)).or(Ok(0))),
         ["__hosts"] => Some(here().and_then(|here| names::hosts(&here)).or(Ok(0))),

@@ -100,6 +100,7 @@ fn the_doctor_has_a_line_for_each_thing() {
         "typed input",
         "other users",
         "walls",
+        "programs",
         "open files",
         "home",
         "state",
