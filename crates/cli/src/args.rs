@@ -242,8 +242,7 @@ pub struct NewArgs {
     /// With --wall: let them connect to these TCP ports only, for example 80,443
     #[arg(long, value_name = "PORTS", value_delimiter = ',', requires = "wall")]
     pub wall_ports: Option<Vec<u16>>,
-    /// Judge every program that the session's processes start by the policy, not only its acts; unless the host runs as root, `sudo` does
-    /// not work in such a session
+    /// Judge every program that the session's processes start, not only its acts; unless the host runs as root, `sudo` does not work in it
     #[arg(long, value_name = "SEAM", value_parser = seam())]
     pub gate: Option<Seam>,
     /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]

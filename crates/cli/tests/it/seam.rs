@@ -5,11 +5,14 @@ use crate::gate::{BOT, bot_releases, bot_runs};
 use holdfast_harness::{Home, kill, until};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// Denied by every policy, by its name and its operand.
 const FORMATS: &str = "mkfs.ext4 /dev/sdzz9";
+/// A user that is not root: root looks into everything.
+const SOMEBODY: u32 = 65_534;
 /// Asked about by `solo` and `careful`.
 const PUSHES: &str = "git push --force";
 
@@ -250,6 +253,84 @@ fn a_walled_session_is_gated_too_and_no_ring_gets_past() {
     assert!(said.contains("solo.unthinkable") && lines(&home) == 0, "{said}");
     let ring = "python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); l.syscall(425, 1, 0); print(ctypes.get_errno())'";
     assert_eq!(output(&bot_runs(&home, &["--", ring])), "38\n", "ENOSYS");
+}
+
+#[test]
+fn a_session_that_is_started_from_inside_is_gated_too() {
+    let Some(home) = gated("", &[]) else { return };
+    let program = env!("CARGO_BIN_EXE_holdfast");
+    let ran = bot_runs(&home, &["--", &format!("{program} --as {BOT} run --new --keep --name side -- ./formats 2>&1")]);
+    assert!(output(&ran).contains("solo.unthinkable") && lines(&home) == 0, "{ran}");
+    assert_eq!(home.json(&["info", "side"])["gate"], "exec");
+}
+
+#[test]
+fn nobody_of_the_same_user_takes_the_listener_and_sudo_is_given_up_only_without_root() {
+    let Some(home) = gated("", &[]) else { return };
+    let no_new_privs = |pid: u64| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        status.lines().find_map(|line| line.strip_prefix("NoNewPrivs:")).unwrap().trim().to_owned()
+    };
+    if !rustix::process::getuid().is_root() {
+        assert_eq!(no_new_privs(home.number("work", "pid")), "1");
+        return;
+    }
+    assert_eq!(no_new_privs(home.number("work", "pid")), "0");
+    // A session of another user has its programs judged too, by a warden that is not that user's.
+    let args = ["new", "-d", "-n", "theirs", "--user", "nobody", "--gate", "exec", "--cwd", "/", "--", "sh"];
+    home.ok(&args);
+    let ran =
+        home.run_as(BOT, &["send", "theirs", "--enter", "id -u; sh -c 'cp /bin/true /tmp/mkfs.ext4.$$; ls /dev/null'"]);
+    assert_eq!(ran.status, 0, "{ran}");
+    home.until_screen_shows("theirs", "/dev/null");
+    // As a user that is not root, with a home of its own.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let holdfast = dir.path().join("holdfast");
+    std::fs::copy(env!("CARGO_BIN_EXE_holdfast"), &holdfast).unwrap();
+    std::os::unix::fs::chown(dir.path(), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+    let run = |args: &[&str]| -> Value {
+        let mut command = std::process::Command::new(&holdfast);
+        command.uid(SOMEBODY).gid(SOMEBODY).env_clear().current_dir(dir.path());
+        command.env("HOLDFAST_HOME", dir.path().join("home")).env("PATH", "/usr/bin:/bin");
+        let ran = command.args(["--as", "agent:tester", "--json"]).args(args).output().unwrap();
+        serde_json::from_slice(&ran.stdout)
+            .unwrap_or_else(|_| panic!("{args:?}: {}", String::from_utf8_lossy(&ran.stderr)))
+    };
+    run(&["new", "-d", "-n", "mine", "--gate", "exec", "--", "bash"]);
+    assert_eq!(no_new_privs(run(&["info", "mine"])["pid"].as_u64().unwrap()), "1");
+    let host = run(&["host", "status"])["pid"].as_u64().unwrap();
+    // Who is behind the filter is no host, whatever secret it shows.
+    let answers = "import glob, json, os, re, socket, sys\n\
+        home = sys.argv[1]\n\
+        spec = open(glob.glob(home + '/sessions/*/spec')[0], 'rb').read().decode()\n\
+        secret = bytes.fromhex(re.search('\"secret\": *\"([0-9a-f]+)\"', spec).group(1))\n\
+        s = socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect(glob.glob(home + '/run/*.w')[0])\n\
+        s.send(b'h' + secret)\n\
+        print('hung up' if s.recv(1) == b'' else 'answered')\n";
+    std::fs::write(dir.path().join("answers.py"), answers).unwrap();
+    let pretends = format!("python3 {0}/answers.py {0}/home", dir.path().display());
+    assert_eq!(output(&run(&["run", "mine", "--", &pretends])), "hung up\n");
+    let steal = "import ctypes, os, glob\n\
+        l = ctypes.CDLL(None, use_errno=True)\n\
+        def comm(p):\n\
+        \x20   try: return open(f'/proc/{p}/comm').read().strip(), os.stat(f'/proc/{p}/cmdline').st_uid\n\
+        \x20   except OSError: return '', 0\n\
+        def uid(p):\n\
+        \x20   return [l for l in open(f'/proc/{p}/status') if l.startswith('Uid:')][0].split()[1]\n\
+        wardens = [int(p) for p in os.listdir('/proc') if p.isdigit() and comm(p)[0] == 'holdfast-warden' and uid(p) == str(os.getuid())]\n\
+        taken = 0\n\
+        for w in wardens:\n\
+        \x20   fd = l.syscall(434, w, 0)\n\
+        \x20   taken += sum(l.syscall(438, fd, n, 0) >= 0 for n in range(16))\n\
+        print('wardens', len(wardens), 'taken', taken, 'errno', ctypes.get_errno())\n";
+    std::fs::write(dir.path().join("steal.py"), steal).unwrap();
+    let ran = run(&["run", "mine", "--", &format!("python3 {}", dir.path().join("steal.py").display())]);
+    let said = output(&ran);
+    let found: Vec<&str> = said.split_whitespace().collect();
+    assert!(found[1].parse::<u32>().unwrap() > 0 && found[3] == "0" && found[5] == "1", "EPERM: {said}");
+    run(&["end", "mine", "--grace", "0"]);
+    kill(host as u32);
 }
 
 #[test]

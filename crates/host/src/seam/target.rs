@@ -168,6 +168,12 @@ fn resolved(pid: u32, dir: i32, path: &[u8]) -> Result<PathBuf, i32> {
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(errno)
 }
 
+/// How many filters a process has on it, as far as the kernel tells.
+pub(super) fn filters(pid: &str) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?.trim().parse().ok()
+}
+
 /// Whether a signal waits for a process by which people end programs: one that it handles reaches it only behind the answer.
 pub(super) fn is_interrupted(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
