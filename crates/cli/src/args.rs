@@ -43,6 +43,7 @@ use holdfast_screen::keys::Key;
 use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
 use holdfast_wire::reaping::ReapAfter;
+use holdfast_wire::seam::Seam;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -241,6 +242,9 @@ pub struct NewArgs {
     /// With --wall: let them connect to these TCP ports only, for example 80,443
     #[arg(long, value_name = "PORTS", value_delimiter = ',', requires = "wall")]
     pub wall_ports: Option<Vec<u16>>,
+    /// Judge every program that the session's processes start, not only its acts; unless the host runs as root, `sudo` does not work in it
+    #[arg(long, value_name = "SEAM", value_parser = seam())]
+    pub gate: Option<Seam>,
     /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]
     #[arg(long, value_name = "WHEN", value_parser = recovery())]
     pub recover: Option<Recovery>,
@@ -478,6 +482,10 @@ fn size(text: &str) -> Result<Size, String> {
 
 /// Times a failing command is run again within ten minutes, where none is said.
 const RESTARTS: u32 = 5;
+
+fn seam() -> impl TypedValueParser<Value = Seam> {
+    PossibleValuesParser::new([Seam::Exec.word()]).map(|_| Seam::Exec)
+}
 
 fn recovery() -> impl TypedValueParser<Value = Recovery> {
     PossibleValuesParser::new(["auto", "manual"])

@@ -188,6 +188,9 @@ impl Teller {
                 ask.word().into()
             }
             Ask::End { .. } | Ask::Recover { .. } => ask.word().into(),
+            Ask::Operation { name, detail, .. } if name == "session.exec" => {
+                format!("start {}", quoted(detail.as_bytes()))
+            }
             Ask::Operation { name, .. } => text(name),
         }
     }

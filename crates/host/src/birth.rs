@@ -9,6 +9,7 @@ use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
 use holdfast_wire::params::NewParams;
 use holdfast_wire::reaping::ReapAfter;
+use holdfast_wire::seam::Seam;
 use holdfast_wire::wall::Wall;
 use holdfast_wire::{Code, Fault};
 use std::sync::OnceLock;
@@ -70,6 +71,8 @@ pub struct Birth {
     pub other: Option<Other>,
     /// The wall around its processes.
     pub wall: Option<Wall>,
+    /// What of its processes is judged before it happens.
+    pub gate: Option<Seam>,
     /// Whether it gets another life by itself; none: as the host is configured.
     pub recover: Option<Recovery>,
     /// How often its command is run again where it fails.
@@ -190,6 +193,7 @@ impl Birth {
             integrate: if other.is_some() { Some(false) } else { params.integrate },
             other,
             wall: params.wall,
+            gate: params.gate,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
             reap_after: params.reap_after,

@@ -46,6 +46,7 @@ mod registry;
 mod relays;
 mod room;
 mod runs;
+pub mod seam;
 mod serve;
 mod session;
 mod shares;

@@ -140,6 +140,7 @@ impl Registry {
             shell: None,
             user: None,
             wall: None,
+            gate: None,
             passing: false,
             ahead: false,
             begun_ms: None,
@@ -205,6 +206,7 @@ impl Registry {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running")
         })?;
+        crate::seam::with_its_seam(&birth)?;
         let birth = self.behind_its_wall(birth).await?;
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let begun = self.begin((id, name.clone()), run, &birth, actor, false).await;
@@ -251,6 +253,7 @@ impl Registry {
         if run.as_ref().is_some_and(|own| own.separate_stderr) {
             session.separate_stderr(&mut start)?;
         }
+        crate::seam::put_up(&self.shared, &session, &spec, &mut start).await?;
         {
             let mut state = session.state.borrow_mut();
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);
@@ -279,6 +282,7 @@ impl Registry {
                 let _ = std::fs::remove_dir_all(&session.dir);
                 let _ = std::fs::remove_file(&session.socket);
                 let _ = std::fs::remove_file(&session.agent_link);
+                session.leave_seam();
                 return Err(fault);
             }
         }

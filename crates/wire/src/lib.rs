@@ -24,6 +24,7 @@ pub mod questions;
 pub mod reaping;
 pub mod runs;
 pub mod schema;
+pub mod seam;
 pub mod status;
 pub mod tokens;
 pub mod turns;

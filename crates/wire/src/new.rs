@@ -2,6 +2,7 @@
 
 use crate::lives::Recovery;
 use crate::reaping::ReapAfter;
+use crate::seam::Seam;
 use crate::wall::Wall;
 use holdfast_types::{SessionName, Size};
 use schemars::JsonSchema;
@@ -50,6 +51,9 @@ pub struct NewParams {
     /// A wall around its processes: what they can write and connect to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// Judge more than acts: with `exec`, every program that a process of the session starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Seam>,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover: Option<Recovery>,

@@ -4,6 +4,7 @@ use crate::attention::{Listener, StateView, Until};
 use crate::lives::LostView;
 pub use crate::new::NewParams;
 use crate::reaping::ReapView;
+use crate::seam::Seam;
 pub use crate::status::HostStatus;
 use crate::turns::{HistoryPlace, TurnView};
 use crate::wall::Wall;
@@ -98,6 +99,9 @@ pub struct SessionView {
     /// The wall around its processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// What of its processes is judged before it happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Seam>,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

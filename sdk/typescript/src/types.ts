@@ -97,6 +97,8 @@ export interface NewParams {
   user?: string | null;
   /** A wall around its processes: what they can write and connect to. */
   wall?: Wall | null;
+  /** Judge more than acts: with `exec`, every program that a process of the session starts. */
+  gate?: Seam | null;
   /** Whether it gets another life by itself where it is lost; left out: as the host is configured. */
   recover?: Recovery | null;
   /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
@@ -126,6 +128,11 @@ export interface Wall {
   /** Ports that TCP connections can be made to; left out: all. */
   connect?: number[] | null;
 }
+
+/** What of a session's processes is judged before it happens. */
+export type Seam =
+  /** Every program they start. */
+  | "exec";
 
 /** Whether a session that was lost gets another life by itself. */
 export type Recovery =
@@ -185,6 +192,8 @@ export interface SessionView {
   user?: string | null;
   /** The wall around its processes. */
   wall?: Wall | null;
+  /** What of its processes is judged before it happens. */
+  gate?: Seam | null;
   /** Something a person should know (a damaged file, a gap in the screen). */
   note?: string | null;
   /** Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since. */
@@ -2248,7 +2257,7 @@ export interface ApprovalView {
   name?: SessionName | null;
   /** Who wants it. */
   by: Actor;
-  /** What kind of act: `run`, `start`, `signal`, `end`. */
+  /** What kind of act: `run`, `start`, `signal`, `end`, `exec`. */
   act: string;
   /** The command line, as it was written: what shows it makes it harmless first. */
   command: string;

@@ -303,6 +303,9 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
             ports.map(|ports| format!("; connects to TCP ports {}", if ports.is_empty() { "none" } else { &ports }));
         rows.push(("wall", format!("writes below {}{}", visible(&wall.write.join(", ")), ports.unwrap_or_default())));
     }
+    if let Some(seam) = session.gate {
+        rows.push(("gate", format!("{}: every program its processes start is judged", seam.word())));
+    }
     if let Some(user) = &session.user {
         rows.push(("user", visible(user)));
     }
@@ -421,6 +424,7 @@ mod tests {
             stranger_ms: None,
             user: None,
             wall: None,
+            gate: None,
             incarnation: 1,
             lost: None,
             stand_in: None,

@@ -12,6 +12,7 @@ mod end;
 mod env;
 mod export;
 mod flow;
+mod gated;
 mod grants;
 mod graph;
 mod host;
@@ -160,6 +161,8 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["session", "wall", ..] => Some(wall::run()),
         ["session", "stderr", ..] => Some(stderr::run()),
         ["session", "copy-stderr", rest @ ..] => Some(stderr::copy(!rest.is_empty())),
+        ["session", "gate", ..] => Some(gated::run()),
+        ["session", "warden", ..] => Some(gated::warden()),
         ["__names"] => Some(here().and_then(|here| names::sessions(&here, "")).or(Ok(0))),
         ["__names", begun] => Some(here().and_then(|here| names::sessions(&here, begun)).or(Ok(0))),
         ["__hosts"] => Some(here().and_then(|here| names::hosts(&here)).or(Ok(0))),

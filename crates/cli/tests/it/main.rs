@@ -52,6 +52,7 @@ mod run_events;
 mod run_keys;
 mod runs;
 mod schema;
+mod seam;
 mod secrets;
 mod sessions;
 mod states;

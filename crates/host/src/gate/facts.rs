@@ -4,7 +4,9 @@ use super::live::{Live, real};
 use super::{Act, Gate, Holding, syntax};
 use crate::shells::Kind;
 use holdfast_authority::{Gate as Note, Said};
-use holdfast_gate::{Action, Facts, Line, Outcome, Principal, Request, Resource, Seen, Surroundings, Verdict, look};
+use holdfast_gate::{
+    Action, Facts, Line, Outcome, Places, Principal, Request, Resource, Seen, Surroundings, Verdict, look,
+};
 use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, EXPIRES_MS, OPEN};
 use holdfast_wire::{Code, Fault};
@@ -127,19 +129,12 @@ impl Gate {
             Ok(Ok(looked)) => looked,
             Ok(Err(_)) | Err(_) => (Seen::hidden("the file system does not answer"), UNKNOWN_HASH),
         };
-        let class = match by.handle.class() {
-            // Whoever calls itself human and is not known as one is treated as a program.
-            ActorClass::Human if !is_human => "unknown",
-            ActorClass::Human => "human",
-            ActorClass::Agent => "agent",
-            ActorClass::Service => "service",
-            ActorClass::Device => "device",
-        };
+        let class = class_of(by, *is_human);
         let resource = match &place.session {
             Some((id, name)) => Resource { id: id.to_string(), name: name.to_string() },
             None => Resource { id: String::new(), name: String::new() },
         };
-        let now = crate::now_ms() / 3_600_000;
+        let (hour, weekday) = time_of_day();
         let facts = Facts {
             line: text.shown(),
             seen,
@@ -147,14 +142,19 @@ impl Gate {
             home: place.home.clone(),
             state: place.state.into(),
             humans: place.humans,
-            hour: (now % 24) as u8,
-            // The first day of the epoch was a Thursday.
-            weekday: ((now / 24 + 3) % 7) as u8,
+            hour,
+            weekday,
             intent: intent.clone(),
             signal: *signal,
+            program: None,
         };
         let principal = Principal { handle: by.handle.to_string(), class: class.into() };
         Found { request: Request { principal, action: *action, resource, facts }, hash }
+    }
+
+    /// The same without links.
+    pub fn own_paths_real(&self) -> Vec<String> {
+        self.own_paths().iter().map(|path| real(path).to_string_lossy().into_owned()).collect()
     }
 
     fn own_paths(&self) -> Vec<PathBuf> {
@@ -244,15 +244,25 @@ impl Gate {
         if let Some(denied) = held.lately_denied(&holding, now) {
             return Ok((Said::Deny { rule, why: denied.denial() }, None));
         }
-        let askers = held.askers();
         drop(held);
+        self.admit(&asked)?;
+        self.keep(holding.clone())?;
+        Ok((Said::Hold { rule, why, approval: holding.id.to_string() }, Some(holding)))
+    }
+
+    /// Whether one more act of an actor may wait.
+    pub fn admit(&self, asked: &Asked) -> Result<(), Fault> {
+        let askers = self.held.borrow().askers();
         OPEN.admit(&asked.by.id, asked.is_human, askers).map_err(|full| {
             let (what, max) = (full.of("acts that wait for approval"), full.max());
             Fault::new(Code::TooMany, format!("too many {what}, at most {max}"))
                 .hint("wait until one is answered: holdfast approvals ls")
-        })?;
-        self.keep(holding.clone())?;
-        Ok((Said::Hold { rule, why, approval: holding.id.to_string() }, Some(holding)))
+        })
+    }
+
+    /// What is held of an act that a rule asks about.
+    pub fn holding_of(&self, Considered { asked, found, verdict }: &Considered, act: Act) -> Holding {
+        self.holding(asked, act, found, (&verdict.rule, &verdict.why))
     }
 
     fn holding(&self, asked: &Asked, act: Act, found: &Found, (rule, why): (&str, &str)) -> Holding {
@@ -298,6 +308,36 @@ impl Gate {
         self.stirred.notify_waiters();
         Ok(())
     }
+}
+
+/// What an actor is to policies.
+pub(crate) fn class_of(by: &Actor, is_human: bool) -> &'static str {
+    match by.handle.class() {
+        // Whoever calls itself human and is not known as one is treated as a program.
+        ActorClass::Human if !is_human => "unknown",
+        ActorClass::Human => "human",
+        ActorClass::Agent => "agent",
+        ActorClass::Service => "service",
+        ActorClass::Device => "device",
+    }
+}
+
+/// The hour, and the day of the week, 0 is Monday; both in UTC.
+pub(crate) fn time_of_day() -> (u8, u8) {
+    let now = crate::now_ms() / 3_600_000;
+    // The first day of the epoch was a Thursday.
+    ((now % 24) as u8, ((now / 24 + 3) % 7) as u8)
+}
+
+/// A path without links. Blocks.
+pub(crate) fn real_text(path: &str) -> String {
+    real(Path::new(path)).to_string_lossy().into_owned()
+}
+
+/// Looks with the live file system, on another thread; none where that does not answer in time.
+pub(crate) async fn look_soon(work: impl FnOnce(&dyn Places) -> Seen + Send + 'static) -> Option<Seen> {
+    let looked = crate::off_thread(move || Ok(work(&Live::default())));
+    tokio::time::timeout(LOOK_MAX, looked).await.ok()?.ok()
 }
 
 /// Looks at what would be done, and at what it would be done to. Blocks.

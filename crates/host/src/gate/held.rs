@@ -1,6 +1,7 @@
 //! Acts that wait for a human, as data: the file `approvals` of the state directory, a [line](holdfast_store::lines) for each change
 //! of one; the last line of an approval is what holds. They outlive the host and the actor that asked.
 
+use crate::seam::ExecAct;
 use holdfast_store::{APPROVALS, lines};
 use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, TimeMs};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, ApprovalView, EXPIRES_MS};
@@ -34,6 +35,8 @@ pub(crate) enum Act {
     End(EndParams),
     /// Another life of a lost session.
     Recover(RecoverParams),
+    /// A program: its process waits.
+    Exec(ExecAct),
 }
 
 impl Act {
@@ -41,7 +44,7 @@ impl Act {
     pub fn run(&self) -> Option<RunId> {
         match self {
             Act::Run(params) => params.run,
-            Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) => None,
+            Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Exec(_) => None,
         }
     }
 }
@@ -161,7 +164,7 @@ impl Held {
         self.all.iter().find(|holding| holding.id == id)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Holding> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Holding> {
         self.all.iter()
     }
 

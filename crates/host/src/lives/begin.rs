@@ -100,6 +100,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     let shell = integrate(&shared, &session, &mut start, &birth);
     spec.shell = shell.as_ref().map(|shell| shell.kind);
     crate::wall::put_up(&session, &spec, &mut start)?;
+    crate::seam::put_up(&shared, &session, &spec, &mut start).await?;
     start.preface = preface::text(lost.as_deref(), stood, &next);
     start.preface.truncate(PREFACE_BYTES_MAX);
     start.streams = before.streams;
@@ -283,6 +284,7 @@ fn birth_of(
         integrate: if other.is_some() { Some(false) } else { kept.integrate },
         other,
         wall: spec.wall.clone(),
+        gate: spec.gate,
         recover: spec.recover,
         restart_on_failure: spec.restart_on_failure,
         reap_after: spec.reap_after,

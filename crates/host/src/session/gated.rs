@@ -79,7 +79,7 @@ impl Session {
         }
     }
 
-    fn is_human(&self, actor: &Actor) -> bool {
+    pub(crate) fn is_human(&self, actor: &Actor) -> bool {
         self.state.borrow().core.authority().policy().is_human(actor)
     }
 

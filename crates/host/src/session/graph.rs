@@ -2,11 +2,11 @@
 
 use super::{Probed, Session};
 use crate::journal::writing_acts;
-use holdfast_graph::{Binding, Bound, Depth, Graph, Known, Port, Spot, bind, ports};
+use holdfast_graph::{Binding, Bound, Depth, Graph, Known, Port, ProcessId, ProcessNode, Spot, bind, ports};
 use holdfast_observe::graph::snapshot;
 use holdfast_observe::waiting::{self, TerminalFacts};
 use holdfast_observe::{Spared, Turns};
-use holdfast_types::{SessionId, SessionName};
+use holdfast_types::{Actor, SessionId, SessionName};
 use holdfast_wire::graphs::{GraphAnswer, GraphParams, ModesView, PortView, TerminalView};
 use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
@@ -47,6 +47,17 @@ impl Tree {
         let acts = writing_acts(&self.journal, born.min().unwrap_or(u64::MAX), &found);
         let bindings = bind(&graph, self.root, &acts, spots.as_ref());
         Ok((graph, bindings))
+    }
+
+    /// Every process with its group, and whose it is by which act; those of which nobody knows it are left out. Blocks.
+    pub(crate) fn owners(&self) -> io::Result<Vec<(ProcessId, u32, Actor, Option<u64>)>> {
+        let (graph, bindings) = self.read(Depth::Processes, None)?;
+        let bound: HashMap<Bound, &Binding> = bindings.iter().map(|binding| (binding.of, binding)).collect();
+        let owner = |node: &ProcessNode| {
+            let binding = bound.get(&Bound::Process(node.id))?;
+            Some((node.id, node.group, binding.actor.clone()?, binding.act))
+        };
+        Ok(graph.processes.iter().filter_map(owner).collect())
     }
 
     /// Who listens where. Blocks.

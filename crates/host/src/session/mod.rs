@@ -118,6 +118,8 @@ pub struct Session {
     /// Its life is over, and it is being decided whether it gets another one by itself, or that one begins.
     pub(crate) returning: Cell<bool>,
     pub(crate) gate: gated::Gated,
+    /// Where its programs are judged.
+    pub(crate) seam: crate::seam::Seamed,
     /// Whether nobody uses it.
     pub(crate) watch: crate::reap::Watch,
     pub(crate) reaper: Rc<crate::reap::Reaper>,
@@ -209,6 +211,7 @@ impl Session {
             lives: Rc::clone(&shared.lives),
             returning: Cell::new(false),
             gate: gated::Gated::new(&shared.gate),
+            seam: crate::seam::Seamed::new(home.warden_socket(spec.id)),
             watch: crate::reap::resume(origin, &dir),
             reaper: Rc::clone(&shared.reaper),
             id: spec.id,
@@ -320,6 +323,7 @@ impl Session {
         self.take_up_shell();
         self.take_up_questions();
         self.keep_keeper();
+        self.take_up_seam();
         self.begin_watch();
         self.changed.notify_waiters();
     }
@@ -489,6 +493,7 @@ impl Session {
             stand_in: state.spec.stand_in.clone(),
             recovers: state.spec.recover == Some(holdfast_wire::lives::Recovery::Auto),
             wall: state.spec.wall.clone(),
+            gate: state.spec.gate,
             restart_on_failure: state.spec.restart_on_failure,
             next_life_ms: state.next_life_ms,
             reap: self.reap_view(),

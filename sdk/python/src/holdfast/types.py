@@ -109,7 +109,7 @@ class ApprovalView(Model):
     by: Actor
     """Who wants it."""
     act: str
-    """What kind of act: `run`, `start`, `signal`, `end`."""
+    """What kind of act: `run`, `start`, `signal`, `end`, `exec`."""
     command: str
     """The command line, as it was written: what shows it makes it harmless first."""
     cwd: str
@@ -1226,6 +1226,8 @@ class NewParams(Model):
     """Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language."""
     wall: Wall | None = None
     """A wall around its processes: what they can write and connect to."""
+    gate: Seam | str | None = None
+    """Judge more than acts: with `exec`, every program that a process of the session starts."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
@@ -1973,6 +1975,10 @@ class ScreenParams(Model):
     """This many lines of history before it."""
 
 
+Seam: TypeAlias = Literal["exec"]
+"""What of a session's processes is judged before it happens. `exec`: Every program they start."""
+
+
 class SeizeAnswer(Model):
     """What a seizure did."""
     fence: Fence
@@ -2085,6 +2091,8 @@ class SessionView(Model):
     """The user it runs as, where that is not the host's."""
     wall: Wall | None = None
     """The wall around its processes."""
+    gate: Seam | str | None = None
+    """What of its processes is judged before it happens."""
     note: str | None = None
     """Something a person should know (a damaged file, a gap in the screen)."""
     damaged: str | None = None
