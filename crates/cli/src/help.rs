@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         "Sessions",
         &[
             "new", "attach", "ui", "ls", "info", "wait", "rename", "resize", "signal", "end", "detach", "recover",
-            "keep",
+            "keep", "checkpoint", "checkpoints", "restore",
         ],
     ),
     ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),

@@ -70,6 +70,10 @@ pub struct Birth {
     pub other: Option<Other>,
     /// The wall around its processes.
     pub wall: Option<Wall>,
+    /// It is to be portable.
+    pub is_portable: bool,
+    /// How, once that was looked at.
+    pub portable: Option<crate::portable::Portable>,
     /// Whether it gets another life by itself; none: as the host is configured.
     pub recover: Option<Recovery>,
     /// How often its command is run again where it fails.
@@ -190,6 +194,8 @@ impl Birth {
             integrate: if other.is_some() { Some(false) } else { params.integrate },
             other,
             wall: params.wall,
+            is_portable: params.portable,
+            portable: None,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
             reap_after: params.reap_after,

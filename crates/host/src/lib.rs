@@ -36,6 +36,7 @@ mod notes;
 mod notify;
 mod own;
 mod picture;
+pub mod portable;
 mod presence;
 mod proofs;
 mod questions;

@@ -54,7 +54,7 @@ impl Registry {
     /// Makes the directories and puts the keeper program in its place.
     pub fn open(home: &Home, config: &HostConfig) -> io::Result<Registry> {
         make_dir(&home.sessions())?;
-        spawn::install(&home.state)?;
+        spawn::install(&home.state, spawn::KEEPER)?;
         let sessions = Rc::new(Sessions::default());
         Ok(Registry {
             shared: Rc::new(Shared {
@@ -135,6 +135,7 @@ impl Registry {
             shell: None,
             user: None,
             wall: None,
+            portable: None,
             passing: false,
             begun_ms: None,
             stand_in: None,
@@ -190,7 +191,10 @@ impl Registry {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running")
         })?;
-        let birth = self.behind_its_wall(birth).await?;
+        let mut birth = self.behind_its_wall(birth).await?;
+        if birth.is_portable {
+            birth.portable = Some(crate::portable::checked(&self.shared.home, birth.wall.is_some())?);
+        }
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let started = self.start_named((id, name.clone()), run, birth, actor).await;
         self.shared.names.started(&name);
@@ -220,6 +224,7 @@ impl Registry {
         let shell = integrate(&self.shared, &session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
         crate::wall::put_up(&session, &spec, &mut start)?;
+        crate::portable::dress(&self.shared.home, &session, &spec, &mut start)?;
         {
             let mut state = session.state.borrow_mut();
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);
@@ -239,8 +244,9 @@ impl Registry {
                 session.record_run(Run { act: decided.act, ..own.run }).map_err(cannot)?;
             }
             // Looked for each time: a tidy person may have emptied the directory.
-            let keeper = spawn::install(&self.shared.home.state).map_err(cannot)?;
-            spawn::start(&keeper, &id.to_string(), &start).await
+            let keeper = spawn::install(&self.shared.home.state, spawn::KEEPER).map_err(cannot)?;
+            let apart = crate::portable::apart(&self.shared.home, &spec).map_err(cannot)?;
+            spawn::start(&keeper, apart.as_deref(), &id.to_string(), &start).await
         };
         match begun.await {
             Ok((child, started)) => session.started(child, started),
@@ -363,7 +369,7 @@ impl Registry {
         Ok(seen)
     }
 
-    fn may(&self, session: &Session, wanted: &str, actor: &Actor, rights: Rights) -> Result<(), Fault> {
+    pub(crate) fn may(&self, session: &Session, wanted: &str, actor: &Actor, rights: Rights) -> Result<(), Fault> {
         let missing = rights.iter().next().filter(|_| !session.rights(actor).meets(rights));
         let Some(right) = missing else { return Ok(()) };
         self.may_know(session, wanted, actor)?;

@@ -41,6 +41,9 @@ pub struct Spec {
     /// The wall around its processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// How checkpoints of its processes can be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub portable: Option<crate::portable::Portable>,
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
@@ -102,6 +105,7 @@ impl Spec {
             shell: None,
             user: birth.other.as_ref().map(|other| other.user.name.clone()),
             wall: birth.wall.clone(),
+            portable: birth.portable.clone(),
             passing: false,
             begun_ms: None,
             stand_in: None,

@@ -50,6 +50,10 @@ pub struct NewParams {
     /// A wall around its processes: what they can write and connect to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// Make it so that checkpoints of its processes can be kept; only where the host is root. It has pids, terminals and shared memory of
+    /// its own, and its processes end with its command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub portable: bool,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover: Option<Recovery>,

@@ -6,6 +6,7 @@ pub use crate::new::NewParams;
 use crate::reaping::ReapView;
 pub use crate::status::HostStatus;
 use crate::turns::{HistoryPlace, TurnView};
+use crate::portable::RestoredView;
 use crate::wall::Wall;
 use holdfast_types::{Actor, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;
@@ -98,6 +99,12 @@ pub struct SessionView {
     /// The wall around its processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// Checkpoints of its processes can be kept.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub portable: bool,
+    /// What this life began from, where that was a checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Box<RestoredView>>,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -5,6 +5,7 @@ use holdfast_store::{APPROVALS, lines};
 use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, TimeMs};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, ApprovalView, EXPIRES_MS};
 use holdfast_wire::lives::RecoverParams;
+use holdfast_wire::portable::{CheckpointParams, RestoreParams};
 use holdfast_wire::params::{EndParams, NewParams};
 use holdfast_wire::runs::{RunId, RunStartParams};
 use holdfast_wire::turns::SignalParams;
@@ -34,6 +35,10 @@ pub(crate) enum Act {
     End(EndParams),
     /// Another life of a lost session.
     Recover(RecoverParams),
+    /// A checkpoint that stops its session.
+    Checkpoint(CheckpointParams),
+    /// Another life from a checkpoint.
+    Restore(RestoreParams),
 }
 
 impl Act {
@@ -41,7 +46,7 @@ impl Act {
     pub fn run(&self) -> Option<RunId> {
         match self {
             Act::Run(params) => params.run,
-            Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) => None,
+            Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Checkpoint(_) | Act::Restore(_) => None,
         }
     }
 }
