@@ -193,7 +193,7 @@ impl Registry {
         })?;
         let mut birth = self.behind_its_wall(birth).await?;
         if birth.is_portable {
-            birth.portable = Some(crate::portable::checked(&self.shared.home, birth.wall.is_some())?);
+            birth.portable = Some(crate::portable::checked(&self.shared.home, &birth.cwd, birth.wall.is_some())?);
         }
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let started = self.start_named((id, name.clone()), run, birth, actor).await;

@@ -224,9 +224,7 @@ impl Server {
             }
             Call::Cost(params) => plain(Box::pin(self.cost(&params, &actor)).await?),
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
-            Call::CheckpointCheck(params) => {
-                plain(Box::pin(registry.checkpoint_check(&params.session, &actor)).await?)
-            }
+            Call::CheckpointCheck(params) => plain(Box::pin(registry.checkpoint_check(&params.session, &actor)).await?),
             Call::CheckpointList(params) => plain(Box::pin(registry.checkpoint_list(&params, &actor)).await?),
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => {

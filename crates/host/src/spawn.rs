@@ -53,7 +53,12 @@ pub fn install(state: &Path, Embedded(which): Embedded) -> io::Result<PathBuf> {
 
 /// Starts a keeper and waits until the command runs, or cannot. One of a portable session is started by `apart`, which makes it a mount
 /// namespace and becomes it.
-pub async fn start(program: &Path, apart: Option<&Path>, label: &str, start: &Start) -> Result<(Child, Started), Fault> {
+pub async fn start(
+    program: &Path,
+    apart: Option<&Path>,
+    label: &str,
+    start: &Start,
+) -> Result<(Child, Started), Fault> {
     let failed = |what: &str, error: io::Error| {
         Fault::new(Code::CannotStart, format!("{what}: {error}")).hint("see `holdfast doctor`")
     };

@@ -3,10 +3,10 @@
 use crate::attention::{Listener, StateView, Until};
 use crate::lives::LostView;
 pub use crate::new::NewParams;
+use crate::portable::RestoredView;
 use crate::reaping::ReapView;
 pub use crate::status::HostStatus;
 use crate::turns::{HistoryPlace, TurnView};
-use crate::portable::RestoredView;
 use crate::wall::Wall;
 use holdfast_types::{Actor, ClientToken, Exit, Fence, Offset, Proof, SessionId, SessionName, Size, TimeMs};
 use schemars::JsonSchema;

@@ -1,6 +1,8 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
-use super::{ApprovalsCommand, CheckpointsCommand, Args, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs};
+use super::{
+    ApprovalsCommand, Args, CheckpointsCommand, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs,
+};
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
 

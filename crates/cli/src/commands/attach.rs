@@ -2,13 +2,13 @@
 
 use super::ui::{self, Picked};
 use super::{checkpoint, new, recover};
-use holdfast_wire::lives::Cause;
 use crate::args::{AttachArgs, NewArgs};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{on_terminal, print, print_json, say};
 use holdfast_client::{AttachEnd, AttachOptions};
 use holdfast_types::{Exit, SessionName};
+use holdfast_wire::lives::Cause;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, SessionView};
 

@@ -9,8 +9,8 @@ use holdfast_types::terms_of;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{SessionParams, SessionView};
 use holdfast_wire::portable::{
-    CheckAnswer, CheckpointListParams, CheckpointParams, CheckpointRemoveParams, CheckpointView, Obstacle, RestoreAnswer,
-    RestoreParams,
+    CheckAnswer, CheckpointListParams, CheckpointParams, CheckpointRemoveParams, CheckpointView, Obstacle,
+    RestoreAnswer, RestoreParams,
 };
 
 /// `holdfast checkpoint`.
@@ -94,11 +94,8 @@ pub fn checkpoints(here: &Here, command: &CheckpointsCommand) -> Result<u8, Fail
         CheckpointsCommand::Rm(args) => {
             let view = find(&mut link, &args.id)?;
             let session = link.get(&view.session.to_string())?;
-            let params = |proof| CheckpointRemoveParams {
-                session: session.id.to_string(),
-                checkpoint: view.id.clone(),
-                proof,
-            };
+            let params =
+                |proof| CheckpointRemoveParams { session: session.id.to_string(), checkpoint: view.id.clone(), proof };
             let ask = Ask::other(const { terms_of("checkpoint.remove") }, view.id.clone());
             link.act::<op::CheckpointRemove>(&session, &ask, params)?;
             if here.json {

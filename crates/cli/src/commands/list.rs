@@ -318,7 +318,10 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
         rows.push(("portable", format!("checkpoints can be kept: holdfast checkpoint {}", session.name)));
     }
     if let Some(restored) = &session.restored {
-        rows.push(("restored", format!("from {}, made {}", visible(&restored.checkpoint), moment(restored.made_ms, now))));
+        rows.push((
+            "restored",
+            format!("from {}, made {}", visible(&restored.checkpoint), moment(restored.made_ms, now)),
+        ));
         rows.extend(restored.cut.iter().map(|cut| ("cut", visible(cut))));
     }
     if session.incarnation > 1 {
@@ -386,7 +389,10 @@ fn lost_rows(lost: &LostView, name: &SessionName, now: TimeMs) -> Vec<(&'static 
         }
     }
     if let Some(checkpoint) = &lost.checkpoint {
-        rows.push(("restore", format!("holdfast restore {name} (its processes come back, from {})", visible(checkpoint))));
+        rows.push((
+            "restore",
+            format!("holdfast restore {name} (its processes come back, from {})", visible(checkpoint)),
+        ));
     }
     rows.push(("recover", format!("holdfast recover {name}")));
     rows

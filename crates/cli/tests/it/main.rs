@@ -40,6 +40,7 @@ mod outcomes;
 mod output;
 mod places;
 mod port;
+mod portable;
 mod prove;
 mod questions;
 mod reaping;

@@ -5,8 +5,8 @@ use holdfast_store::{APPROVALS, lines};
 use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, TimeMs};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, ApprovalView, EXPIRES_MS};
 use holdfast_wire::lives::RecoverParams;
-use holdfast_wire::portable::{CheckpointParams, RestoreParams};
 use holdfast_wire::params::{EndParams, NewParams};
+use holdfast_wire::portable::{CheckpointParams, RestoreParams};
 use holdfast_wire::runs::{RunId, RunStartParams};
 use holdfast_wire::turns::SignalParams;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,9 @@ impl Act {
     pub fn run(&self) -> Option<RunId> {
         match self {
             Act::Run(params) => params.run,
-            Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Checkpoint(_) | Act::Restore(_) => None,
+            Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Checkpoint(_) | Act::Restore(_) => {
+                None
+            }
         }
     }
 }

@@ -29,7 +29,8 @@ const LEADER_FD: u32 = 200;
 #[must_use]
 pub fn find(state: &Path) -> Option<PathBuf> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
-    let installed = ["/usr/sbin/criu", "/usr/bin/criu", "/usr/local/sbin/criu", "/usr/local/bin/criu"].map(PathBuf::from);
+    let installed =
+        ["/usr/sbin/criu", "/usr/bin/criu", "/usr/local/sbin/criu", "/usr/local/bin/criu"].map(PathBuf::from);
     let all = named.into_iter().chain([fetched(state)]).chain(installed);
     all.into_iter().find(|path| path.is_absolute() && path.is_file())
 }
@@ -88,13 +89,7 @@ fn until(child: &mut std::process::Child, most: Duration) -> io::Result<bool> {
 }
 
 /// Copies the processes below `init` into `img`, and leaves them stopped. Blocks.
-pub(crate) fn dump(
-    criu: &Path,
-    init: u32,
-    img: &Path,
-    terminal: &Terminal,
-    mounts: &[String],
-) -> io::Result<()> {
+pub(crate) fn dump(criu: &Path, init: u32, img: &Path, terminal: &Terminal, mounts: &[String]) -> io::Result<()> {
     let log = img.with_file_name("dump.log");
     let mut command = Command::new(criu);
     command.args(["dump", "-t", &init.to_string(), "-v2", "--leave-stopped", "-D"]).arg(img).arg("-o").arg(&log);
@@ -109,14 +104,9 @@ pub(crate) fn dump(
 }
 
 /// CRIU's words for a restore by the keeper's child.
-pub(crate) fn restore(
-    criu: &Path,
-    img: &Path,
-    work: &Path,
-    terminal: &Terminal,
-    mounts: &[String],
-) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![criu.into(), "restore".into(), "-D".into(), img.into(), "-W".into(), work.into()];
+pub(crate) fn restore(criu: &Path, img: &Path, work: &Path, terminal: &Terminal, mounts: &[String]) -> Vec<OsString> {
+    let mut words: Vec<OsString> =
+        vec![criu.into(), "restore".into(), "-D".into(), img.into(), "-W".into(), work.into()];
     let mut add = |more: &[&str]| words.extend(more.iter().map(OsString::from));
     add(&["-o", "restore.log", "-v2", "-d", "-S", "--root", "/", "--tcp-close", "--file-locks", "--link-remap"]);
     add(&["--manage-cgroups=ignore", "--external", "mnt[pts]:/dev/pts"]);

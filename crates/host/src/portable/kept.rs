@@ -167,8 +167,8 @@ pub(crate) fn load(dir: &Path, id: &str) -> io::Result<Manifest> {
     if !is_id(id) {
         return Err(io::ErrorKind::NotFound.into());
     }
-    let manifest: Option<Manifest> =
-        get_json(&CHECKPOINT, &place(dir).join(id).join("manifest")).map_err(|why| io::Error::other(why.to_string()))?;
+    let manifest: Option<Manifest> = get_json(&CHECKPOINT, &place(dir).join(id).join("manifest"))
+        .map_err(|why| io::Error::other(why.to_string()))?;
     manifest.filter(|manifest| manifest.view.id == id).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 

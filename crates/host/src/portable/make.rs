@@ -14,10 +14,10 @@ use holdfast_observe::portable::{self as seen, Obstacles, Tree};
 use holdfast_store::{CHECKPOINT, Survives, get_json, put_json, replace};
 use holdfast_types::{Actor, Right, Size, terms_of};
 use holdfast_wire::gate::ApprovalId;
+use holdfast_wire::params::Life;
 use holdfast_wire::portable::{
     CheckAnswer, CheckpointListParams, CheckpointParams, CheckpointRemoveParams, CheckpointView, Obstacle,
 };
-use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -59,9 +59,7 @@ struct Plan {
 }
 
 fn told(list: Vec<seen::Obstacle>) -> Vec<Obstacle> {
-    list.into_iter()
-        .map(|one| Obstacle { pid: one.pid, program: one.program, fd: one.fd, what: one.what })
-        .collect()
+    list.into_iter().map(|one| Obstacle { pid: one.pid, program: one.program, fd: one.fd, what: one.what }).collect()
 }
 
 fn answer(found: Obstacles) -> CheckAnswer {
@@ -92,7 +90,13 @@ impl Session {
     }
 
     /// Makes a checkpoint, once it is recorded.
-    async fn dump(self: &Rc<Session>, plan: Plan, graph: &Graph, check: CheckAnswer, stop: bool) -> Result<CheckpointView, Fault> {
+    async fn dump(
+        self: &Rc<Session>,
+        plan: Plan,
+        graph: &Graph,
+        check: CheckAnswer,
+        stop: bool,
+    ) -> Result<CheckpointView, Fault> {
         let failed = |error: io::Error| {
             Fault::new(Code::Busy, format!("no checkpoint was made: {error}"))
                 .hint("the session goes on; `holdfast checkpoint --check` shows what is in the way")
@@ -105,20 +109,28 @@ impl Session {
         let (screen, size) = self.still_screen().await;
         let taking = plan.clone();
         let canonical = off_thread(move || take_input(&taking, &screen)).await;
-        let on = plan.clone();
-        let go_on = move || {
-            give_input(&on);
-            seen::go_on(on.tree.init, &before);
-            let _ = std::fs::remove_file(kept::place(&on.dir).join(STILL));
+        let resume = {
+            let on = plan.clone();
+            async move || {
+                let gone_on = off_thread(move || go_on(&on, &before)).await;
+                if let Err(error) = gone_on {
+                    tracing::warn!("processes may stand still: {error}");
+                }
+            }
         };
         let canonical = match canonical {
             Ok(canonical) => canonical,
             Err(error) => {
-                go_on();
+                resume().await;
                 return Err(failed(error));
             }
         };
-        let go_on = if stop { Some(go_on) } else { go_on(); None };
+        let resume = if stop {
+            Some(resume)
+        } else {
+            resume().await;
+            None
+        };
         let still_ms = began.elapsed().as_millis() as u64;
         let manifest = kept::Manifest {
             view: self.checkpoint_view(&plan, graph, &check, size, still_ms),
@@ -138,15 +150,15 @@ impl Session {
         });
         let sealed = sealed.await;
         holdfast_pause::task_point("checkpoint.named").await;
-        match (sealed, go_on) {
+        match (sealed, resume) {
             (Ok(view), None) => Ok(view),
             (Ok(view), Some(_)) => {
                 self.stop_for(&view.id).await;
                 Ok(view)
             }
-            (Err(error), go_on) => {
-                if let Some(go_on) = go_on {
-                    go_on();
+            (Err(error), resume) => {
+                if let Some(resume) = resume {
+                    resume().await;
                 }
                 kept::sweep(&plan.dir);
                 Err(failed(error))
@@ -167,9 +179,17 @@ impl Session {
         self.painted().await
     }
 
-    fn checkpoint_view(&self, plan: &Plan, graph: &Graph, check: &CheckAnswer, size: Size, still_ms: u64) -> CheckpointView {
+    fn checkpoint_view(
+        &self,
+        plan: &Plan,
+        graph: &Graph,
+        check: &CheckAnswer,
+        size: Size,
+        still_ms: u64,
+    ) -> CheckpointView {
         let state = self.state.borrow();
-        let inside = graph.processes.iter().filter(|process| process.pid != plan.tree.waits && process.pid != plan.tree.init);
+        let inside =
+            graph.processes.iter().filter(|process| process.pid != plan.tree.waits && process.pid != plan.tree.init);
         CheckpointView {
             id: plan.id.clone(),
             session: self.id,
@@ -240,6 +260,22 @@ fn take_input(plan: &Plan, screen: &[u8]) -> io::Result<bool> {
     }
 }
 
+/// Lets the processes go on as if nothing had happened.
+fn go_on(plan: &Plan, before: &[ProcessId]) -> io::Result<()> {
+    give_input(plan);
+    wait_again(&plan.helper, plan.tree.init);
+    seen::go_on(plan.tree.init, before);
+    std::fs::remove_file(kept::place(&plan.dir).join(STILL))
+}
+
+/// Starts waits again that the dump interrupted.
+fn wait_again(helper: &Path, init: u32) {
+    let all = seen::inside(init).unwrap_or_default();
+    let pids = all.iter().filter(|process| process.state == 'T').map(|process| process.pid.to_string());
+    let mut command = Command::new(helper);
+    let _ = command.arg("mend").args(pids).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+}
+
 /// Puts it back.
 fn give_input(plan: &Plan) {
     let _ = input(plan, "give").status();
@@ -271,6 +307,14 @@ pub(crate) async fn mend(session: Rc<Session>) {
         kept::sweep(&dir);
         std::fs::remove_file(place.join(STILL))
     });
+    {
+        // It runs: it was not stopped.
+        let mut state = session.state.borrow_mut();
+        if state.spec.portable.as_mut().is_some_and(|portable| portable.stopped_for.take().is_some()) {
+            let saved = state.spec.save(&session.dir);
+            state.notes.wrote(crate::notes::About::Spec, "that it goes on could not be recorded", &saved);
+        }
+    }
     if let Err(error) = mended.await {
         tracing::warn!(session = %session.id, "a checkpoint that was not finished cannot be cleared away: {error}");
     }
@@ -294,6 +338,17 @@ impl Registry {
     pub(crate) async fn checkpoint_check(&self, wanted: &str, actor: &Actor) -> Result<CheckAnswer, Fault> {
         let session = self.find_for(wanted, actor, Right::Observe)?;
         session.running().await?;
+        if session.portable().is_none() {
+            let (pid, program) = {
+                let state = session.state.borrow();
+                (state.pid, state.spec.command.first().cloned().unwrap_or_default())
+            };
+            let what = "the session is not portable: only one that was started with `new --portable` can be".to_owned();
+            return Ok(CheckAnswer {
+                refused: vec![Obstacle { pid, program, fd: None, what }],
+                ..CheckAnswer::default()
+            });
+        }
         session.obstacles().await.map(|(check, ..)| check)
     }
 
@@ -323,8 +378,9 @@ impl Registry {
         if let Some(first) = check.refused.first() {
             let more = check.refused.len() - 1;
             let others = if more > 0 { format!(", and {more} more") } else { String::new() };
-            let mut fault = Fault::new(Code::Busy, format!("{name} cannot be checkpointed now: {}{others}", line(first)))
-                .hint(format!("see all of it: holdfast checkpoint --check {name}"));
+            let mut fault =
+                Fault::new(Code::Busy, format!("{name} cannot be checkpointed now: {}{others}", line(first)))
+                    .hint(format!("see all of it: holdfast checkpoint --check {name}"));
             fault.details = serde_json::to_value(&check).ok().map(Box::new);
             return Err(fault);
         }
@@ -355,7 +411,8 @@ impl Registry {
     fn plan(&self, session: &Session, tree: Tree, graph: &Graph) -> Result<Plan, Fault> {
         let state = &self.shared.home.state;
         let cannot = |what: String, hint: &str| Fault::new(Code::CannotStart, what).hint(hint);
-        let criu = criu::find(state).ok_or_else(|| cannot("CRIU is not installed".into(), "get it with: holdfast doctor --fix"))?;
+        let criu = criu::find(state)
+            .ok_or_else(|| cannot("CRIU is not installed".into(), "get it with: holdfast doctor --fix"))?;
         let helper = spawn::install(state, spawn::PORTABLE)
             .map_err(|error| cannot(format!("cannot make a checkpoint: {error}"), "is the disk full?"))?;
         let spec = session.state.borrow().spec.clone();
@@ -388,11 +445,11 @@ impl Registry {
             None => self.all().into_iter().filter(|session| session.rights(actor).has(Right::Observe)).collect(),
         };
         let portable = sessions.iter().filter(|session| session.portable().is_some());
-        let places: Vec<_> =
-            portable.map(|session| (session.dir.clone(), session.id, session.state.borrow().spec.name.clone())).collect();
-        let listed = off_thread(move || {
-            Ok(places.iter().flat_map(|(dir, id, name)| kept::list(dir, *id, name)).collect())
-        });
+        let places: Vec<_> = portable
+            .map(|session| (session.dir.clone(), session.id, session.state.borrow().spec.name.clone()))
+            .collect();
+        let listed =
+            off_thread(move || Ok(places.iter().flat_map(|(dir, id, name)| kept::list(dir, *id, name)).collect()));
         listed.await.map_err(|error| Fault::new(Code::Internal, error.to_string()))
     }
 

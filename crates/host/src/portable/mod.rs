@@ -52,7 +52,7 @@ pub(crate) fn program_of(dir: &Path) -> PathBuf {
 }
 
 /// How a session that is to be portable will be, or why it cannot.
-pub(crate) fn checked(home: &Home, has_wall: bool) -> Result<Portable, Fault> {
+pub(crate) fn checked(home: &Home, cwd: &str, has_wall: bool) -> Result<Portable, Fault> {
     let refused = |message: &str, hint: &str| Err(Fault::new(Code::CannotStart, message).hint(hint));
     if !rustix::process::getuid().is_root() {
         return refused(
@@ -70,7 +70,10 @@ pub(crate) fn checked(home: &Home, has_wall: bool) -> Result<Portable, Fault> {
         return refused("a portable session needs CRIU, which is not installed", "get it with: holdfast doctor --fix");
     }
     let cannot = |error: io::Error| Fault::new(Code::CannotStart, format!("cannot read the machine's mounts: {error}"));
-    let mounts = mounts::kept(&std::fs::read_to_string("/proc/self/mountinfo").map_err(cannot)?);
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let needed = [real(&home.state), real(&home.run), real(Path::new(cwd))];
+    let needed: Vec<&Path> = needed.iter().map(PathBuf::as_path).collect();
+    let mounts = mounts::kept(&std::fs::read_to_string("/proc/self/mountinfo").map_err(cannot)?, &needed);
     Ok(Portable { mounts, ..Portable::default() })
 }
 
@@ -124,7 +127,8 @@ impl Session {
                 .hint("only a session that was started with `holdfast new --portable` can have checkpoints"));
         }
         let waits = self.state.borrow().waits;
-        holdfast_observe::portable::tree(waits)
-            .ok_or_else(|| Fault::new(Code::Busy, format!("session {name} is just starting or ending")).hint("try again"))
+        holdfast_observe::portable::tree(waits).ok_or_else(|| {
+            Fault::new(Code::Busy, format!("session {name} is just starting or ending")).hint("try again")
+        })
     }
 }

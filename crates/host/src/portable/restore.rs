@@ -108,8 +108,9 @@ impl Restore {
             }
             if !matches!(keeper.try_wait(), Ok(None)) {
                 let why = criu::errors_in(&work.join("restore.log"));
-                return Err(Fault::new(Code::CannotStart, format!("{} cannot be restored: {why}", self.id()))
-                    .hint("the checkpoint is as it was; CRIU's words are in `restore/restore.log` in the session's directory"));
+                return Err(Fault::new(Code::CannotStart, format!("{} cannot be restored: {why}", self.id())).hint(
+                    "the checkpoint is as it was; CRIU's words are in `restore/restore.log` in the session's directory",
+                ));
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -120,7 +121,8 @@ impl Restore {
 fn prepare(home: &Home, dir: &Path, id: &str) -> io::Result<Restore> {
     let manifest = kept::load(dir, id)?;
     kept::verify(dir, &manifest)?;
-    let criu = criu::find(&home.state).ok_or_else(|| io::Error::other("CRIU is not installed: holdfast doctor --fix"))?;
+    let criu =
+        criu::find(&home.state).ok_or_else(|| io::Error::other("CRIU is not installed: holdfast doctor --fix"))?;
     for mount in &manifest.view.mounts {
         if !Path::new(mount).exists() {
             return Err(io::Error::other(format!("{mount} is not there")));
@@ -158,8 +160,13 @@ impl Registry {
         match session.view_life() {
             Life::Lost => {}
             Life::Running => {
-                return Err(Fault::new(Code::Busy, format!("session {name} is running: a session has one life at a time"))
-                    .hint(format!("to go back to a checkpoint, stop it first: holdfast checkpoint {name}, or kill its keeper")));
+                return Err(Fault::new(
+                    Code::Busy,
+                    format!("session {name} is running: a session has one life at a time"),
+                )
+                .hint(format!(
+                    "to go back to a checkpoint, stop it first: holdfast checkpoint {name}, or kill its keeper"
+                )));
             }
             Life::Ended | Life::Unknown | Life::Damaged => {
                 return Err(session.running().await.err().unwrap_or_else(|| {

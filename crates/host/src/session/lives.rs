@@ -13,8 +13,8 @@ use holdfast_session::{Core, Decided, Origin, Run, Tracker};
 use holdfast_types::{Actor, Exit, Size, TimeMs};
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::lives::{Cause, RecoverParams};
-use holdfast_wire::portable::{CheckpointParams, RestoreParams};
 use holdfast_wire::params::Life;
+use holdfast_wire::portable::{CheckpointParams, RestoreParams};
 use holdfast_wire::runs::RunId;
 use holdfast_wire::{Code, Fault};
 use std::process::Child;
@@ -59,6 +59,8 @@ impl Session {
         let mut lost = lives::why(&self.dir, known);
         if let Some(portable) = &state.spec.portable {
             let name = state.spec.name.clone();
+            // They end with their keeper, some just after it.
+            lost.processes.iter_mut().for_each(|process| process.survives = false);
             lost.checkpoint = crate::portable::kept::newest(&self.dir, self.id, &name);
             if let Some(checkpoint) = &portable.stopped_for {
                 lost.cause = Cause::Checkpoint;

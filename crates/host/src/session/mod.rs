@@ -436,8 +436,12 @@ impl Session {
             }
             (Life::Lost, _) => {
                 let why = state.spec.lost.as_ref().map_or("its keeper is gone", |lost| lost.why.as_str());
-                Err(Fault::new(Code::Lost, format!("session {name} was lost: {why}"))
-                    .hint(format!("to give it another life: holdfast recover {name}")))
+                Err(Fault::new(Code::Lost, format!("session {name} was lost: {why}")).hint(
+                    match state.spec.lost.as_ref().and_then(|lost| lost.checkpoint.as_ref()) {
+                        Some(_) => format!("to bring its processes back: holdfast restore {name}"),
+                        None => format!("to give it another life: holdfast recover {name}"),
+                    },
+                ))
             }
             (Life::Unknown, _) => Err(Fault::new(
                 Code::UnknownKeeper,

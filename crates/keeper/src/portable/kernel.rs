@@ -31,8 +31,7 @@ pub fn below(root: &CStr, path: &CStr) -> CString {
 /// Binds a file or directory, without what is mounted below it.
 pub fn bind(from: &CStr, to: &CStr) {
     // SAFETY: both paths end with a zero byte.
-    let bound =
-        unsafe { libc::mount(from.as_ptr(), to.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null()) };
+    let bound = unsafe { libc::mount(from.as_ptr(), to.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null()) };
     must(bound, from);
 }
 

@@ -6,6 +6,7 @@
 //! | `begin INIT ROOT COUNT MOUNT… ARGV0 COMMAND ARGUMENT…` | the keeper's child: makes the session's namespaces and waits for its init |
 //! | `init ARGV0 COMMAND ARGUMENT…` | pid 1 of the session: starts the command on descriptor 3, the terminal, and reaps |
 //! | `restore DONE LOG INPUT CANONICAL CRIU ARGUMENT…` | the keeper's child: has CRIU bring the session's init back, and waits for it |
+//! | `mend PID…` | nothing: starts waits again that a checkpoint interrupted in these stopped processes |
 //! | `take TERMINAL FILE` | nothing: takes what was typed and not read into FILE; ends with 1 where lines are edited there, with 0 where not |
 //! | `give TERMINAL FILE` | nothing: puts it back |
 //!
@@ -18,6 +19,7 @@
 mod begin;
 mod init;
 mod kernel;
+mod mend;
 mod restore;
 mod typed;
 
@@ -37,6 +39,7 @@ pub unsafe extern "C" fn main(count: i32, arguments: *const *const libc::c_char)
         Some((b"begin", rest)) => begin::begin(rest),
         Some((b"init", rest)) => init::init(rest),
         Some((b"restore", rest)) => restore::restore(rest),
+        Some((b"mend", rest)) => mend::mend(rest),
         Some((b"take", rest)) => typed::take(rest),
         Some((b"give", rest)) => typed::give(rest),
         _ => kernel::give_up(c"this is for keepers: see holdfast new --portable"),

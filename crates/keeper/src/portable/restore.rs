@@ -3,8 +3,8 @@
 //! Where that fails nothing of it may stay: what CRIU left half-made is killed, and then the keeper, so that the session is as lost as it
 //! was, and can be tried again.
 
-use super::typed;
 use super::kernel::{end_as, end_with_parent, exec, give_up, let_go_of_terminal, must, signals};
+use super::typed;
 use std::ffi::CStr;
 
 /// Descriptors of the terminal that CRIU's arguments and `CRIU_CTTY` name: for the terminal, for `/dev/tty`, for the leader.

@@ -39,8 +39,7 @@ pub struct Obstacles {
 const TOLD_MAX: usize = 200;
 
 /// Kinds of anonymous files that CRIU knows.
-const KNOWN: [&str; 7] =
-    ["[eventpoll]", "[eventfd]", "[timerfd]", "[signalfd]", "inotify", "[pidfd]", "[fanotify]"];
+const KNOWN: [&str; 7] = ["[eventpoll]", "[eventfd]", "[timerfd]", "[signalfd]", "inotify", "[pidfd]", "[fanotify]"];
 /// Character devices that hold nothing: null, zero, full, random, urandom, kmsg, `/dev/tty`, ptmx.
 const PLAIN_DEVICES: [(u64, u64); 8] = [(1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (1, 11), (5, 0), (5, 2)];
 /// Slaves of pseudo-terminals.

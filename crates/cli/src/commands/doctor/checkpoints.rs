@@ -41,11 +41,13 @@ fn is_new_enough(version: &str) -> bool {
 
 /// Fetches CRIU where there is none that is new enough.
 pub fn fetch(state: &Path) -> Result<(), Failure> {
-    let has = criu::find(state).and_then(|criu| criu::version(&criu).ok()).is_some_and(|version| is_new_enough(&version));
+    let has =
+        criu::find(state).and_then(|criu| criu::version(&criu).ok()).is_some_and(|version| is_new_enough(&version));
     if has {
         return Ok(());
     }
-    let prefix = std::path::absolute(state.join("criu")).map_err(|error| Failure::io("cannot find the state directory", error))?;
+    let prefix = std::path::absolute(state.join("criu"))
+        .map_err(|error| Failure::io("cannot find the state directory", error))?;
     crate::show::say("fetching CRIU from Debian...");
     let mut script = Command::new("/bin/sh");
     script.args(["-c", FETCH, "get-criu.sh"]).arg(&prefix).stdin(Stdio::null()).stdout(Stdio::null());
@@ -53,7 +55,8 @@ pub fn fetch(state: &Path) -> Result<(), Failure> {
     if status.success() {
         return Ok(());
     }
-    Err(Failure::new("cannot_start", "CRIU could not be fetched").hint("install CRIU 4.2 or later with your package manager"))
+    Err(Failure::new("cannot_start", "CRIU could not be fetched")
+        .hint("install CRIU 4.2 or later with your package manager"))
 }
 
 #[cfg(test)]
@@ -62,7 +65,9 @@ mod tests {
 
     #[test]
     fn versions_before_4_2_are_too_old() {
-        for (version, is_new) in [("4.2.1", true), ("4.2", true), ("5.0", true), ("4.1.1", false), ("3.17", false), ("", false)] {
+        for (version, is_new) in
+            [("4.2.1", true), ("4.2", true), ("5.0", true), ("4.1.1", false), ("3.17", false), ("", false)]
+        {
             assert_eq!(is_new_enough(version), is_new, "{version}");
         }
     }
