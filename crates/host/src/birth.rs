@@ -73,6 +73,10 @@ pub struct Birth {
     pub wall: Option<Wall>,
     /// What of its processes is judged before it happens.
     pub gate: Option<Seam>,
+    /// It is to be portable.
+    pub is_portable: bool,
+    /// How, once that was looked at.
+    pub portable: Option<crate::portable::Portable>,
     /// Whether it gets another life by itself; none: as the host is configured.
     pub recover: Option<Recovery>,
     /// How often its command is run again where it fails.
@@ -194,6 +198,8 @@ impl Birth {
             other,
             wall: params.wall,
             gate: params.gate,
+            is_portable: params.portable,
+            portable: None,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
             reap_after: params.reap_after,

@@ -37,6 +37,7 @@ mod notes;
 mod notify;
 mod own;
 mod picture;
+pub mod portable;
 mod presence;
 mod proofs;
 mod questions;

@@ -57,7 +57,7 @@ impl Registry {
     /// Makes the directories and puts the keeper program in its place.
     pub fn open(home: &Home, config: &HostConfig) -> io::Result<Registry> {
         make_dir(&home.sessions())?;
-        spawn::install(&home.state)?;
+        spawn::install(&home.state, spawn::KEEPER)?;
         let sessions = Rc::new(Sessions::default());
         Ok(Registry {
             shared: Rc::new(Shared {
@@ -141,6 +141,7 @@ impl Registry {
             user: None,
             wall: None,
             gate: None,
+            portable: None,
             passing: false,
             ahead: false,
             begun_ms: None,
@@ -207,7 +208,10 @@ impl Registry {
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running")
         })?;
         crate::seam::with_its_seam(&birth)?;
-        let birth = self.behind_its_wall(birth).await?;
+        let mut birth = self.behind_its_wall(birth).await?;
+        if birth.is_portable {
+            birth.portable = Some(crate::portable::checked(&self.shared.home, &birth.cwd, birth.wall.is_some())?);
+        }
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let begun = self.begin((id, name.clone()), run, &birth, actor, false).await;
         let shown = begun.map(|session| self.show(session, actor));
@@ -254,6 +258,7 @@ impl Registry {
             session.separate_stderr(&mut start)?;
         }
         crate::seam::put_up(&self.shared, &session, &spec, &mut start).await?;
+        crate::portable::dress(&self.shared.home, &session, &spec, &mut start)?;
         {
             let mut state = session.state.borrow_mut();
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);
@@ -273,8 +278,9 @@ impl Registry {
                 session.record_run(Run { act: decided.act, ..own.run }).map_err(cannot)?;
             }
             // Looked for each time: a tidy person may have emptied the directory.
-            let keeper = spawn::install(&self.shared.home.state).map_err(cannot)?;
-            spawn::start(&keeper, &id.to_string(), &start).await
+            let keeper = spawn::install(&self.shared.home.state, spawn::KEEPER).map_err(cannot)?;
+            let apart = crate::portable::apart(&self.shared.home, &spec).map_err(cannot)?;
+            spawn::start(&keeper, apart.as_deref(), &id.to_string(), &start).await
         };
         match begun.await {
             Ok((child, started)) => session.started(child, started),
@@ -393,7 +399,7 @@ impl Registry {
         Ok(seen)
     }
 
-    fn may(&self, session: &Session, wanted: &str, actor: &Actor, rights: Rights) -> Result<(), Fault> {
+    pub(crate) fn may(&self, session: &Session, wanted: &str, actor: &Actor, rights: Rights) -> Result<(), Fault> {
         let missing = rights.iter().next().filter(|_| !session.rights(actor).meets(rights));
         let Some(right) = missing else { return Ok(()) };
         self.may_know(session, wanted, actor)?;

@@ -224,6 +224,8 @@ impl Server {
             }
             Call::Cost(params) => plain(Box::pin(self.cost(&params, &actor)).await?),
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
+            Call::CheckpointCheck(params) => plain(Box::pin(registry.checkpoint_check(&params.session, &actor)).await?),
+            Call::CheckpointList(params) => plain(Box::pin(registry.checkpoint_list(&params, &actor)).await?),
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => {
                 let look = async |session: &Session| self.lookout.watch(session, &params).await;
@@ -346,6 +348,12 @@ impl Server {
                 plain(session.view())
             }
             Call::Recover(params) => plain(self.registry.recover_one(&params, actor, None).await?),
+            Call::Restore(params) => plain(self.registry.restore(&params, actor, None).await?),
+            Call::CheckpointMake(params) => plain(self.registry.checkpoint_make(&params, actor, None).await?),
+            Call::CheckpointRemove(params) => {
+                self.registry.checkpoint_remove(&params, actor).await?;
+                plain(Nothing {})
+            }
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),

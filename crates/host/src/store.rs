@@ -45,6 +45,9 @@ pub struct Spec {
     /// What of its processes is judged before it happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Seam>,
+    /// How checkpoints of its processes can be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub portable: Option<crate::portable::Portable>,
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
@@ -110,6 +113,7 @@ impl Spec {
             user: birth.other.as_ref().map(|other| other.user.name.clone()),
             wall: birth.wall.clone(),
             gate: birth.gate,
+            portable: birth.portable.clone(),
             passing: false,
             ahead: false,
             begun_ms: None,

@@ -20,6 +20,7 @@ pub mod message;
 mod new;
 pub mod operations;
 pub mod params;
+pub mod portable;
 pub mod questions;
 pub mod reaping;
 pub mod runs;

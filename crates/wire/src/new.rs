@@ -54,6 +54,10 @@ pub struct NewParams {
     /// Judge more than acts: with `exec`, every program that a process of the session starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Seam>,
+    /// Make it so that checkpoints of its processes can be kept; only where the host is root. It has pids, terminals and shared memory of
+    /// its own, and its processes end with its command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub portable: bool,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover: Option<Recovery>,

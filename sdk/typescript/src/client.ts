@@ -81,6 +81,8 @@ const REPEATABLE = new Set<string>([
   "actor.me",
   "approval.get",
   "approval.list",
+  "checkpoint.check",
+  "checkpoint.list",
   "device.list",
   "grant.list",
   "graph.get",

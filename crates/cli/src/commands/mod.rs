@@ -5,6 +5,7 @@ mod approvals;
 mod as_user;
 mod attach;
 mod canvas;
+mod checkpoint;
 mod completions;
 mod cost;
 mod doctor;
@@ -108,6 +109,9 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Detach(args)) => steer::detach(&here()?, &args),
         Some(Command::Signal(args)) => steer::signal(&here()?, &args),
         Some(Command::Recover(args)) => recover::recover(&here()?, &args),
+        Some(Command::Checkpoint(args)) => checkpoint::checkpoint(&here()?, &args),
+        Some(Command::Checkpoints(command)) => checkpoint::checkpoints(&here()?, &command),
+        Some(Command::Restore(args)) => checkpoint::restore(&here()?, &args),
         Some(Command::Turn(args)) => turn::turn(&here()?, &args),
         Some(Command::Take(args)) => turn::take(&here()?, &args),
         Some(Command::Request(args)) => turn::request(&here()?, &args),
@@ -133,7 +137,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Devices(command)) => invites::devices(&here()?, &command),
         Some(Command::Host(command)) => host::host(&here()?, command),
         // It says what is wrong with a home, whatever that is.
-        Some(Command::Doctor) => doctor::doctor(&find()?),
+        Some(Command::Doctor(args)) => doctor::doctor(&find()?, args),
         Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),
         // These need no home, or make their own.
         Some(Command::Prove(args)) => prove::prove(&args, json),

@@ -7,6 +7,7 @@ use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, TimeMs};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, ApprovalView, EXPIRES_MS};
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::{EndParams, NewParams};
+use holdfast_wire::portable::{CheckpointParams, RestoreParams};
 use holdfast_wire::runs::{RunId, RunStartParams};
 use holdfast_wire::turns::SignalParams;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,10 @@ pub(crate) enum Act {
     Recover(RecoverParams),
     /// A program: its process waits.
     Exec(ExecAct),
+    /// A checkpoint that stops its session.
+    Checkpoint(CheckpointParams),
+    /// Another life from a checkpoint.
+    Restore(RestoreParams),
 }
 
 impl Act {
@@ -44,7 +49,13 @@ impl Act {
     pub fn run(&self) -> Option<RunId> {
         match self {
             Act::Run(params) => params.run,
-            Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Exec(_) => None,
+            Act::Start(..)
+            | Act::Signal(_)
+            | Act::End(_)
+            | Act::Recover(_)
+            | Act::Exec(_)
+            | Act::Checkpoint(_)
+            | Act::Restore(_) => None,
         }
     }
 }

@@ -29,6 +29,13 @@ pub(crate) fn with_its_seam(birth: &Birth) -> Result<(), Fault> {
     if birth.gate.is_none() {
         return Ok(());
     }
+    if birth.is_portable {
+        return Err(Fault::new(
+            Code::CannotStart,
+            "a session cannot be portable and have a gate: no checkpoint carries it",
+        )
+        .hint("leave out --portable or --gate"));
+    }
     can_here().map_err(|why| {
         Fault::new(Code::CannotStart, format!("programs cannot be judged here: {why}"))
             .hint("leave out --gate; what this machine supports: holdfast doctor")

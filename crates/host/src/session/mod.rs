@@ -234,6 +234,7 @@ impl Session {
                     ring: None,
                     journal,
                     pid: 0,
+                    waits: 0,
                     keeper_pid: 0,
                     knows_spare: false,
                     final_bounds: std::cell::OnceCell::new(),
@@ -282,12 +283,13 @@ impl Session {
         let mut state = self.state.borrow_mut();
         state.child = Some(child);
         state.pid = started.child_pid;
+        state.waits = started.child_pid;
         state.keeper_pid = started.keeper_pid;
         self.own.keeps(self.id, started.keeper_pid);
     }
 
     /// Takes over a keeper's connection: what was typed and resized since the last host looked is caught up with first.
-    pub fn connected(&self, link: Link, welcome: Welcome, ring: Ring) {
+    pub fn connected(&self, link: Link, welcome: Welcome, waits: u32, ring: Ring) {
         self.remember_who_is_here();
         {
             let mut state = self.state.borrow_mut();
@@ -296,6 +298,7 @@ impl Session {
                 state.picture.resized(welcome.head, Size::clamped(welcome.cols, welcome.rows));
             }
             state.pid = welcome.child_pid;
+            state.waits = waits;
             // The kernel's word: the ring is a file, and says what somebody wrote there.
             state.keeper_pid = link.keeper_pid().unwrap_or(ring.header().keeper_pid);
             state.knows_spare = welcome.features & FEATURE_SPARE != 0;
@@ -437,8 +440,12 @@ impl Session {
             }
             (Life::Lost, _) => {
                 let why = state.spec.lost.as_ref().map_or("its keeper is gone", |lost| lost.why.as_str());
-                Err(Fault::new(Code::Lost, format!("session {name} was lost: {why}"))
-                    .hint(format!("to give it another life: holdfast recover {name}")))
+                Err(Fault::new(Code::Lost, format!("session {name} was lost: {why}")).hint(
+                    match state.spec.lost.as_ref().and_then(|lost| lost.checkpoint.as_ref()) {
+                        Some(_) => format!("to bring its processes back: holdfast restore {name}"),
+                        None => format!("to give it another life: holdfast recover {name}"),
+                    },
+                ))
             }
             (Life::Unknown, _) => Err(Fault::new(
                 Code::UnknownKeeper,
@@ -494,6 +501,8 @@ impl Session {
             recovers: state.spec.recover == Some(holdfast_wire::lives::Recovery::Auto),
             wall: state.spec.wall.clone(),
             gate: state.spec.gate,
+            portable: state.spec.portable.is_some(),
+            restored: state.spec.portable.as_ref().and_then(|portable| portable.restored.clone()),
             restart_on_failure: state.spec.restart_on_failure,
             next_life_ms: state.next_life_ms,
             reap: self.reap_view(),

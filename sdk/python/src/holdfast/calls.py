@@ -76,6 +76,34 @@ class AsyncCalls:
         found, _ = await self._ask("approval.list", params, b"", list[ApprovalView])
         return found
 
+    async def checkpoint_check(self, *, session: str) -> CheckAnswer:
+        """Get what a checkpoint of the session would refuse and cut now, by process and descriptor."""
+        params = _given({"session": session})
+        found: CheckAnswer
+        found, _ = await self._ask("checkpoint.check", params, b"", CheckAnswer)
+        return found
+
+    async def checkpoint_list(self, *, session: str | None = None) -> list[CheckpointView]:
+        """List checkpoints of a session, or of all sessions you may observe, oldest first."""
+        params = _given({"session": session})
+        found: list[CheckpointView]
+        found, _ = await self._ask("checkpoint.list", params, b"", list[CheckpointView])
+        return found
+
+    async def checkpoint_make(self, *, session: str, keep_running: bool | None = None, proof: Proof | None = None) -> CheckpointView:
+        """Keep a copy of a portable session's live processes; the session stops unless it is to keep running."""
+        params = _given({"session": session, "keep_running": keep_running, "proof": proof})
+        found: CheckpointView
+        found, _ = await self._ask("checkpoint.make", params, b"", CheckpointView)
+        return found
+
+    async def checkpoint_remove(self, *, checkpoint: str, session: str, proof: Proof | None = None) -> Nothing:
+        """Remove a checkpoint."""
+        params = _given({"checkpoint": checkpoint, "session": session, "proof": proof})
+        found: Nothing
+        found, _ = await self._ask("checkpoint.remove", params, b"", Nothing)
+        return found
+
     async def device_list(self) -> list[DeviceView]:
         """List the devices that may reach this host through a relay."""
         params = _given({})
@@ -405,6 +433,13 @@ class AsyncCalls:
         found, _ = await self._ask("session.resize", params, b"", Nothing)
         return found
 
+    async def session_restore(self, *, session: str, checkpoint: str | None = None, proof: Proof | None = None) -> RestoreAnswer:
+        """Give a portable session that does not run its processes back, from a checkpoint: the same identity, the next life."""
+        params = _given({"session": session, "checkpoint": checkpoint, "proof": proof})
+        found: RestoreAnswer
+        found, _ = await self._ask("session.restore", params, b"", RestoreAnswer)
+        return found
+
     async def session_screen(self, *, session: str, ansi: bool | None = None, history: int | None = None) -> ScreenAnswer:
         """Get the screen as text."""
         params = _given({"session": session, "ansi": ansi, "history": history})
@@ -578,6 +613,34 @@ class Calls:
         params = _given({"all": all, "session": session})
         found: list[ApprovalView]
         found, _ = self._ask("approval.list", params, b"", list[ApprovalView])
+        return found
+
+    def checkpoint_check(self, *, session: str) -> CheckAnswer:
+        """Get what a checkpoint of the session would refuse and cut now, by process and descriptor."""
+        params = _given({"session": session})
+        found: CheckAnswer
+        found, _ = self._ask("checkpoint.check", params, b"", CheckAnswer)
+        return found
+
+    def checkpoint_list(self, *, session: str | None = None) -> list[CheckpointView]:
+        """List checkpoints of a session, or of all sessions you may observe, oldest first."""
+        params = _given({"session": session})
+        found: list[CheckpointView]
+        found, _ = self._ask("checkpoint.list", params, b"", list[CheckpointView])
+        return found
+
+    def checkpoint_make(self, *, session: str, keep_running: bool | None = None, proof: Proof | None = None) -> CheckpointView:
+        """Keep a copy of a portable session's live processes; the session stops unless it is to keep running."""
+        params = _given({"session": session, "keep_running": keep_running, "proof": proof})
+        found: CheckpointView
+        found, _ = self._ask("checkpoint.make", params, b"", CheckpointView)
+        return found
+
+    def checkpoint_remove(self, *, checkpoint: str, session: str, proof: Proof | None = None) -> Nothing:
+        """Remove a checkpoint."""
+        params = _given({"checkpoint": checkpoint, "session": session, "proof": proof})
+        found: Nothing
+        found, _ = self._ask("checkpoint.remove", params, b"", Nothing)
         return found
 
     def device_list(self) -> list[DeviceView]:
@@ -907,6 +970,13 @@ class Calls:
         params = _given({"session": session, "size": size, "proof": proof})
         found: Nothing
         found, _ = self._ask("session.resize", params, b"", Nothing)
+        return found
+
+    def session_restore(self, *, session: str, checkpoint: str | None = None, proof: Proof | None = None) -> RestoreAnswer:
+        """Give a portable session that does not run its processes back, from a checkpoint: the same identity, the next life."""
+        params = _given({"session": session, "checkpoint": checkpoint, "proof": proof})
+        found: RestoreAnswer
+        found, _ = self._ask("session.restore", params, b"", RestoreAnswer)
         return found
 
     def session_screen(self, *, session: str, ansi: bool | None = None, history: int | None = None) -> ScreenAnswer:

@@ -236,7 +236,7 @@ Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd"]
 
 class Cause(Model):
     """Why a session was lost."""
-    is_: Literal["reboot", "out_of_memory", "signal", "unknown"] | str = Field(..., alias="is")
+    is_: Literal["reboot", "out_of_memory", "signal", "checkpoint", "unknown"] | str = Field(..., alias="is")
     """Which: the other fields follow from it."""
     number: int | None = None
     """The signal."""
@@ -260,6 +260,76 @@ class Changed(Model):
     """That run's key."""
     actor: Actor | None = None
     """Who."""
+
+
+class CheckAnswer(Model):
+    """What a checkpoint of a session would refuse, cut and disturb now."""
+    processes: int
+    """How many processes it has."""
+    refused: list[Obstacle] = Field(default_factory=list)
+    """Why there can be no checkpoint now."""
+    cut: list[Obstacle] = Field(default_factory=list)
+    """Connections that would be cut in the copy."""
+    noted: list[Obstacle] = Field(default_factory=list)
+    """What else a person should know."""
+
+
+class CheckpointListParams(Model):
+    """Whose checkpoints to list."""
+    session: str | None = None
+    """Name or id; left out: of all sessions you may observe."""
+
+
+class CheckpointParams(Model):
+    """Which session to make a checkpoint of."""
+    session: str
+    """Name or id."""
+    keep_running: bool = False
+    """The session goes on. Left out: it stops, until it is restored. That needs the right `end` too."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class CheckpointRemoveParams(Model):
+    """A checkpoint to remove."""
+    session: str
+    """Name or id of its session."""
+    checkpoint: str
+    """Its id."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class CheckpointView(Model):
+    """A checkpoint."""
+    id: str
+    """Its id, `ckp_…`."""
+    session: SessionId
+    """Of which session."""
+    name: SessionName
+    """The session's name then."""
+    at_ms: int
+    """When it was made."""
+    incarnation: int
+    """In which of the session's lives."""
+    size: Size
+    """The terminal's size then."""
+    bytes: int
+    """What it takes up on disk."""
+    still_ms: int
+    """How long the processes stood still for it."""
+    programs: list[str]
+    """The programs in it, at most 64."""
+    mounts: list[str]
+    """Mounts of the machine that the session sees: they must be there when it is restored."""
+    kernel: str
+    """The kernel it was made on."""
+    criu: str
+    """The version of CRIU that made it."""
+    cut: list[str] = Field(default_factory=list)
+    """Connections that are cut once it is restored."""
+    damaged: str | None = None
+    """Why it cannot be used, where it cannot: damaged, or made by a later version."""
 
 
 ClientToken: TypeAlias = str
@@ -534,6 +604,10 @@ class Event(Model):
     """Which option that is, from 0."""
     incarnation: int | None = None
     """Which."""
+    checkpoint: str | None = None
+    """The checkpoint that its processes came back from."""
+    cut: list[str] | None = None
+    """Connections of theirs that were cut."""
     approval: ApprovalId | None = None
     """The approval."""
     command: str | None = None
@@ -1124,6 +1198,8 @@ class LostView(Model):
     """Their connections to others, for example `tcp 10.0.0.2:5432`. Those are cut."""
     runs: list[RunId] = Field(default_factory=list)
     """Runs that were on. None is run again by itself."""
+    checkpoint: str | None = None
+    """Its newest checkpoint: `restore` brings its processes back."""
     withheld: list[str] = Field(default_factory=list)
     """Variables of its environment whose values are not kept."""
 
@@ -1284,6 +1360,18 @@ class NoticeEvent(Model):
     """The client's number."""
     notice: Notice
     """What."""
+
+
+class Obstacle(Model):
+    """Something that a checkpoint cannot keep."""
+    pid: int
+    """The process."""
+    program: str
+    """Its program."""
+    what: str
+    """What it is."""
+    fd: int | None = None
+    """The descriptor, where it is one."""
 
 
 class OnExit(Model):
@@ -1703,6 +1791,34 @@ class ResizeParams(Model):
     """Columns and rows."""
     proof: Proof | None = None
     """The actor's signature."""
+
+
+class RestoreAnswer(Model):
+    """A session that was restored."""
+    session: SessionView
+    """The session."""
+    checkpoint: CheckpointView
+    """From what."""
+
+
+class RestoreParams(Model):
+    """Which session to restore."""
+    session: str
+    """Name or id."""
+    checkpoint: str | None = None
+    """The checkpoint; left out: the newest."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class RestoredView(Model):
+    """What a session's life began from."""
+    checkpoint: str
+    """The checkpoint."""
+    made_ms: int
+    """When that was made."""
+    cut: list[str] = Field(default_factory=list)
+    """Connections that were cut."""
 
 
 class Resume(Model):
