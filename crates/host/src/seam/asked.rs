@@ -28,7 +28,13 @@ impl Holding {
     fn exec(&self) -> Option<&ExecAct> {
         match &self.act {
             Act::Exec(act) => Some(act),
-            Act::Run(_) | Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) => None,
+            Act::Run(_)
+            | Act::Start(..)
+            | Act::Signal(_)
+            | Act::End(_)
+            | Act::Recover(_)
+            | Act::Checkpoint(_)
+            | Act::Restore(_) => None,
         }
     }
 
