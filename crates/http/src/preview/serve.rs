@@ -5,7 +5,7 @@ use super::forward::forward;
 use super::{Preview, is_final, is_over};
 use crate::listen::{BUFFER_BYTES_MAX, HEAD_WAIT, Http, UNREAD_WAIT};
 use crate::patient::Patient;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -111,7 +111,11 @@ async fn converse(
 
 async fn answer(http: &Http, preview: &Preview, request: hyper::Request<Incoming>) -> Response {
     match preview.enter(request.method(), request.uri(), request.headers()) {
-        Entry::Answered(response) => return response,
+        Entry::Answered(mut response) => {
+            // Whoever does not come in holds no place.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return response;
+        }
         Entry::Passed => preview.use_now(),
     }
     match preview.address(http).await {
