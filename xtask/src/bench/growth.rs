@@ -47,10 +47,13 @@ impl Series {
     }
 }
 
+/// What is done in a place for some series.
+type Measure = fn(&Place, bool) -> Result<Vec<Series>>;
+
 /// Measures all of them, each in a place of its own.
 pub fn measure(program: &Path, full: bool) -> Result<Vec<Series>> {
     let mut all = vec![];
-    let measures: [(&str, fn(&Place, bool) -> Result<Vec<Series>>); 5] =
+    let measures: [(&str, Measure); 5] =
         [("sessions", sessions), ("clients", clients), ("journal", journal), ("trees", trees), ("flows", flows)];
     for (name, measure) in measures {
         say(&format!("growth: {name}"));

@@ -56,27 +56,18 @@ pub fn rage(plan: &Plan, place: &Place, log: &Log, began: Instant) {
                 Err(error) => log.violation(format!("the relay does not come back: {error:#}")),
             }
         }
-        if keeper.is_now() {
-            if let Some(session) = dice.one(&place.sessions) {
-                signal(session.keeper, "STOP");
-                std::thread::sleep(Duration::from_millis(200 + dice.below(1500) as u64));
-                signal(session.keeper, "CONT");
-                log.count("keepers stopped for a while");
-            }
+        if keeper.is_now()
+            && let Some(session) = dice.one(&place.sessions)
+        {
+            signal(session.keeper, "STOP");
+            std::thread::sleep(Duration::from_millis(200 + dice.below(1500) as u64));
+            signal(session.keeper, "CONT");
+            log.count("keepers stopped for a while");
         }
-        if freeze.is_now() {
-            if let Some(session) = dice.one(&place.sessions) {
-                let name = session.name.as_str();
-                let froze = place.run(HUMAN, &["seize", name, "--freeze", "--reason", "soak"]);
-                let thawed = (0..20).any(|_| {
-                    place.run(HUMAN, &["thaw", name]).is_ok_and(|ran| ran.status == 0 || ran.err.contains("not frozen"))
-                });
-                let _ = place.run(HUMAN, &["release", name]);
-                if !thawed {
-                    log.violation(format!("{name} cannot be thawed ({froze:?})"));
-                }
-                log.count("sessions frozen and thawed");
-            }
+        if freeze.is_now()
+            && let Some(session) = dice.one(&place.sessions)
+        {
+            freeze_and_thaw(place, log, &session.name);
         }
         if disk.is_now() && place.disk_mib.is_some() {
             fill_disk(place, log);
@@ -90,6 +81,20 @@ pub fn rage(plan: &Plan, place: &Place, log: &Log, began: Instant) {
         }
     }
     log.note(format!("slowest answer of a new host after a kill: {:.2} s", slowest.as_secs_f64()));
+}
+
+fn freeze_and_thaw(place: &Place, log: &Log, name: &str) {
+    let froze = place.run(HUMAN, &["seize", name, "--freeze", "--reason", "soak"]);
+    // A host that was killed meanwhile, or a full disk, is a reason to ask again.
+    let thawed = (0..20).any(|_| {
+        let ran = place.run(HUMAN, &["thaw", name]);
+        ran.is_ok_and(|ran| ran.status == 0 || ran.err.contains("not frozen"))
+    });
+    let _ = place.run(HUMAN, &["release", name]);
+    if !thawed {
+        log.violation(format!("{name} cannot be thawed ({froze:?})"));
+    }
+    log.count("sessions frozen and thawed");
 }
 
 /// How long it took until the next one answered.

@@ -127,9 +127,10 @@ pub fn at_the_end(place: &Place, log: &Log, mut read: HashMap<String, Read>) -> 
     sessions_live(place, log);
     let listed = http(place, "GET", "/v1/sessions", &Value::Null)?.1;
     for session in &place.sessions {
-        let life = listed.as_array().and_then(|all| all.iter().find(|one| one["name"] == session.name.as_str()));
-        if life.is_none_or(|view| view["life"] != "running") {
-            log.violation(format!("{} is not listed as running: {life:?}", session.name));
+        let view = listed.as_array().and_then(|all| all.iter().find(|one| one["name"] == session.name.as_str()));
+        let life = view.map_or("missing", |view| view["life"].as_str().unwrap_or_default());
+        if life != "running" {
+            log.violation(format!("{} is {life} at the end", session.name));
         }
     }
     let mut numbers = 0;
