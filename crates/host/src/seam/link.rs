@@ -277,6 +277,10 @@ impl Session {
         let state = self.gate.until_over(id).await;
         self.seam.waiting.borrow_mut().remove(&id);
         Ok(match state {
+            // What was approved is what was read: its file may be another by now.
+            Some(known) if known.is_of(exec.id) && known.hash != self.hash_of(exec, &owner).await => {
+                Said::Deny { rule, why: "what it is about has changed since it was asked about".into() }
+            }
             Some(known) if matches!(known.state, ApprovalState::Approved | ApprovalState::Done) => {
                 Said::Allow(holdfast_authority::Gate { rule, approval: Some(approval) })
             }

@@ -1,7 +1,7 @@
 //! Whose a process is that wants to start a program: by the same rules as in the graph ([`holdfast_graph::bind()`]), and kept, so that
 //! most are known by their parent.
 
-use crate::session::Session;
+use crate::session::{Owned, Session};
 use holdfast_graph::ProcessId;
 use holdfast_observe::ancestry::{self, Kin};
 use holdfast_types::{Actor, ActorId};
@@ -85,7 +85,7 @@ impl Session {
         });
         let Ok((process, found)) = looked.await else { return Owner::nobody() };
         let mut wanted = None;
-        for (id, group, actor, act) in found {
+        for Owned { id, group, actor, act } in found {
             let owner = Owner { actor, act };
             if id.pid == process {
                 wanted = Some(owner.clone());

@@ -32,7 +32,7 @@ pub use attaching::Peer;
 pub use drive::{Missed, connect, drive};
 
 pub(crate) use decide::{counted, event, fault};
-pub(crate) use graph::ports_of;
+pub(crate) use graph::{Owned, ports_of};
 pub(crate) use held::Held;
 pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
