@@ -151,6 +151,17 @@ fn a_program_that_a_rule_asks_about_waits_until_a_human_has_answered() {
 }
 
 #[test]
+fn a_program_that_is_another_than_was_approved_does_not_start() {
+    let Some(home) = gated("", &[]) else { return };
+    let waits = bot_begins(&home, "./pushes");
+    let held = open(&home);
+    write(&home, "bin/git", "#!/bin/sh\necho evil >> left\n");
+    home.ok(&["approvals", "approve", held["id"].as_str().unwrap()]);
+    let said = output(&ended(waits));
+    assert!(said.contains("has changed since") && lines(&home) == 0, "{said}");
+}
+
+#[test]
 fn one_answer_counts_for_a_run_and_one_that_was_approved_is_not_asked_about_again() {
     let Some(home) = gated("", &[]) else { return };
     write(&home, "many", &format!("#!/bin/sh\nfor n in 1 2 3; do bin/{PUSHES} & done; wait\n bin/{PUSHES}\n"));

@@ -38,6 +38,11 @@ impl Holding {
         }
     }
 
+    /// Whether it is about this process.
+    pub(super) fn is_of(&self, exec: u64) -> bool {
+        self.exec().is_some_and(|act| act.exec == exec)
+    }
+
     /// Whether an answer to this one counts for a program too: the same actor's, in the same run, under the same rule, and nothing that
     /// this one does not do. Where it cannot be taken back, only what this one names.
     fn covers(&self, wanted: &Holding) -> bool {

@@ -174,21 +174,30 @@ impl Session {
 
     /// Everything that an approval of it is about.
     pub(super) async fn considered(&self, exec: &Exec, owner: &Owner, judged: Judged) -> Considered {
-        let asked = Asked {
+        let hash = self.hash_of(exec, owner).await;
+        let asked = self.asked_for(exec, owner, Text::Line(exec.shown()));
+        let class = class_of(&owner.actor, asked.is_human);
+        let request = self.request(exec, owner, class, judged.seen);
+        Considered { asked, found: Found { request, hash }, verdict: judged.verdict }
+    }
+
+    /// What the program is and what it is about to touch, as that is now.
+    pub(super) async fn hash_of(&self, exec: &Exec, owner: &Owner) -> Hash {
+        let mut words = exec.command();
+        words.push(exec.program.clone());
+        self.gate.facts(&self.asked_for(exec, owner, Text::Words(words))).await.hash
+    }
+
+    fn asked_for(&self, exec: &Exec, owner: &Owner, text: Text) -> Asked {
+        Asked {
             by: owner.actor.clone(),
             is_human: self.is_human(&owner.actor),
             action: Action::Exec,
-            text: Text::Words(exec.command()),
+            text,
             place: Place { cwd: exec.cwd.clone(), ..self.place_of_acts() },
             signal: None,
             intent: None,
-        };
-        let hash: Hash = self.gate.facts(&asked).await.hash;
-        let class = class_of(&owner.actor, asked.is_human);
-        let request = self.request(exec, owner, class, judged.seen);
-        // What people read has its bounds.
-        let asked = Asked { text: Text::Line(exec.shown()), ..asked };
-        Considered { asked, found: Found { request, hash }, verdict: judged.verdict }
+        }
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Seamed {
     followed: RefCell<Option<(u32, AbortHandle)>>,
     pub(super) owners: Owners,
     pub(super) ground: OnceCell<Ground>,
+    /// One look at all processes at a time.
+    pub(super) looking: tokio::sync::Mutex<()>,
     /// The connection to the warden, to hang up by.
     open: RefCell<Option<std::os::unix::net::UnixStream>>,
     /// Which processes wait for an approval.
@@ -52,15 +54,16 @@ pub(crate) struct Seamed {
 
 impl Seamed {
     pub fn new(socket: PathBuf) -> Seamed {
-        let (owners, ground) = (Owners::default(), OnceCell::new());
         Seamed {
             socket,
             followed: RefCell::default(),
-            owners,
-            ground,
+            owners: Owners::default(),
+            ground: OnceCell::new(),
+            looking: tokio::sync::Mutex::new(()),
             open: RefCell::default(),
             waiting: RefCell::default(),
         }
+    }
     }
 }
 
@@ -277,6 +280,10 @@ impl Session {
         let state = self.gate.until_over(id).await;
         self.seam.waiting.borrow_mut().remove(&id);
         Ok(match state {
+            // What was approved is what was read: its file may be another by now.
+            Some(known) if known.is_of(exec.id) && known.hash != self.hash_of(exec, &owner).await => {
+                Said::Deny { rule, why: "what it is about has changed since it was asked about".into() }
+            }
             Some(known) if matches!(known.state, ApprovalState::Approved | ApprovalState::Done) => {
                 Said::Allow(holdfast_authority::Gate { rule, approval: Some(approval) })
             }

@@ -37,6 +37,8 @@ const fn request(direction: u64, number: u64, size: usize) -> libc::c_ulong {
 const RECV: libc::c_ulong = request(3, 0, size_of::<Notif>());
 const SEND: libc::c_ulong = request(3, 1, size_of::<Resp>());
 const ID_VALID: libc::c_ulong = request(1, 2, 8);
+const SET_FLAGS: libc::c_ulong = request(1, 4, 8);
+const SYNC_WAKE_UP: libc::c_ulong = 1;
 const CONTINUE: u32 = 1;
 
 /// A process that is about to become another program, and waits.
@@ -58,6 +60,9 @@ pub(super) struct Listener(OwnedFd);
 
 impl Listener {
     pub fn new(fd: OwnedFd) -> Listener {
+        // Who asks stops running when who answers begins. A kernel before 6.6 does not know it, and does the same later.
+        // SAFETY: a number is passed, and no memory.
+        let _ = unsafe { libc::ioctl(fd.as_raw_fd(), SET_FLAGS as _, SYNC_WAKE_UP) };
         Listener(fd)
     }
 

@@ -1,7 +1,7 @@
 //! Whose a process is that wants to start a program: by the same rules as in the graph ([`holdfast_graph::bind()`]), and kept, so that
 //! most are known by their parent.
 
-use crate::session::Session;
+use crate::session::{Owned, Session};
 use holdfast_graph::ProcessId;
 use holdfast_observe::ancestry::{self, Kin};
 use holdfast_types::{Actor, ActorId};
@@ -77,6 +77,11 @@ impl Session {
 
     /// Whose a process is, and by which act: reads the session's processes and its journal, on another thread.
     pub(super) async fn owner(&self, pid: u32) -> Owner {
+        // One look tells of all: whoever waited for it finds its own there.
+        let _one_at_a_time = self.seam.looking.lock().await;
+        if let Some(owner) = self.owner_at_hand(pid).filter(|owner| owner.act.is_some()) {
+            return owner;
+        }
         let Ok(tree) = self.tree().await else { return Owner::nobody() };
         let looked = crate::off_thread(move || {
             // It may be a thread of it that asks.
@@ -85,7 +90,7 @@ impl Session {
         });
         let Ok((process, found)) = looked.await else { return Owner::nobody() };
         let mut wanted = None;
-        for (id, group, actor, act) in found {
+        for Owned { id, group, actor, act } in found {
             let owner = Owner { actor, act };
             if id.pid == process {
                 wanted = Some(owner.clone());

@@ -22,6 +22,16 @@ const ECHO: u32 = 0o10;
 /// No device has this number: the command has no terminal, or is gone.
 const NO_DEVICE: (u32, u32) = (0, 0);
 
+/// A process, and whose it is.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    pub id: ProcessId,
+    pub group: u32,
+    pub actor: Actor,
+    /// The act that started it, where that is known.
+    pub act: Option<u64>,
+}
+
 /// What a graph is taken from; all that leaves this thread.
 #[derive(Debug)]
 pub(crate) struct Tree {
@@ -50,12 +60,12 @@ impl Tree {
     }
 
     /// Every process with its group, and whose it is by which act; those of which nobody knows it are left out. Blocks.
-    pub(crate) fn owners(&self) -> io::Result<Vec<(ProcessId, u32, Actor, Option<u64>)>> {
+    pub(crate) fn owners(&self) -> io::Result<Vec<Owned>> {
         let (graph, bindings) = self.read(Depth::Processes, None)?;
         let bound: HashMap<Bound, &Binding> = bindings.iter().map(|binding| (binding.of, binding)).collect();
         let owner = |node: &ProcessNode| {
             let binding = bound.get(&Bound::Process(node.id))?;
-            Some((node.id, node.group, binding.actor.clone()?, binding.act))
+            Some(Owned { id: node.id, group: node.group, actor: binding.actor.clone()?, act: binding.act })
         };
         Ok(graph.processes.iter().filter_map(owner).collect())
     }

@@ -32,7 +32,7 @@ pub use attaching::Peer;
 pub use drive::{Missed, connect, drive};
 
 pub(crate) use decide::{counted, event, fault};
-pub(crate) use graph::ports_of;
+pub(crate) use graph::{Owned, ports_of};
 pub(crate) use held::Held;
 pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
@@ -183,7 +183,6 @@ impl Session {
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
         let home = &shared.home;
         let dir = home.session(spec.id);
-        let life = spec.life();
         let policy = shared.policy();
         let (kept, questions) = left(origin, &dir);
         let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, policy);
@@ -229,7 +228,7 @@ impl Session {
                     state_dir: home.state.clone(),
                     to_tree: Vec::new(),
                     names: shared.names.clone(),
-                    life,
+                    life: spec.life(),
                     base: 0,
                     ring: None,
                     journal,
