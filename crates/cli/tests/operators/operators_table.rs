@@ -108,7 +108,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Recover(RecoverParams { session: session.clone(), ..RecoverParams::default() }),
         Call::Restore(RestoreParams { session: session.clone(), ..RestoreParams::default() }),
         Call::CheckpointCheck(one()),
-        Call::CheckpointMake(CheckpointParams { session: session.clone(), ..CheckpointParams::default() }),
+        Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
         Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
         Call::CheckpointRemove(CheckpointRemoveParams {
             session: session.clone(),

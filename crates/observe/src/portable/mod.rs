@@ -91,13 +91,13 @@ pub fn inside(init: u32) -> std::io::Result<Vec<tree::Process>> {
     Ok(std::iter::once(first).chain(descendants(init, &Spared::default())?).collect())
 }
 
-/// Lets every process go on that is stopped now, but for those that were stopped before.
+/// Lets every process go on, but for those that were stopped before. Also one that does not look stopped: whoever was just traced is about
+/// to be.
 pub fn go_on(init: u32, stopped_before: &[ProcessId]) {
     use rustix::process::{Pid, Signal, kill_process};
     // Children before their parents: a parent must not see a child as stopped.
     for process in inside(init).unwrap_or_default().iter().rev() {
-        let pid = Pid::from_raw(process.pid as i32).filter(|_| process.state == 'T');
-        if let Some(pid) = pid.filter(|_| !stopped_before.contains(&process.id())) {
+        if let Some(pid) = Pid::from_raw(process.pid as i32).filter(|_| !stopped_before.contains(&process.id())) {
             let _ = kill_process(pid, Signal::CONT);
         }
     }
