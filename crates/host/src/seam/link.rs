@@ -64,7 +64,6 @@ impl Seamed {
             waiting: RefCell::default(),
         }
     }
-    }
 }
 
 impl Session {
