@@ -397,8 +397,9 @@ pub struct KeepArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct DetachArgs {
-    #[command(flatten)]
-    pub of: SessionArg,
+    /// Name, id, or prefix of an id; inside a session, that session
+    #[arg(value_name = "NAME")]
+    pub session: Option<String>,
     /// Detach every client
     #[arg(long)]
     pub all: bool,

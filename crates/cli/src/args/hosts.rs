@@ -181,7 +181,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Resize(args) => vec![&mut args.of.session],
         Command::Rename(args) => vec![&mut args.of.session],
         Command::Keep(args) => vec![&mut args.of.session],
-        Command::Detach(args) => vec![&mut args.of.session],
+        Command::Detach(args) => args.session.iter_mut().collect(),
         Command::Signal(args) => vec![&mut args.of.session],
         Command::End(args) => maybe(&mut args.session),
         Command::Recover(args) => vec![&mut args.of.session],

@@ -1,7 +1,7 @@
 //! `holdfast resize`, `rename`, `detach`, `signal`: one signed act each, silent on success.
 
 use crate::args::{DetachArgs, RenameArgs, ResizeArgs, SignalArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, STATUS_USAGE};
 use crate::here::Here;
 use crate::show::{print, print_json};
 use holdfast_authority::{Ask, OperatorId};
@@ -63,8 +63,12 @@ pub fn signal(here: &Here, args: &SignalArgs) -> Result<u8, Failure> {
 
 /// `holdfast detach`. It does not guess: with several clients, the caller names one, or all.
 pub fn detach(here: &Here, args: &DetachArgs) -> Result<u8, Failure> {
+    let inside = || std::env::var("HOLDFAST_SESSION").ok().filter(|id| !id.is_empty());
+    let Some(session) = args.session.clone().or_else(inside) else {
+        return Err(Failure::new("usage", "which session?").hint("name it: holdfast detach NAME").status(STATUS_USAGE));
+    };
     let mut link = here.link()?;
-    let session = link.get(&args.of.session)?;
+    let session = link.get(&session)?;
     let clients = chosen(&session, args)?;
     let answer = if clients.is_empty() {
         DetachAnswer { clients }

@@ -121,7 +121,7 @@ fn a_confirmation_is_remembered_for_the_shell_until_somebody_else_has_the_turn()
     let home = Home::new();
     home.ok(&["actor", "new", BOT]);
     home.session("work", "exec sh");
-    let (terminal, _client) = Terminal::attached(&home, "work", "100x24");
+    let (terminal, mut client) = Terminal::attached(&home, "work", "100x24");
     let program = program();
     let rename = |name: &str| format!("HOLDFAST_ACTOR={TESTER} {} rename work {name}", program.display());
     let enter = |line: &str| {
@@ -156,6 +156,13 @@ fn a_confirmation_is_remembered_for_the_shell_until_somebody_else_has_the_turn()
     home.run_as(BOT, &["release", "work"]);
     refused(&rename("no"), "somebody else had the turn");
     assert_eq!(home.json(&["info", "work"])["name"], "work");
+    // A person leaves the session they are in without naming it.
+    entered(&home, &terminal, &format!("{} --as {TESTER} detach", program.display()));
+    let asks = confirmation(&home, "");
+    home.ok(&["answer", asks["id"].as_str().unwrap(), "yes"]);
+    assert_eq!(client.wait(), 0);
+    let (status, out) = ended(&home);
+    assert!(status == 0 && out.ends_with("detached client 1 from work\n"), "{status}: {out}");
 }
 
 #[test]
