@@ -1,11 +1,12 @@
-//! Builds the keeper as a small static program and hands it to the host to embed (docs/decisions/0003).
+//! Builds the keeper and what stands around a portable session as small static programs, and hands them to the host to embed
+//! (docs/decisions/0003, 0035); and the library that `criu restore` is started with.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
     let root = PathBuf::from(var("CARGO_MANIFEST_DIR")).join("../..");
-    for watched in ["crates/keeper", "crates/abi", "Cargo.lock"] {
+    for watched in ["crates/keeper", "crates/abi", "crates/host/ctty", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     let out = PathBuf::from(var("OUT_DIR"));
@@ -13,7 +14,7 @@ fn main() {
     // A target directory of its own: the outer cargo holds the lock of the shared one.
     let target_dir = out.join("keeper-target");
     let status = Command::new(var("CARGO"))
-        .args(["build", "--release", "--locked", "--package", "holdfast-keeper", "--bin", "holdfast-keeper"])
+        .args(["build", "--release", "--locked", "--package", "holdfast-keeper", "--bins"])
         .args(["--target", &target])
         .arg("--manifest-path")
         .arg(root.join("Cargo.toml"))
@@ -32,8 +33,20 @@ fn main() {
         .status()
         .expect("cargo runs, it runs us");
     assert!(status.success(), "the keeper could not be built");
-    let built = target_dir.join(target).join("release/holdfast-keeper");
-    std::fs::copy(&built, out.join("keeper")).expect("the keeper was just built");
+    let built = target_dir.join(&target).join("release");
+    for (program, embedded) in [("holdfast-keeper", "keeper"), ("holdfast-portable", "portable")] {
+        std::fs::copy(built.join(program), out.join(embedded)).expect("it was just built");
+    }
+    // A library without libraries: it is loaded beside whatever C library CRIU runs with.
+    let status = Command::new(var("RUSTC"))
+        .args(["--edition", "2024", "--crate-type", "cdylib", "--target", &target])
+        .args(["-C", "panic=abort", "-C", "opt-level=2", "-C", "strip=symbols", "-C", "link-arg=-nostdlib"])
+        .arg("-o")
+        .arg(out.join("ctty.so"))
+        .arg(root.join("crates/host/ctty/ctty.rs"))
+        .status()
+        .expect("rustc runs, it compiled us");
+    assert!(status.success(), "the library for restoring terminals could not be built");
 }
 
 fn var(key: &str) -> String {

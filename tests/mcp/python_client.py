@@ -17,7 +17,7 @@ from mcp.types import Implementation
 PATIENCE = 30
 # What clients before 2026-07-28 subscribe by is tested as well.
 warnings.simplefilter("ignore", UserWarning)
-LOOKS = {"wait_for", "read_output", "session_state", "sessions", "overview", "runs", "graph", "ports"}
+LOOKS = {"may", "wait_for", "read_output", "session_state", "sessions", "overview", "runs", "graph", "ports"}
 
 
 def expect(holds, *told):

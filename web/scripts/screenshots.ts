@@ -88,6 +88,20 @@ const VIEWS = {
       await page.getByRole("button", { name: "Seize" }).waitFor();
     },
   },
+  watch: {
+    path: "/watch",
+    async ready(page) {
+      await until("four terminals", async () => (await page.locator(".tile .xterm-screen").count()) === 4);
+    },
+  },
+  ports: {
+    path: "/s/work",
+    async ready(page) {
+      await page.locator(".xterm-screen").waitFor();
+      await page.getByLabel("More", { exact: true }).click();
+      await page.locator(".menu-list", { hasText: "Open port 3000" }).waitFor();
+    },
+  },
   timeline: {
     path: "/s/work/timeline",
     async ready(page) {

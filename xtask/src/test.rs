@@ -48,6 +48,7 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
     for dir in NPM_DIRS {
         npm(&root.join(dir), dir)?;
     }
+    criu(root)?;
     cargo_has(root, "nextest")?;
     // The page goes into the program: every test has the same one.
     web::build_if_stale(root)?;
@@ -71,6 +72,17 @@ pub fn run(root: &Path, filters: &[String]) -> Result<ExitCode> {
         (true, false) => exit_code(doc_tests),
         (true, true) => clients,
     })
+}
+
+/// Fetches CRIU for the tests of portable sessions, once. Root alone can use it: they say so where they are run by somebody else.
+fn criu(root: &Path) -> Result<()> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), std::path::PathBuf::from);
+    let prefix = std::path::absolute(target.join("criu"))?;
+    if prefix.join("criu").is_file() || std::env::var_os("HOLDFAST_CRIU").is_some() {
+        return Ok(());
+    }
+    say("fetching CRIU:");
+    must(program("sh", root).arg("crates/cli/src/commands/doctor/get-criu.sh").arg(prefix))
 }
 
 /// Installs the Debian packages of missing programs, or says how to.

@@ -81,8 +81,8 @@ pub struct Started {
 pub const STARTED_BYTES: usize = 13;
 /// Largest block: environment and arguments of a command as large as the kernel takes them.
 pub const START_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Longest preface: a few lines of text, and far less than the smallest ring's guard.
-pub const PREFACE_BYTES_MAX: usize = 8 * 1024;
+/// Longest preface: a few lines of text and a whole screen, and less than the smallest ring's guard.
+pub const PREFACE_BYTES_MAX: usize = 48 * 1024;
 
 impl Start {
     /// The block, length first.

@@ -11,8 +11,9 @@ use holdfast_authority::Ask;
 use holdfast_types::terms_of;
 use holdfast_wire::questions::{QuestionView, detail, meant};
 
-/// Columns left to type into.
+/// Columns left to type a text into, and the number of an option.
 const ANSWER_COLUMNS_MIN: usize = 16;
+const NUMBER_COLUMNS_MIN: usize = 4;
 
 impl Attached {
     /// The person wants to answer: what is open is asked for first.
@@ -60,9 +61,12 @@ impl Attached {
 fn label(question: &QuestionView, width: usize) -> Option<String> {
     let options: Vec<String> =
         question.options.iter().enumerate().map(|(n, option)| format!("{}: {option}", n + 1)).collect();
-    let options = if options.is_empty() { String::new() } else { format!(" [{}]", options.join(", ")) };
+    let (options, room) = match options.is_empty() {
+        true => (String::new(), ANSWER_COLUMNS_MIN),
+        false => (format!(" [{}]", options.join(", ")), NUMBER_COLUMNS_MIN),
+    };
     let label = visible(&format!(" {} asks: {}{options} ", question.by, question.text));
-    (columns(&label) + ANSWER_COLUMNS_MIN <= width).then_some(label)
+    (columns(&label) + room <= width).then_some(label)
 }
 
 #[cfg(test)]
@@ -77,7 +81,9 @@ mod tests {
             "asked_ms": 0, "state": "open", "answer": null}))
         .unwrap();
         assert_eq!(label(&question, 80).unwrap(), " agent:bot asks: Go^[[2J? [1: yes, 2: no] ");
-        assert_eq!(label(&question, 50), None);
+        assert_eq!(label(&question, 45), None);
+        let open = QuestionView { options: Vec::new(), ..question.clone() };
+        assert_eq!((label(&open, 45).is_some(), label(&open, 40)), (true, None), "an answer takes more than a number");
         let long = QuestionView { text: "x".repeat(200), ..question };
         assert_eq!(label(&long, 120), None);
     }

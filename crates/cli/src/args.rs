@@ -43,6 +43,7 @@ use holdfast_screen::keys::Key;
 use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
 use holdfast_wire::reaping::ReapAfter;
+use holdfast_wire::seam::Seam;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -138,6 +139,13 @@ pub enum Command {
     End(EndArgs),
     /// Give a lost session another life: same name, history, directory and environment, new processes
     Recover(RecoverArgs),
+    /// Keep a copy of a portable session's live processes, and stop it; `restore` brings them back
+    Checkpoint(CheckpointArgs),
+    /// Manage checkpoints of portable sessions
+    #[command(subcommand)]
+    Checkpoints(CheckpointsCommand),
+    /// Bring a portable session's processes back from a checkpoint
+    Restore(RestoreArgs),
     /// Show who has the turn to type in a session, and who is waiting for it
     Turn(SessionArg),
     /// Take the turn if it is free
@@ -195,7 +203,7 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = false)]
     Devices(DevicesCommand),
     /// Check what this machine supports, and how to fix what is missing
-    Doctor,
+    Doctor(DoctorArgs),
     /// Prove on this machine that sessions outlive clients, hosts and crashes, by experiments
     Prove(ProveArgs),
     /// Print shell completions
@@ -241,6 +249,12 @@ pub struct NewArgs {
     /// With --wall: let them connect to these TCP ports only, for example 80,443
     #[arg(long, value_name = "PORTS", value_delimiter = ',', requires = "wall")]
     pub wall_ports: Option<Vec<u16>>,
+    /// Judge every program that the session's processes start, not only its acts; unless the host runs as root, `sudo` does not work in it
+    #[arg(long, value_name = "SEAM", value_parser = seam())]
+    pub gate: Option<Seam>,
+    /// Let checkpoints of the session's processes be kept (holdfast checkpoint); the host must run as root
+    #[arg(long, conflicts_with_all = ["wall", "gate"])]
+    pub portable: bool,
     /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]
     #[arg(long, value_name = "WHEN", value_parser = recovery())]
     pub recover: Option<Recovery>,
@@ -415,6 +429,56 @@ pub struct RecoverArgs {
     pub run: bool,
 }
 
+#[derive(Debug, clap::Args)]
+pub struct CheckpointArgs {
+    #[command(flatten)]
+    pub of: SessionArg,
+    /// Show what a checkpoint would refuse or cut, and make none; exit with 1 if it would be refused
+    #[arg(long)]
+    pub check: bool,
+    /// Let the session keep running
+    #[arg(long, conflicts_with = "check")]
+    pub keep_running: bool,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum CheckpointsCommand {
+    /// List checkpoints
+    Ls(CheckpointsArgs),
+    /// Show a checkpoint
+    Show(CheckpointArg),
+    /// Remove a checkpoint
+    Rm(CheckpointArg),
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub struct CheckpointsArgs {
+    /// Of this session [default: all]
+    #[arg(value_name = "NAME")]
+    pub session: Option<String>,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub struct CheckpointArg {
+    /// The checkpoint's id
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RestoreArgs {
+    /// A session, for its newest checkpoint; or a checkpoint's id
+    #[arg(value_name = "NAME|CHECKPOINT")]
+    pub what: String,
+}
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct DoctorArgs {
+    /// Fetch CRIU for portable sessions, if it is missing
+    #[arg(long)]
+    pub fix: bool,
+}
+
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostCommand {
     /// Run the host in the foreground
@@ -478,6 +542,10 @@ fn size(text: &str) -> Result<Size, String> {
 
 /// Times a failing command is run again within ten minutes, where none is said.
 const RESTARTS: u32 = 5;
+
+fn seam() -> impl TypedValueParser<Value = Seam> {
+    PossibleValuesParser::new([Seam::Exec.word()]).map(|_| Seam::Exec)
+}
 
 fn recovery() -> impl TypedValueParser<Value = Recovery> {
     PossibleValuesParser::new(["auto", "manual"])

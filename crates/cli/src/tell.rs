@@ -165,6 +165,17 @@ impl Teller {
             Ask::Recover { run: false } => "recovered the session".into(),
             Ask::Operation { name, detail, .. } if name == "question.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if name == "session.keep" => kept(detail),
+            Ask::Operation { name, detail, .. } if name == "checkpoint.make" => match detail.as_str() {
+                "keep running" => "made a checkpoint".into(),
+                _ => "made a checkpoint and stopped the session".into(),
+            },
+            Ask::Operation { name, detail, .. } if name == "checkpoint.remove" => {
+                format!("removed checkpoint {}", text(detail))
+            }
+            Ask::Operation { name, detail, .. } if name == "session.restore" => match detail.as_str() {
+                "newest" => "restored the session from its newest checkpoint".into(),
+                id => format!("restored the session from checkpoint {}", text(id)),
+            },
             Ask::Operation { name, detail, .. } if name == "approval.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
@@ -188,6 +199,9 @@ impl Teller {
                 ask.word().into()
             }
             Ask::End { .. } | Ask::Recover { .. } => ask.word().into(),
+            Ask::Operation { name, detail, .. } if name == "session.exec" => {
+                format!("start {}", quoted(detail.as_bytes()))
+            }
             Ask::Operation { name, .. } => text(name),
         }
     }

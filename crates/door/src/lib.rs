@@ -11,6 +11,7 @@ pub use speaker::{Cap, Path, Speaker};
 use holdfast_types::Actor;
 use holdfast_wire::{Call, Code, Fault, Message};
 use serde_json::Value;
+use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot};
 
 /// An answer and the bytes that belong to it; or why there is none.
@@ -46,6 +47,15 @@ pub struct Challenge {
     pub challenge: String,
     /// That who asks knows the page's key.
     pub proof: String,
+}
+
+/// A port of a session, for who may use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// The session's id.
+    pub session: String,
+    /// Where a process of it listens now; none: nobody does.
+    pub address: Option<SocketAddr>,
 }
 
 /// What is asked of the host.
@@ -92,6 +102,19 @@ pub enum Asked {
     Logout {
         /// Who.
         by: Speaker,
+    },
+    /// Where a port of a session's processes can be reached.
+    Reach {
+        /// Who wants to.
+        by: Speaker,
+        /// Name or id.
+        session: String,
+        /// The port.
+        port: u16,
+        /// Somebody opens it now, which the host notes.
+        opens: bool,
+        /// Which session that is, and where; none: nothing listens there now.
+        reply: oneshot::Sender<Result<Reached, Fault>>,
     },
     /// One operation.
     Call {
@@ -168,6 +191,14 @@ impl Handle {
     /// A browser signs out.
     pub async fn logout(&self, by: Speaker) -> Result<(), Fault> {
         self.0.send(Asked::Logout { by }).await.map_err(|_| gone())
+    }
+
+    /// Where a session's port can be reached, by who may type there.
+    pub async fn reach(&self, by: &Speaker, session: &str, port: u16, opens: bool) -> Result<Reached, Fault> {
+        let (reply, answer) = oneshot::channel();
+        let asked = Asked::Reach { by: by.clone(), session: session.to_owned(), port, opens, reply };
+        self.0.send(asked).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
     }
 
     /// Asks one operation.

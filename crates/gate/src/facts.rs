@@ -108,6 +108,8 @@ pub struct Facts {
     pub intent: Option<String>,
     /// For a signal: its number.
     pub signal: Option<u8>,
+    /// For a program that is started: its file, without links.
+    pub program: Option<String>,
 }
 
 /// Looks at a line: what would it do there?

@@ -86,6 +86,8 @@ pub enum Action {
     Signal,
     /// Ends a session.
     End,
+    /// Starts a program: a process of a session does.
+    Exec,
 }
 
 impl Action {
@@ -98,6 +100,7 @@ impl Action {
             Action::Start => "start",
             Action::Signal => "signal",
             Action::End => "end",
+            Action::Exec => "exec",
         }
     }
 }
@@ -276,6 +279,7 @@ fn query(request: &Request, schema: Option<&Schema>) -> Option<Query> {
         ("weekday", Value::new_long(i64::from(facts.weekday))),
     ];
     pairs.extend(facts.signal.map(|number| ("signal", Value::new_long(i64::from(number)))));
+    pairs.extend(facts.program.as_deref().map(|program| ("program", text(program))));
     pairs.extend(facts.intent.as_deref().map(|intent| ("intent", text(intent))));
     let context = Context::from_pairs(pairs.into_iter().map(|(name, value)| (name.to_owned(), value))).ok()?;
     let (who, what) = (uid("Actor", &principal.handle), uid("Action", action.word()));

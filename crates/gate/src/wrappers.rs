@@ -115,6 +115,9 @@ const WRAPPERS: &[Wrapper] = &[
 /// Those that give other rights.
 pub(crate) const ESCALATES: [&str; 8] = ["sudo", "doas", "pkexec", "run0", "su", "nsenter", "setpriv", "runuser"];
 
+/// Those that start a shell where no command is given.
+const SHELL_ALONE: [&str; 9] = ["sudo", "doas", "run0", "su", "runuser", "nsenter", "chroot", "unshare", "script"];
+
 pub(crate) const SHELLS: [&str; 12] =
     ["sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "fish", "ash", "rbash", "yash", "oksh"];
 
@@ -148,6 +151,9 @@ impl Line {
             let Some(first) = words.pop_front() else {
                 // `sudo` alone, or `env X=1`.
                 command.name = command.via.last().cloned();
+                if self.reads.piped && command.name.as_deref().is_some_and(|name| SHELL_ALONE.contains(&name)) {
+                    self.opaque("a shell that reads a pipe");
+                }
                 self.commands.push(command);
                 return;
             };
@@ -321,8 +327,10 @@ impl Line {
                     let text = word.beginning();
                     LINE_OPTION.iter().any(|(of, options)| *of == name && options.contains(&text.as_str()))
                 });
-                if let Some(at) = at {
-                    self.line_of(command.words.get(at + 1), &mut dirs, depth);
+                match at {
+                    Some(at) => self.line_of(command.words.get(at + 1), &mut dirs, depth),
+                    None if self.reads.piped => self.opaque("a shell that reads a pipe"),
+                    None => {}
                 }
             }
             "watch" => {
@@ -335,6 +343,7 @@ impl Line {
                 }
             }
             "parallel" => self.opaque("parallel"),
+            "at" | "batch" if self.reads.piped => self.opaque("a shell that reads a pipe"),
             "find" | "fd" => crate::find::inner(self, &command, depth),
             shell if SHELLS.contains(&shell) => self.shell(&command, fed, &mut dirs, depth),
             _ => {}

@@ -124,6 +124,7 @@ impl Home {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("SHELL", "/bin/sh")
             .env("TERM", "xterm-256color")
+            .env("HOLDFAST_CRIU", crate::processes::criu())
             .env("LANG", "C.UTF-8")
             // Tests compare whole screens; those of the greeting and the title ask for them.
             .env("HOLDFAST_GREETING", "false")

@@ -28,7 +28,7 @@ pub use direct::Direct;
 pub use home::{Home, Ran, TESTER, settle};
 pub use operator::{Heard, Operator, detail, refusal, refused};
 pub use pauses::{Pause, Paused};
-pub use processes::{command_line, gone, kill, open_files, program, signal};
+pub use processes::{command_line, criu, gone, kill, open_files, program, signal};
 pub use random::Random;
 pub use raw::Raw;
 pub use terminal::{BACKGROUND, CHORD, Client, DETACH, Look, Seen, TAKE, Terminal};

@@ -15,6 +15,13 @@ pub fn program() -> PathBuf {
     told.expect("run by cargo, which says where the program is").into()
 }
 
+/// CRIU, as `cargo xtask test` fetches it.
+pub fn criu() -> PathBuf {
+    let told = std::env::var_os("HOLDFAST_CRIU").map(PathBuf::from);
+    // The target directory's, whatever profile the program was built with.
+    told.unwrap_or_else(|| program().ancestors().nth(2).unwrap_or(Path::new("/")).join("criu/criu"))
+}
+
 /// Numbers of the processes that belong to a home: their environment, command line or program names its directory.
 pub(crate) fn processes_of(dir: &Path) -> Vec<u32> {
     let needle = dir.as_os_str().as_bytes();

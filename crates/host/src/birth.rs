@@ -9,6 +9,7 @@ use holdfast_types::{SessionName, Size};
 use holdfast_wire::lives::Recovery;
 use holdfast_wire::params::NewParams;
 use holdfast_wire::reaping::ReapAfter;
+use holdfast_wire::seam::Seam;
 use holdfast_wire::wall::Wall;
 use holdfast_wire::{Code, Fault};
 use std::sync::OnceLock;
@@ -51,7 +52,7 @@ const OUTER: [&str; 27] = [
 ];
 
 /// What a session starts with, nothing left out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Birth {
     pub name: Option<SessionName>,
     pub command: Vec<String>,
@@ -70,6 +71,12 @@ pub struct Birth {
     pub other: Option<Other>,
     /// The wall around its processes.
     pub wall: Option<Wall>,
+    /// What of its processes is judged before it happens.
+    pub gate: Option<Seam>,
+    /// It is to be portable.
+    pub is_portable: bool,
+    /// How, once that was looked at.
+    pub portable: Option<crate::portable::Portable>,
     /// Whether it gets another life by itself; none: as the host is configured.
     pub recover: Option<Recovery>,
     /// How often its command is run again where it fails.
@@ -190,6 +197,9 @@ impl Birth {
             integrate: if other.is_some() { Some(false) } else { params.integrate },
             other,
             wall: params.wall,
+            gate: params.gate,
+            is_portable: params.portable,
+            portable: None,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
             reap_after: params.reap_after,

@@ -10,6 +10,7 @@ use crate::relays::Arrived;
 use crate::serve::Server;
 use crate::whence::Whence;
 use holdfast_door::Speaker;
+use holdfast_graph::ProcessId;
 use holdfast_observe::ancestry::Peer;
 use holdfast_relay::Arrival;
 use holdfast_types::{Challenge, Terms, Thread, Trace};
@@ -82,6 +83,8 @@ pub(crate) struct Connection {
     pub arrived: Option<Arrived>,
     /// Where it comes from, once that was looked at.
     pub whence: OnceCell<Whence>,
+    /// The session's own shell, where that process is a command of it and alone there.
+    pub shell: OnceCell<Option<ProcessId>>,
     /// Who speaks; or why that is not known.
     speaker: RefCell<Result<Speaker, Fault>>,
     unread: Rc<Unread>,
@@ -322,6 +325,7 @@ impl Server {
             process,
             arrived,
             whence: OnceCell::new(),
+            shell: OnceCell::new(),
             speaker: RefCell::new(speaker),
             unread: Rc::new(Unread::new()),
             follows: Follows::default(),
@@ -337,6 +341,7 @@ impl Server {
         }
         connection.follows.end();
         self.presence.left(connection.number);
+        self.registry.ahead.left(connection.number);
         for session in self.registry.all() {
             session.peer_gone(connection.number);
         }

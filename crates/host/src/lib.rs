@@ -14,6 +14,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 
 mod actors;
 mod admit;
+mod ahead;
 mod attention;
 mod birth;
 mod connection;
@@ -36,14 +37,17 @@ mod notes;
 mod notify;
 mod own;
 mod picture;
+pub mod portable;
 mod presence;
 mod proofs;
 mod questions;
+mod reach;
 mod reap;
 mod registry;
 mod relays;
 mod room;
 mod runs;
+pub mod seam;
 mod serve;
 mod session;
 mod shares;
@@ -263,6 +267,7 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     tracing::info!("stops");
     holder.bye();
     let _ = std::fs::remove_file(home.host_socket());
+    server.registry.ahead.end_all().await;
     server.registry.save_all();
     // The answer to whoever asked us to stop is on its way.
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -11,6 +11,8 @@ pub enum About {
     Life,
     /// Something that was lost or damaged.
     Past,
+    /// Who judges its programs.
+    Seam,
     /// The journal's files.
     Journal,
     /// Whether the journal would survive a power cut.

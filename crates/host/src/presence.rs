@@ -124,6 +124,11 @@ impl Presence {
         })
     }
 
+    /// Whether such a connection is there.
+    pub fn is_here(&self, peer: u64) -> bool {
+        self.peers.borrow().contains_key(&peer)
+    }
+
     /// It is gone, and no caller waits there any more.
     pub fn left(&self, peer: u64) {
         self.peers.borrow_mut().remove(&peer);

@@ -2,6 +2,7 @@
 
 use crate::HostConfig;
 use crate::actors::Actors;
+use crate::ahead::Ahead;
 use crate::attention::Attention;
 use crate::birth::Birth;
 use crate::gate::{Act, Gate};
@@ -48,13 +49,15 @@ pub struct Registry {
     /// What all sessions have in common.
     pub shared: Rc<Shared>,
     sessions: Rc<Sessions>,
+    /// Shells that wait to become sessions.
+    pub(crate) ahead: Rc<Ahead>,
 }
 
 impl Registry {
     /// Makes the directories and puts the keeper program in its place.
     pub fn open(home: &Home, config: &HostConfig) -> io::Result<Registry> {
         make_dir(&home.sessions())?;
-        spawn::install(&home.state)?;
+        spawn::install(&home.state, spawn::KEEPER)?;
         let sessions = Rc::new(Sessions::default());
         Ok(Registry {
             shared: Rc::new(Shared {
@@ -74,6 +77,7 @@ impl Registry {
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             }),
             sessions,
+            ahead: Rc::default(),
         })
     }
 
@@ -87,6 +91,7 @@ impl Registry {
             sweep(&dir, &[]);
             sweep(&dir.join("shell"), &[]);
             match Spec::load(&dir) {
+                Ok(spec) if spec.id == id && spec.ahead => self.end_left(spec),
                 Ok(spec) if spec.id == id => {
                     let session = Session::new(spec, &self.shared, Origin::Found);
                     session.record_damage();
@@ -135,7 +140,10 @@ impl Registry {
             shell: None,
             user: None,
             wall: None,
+            gate: None,
+            portable: None,
             passing: false,
+            ahead: false,
             begun_ms: None,
             stand_in: None,
             recover: None,
@@ -175,7 +183,16 @@ impl Registry {
         let id = new_id();
         let birth = Birth::of(params.clone(), None, &self.shared.config)?;
         self.judge_start(actor, &birth, Act::Start(id, Box::new(params)), None, None).await?;
-        self.start_as(id, None, birth, actor).await
+        match self.start_given(&birth, actor) {
+            Some(view) => Ok(view),
+            None => self.start_as(id, None, birth, actor).await,
+        }
+    }
+
+    /// The session that was started ahead for this, as a session like any other.
+    fn start_given(&self, birth: &Birth, actor: &Actor) -> Option<SessionView> {
+        let name = birth.name.as_ref().filter(|name| !self.is_taken(name))?;
+        Some(self.show(self.given(name, birth, actor)?, actor))
     }
 
     /// Starts a session with this id; its command may be a run.
@@ -190,20 +207,37 @@ impl Registry {
             Fault::new(Code::CannotStart, format!("the host has no room for another session: {error}"))
                 .hint("end sessions, or raise the limit of open files (ulimit -n) and run `holdfast host restart`; sessions keep running")
         })?;
-        let birth = self.behind_its_wall(birth).await?;
+        crate::seam::with_its_seam(&birth)?;
+        let mut birth = self.behind_its_wall(birth).await?;
+        if birth.is_portable {
+            birth.portable = Some(crate::portable::checked(&self.shared.home, &birth.cwd, birth.wall.is_some())?);
+        }
         let name = self.reserve(birth.name.clone(), &birth.command)?;
-        let started = self.start_named((id, name.clone()), run, birth, actor).await;
+        let begun = self.begin((id, name.clone()), run, &birth, actor, false).await;
+        let shown = begun.map(|session| self.show(session, actor));
         self.shared.names.started(&name);
-        started
+        shown
     }
 
-    async fn start_named(
+    /// A session of this host from now on, for all to see.
+    fn show(&self, session: Rc<Session>, actor: &Actor) -> SessionView {
+        self.sessions.borrow_mut().insert(session.id, Rc::clone(&session));
+        session.tell_watchers(What::Started { by: actor.handle.clone() });
+        if let Some(run) = session.run_on() {
+            session.tell_watchers(session::run_started(&run));
+        }
+        session.view()
+    }
+
+    /// Starts a session that nobody is shown yet.
+    pub(crate) async fn begin(
         &self,
         (id, name): (SessionId, SessionName),
         run: Option<OwnRun>,
-        birth: Birth,
+        birth: &Birth,
         actor: &Actor,
-    ) -> Result<SessionView, Fault> {
+        ahead: bool,
+    ) -> Result<Rc<Session>, Fault> {
         let ring_bytes = birth.ring_bytes.unwrap_or(self.shared.config.ring_bytes);
         if ring_bytes > RING_BYTES_MAX {
             return Err(Fault::new(
@@ -213,13 +247,18 @@ impl Registry {
         }
         let ring_bytes = ring_bytes.max(RING_BYTES_MIN).next_power_of_two();
         let secret = crate::random_token();
-        let passing = run.as_ref().is_some_and(|own| !own.keep);
-        let mut spec = Spec { passing, ..Spec::of(id, name, &birth, ring_bytes, &secret) };
+        let passing = ahead || run.as_ref().is_some_and(|own| !own.keep);
+        let mut spec = Spec { passing, ahead, ..Spec::of(id, name, birth, ring_bytes, &secret) };
         let session = Session::new(spec.clone(), &self.shared, Origin::New);
-        let mut start = orders(&session, &spec, &birth, secret)?;
-        let shell = integrate(&self.shared, &session, &mut start, &birth);
+        let mut start = orders(&session, &spec, birth, secret)?;
+        let shell = integrate(&self.shared, &session, &mut start, birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
         crate::wall::put_up(&session, &spec, &mut start)?;
+        if run.as_ref().is_some_and(|own| own.separate_stderr) {
+            session.separate_stderr(&mut start)?;
+        }
+        crate::seam::put_up(&self.shared, &session, &spec, &mut start).await?;
+        crate::portable::dress(&self.shared.home, &session, &spec, &mut start)?;
         {
             let mut state = session.state.borrow_mut();
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);
@@ -230,7 +269,7 @@ impl Registry {
         };
         let begun = async {
             make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
-            KeptBirth::of(&birth).save(&session.dir).map_err(cannot)?;
+            KeptBirth::of(birth).save(&session.dir).map_err(cannot)?;
             if let Some(shell) = &shell {
                 shell.prepare(&session.shell_dir()).map_err(cannot)?;
             }
@@ -239,8 +278,9 @@ impl Registry {
                 session.record_run(Run { act: decided.act, ..own.run }).map_err(cannot)?;
             }
             // Looked for each time: a tidy person may have emptied the directory.
-            let keeper = spawn::install(&self.shared.home.state).map_err(cannot)?;
-            spawn::start(&keeper, &id.to_string(), &start).await
+            let keeper = spawn::install(&self.shared.home.state, spawn::KEEPER).map_err(cannot)?;
+            let apart = crate::portable::apart(&self.shared.home, &spec).map_err(cannot)?;
+            spawn::start(&keeper, apart.as_deref(), &id.to_string(), &start).await
         };
         match begun.await {
             Ok((child, started)) => session.started(child, started),
@@ -248,22 +288,18 @@ impl Registry {
                 let _ = std::fs::remove_dir_all(&session.dir);
                 let _ = std::fs::remove_file(&session.socket);
                 let _ = std::fs::remove_file(&session.agent_link);
+                session.leave_seam();
                 return Err(fault);
             }
         }
-        self.sessions.borrow_mut().insert(id, Rc::clone(&session));
         crate::log::of_session(id);
-        session.tell_watchers(What::Started { by: actor.handle.clone() });
-        if let Some(run) = session.run_on() {
-            session.tell_watchers(session::run_started(&run));
-        }
         // Whoever asked need not wait until we are connected; whoever asks more will.
         let begun = Rc::clone(&session);
         tokio::task::spawn_local(async {
             tokio::task::yield_now().await;
             session::drive(begun).await;
         });
-        Ok(session.view())
+        Ok(session)
     }
 
     /// Reserves the name asked for, or one made from the command.
@@ -363,7 +399,7 @@ impl Registry {
         Ok(seen)
     }
 
-    fn may(&self, session: &Session, wanted: &str, actor: &Actor, rights: Rights) -> Result<(), Fault> {
+    pub(crate) fn may(&self, session: &Session, wanted: &str, actor: &Actor, rights: Rights) -> Result<(), Fault> {
         let missing = rights.iter().next().filter(|_| !session.rights(actor).meets(rights));
         let Some(right) = missing else { return Ok(()) };
         self.may_know(session, wanted, actor)?;
@@ -468,7 +504,7 @@ pub fn new_id() -> SessionId {
 }
 
 /// Takes up a session from its files: connects to its keeper, or records that it is gone.
-async fn take_up(session: Rc<Session>) {
+pub(crate) async fn take_up(session: Rc<Session>) {
     if !session.is_live() {
         session.found_over();
         session.end_runs();

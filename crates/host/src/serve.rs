@@ -111,7 +111,7 @@ impl Server {
                 let inside = match connection.speaker() {
                     _ if connection.arrived.is_some() => None,
                     Ok(speaker) if speaker.path.is_remote() => None,
-                    Ok(_) | Err(_) => self.inside(&Box::pin(self.whence(connection)).await),
+                    Ok(_) | Err(_) => self.inside(&Box::pin(self.come_from(connection)).await),
                 };
                 plain(HelloAnswer { inside, ..answer })
             }
@@ -181,7 +181,7 @@ impl Server {
         let find = |session: &str| registry.find_for(session, &actor, terms.rights);
         // What takes more than a look is boxed: a thousand who wait for a session's output cost no more than that.
         match call {
-            Call::New(params) => plain(Box::pin(registry.start(params, &actor)).await?),
+            Call::New(params) => plain(Box::pin(self.start(params, &actor, number)).await?),
             Call::List(params) => {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
                 let shown = all.filter(|s| params.all || s.holds_its_name());
@@ -224,6 +224,8 @@ impl Server {
             }
             Call::Cost(params) => plain(Box::pin(self.cost(&params, &actor)).await?),
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
+            Call::CheckpointCheck(params) => plain(Box::pin(registry.checkpoint_check(&params.session, &actor)).await?),
+            Call::CheckpointList(params) => plain(Box::pin(registry.checkpoint_list(&params, &actor)).await?),
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => {
                 let look = async |session: &Session| self.lookout.watch(session, &params).await;
@@ -346,6 +348,12 @@ impl Server {
                 plain(session.view())
             }
             Call::Recover(params) => plain(self.registry.recover_one(&params, actor, None).await?),
+            Call::Restore(params) => plain(self.registry.restore(&params, actor, None).await?),
+            Call::CheckpointMake(params) => plain(self.registry.checkpoint_make(&params, actor, None).await?),
+            Call::CheckpointRemove(params) => {
+                self.registry.checkpoint_remove(&params, actor).await?;
+                plain(Nothing {})
+            }
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),

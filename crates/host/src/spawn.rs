@@ -11,36 +11,63 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// The keeper program, built by this crate's build script.
-static KEEPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/keeper"));
+/// A program that this crate's build script built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Embedded(usize);
 
-/// Puts the keeper program into the state directory, under its own hash: an upgrade never touches the file that running
-/// keepers were started from.
-pub fn install(state: &Path) -> io::Result<PathBuf> {
+/// The keeper.
+pub const KEEPER: Embedded = Embedded(0);
+/// What stands around a portable session.
+pub const PORTABLE: Embedded = Embedded(1);
+/// The library that `criu restore` is started with.
+pub const CTTY: Embedded = Embedded(2);
+
+static EMBEDDED: [(&str, &[u8]); 3] = [
+    ("holdfast-keeper", include_bytes!(concat!(env!("OUT_DIR"), "/keeper"))),
+    ("holdfast-portable", include_bytes!(concat!(env!("OUT_DIR"), "/portable"))),
+    ("holdfast-ctty", include_bytes!(concat!(env!("OUT_DIR"), "/ctty.so"))),
+];
+
+/// Their names. Looked at for every new session, so the hashes are taken once.
+static NAMES: LazyLock<[String; 3]> =
+    LazyLock::new(|| EMBEDDED.map(|(name, bytes)| format!("{name}-{:016x}", checksum(bytes))));
+
+/// Puts a program into the state directory, under its own hash: an upgrade never touches the file that running keepers were started
+/// from.
+pub fn install(state: &Path, Embedded(which): Embedded) -> io::Result<PathBuf> {
     let dir = state.join("bin");
-    // Looked at for every new session, so the hash is taken once.
-    static NAME: LazyLock<String> = LazyLock::new(|| format!("holdfast-keeper-{:016x}", checksum(KEEPER)));
-    let name = NAME.as_str();
+    let (name, bytes) = (NAMES[which].as_str(), EMBEDDED[which].1);
     let path = dir.join(name);
-    if std::fs::metadata(&path).is_ok_and(|m| m.len() == KEEPER.len() as u64 && m.permissions().mode() & 0o100 != 0) {
+    if std::fs::metadata(&path).is_ok_and(|m| m.len() == bytes.len() as u64 && m.permissions().mode() & 0o100 != 0) {
         return Ok(path);
     }
     make_dir(&dir)?;
-    replace_as(0o700, &dir, name, KEEPER, Survives::Crash)?;
+    replace_as(0o700, &dir, name, bytes, Survives::Crash)?;
     // Programs of earlier builds: keepers that run keep theirs open, nobody starts them again.
-    for old in std::fs::read_dir(&dir)?.flatten().filter(|entry| entry.file_name() != *name) {
+    let is_ours = |entry: &std::fs::DirEntry| NAMES.iter().any(|name| entry.file_name() == name.as_str());
+    for old in std::fs::read_dir(&dir)?.flatten().filter(|entry| !is_ours(entry)) {
         let _ = std::fs::remove_file(old.path());
     }
     Ok(path)
 }
 
-/// Starts a keeper and waits until the command runs, or cannot.
-pub async fn start(program: &Path, label: &str, start: &Start) -> Result<(Child, Started), Fault> {
+/// Starts a keeper and waits until the command runs, or cannot. One of a portable session is started by `apart`, which makes it a mount
+/// namespace and becomes it.
+pub async fn start(
+    program: &Path,
+    apart: Option<&Path>,
+    label: &str,
+    start: &Start,
+) -> Result<(Child, Started), Fault> {
     let failed = |what: &str, error: io::Error| {
         Fault::new(Code::CannotStart, format!("{what}: {error}")).hint("see `holdfast doctor`")
     };
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|e| failed("no socket pair", e))?;
-    let child = Command::new(program)
+    let mut command = Command::new(apart.unwrap_or(program));
+    if apart.is_some() {
+        command.arg("apart").arg(program);
+    }
+    let child = command
         .arg(label)
         .env_clear()
         .current_dir("/")

@@ -6,6 +6,7 @@ use holdfast_types::{Exit, SessionId, SessionName, Size, TimeMs};
 use holdfast_wire::lives::{LostView, Recovery};
 use holdfast_wire::params::Life;
 use holdfast_wire::reaping::{KeptView, ReapAfter, ReapWhy};
+use holdfast_wire::seam::Seam;
 use holdfast_wire::wall::Wall;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -41,9 +42,18 @@ pub struct Spec {
     /// The wall around its processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// What of its processes is judged before it happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Seam>,
+    /// How checkpoints of its processes can be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub portable: Option<crate::portable::Portable>,
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
+    /// It was started ahead of need, and nobody has it yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ahead: bool,
     /// When this life began, where it is not the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_ms: Option<TimeMs>,
@@ -102,7 +112,10 @@ impl Spec {
             shell: None,
             user: birth.other.as_ref().map(|other| other.user.name.clone()),
             wall: birth.wall.clone(),
+            gate: birth.gate,
+            portable: birth.portable.clone(),
             passing: false,
+            ahead: false,
             begun_ms: None,
             stand_in: None,
             recover: birth.recover,

@@ -68,6 +68,18 @@ async fn follow(server: Rc<Server>, mut asked: mpsc::Receiver<Asked>) {
             Asked::Logout { by } => {
                 tokio::task::spawn_local(async move { server.log_out(&by).await });
             }
+            Asked::Reach { by, session, port, opens, reply } => {
+                tokio::task::spawn_local(async move {
+                    let reached = server.reach(&by, &session, port).await;
+                    if opens
+                        && let Ok(reached) = &reached
+                        && reached.address.is_some()
+                    {
+                        tracing::info!(session = %reached.session, port, "{} opens a preview", by.actor);
+                    }
+                    reply.send(reached)
+                });
+            }
             Asked::Connect { by, incoming, outgoing } => {
                 tokio::task::spawn_local(server.serve_speaker(by, incoming, outgoing));
             }

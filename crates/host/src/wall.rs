@@ -116,6 +116,11 @@ impl Registry {
         self.all().iter().any(|session| session.state.borrow().spec.wall.is_some() && session.is_live())
     }
 
+    /// Whether a session has a seam at which its programs are judged.
+    fn has_seams(&self) -> bool {
+        self.all().iter().any(|session| session.state.borrow().spec.gate.is_some() && session.is_live())
+    }
+
     /// What a session starts with, once the wall it asks for is known to stand. Directories can be far away: not on this thread.
     pub(crate) async fn behind_its_wall(&self, birth: Birth) -> Result<Birth, Fault> {
         let Some(wall) = birth.wall.clone() else { return Ok(birth) };
@@ -130,13 +135,14 @@ impl Registry {
 impl Server {
     /// Where a process comes from is known before it can ask for anything, if that matters.
     pub(crate) async fn look_for_walls(&self, connection: &Connection) {
-        if self.registry.has_walls() {
+        if self.registry.has_walls() || self.registry.has_seams() {
             self.whence(connection).await;
         }
     }
 
     /// What a process behind a session's wall asks for: anything within that session, looks at others, and sessions behind the same
-    /// wall. Otherwise this host would do outside what the process itself cannot.
+    /// wall. Otherwise this host would do outside what the process itself cannot. The programs of sessions that are started from one
+    /// with a seam are judged too.
     ///
     /// Whoever connects while there is a wall is looked at when it says who it is; who was there before is behind none.
     pub(crate) fn behind_wall(&self, call: Call, connection: &Connection) -> Result<Call, Fault> {
@@ -155,15 +161,20 @@ impl Server {
             Some(_) | None => return Ok(call),
         };
         let Ok(session) = self.registry.find(&id.to_string()) else { return Ok(call) };
-        let Some(wall) = session.state.borrow().spec.wall.clone() else { return Ok(call) };
-        let within = |params: NewParams| NewParams { wall: Some(wall.clone()), ..params };
+        let (wall, gate) = {
+            let state = session.state.borrow();
+            (state.spec.wall.clone(), state.spec.gate)
+        };
+        let has_wall = wall.is_some();
+        let within =
+            |params: NewParams| NewParams { wall: wall.clone().or(params.wall), gate: gate.or(params.gate), ..params };
         match call {
             Call::New(params) => Ok(Call::New(within(params))),
             Call::RunStart(mut params) if params.new.is_some() => {
                 params.new = params.new.map(|new| Box::new(within(*new)));
                 Ok(Call::RunStart(params))
             }
-            call if self.is_within(&call, &session) => Ok(call),
+            call if !has_wall || self.is_within(&call, &session) => Ok(call),
             call => Err(Fault::new(
                 Code::Denied,
                 format!(

@@ -8,16 +8,19 @@ use crate::connection::Connection;
 use crate::off_thread;
 use crate::questions::Question;
 use crate::serve::Server;
+use crate::session::Session;
 use holdfast_authority::identity::marker;
 use holdfast_graph::ProcessId;
 use holdfast_observe::ancestry::{self, Peer};
 use holdfast_types::{Actor, ActorClass, SessionId};
 use holdfast_wire::hello::Inside;
-use holdfast_wire::questions::{QuestionId, QuestionState, QuestionWithdrawParams};
+use holdfast_wire::questions::{QuestionAnswer, QuestionId, QuestionState, QuestionWithdrawParams};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+
+mod remembered;
 
 /// Deeper than anybody starts programs; what is deeper is not trusted.
 const ANCESTORS_MAX: usize = 128;
@@ -82,9 +85,9 @@ fn top() -> Option<u32> {
     if cfg!(debug_assertions) { said() } else { None }
 }
 
-/// Sessions in which somebody is being asked to confirm who they are.
+/// Sessions in which somebody is being asked to confirm who they are, and what of it is remembered.
 #[derive(Debug, Default)]
-pub(crate) struct Confirming(RefCell<BTreeSet<SessionId>>);
+pub(crate) struct Confirming(RefCell<BTreeSet<SessionId>>, remembered::Memory);
 
 struct Asked<'a>(&'a Confirming, SessionId);
 
@@ -98,6 +101,14 @@ impl Server {
     /// Where the process of a connection comes from; looked at once.
     pub(crate) async fn whence(&self, connection: &Connection) -> Whence {
         connection.whence.get_or_init(|| self.look_whence(connection.process.clone())).await.clone()
+    }
+
+    /// The same as soon as it says hello, with what may be remembered of its place: who it is then follows without a wait, and with
+    /// it what it asks.
+    pub(crate) async fn come_from(&self, connection: &Connection) -> Whence {
+        let whence = self.whence(connection).await;
+        self.shell(connection, &whence).await;
+        whence
     }
 
     async fn look_whence(&self, peer: Option<Arc<Peer>>) -> Whence {
@@ -115,6 +126,23 @@ impl Server {
             Ok(Known { keepers, agents }.look(&peer, top()))
         });
         looked.await.unwrap_or(Whence::Unknown)
+    }
+
+    /// The session's own shell, if this connection is of a command that it runs, and of nothing else there; looked for once.
+    pub(crate) async fn shell(&self, connection: &Connection, whence: &Whence) -> Option<ProcessId> {
+        match whence {
+            Whence::Inside { session: Some(id), agent: None } => {
+                *connection.shell.get_or_init(|| self.look_for_shell(connection, *id)).await
+            }
+            Whence::Outside | Whence::Unknown | Whence::Inside { .. } => None,
+        }
+    }
+
+    async fn look_for_shell(&self, connection: &Connection, session: SessionId) -> Option<ProcessId> {
+        let own = &self.registry.shared.own;
+        let keeper = own.keepers().into_iter().find(|(_, kept)| *kept == session).map(|(keeper, _)| keeper)?;
+        let (peer, spared) = (connection.process.clone()?, own.spared());
+        off_thread(move || Ok(remembered::shell_of(&peer, keeper, &spared))).await.ok().flatten()
     }
 
     /// As it is told to the process itself.
@@ -161,6 +189,11 @@ impl Server {
         let Some(session) = session.filter(|session| session.is_live()) else {
             return Err(refused(&why).hint("a person acts from a terminal of their own"));
         };
+        let shell = self.shell(connection, &whence).await.filter(|_| remembered::has_turn(actor, &session.turn()));
+        let knows = |shell| self.confirming.1.knows(session.id, actor, shell, &session.turn(), crate::now().clock_ms);
+        if shell.is_some_and(knows) {
+            return Ok(());
+        }
         if !confirm {
             let hint = format!("if you are {0}: use --as {0}, and confirm it from a terminal outside", actor.handle);
             return Err(refused(&why).hint(hint));
@@ -170,13 +203,43 @@ impl Server {
         }
         let _asked = Asked(&self.confirming, session.id);
         let pid = connection.process.as_ref().map_or(0, |process| process.id().pid);
+        let answer = self.ask_who(&session, actor, pid, shell.is_some()).await?;
+        match answer {
+            Some(answer) if answer.by == *actor && matches!(answer.option, Some(1 | 2)) => {
+                tracing::info!(session = %session.id, pid, "{actor} confirmed to be at a process inside");
+                if answer.option == Some(2)
+                    && let Some(shell) = self.look_for_shell(connection, session.id).await
+                {
+                    let (memory, now_ms) = (&self.confirming.1, crate::now().clock_ms);
+                    memory.remember(session.id, actor, shell, &session.turn(), now_ms);
+                }
+                Ok(())
+            }
+            Some(answer) if answer.by != *actor => {
+                Err(refused(&why).hint(format!("{} answered; only {} can confirm it", answer.by.handle, actor.handle)))
+            }
+            Some(_) | None => Err(refused(&why)),
+        }
+    }
+
+    /// Asks a person in the session whether they are at a process of it.
+    async fn ask_who(
+        &self,
+        session: &Session,
+        actor: &Actor,
+        pid: u32,
+        may_count_on: bool,
+    ) -> Result<Option<QuestionAnswer>, Fault> {
         let id = QuestionId::from_random_bits(u128::from_le_bytes(crate::random_token()));
         let asked_ms = crate::now_ms();
+        let text = format!("are you pid {pid} ({})?", word(pid));
+        let counts_on = may_count_on && remembered::fits(session.view().size.cols(), actor, &text);
+        let options = ["no", "yes"].into_iter().chain(counts_on.then_some(remembered::FOR_A_WHILE));
         let question = Question {
             id,
             by: actor.clone(),
-            text: format!("are you pid {pid} ({})?", word(pid)),
-            options: vec!["no".into(), "yes".into()],
+            text,
+            options: options.map(str::to_owned).collect(),
             key: None,
             asked_ms,
             expires_at_ms: Some(asked_ms.saturating_add(CONFIRM_MS)),
@@ -188,17 +251,7 @@ impl Server {
         crate::connection::while_asked(session.question_over(id, CONFIRM_MS)).await;
         // Where the asker has gone nobody needs to answer any more; where it is over this changes nothing.
         let _ = session.withdraw_question(&QuestionWithdrawParams { question: id }, actor);
-        let answer = session.question(id).and_then(|question| question.answer);
-        match answer {
-            Some(answer) if answer.by == *actor && answer.option == Some(1) => {
-                tracing::info!(session = %session.id, pid, "{actor} confirmed to be at a process inside");
-                Ok(())
-            }
-            Some(answer) if answer.by != *actor => {
-                Err(refused(&why).hint(format!("{} answered; only {} can confirm it", answer.by.handle, actor.handle)))
-            }
-            Some(_) | None => Err(refused(&why)),
-        }
+        Ok(session.question(id).and_then(|question| question.answer))
     }
 }
 

@@ -90,7 +90,7 @@ pub fn cookie(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// A `Host` without its port.
-fn name_of(host: &str) -> &str {
+pub fn name_of(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
         Some(_) | None => host,

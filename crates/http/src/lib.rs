@@ -12,6 +12,7 @@ mod metrics;
 mod openapi;
 mod pages;
 mod patient;
+mod preview;
 mod protocol_sessions;
 mod refusal;
 mod rest;

@@ -3,7 +3,7 @@
 use crate::guard::{Names, Paces};
 use crate::patient::Patient;
 use crate::seats::{Seat, Seats};
-use crate::{openapi, rest};
+use crate::{openapi, preview, rest};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Extensions, HeaderMap};
@@ -27,16 +27,16 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// How long a request's head, or a handshake, may take: a client that needs longer only holds a connection.
-const HEAD_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const HEAD_WAIT: Duration = Duration::from_secs(10);
 /// How long a peer may take nothing of an answer: a tunnel, not a closed laptop.
-const UNREAD_WAIT: Duration = Duration::from_secs(90);
+pub(crate) const UNREAD_WAIT: Duration = Duration::from_secs(90);
 /// After so much silence a peer's machine is asked whether it is up, as often and with as many pauses: one that is not would hold
 /// what it waited for.
 const ALIVE_AFTER: Duration = Duration::from_secs(60);
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 const ALIVE_TRIES: u32 = 4;
 /// Buffer of a connection at most: a long head fits.
-const BUFFER_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// Where and how to listen, as it is also kept on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,15 +135,18 @@ pub(crate) struct Http {
     pub names: Names,
     pub paces: Paces,
     pub openapi: String,
+    pub previews: preview::Previews,
 }
 
 /// Serves until the host ends, on whatever runtime this is.
 pub async fn serve(bound: Bound, handle: Handle) {
+    let Ok(address) = bound.address() else { return };
     let Ok(listener) = TcpListener::from_std(bound.listener) else { return };
     let schema = holdfast_wire::schema::document();
     let endpoints = rest::endpoints(&schema);
     let openapi = openapi::document(&schema, &endpoints).to_string();
-    let http = Arc::new(Http { handle, names: bound.names, paces: Paces::default(), openapi });
+    let previews = preview::Previews::new(address, bound.tls.clone());
+    let http = Arc::new(Http { handle, names: bound.names, paces: Paces::default(), openapi, previews });
     accept_all(listener, bound.tls, rest::router(http, endpoints)).await;
 }
 

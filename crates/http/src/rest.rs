@@ -3,7 +3,7 @@
 use crate::guard::Names;
 use crate::listen::Http;
 use crate::refusal::Refused;
-use crate::{bytes, login, openapi, pages, socket, stream, tools};
+use crate::{bytes, login, openapi, pages, preview, socket, stream, tools};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -116,6 +116,7 @@ pub fn router(http: Arc<Http>, endpoints: Vec<Endpoint>) -> Router {
     let nothing = || async { Refused(Fault::new(Code::UnknownOperation, "not found").hint("see /v1/openapi.json")) };
     router
         .merge(login::routes())
+        .merge(preview::routes())
         .route("/v1/{*rest}", axum::routing::any(nothing))
         .route("/", get(pages::page))
         .route("/{*rest}", get(pages::page))

@@ -43,7 +43,9 @@ impl ClientTty {
             return Err(refused(libc::EINVAL));
         }
         let open_flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_NOCTTY;
-        let file = sys::open(&sys::c_string(path)?, open_flags, 0)?;
+        // As the client sees it: a process of a portable session has a devpts of its own, where the same name is another terminal.
+        let path = [format!("/proc/{pid}/root").as_bytes(), path].concat();
+        let file = sys::open(&sys::c_string(&path)?, open_flags, 0)?;
         let (device, owner) = terminal::device(file.as_fd()).ok_or_else(|| refused(libc::ENOTTY))?;
         terminal::modes(file.as_fd())?;
         // SAFETY: no memory is involved.

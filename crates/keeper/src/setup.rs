@@ -103,7 +103,8 @@ fn session(start: &Start) -> Result<Parts, Failed> {
     let socket_path = sys::c_string(&start.socket_path).map_err(Failed::at(Stage::Socket))?;
     let listener = sys::socket::listen(&start.socket_path).map_err(Failed::at(Stage::Socket))?;
     made.0.push(socket_path.clone());
-    let child = spawn::spawn(start, terminal.path())?;
+    let path = terminal.path().map_err(Failed::at(Stage::Terminal))?;
+    let child = spawn::spawn(start, &path)?;
     made.0.clear();
     ring.header().child_pid.store(child as u32, Ordering::Relaxed);
     ring.header().state.store(STATE_RUNNING, Ordering::Release);

@@ -16,7 +16,6 @@ use crate::sys;
 pub struct Terminal {
     master: OwnedFd,
     slave: OwnedFd,
-    path: CString,
 }
 
 /// What a read gave.
@@ -54,15 +53,11 @@ impl Terminal {
     pub fn open(cols: u16, rows: u16) -> io::Result<Terminal> {
         // SAFETY: no memory is involved.
         let master = sys::own(unsafe { libc::posix_openpt(SLAVE_FLAGS | libc::O_CLOEXEC) })?;
-        let (unlock, mut number) = (0i32, 0i32);
-        // SAFETY: both ioctls take a pointer to an int, which outlives the call.
-        unsafe {
-            sys::check(libc::ioctl(master.as_raw_fd(), libc::TIOCSPTLCK, &raw const unlock))?;
-            sys::check(libc::ioctl(master.as_raw_fd(), libc::TIOCGPTN, &raw mut number))?;
-        }
-        let path = sys::c_string(format!("/dev/pts/{number}").as_bytes())?;
-        let slave = sys::open(&path, SLAVE_FLAGS, 0)?;
-        let terminal = Terminal { master, slave, path };
+        let unlock = 0i32;
+        // SAFETY: the ioctl takes a pointer to an int, which outlives the call.
+        sys::check(unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSPTLCK, &raw const unlock) })?;
+        let slave = peer(&master)?;
+        let terminal = Terminal { master, slave };
         let mut modes = modes(terminal.slave.as_fd())?;
         modes.c_iflag |= libc::IUTF8;
         // SAFETY: `modes` outlives the call.
@@ -71,10 +66,10 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// The slave's path.
-    #[must_use]
-    pub fn path(&self) -> &CString {
-        &self.path
+    /// A path by which this process, and a child of it before its exec, opens the slave. Not its name in `/dev/pts`: the terminal of a
+    /// portable session is in a devpts of its own, and that name is another terminal's.
+    pub fn path(&self) -> io::Result<CString> {
+        sys::c_string(format!("/proc/self/fd/{}", self.slave.as_raw_fd()).as_bytes())
     }
 
     /// The slave's device number.
@@ -91,7 +86,7 @@ impl Terminal {
 
     /// Opens the slave anew after a hang-up.
     pub fn reopen(&mut self) -> io::Result<()> {
-        self.slave = sys::open(&self.path, SLAVE_FLAGS, 0)?;
+        self.slave = peer(&self.master)?;
         Ok(())
     }
 
@@ -170,6 +165,12 @@ impl Terminal {
             libc::tcflush(self.slave.as_raw_fd(), libc::TCIFLUSH);
         }
     }
+}
+
+/// The slave, by its master.
+fn peer(master: &OwnedFd) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved.
+    sys::own(unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, SLAVE_FLAGS | libc::O_CLOEXEC) })
 }
 
 /// A terminal's modes; an error where it is none.

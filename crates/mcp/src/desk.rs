@@ -22,6 +22,8 @@ pub const ASK_MS: u64 = 20_000;
 const TOLD_MS: u64 = 1_000;
 /// Names tried for a session of one's own.
 const NAMES_MAX: u32 = 100;
+/// Names tried for one that is started ahead: more are not waited for by one actor.
+const AHEAD_NAMES_MAX: u32 = 8;
 
 /// In shells that are started for agents nothing waits for a key to show its next page.
 const PAGERS: [&str; 2] = ["PAGER=cat", "GIT_PAGER=cat"];
@@ -138,6 +140,32 @@ impl<H: Host> Desk<H> {
         }
     }
 
+    /// The caller's own session, if it has one; whether it lives, nobody looks.
+    pub async fn mine(&self) -> Option<SessionId> {
+        let own = self.own.session.lock().await;
+        own.as_ref().filter(|mine| mine.whose == self.host.own_name()).map(|mine| mine.id)
+    }
+
+    /// Starts the caller's own shell before it is needed, unless it left one behind that it will find again.
+    pub async fn start_ahead(&self) -> Result<(), Trouble> {
+        // The first command waits for this, and has that shell.
+        let own = self.own.session.lock().await;
+        if own.is_some() {
+            return Ok(());
+        }
+        let (name, sessions, there) = self.own_sessions().await?;
+        if there.iter().any(|view| self.claim(view.id).is_some()) {
+            return Ok(());
+        }
+        for name in free_names(&name, &sessions, AHEAD_NAMES_MAX) {
+            match self.start_as(Wanted { name: name.parse().ok(), ..Wanted::default() }, true).await {
+                Err(taken) if taken.code == "name_taken" => {}
+                other => return other.map(drop),
+            }
+        }
+        Ok(())
+    }
+
     /// The caller has had a session of its own.
     async fn had_one(&self) -> bool {
         self.own.session.lock().await.is_some()
@@ -169,25 +197,15 @@ impl<H: Host> Desk<H> {
     /// The caller's session of an earlier connection, if it was started in the same directory and no live connection has it; else
     /// a new one.
     async fn find_or_start_own(&self, start: bool) -> Result<(SessionView, Claim), Trouble> {
-        let name = near(&self.host.own_name());
-        let params = self.host.settle(Wanted::default()).await?;
-        let sessions = self.ask::<op::List>(ListParams::default()).await?;
-        let is_own = |view: &&SessionView| view.life == Life::Running && is_numbered(view.name.as_str(), &name);
-        // What the host chooses by itself cannot be compared: there the name decides.
-        let fits = |view: &&SessionView| params["cwd"].as_str().is_none_or(|cwd| view.cwd == cwd);
-        let mut there = sessions.iter().filter(is_own).filter(fits);
-        if let Some(found) = there.find_map(|view| self.claim(view.id).map(|claim| (view.clone(), claim))) {
+        let (name, sessions, there) = self.own_sessions().await?;
+        if let Some(found) = there.iter().find_map(|view| self.claim(view.id).map(|claim| (view.clone(), claim))) {
             return Ok(found);
         }
         if !start {
             return Err(Trouble::new("not_found", "you have no session yet")
                 .hint("Start one with `run_command`; `overview` shows the others."));
         }
-        for number in 1..=NAMES_MAX {
-            let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
-            if sessions.iter().any(|view| view.name.as_str() == name) {
-                continue;
-            }
+        for name in free_names(&name, &sessions, NAMES_MAX) {
             match self.start(Wanted { name: name.parse().ok(), ..Wanted::default() }).await {
                 Err(taken) if taken.code == "name_taken" => {}
                 Err(error) => return Err(error),
@@ -202,13 +220,32 @@ impl<H: Host> Desk<H> {
             .hint("Give a session name."))
     }
 
+    /// What the caller's own sessions are called, all sessions there are, and those of them that are its own and in its directory.
+    async fn own_sessions(&self) -> Result<(String, Vec<SessionView>, Vec<SessionView>), Trouble> {
+        let name = near(&self.host.own_name());
+        let params = self.host.settle(Wanted::default()).await?;
+        let sessions = self.ask::<op::List>(ListParams::default()).await?;
+        let is_own = |view: &&SessionView| view.life == Life::Running && is_numbered(view.name.as_str(), &name);
+        // What the host chooses by itself cannot be compared: there the name decides.
+        let fits = |view: &&SessionView| params["cwd"].as_str().is_none_or(|cwd| view.cwd == cwd);
+        let there = sessions.iter().filter(is_own).filter(fits).cloned().collect();
+        Ok((name, sessions, there))
+    }
+
     /// Starts a session.
-    pub async fn start(&self, mut wanted: Wanted) -> Result<SessionView, Trouble> {
+    pub async fn start(&self, wanted: Wanted) -> Result<SessionView, Trouble> {
+        self.start_as(wanted, false).await
+    }
+
+    async fn start_as(&self, mut wanted: Wanted, ahead: bool) -> Result<SessionView, Trouble> {
         if wanted.command.is_empty() {
             let said = std::mem::take(&mut wanted.env_add);
             wanted.env_add = PAGERS.map(str::to_owned).into_iter().chain(said).collect();
         }
-        let params = self.host.settle(wanted).await?;
+        let mut params = self.host.settle(wanted).await?;
+        if ahead {
+            params["ahead"] = true.into();
+        }
         let (view, _) = self.host.call(<op::New as Operation>::ROW.name, params, Vec::new()).await?;
         Ok(serde_json::from_value(view).map_err(|error| Fault::new(Code::Internal, error.to_string()))?)
     }
@@ -256,6 +293,12 @@ fn near(name: &str) -> String {
         Ok(name) => name.as_str().to_owned(),
         Err(_) => "agent".into(),
     }
+}
+
+/// This name, or this one with a number behind it, as far as nobody has them.
+fn free_names<'a>(base: &'a str, taken: &'a [SessionView], max: u32) -> impl Iterator<Item = String> + 'a {
+    let numbered = move |number| if number == 1 { base.to_owned() } else { format!("{base}-{number}") };
+    (1..=max).map(numbered).filter(|name| !taken.iter().any(|view| view.name.as_str() == name))
 }
 
 /// Whether a name is this one, or this one with a number behind it.

@@ -43,6 +43,11 @@ pub trait Host: Clone + Send + Sync + 'static {
         Some(Box::new(()))
     }
 
+    /// Whether a shell may be started before it is needed: a host is there, and knows when this connection ends.
+    fn can_start_ahead(&self) -> bool {
+        false
+    }
+
     /// Receives the client's name before anything is asked in its name. The first one counts.
     fn meet(&self, client: &Client) {
         let _ = client;

@@ -8,7 +8,7 @@ use holdfast_graph::Depth;
 use holdfast_wire::graphs::GraphParams;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, ReadParams, ScreenParams, SessionParams};
-use holdfast_wire::runs::{RunId, RunParams};
+use holdfast_wire::runs::{KEY_BYTES_MAX, RunParams};
 use rmcp::model::{MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
@@ -56,7 +56,7 @@ impl Part {
             Part::Screen => "The session's current screen as text",
             Part::Log => "The end of the session's output as text; _meta has its offsets",
             Part::Graph => "The session's processes, ports and connections, and the act that started each",
-            Part::Run => "A run by its handle: state, exit code, output. Subscribe to be told when it has ended",
+            Part::Run => "A run by its handle or key: state, exit code, output. Subscribe to be told when it has ended",
         }
     }
 }
@@ -64,7 +64,7 @@ impl Part {
 /// A resource's address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// Name or id of the session, or a run's handle.
+    /// Name or id of the session, or a run's handle or key.
     pub session: String,
     /// What of it.
     pub part: Part,
@@ -74,8 +74,8 @@ impl Address {
     /// Reads an address.
     pub fn of(uri: &str) -> Option<Address> {
         if let Some(run) = uri.strip_prefix("run://") {
-            let run = run.parse::<RunId>().ok()?;
-            return Some(Address { session: run.to_string(), part: Part::Run });
+            let run = decoded(run).filter(|run| !run.is_empty() && run.len() <= KEY_BYTES_MAX)?;
+            return Some(Address { session: run, part: Part::Run });
         }
         let (session, part) = uri.strip_prefix("session://")?.split_once('/')?;
         let part = PARTS.into_iter().find(|known| known.word() == part)?;
@@ -87,6 +87,22 @@ impl Address {
     fn uri(session: &str, part: Part) -> String {
         format!("session://{session}/{}", part.word())
     }
+}
+
+/// An address's text, in which `%` and two digits stand for a byte: a key has any character.
+fn decoded(text: &str) -> Option<String> {
+    let mut out = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let (high, low) = (digit(bytes.next()?)?, digit(bytes.next()?)?);
+        out.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(out).ok()
 }
 
 /// Those of every live session one may observe.
@@ -170,11 +186,15 @@ mod tests {
             let address = Address::of(&Address::uri("build-2", part)).unwrap();
             assert_eq!((address.session.as_str(), address.part), ("build-2", part));
         }
-        let run = RunId::from_random_bits(7).to_string();
-        assert_eq!(Address::of(&format!("run://{run}")), Some(Address { session: run, part: Part::Run }));
+        let run = |session: &str| Some(Address { session: session.into(), part: Part::Run });
+        assert_eq!(Address::of("run://run_01"), run("run_01"));
+        assert_eq!(Address::of("run://deploy%201%2f%C3%BC"), run("deploy 1/ü"));
         for uri in [
             "run://",
-            "run://x",
+            "run://%",
+            "run://%4",
+            "run://%zz",
+            "run://%ff",
             "session://a/run",
             "session://",
             "session://a",

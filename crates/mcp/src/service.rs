@@ -29,8 +29,6 @@ pub struct Service<H> {
     host: H,
     own: Arc<Own>,
     follows: Arc<Follows>,
-    /// Made once: schemas of every tool.
-    tools: &'static [Tool],
     _end: DropGuard,
 }
 
@@ -46,7 +44,7 @@ struct Follows {
 pub fn service<H: Host>(host: H) -> Service<H> {
     let end = CancellationToken::new();
     let follows = Follows { end: end.clone(), ..Follows::default() };
-    Service { host, own: Arc::default(), follows: Arc::new(follows), tools: tools::served(), _end: end.drop_guard() }
+    Service { host, own: Arc::default(), follows: Arc::new(follows), _end: end.drop_guard() }
 }
 
 impl<H: Host> Service<H> {
@@ -148,6 +146,14 @@ impl<H: Host> ServerHandler for Service<H> {
             let client = &client.client_info;
             self.host.meet(&Client { name: client.name.clone(), version: client.version.clone() });
         }
+        // What the client asks for next is made while it has yet to ask.
+        tokio::task::spawn_blocking(tools::served);
+        if self.host.can_start_ahead() {
+            let desk = Desk { host: self.host.quietly(), own: self.own.clone(), progress: None };
+            let ahead = async move { desk.start_ahead().await };
+            // Where there is none ahead, the first command starts one.
+            tokio::spawn(self.follows.end.clone().run_until_cancelled_owned(ahead));
+        }
     }
 
     async fn list_tools(
@@ -155,12 +161,12 @@ impl<H: Host> ServerHandler for Service<H> {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+        Ok(ListToolsResult::with_all_items(tools::served().to_vec()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let name = tools::today(name);
-        self.tools.iter().find(|tool| tool.name == name).cloned()
+        tools::served().iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -179,7 +185,11 @@ impl<H: Host> ServerHandler for Service<H> {
         let answer = context.ct.run_until_cancelled(tools::call(&request.name, &desk, arguments)).await;
         match answer {
             Some(Some(result)) => Ok(result.into()),
-            Some(None) => Err(ErrorData::invalid_params(format!("no tool {:?}", request.name), None)),
+            Some(None) => {
+                let names: Vec<&str> = tools::served().iter().map(|tool| &*tool.name).collect();
+                let message = format!("no tool {:?}; there are {}", request.name, names.join(", "));
+                Err(ErrorData::invalid_params(message, None))
+            }
             None => Ok(Trouble::new("cancelled", "cancelled; what runs keeps running").answer().into()),
         }
     }

@@ -24,7 +24,8 @@ pub struct Trouble {
 impl Trouble {
     /// Of our own.
     pub fn new(code: &str, message: impl Into<String>) -> Trouble {
-        Trouble { code: code.into(), message: message.into(), hint: String::new(), details: None }
+        let message = without_commands(message.into());
+        Trouble { code: code.into(), message, hint: String::new(), details: None }
     }
 
     /// Arguments that do not fit.
@@ -65,8 +66,16 @@ impl From<Fault> for Trouble {
             Value::Object(details) => Box::new(details),
             other => Box::new(JsonObject::from_iter([("value".to_owned(), other)])),
         });
-        Trouble { code: code.unwrap_or_default(), message: fault.message, hint, details }
+        let message = without_commands(fault.message);
+        Trouble { code: code.unwrap_or_default(), message, hint, details }
     }
+}
+
+/// A message without what it says in parentheses about commands of a shell.
+fn without_commands(message: String) -> String {
+    let Some(from) = message.find(" (see `holdfast ") else { return message };
+    let to = message[from..].find(')').map_or(message.len(), |end| from + end + 1);
+    format!("{}{}", &message[..from], &message[to..])
 }
 
 /// Whether a hint names commands of a shell, which an agent with tools does not have.
@@ -169,6 +178,14 @@ mod tests {
         assert_eq!(of(Code::TooMany, json!({})).hint, "", "what only a shell can do is left out");
         let denied = of(Code::Denied, json!({"right": "signal"}));
         assert!(denied.hint.contains("`signal`"), "{denied:?}");
+    }
+
+    #[test]
+    fn no_message_names_commands_of_a_shell() {
+        let bad = |text: &str| Trouble::bad(text.to_owned()).message;
+        assert_eq!(bad("invalid id \"x\" (see `holdfast questions`)"), "invalid id \"x\"");
+        assert_eq!(bad("a (see `holdfast run ls`), b (c)"), "a, b (c)");
+        assert_eq!(bad("plain (as it is)"), "plain (as it is)");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Where a process comes from: the process at the other end of a socket, those above it, and what each was started with.
 
+use crate::proc::Stat;
 use crate::tree::{Process, read};
 use holdfast_graph::ProcessId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -60,6 +61,35 @@ pub fn ancestors(of: ProcessId, max: usize) -> Option<Vec<Process>> {
         return Some(found);
     }
     None
+}
+
+/// A process, and whom it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kin {
+    /// Who it is.
+    pub id: ProcessId,
+    /// Its parent now.
+    pub parent: u32,
+    /// Its process group.
+    pub group: u32,
+    /// Its kernel session.
+    pub session: u32,
+}
+
+/// Whom a process belongs to now; none where it is gone.
+#[must_use]
+pub fn kin(pid: u32) -> Option<Kin> {
+    let line = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = Stat::parse(&line)?;
+    let id = ProcessId { pid: stat.pid, start: stat.number(22)? };
+    Some(Kin { id, parent: stat.number(4)?, group: stat.number(5)?, session: stat.number(6)? })
+}
+
+/// The process that a thread belongs to.
+#[must_use]
+pub fn process_of(thread: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
 }
 
 /// The variables a process was started with, as far as `max` bytes have them; none where we may not know.

@@ -1,7 +1,7 @@
 //! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
 //! ([`Freezer`]), in whose turn they were started ([`Turns`]), what they hold ([`graph`], drawn by [`render`]), what
 //! they wait for ([`waiting`]), what they take up ([`residency()`]), what happens to them ([`events`]), whether sockets come and go at all ([`network`]), and where a
-//! process comes from ([`ancestry`]).
+//! process comes from ([`ancestry`]), and what CRIU makes of it all ([`portable`]).
 //!
 //! Everything is read from the kernel anew at each call. Nothing here is remembered, so a host that was killed between
 //! freezing and thawing is replaced by any other.
@@ -15,6 +15,7 @@ mod freeze;
 pub mod graph;
 mod netlink;
 pub mod network;
+pub mod portable;
 mod proc;
 pub mod render;
 mod residency;

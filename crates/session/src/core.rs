@@ -267,7 +267,8 @@ impl Core {
         } else {
             let linked = self.handle(out, now, Input::Linked { connection, log: logged });
             self.say_writer(out);
-            if keeper_fence < self.fence() {
+            // What lies in the terminal of a keeper that was just started is what a checkpoint had there: nobody else could write yet.
+            if keeper_fence < self.fence() && first != Some(Origin::New) {
                 self.flush(out, self.fence());
             }
             linked

@@ -2,10 +2,11 @@
 //!
 //! | shape | files | what tells damage |
 //! |---|---|---|
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json` | the checksum |
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json` | the checksum |
 //! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
+//! | [a count and two ends](stderr) | `stderr` | nothing: what is missing was not written |
 //! | plain, [replaced whole](replace) | `env`, `shell/*`, `shells/*`, `bin/*`, `actors/*` | nothing here: shells, the kernel and clients in other languages read them |
 //!
 //! What makes it safe:
@@ -33,6 +34,7 @@ pub mod keyframe;
 pub mod lines;
 pub mod pin;
 pub mod segments;
+pub mod stderr;
 mod sum;
 pub mod trust;
 mod whole;
@@ -47,6 +49,8 @@ pub const SPEC: Format = Format { kind: "spec", version: 2 };
 pub const BIRTH: Format = Format { kind: "birth", version: 2 };
 /// A session's keeper, and what was last seen of its processes.
 pub const LIFE: Format = Format { kind: "life", version: 2 };
+/// A checkpoint of a session's processes.
+pub const CHECKPOINT: Format = Format { kind: "checkpoint", version: 2 };
 /// Since when a session is idle.
 pub const IDLE: Format = Format { kind: "idle", version: 2 };
 /// A screen at an offset: [`keyframe::Keyframe`].

@@ -124,6 +124,12 @@ impl Home {
         self.run.join(format!("{id}.k"))
     }
 
+    /// Where the warden of a session's seam is reached.
+    #[must_use]
+    pub fn warden_socket(&self, id: SessionId) -> PathBuf {
+        self.run.join(format!("{id}.w"))
+    }
+
     /// The link that follows the latest attached client's ssh agent.
     #[must_use]
     pub fn agent_link(&self, id: SessionId) -> PathBuf {

@@ -233,6 +233,11 @@ terms! {
     "session.end": Holder one(End), Ignores, Processes, Other, Journal;
     // Whoever may run a command there may have its shell started again.
     "session.recover": Holder one(Run), Ignores, Fixed, Other, Journal;
+    "session.restore": Holder one(Checkpoint), Ignores, Fixed, Other, Journal;
+    "checkpoint.check": Holder one(Observe), Ignores, Processes, Other, Looks;
+    "checkpoint.make": Holder one(Checkpoint), Ignores, Processes, Other, Journal;
+    "checkpoint.list": Holder one(Observe), Ignores, Sessions, Other, Looks;
+    "checkpoint.remove": Holder one(Checkpoint), Ignores, Fixed, Other, Journal;
     "session.journal": Holder one(Observe), Ignores, Answer, Other, Looks;
     "session.cost": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.get": Holder one(Observe), Ignores, Processes, Other, Looks;

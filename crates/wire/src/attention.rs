@@ -209,6 +209,12 @@ pub enum What {
     Recovered {
         /// Which.
         incarnation: u32,
+        /// The checkpoint that its processes came back from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<String>,
+        /// Connections of theirs that were cut.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cut: Vec<String>,
     },
     /// An act is held until a human approves it.
     Held {

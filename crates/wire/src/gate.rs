@@ -127,7 +127,7 @@ pub struct ApprovalView {
     pub name: Option<SessionName>,
     /// Who wants it.
     pub by: Actor,
-    /// What kind of act: `run`, `start`, `signal`, `end`.
+    /// What kind of act: `run`, `start`, `signal`, `end`, `exec`.
     pub act: String,
     /// The command line, as it was written: what shows it makes it harmless first.
     pub command: String,

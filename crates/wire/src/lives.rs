@@ -57,6 +57,8 @@ pub enum Cause {
         /// The signal.
         number: u8,
     },
+    /// It was stopped when a checkpoint of it was made.
+    Checkpoint,
     /// Nothing says why. Its keeper is gone.
     Unknown,
 }
@@ -88,6 +90,9 @@ pub struct LostView {
     /// Runs that were on. None is run again by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunId>,
+    /// Its newest checkpoint: `restore` brings its processes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
     /// Variables of its environment whose values are not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,

@@ -2,6 +2,7 @@
 
 use crate::lives::Recovery;
 use crate::reaping::ReapAfter;
+use crate::seam::Seam;
 use crate::wall::Wall;
 use holdfast_types::{SessionName, Size};
 use schemars::JsonSchema;
@@ -50,6 +51,13 @@ pub struct NewParams {
     /// A wall around its processes: what they can write and connect to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// Judge more than acts: with `exec`, every program that a process of the session starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Seam>,
+    /// Make it so that checkpoints of its processes can be kept; only where the host is root. It has pids, terminals and shared memory of
+    /// its own, and its processes end with its command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub portable: bool,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover: Option<Recovery>,
@@ -59,4 +67,8 @@ pub struct NewParams {
     /// How long it may be idle before it is reaped; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reap_after: Option<ReapAfter>,
+    /// Start it ahead of need: nobody is shown it, and it is given to the next of your sessions that is asked for with this name and
+    /// all the same. It ends with your connection, and after ten minutes. A shell without a wall.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ahead: bool,
 }

@@ -13,6 +13,7 @@ use crate::graphs::*;
 use crate::hello::*;
 use crate::lives::*;
 use crate::params::*;
+use crate::portable::*;
 use crate::questions::*;
 use crate::reaping::*;
 use crate::runs::*;
@@ -218,6 +219,16 @@ operations! {
     End = "session.end" (EndParams) -> SessionView, Route::Delete("/sessions/{session}");
     #[doc = "Give a lost session another life: the same identity, journal, history, directory and environment, new processes."]
     Recover = "session.recover" (RecoverParams) -> RecoverAnswer, Route::Post("/sessions/{session}/recover");
+    #[doc = "Give a portable session that does not run its processes back, from a checkpoint: the same identity, the next life."]
+    Restore = "session.restore" (RestoreParams) -> RestoreAnswer, Route::Post("/sessions/{session}/restore");
+    #[doc = "Get what a checkpoint of the session would refuse and cut now, by process and descriptor."]
+    CheckpointCheck = "checkpoint.check" (SessionParams) -> CheckAnswer, Route::Get("/sessions/{session}/checkpoint");
+    #[doc = "Keep a copy of a portable session's live processes; the session stops unless it is to keep running."]
+    CheckpointMake = "checkpoint.make" (CheckpointParams) -> CheckpointView, Route::Post("/sessions/{session}/checkpoints");
+    #[doc = "List checkpoints of a session, or of all sessions you may observe, oldest first."]
+    CheckpointList = "checkpoint.list" (CheckpointListParams) -> Vec<CheckpointView>, Route::Get("/checkpoints");
+    #[doc = "Remove a checkpoint."]
+    CheckpointRemove = "checkpoint.remove" (CheckpointRemoveParams) -> Nothing, Route::Delete("/sessions/{session}/checkpoints/{checkpoint}");
     #[doc = "Read the session's journal, line by line as written."]
     Journal = "session.journal" (JournalParams) -> JournalAnswer, Route::Get("/sessions/{session}/journal"), Bytes::Answered;
     #[doc = "Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it."]

@@ -3,7 +3,9 @@
 use crate::attention::{Listener, StateView, Until};
 use crate::lives::LostView;
 pub use crate::new::NewParams;
+use crate::portable::RestoredView;
 use crate::reaping::ReapView;
+use crate::seam::Seam;
 pub use crate::status::HostStatus;
 use crate::turns::{HistoryPlace, TurnView};
 use crate::wall::Wall;
@@ -98,6 +100,15 @@ pub struct SessionView {
     /// The wall around its processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// What of its processes is judged before it happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Seam>,
+    /// Checkpoints of its processes can be kept.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub portable: bool,
+    /// What this life began from, where that was a checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Box<RestoredView>>,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -216,6 +216,9 @@ pub struct RunStartParams {
     /// With `new`: the session stays listed when it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
+    /// With `new`: what it writes to its standard error does not go to the terminal; the answer has it as `stderr`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub separate_stderr: bool,
     /// The same key runs once. Keys are each actor's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -361,6 +364,9 @@ pub struct RunAnswer {
     /// What is not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Gap>,
+    /// What it wrote to its standard error, where that was asked to be separate: as text, of a long one the beginning and the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
 }
 
 /// The answer's bytes are output; this says where they stand.

@@ -60,8 +60,12 @@ export interface RunNewOptions extends CallOptions, Pick<OpenOptions, "name" | "
   shared?: boolean;
   /** A text that it reads in place of the terminal. */
   stdin?: string;
+  /** What it writes to its standard error is not in its output, but in `stderr` of the answer. */
+  separateStderr?: boolean;
   /** The session stays listed when it has ended. */
   keep?: boolean;
+  /** Another machine, by the name that `holdfast hosts` has for it: see `Client.at`. */
+  host?: string;
 }
 
 /** An event, or the number of events that were dropped. */
@@ -77,6 +81,8 @@ const REPEATABLE = new Set<string>([
   "actor.me",
   "approval.get",
   "approval.list",
+  "checkpoint.check",
+  "checkpoint.list",
   "device.list",
   "grant.list",
   "graph.get",
@@ -128,6 +134,9 @@ export class Client {
   defaults: () => Partial<NewParams> = () => ({});
   /** Who runs something in which session. */
   readonly lines = new Lines();
+  /** How another machine is reached from here; none: not from here. */
+  reach: ((host: string) => Promise<Client>) | undefined;
+  private readonly far = new Map<string, Promise<Client>>();
 
   constructor(dialer: Dialer, options: ClientOptions = {}) {
     this.link = new Link(dialer, options.name ?? "@holdfast/client", { ...RETRY, ...options.retry });
@@ -176,7 +185,11 @@ export class Client {
 
   /** Starts a command in a session made for it, and does not wait for its end. */
   async start(command: string | string[], options: RunNewOptions = {}): Promise<Run> {
-    const { signal, key, shared, stdin, keep, ...wanted } = options;
+    const { signal, key, shared, stdin, separateStderr, keep, host, ...wanted } = options;
+    if (host !== undefined) {
+      const { host: _, ...there } = options;
+      return (await this.at(host)).start(command, there);
+    }
     const text = stdin === undefined ? command : withOwn(asText(command), { stdin });
     const { command: _, ...defaults } = this.defaults();
     const isText = typeof text === "string";
@@ -186,6 +199,7 @@ export class Client {
       ...(key === undefined ? {} : { key }),
       ...(shared ? { shared } : {}),
       ...(keep ? { keep } : {}),
+      ...(separateStderr ? { separate_stderr: true } : {}),
       run: newRunId(),
     };
     return new Run(this, await this.call("run.start", params, signal ? { signal } : {}));
@@ -197,6 +211,24 @@ export class Client {
     const deadline = deadlineOf(timeoutMs);
     const run = await this.start(command, how);
     return run.told({ ...(how.signal ? { signal: how.signal } : {}), ...(onOutput ? { onOutput } : {}) }, deadline);
+  }
+
+  /**
+   * A client of another machine, by the name that `holdfast hosts` has for it. It is closed with this one. You are another actor there,
+   * whose name the journal has.
+   */
+  at(host: string): Promise<Client> {
+    const known = this.far.get(host);
+    if (known) return known;
+    if (!this.reach) {
+      const hint = "machines are known to a host of this machine: connect() of @holdfast/client/node, without an address";
+      return Promise.reject(new HoldfastError("bad_request", `cannot reach ${host} from here`, { hint }));
+    }
+    const reached = this.reach(host);
+    this.far.set(host, reached);
+    // The next one tries again.
+    reached.catch(() => this.far.delete(host));
+    return reached;
   }
 
   /** A run by its id, or by its key. */
@@ -265,9 +297,15 @@ export class Client {
 
   /** Closes the connection. Sessions keep running; pending calls fail. */
   close(): void {
+    for (const far of this.far.values()) void far.then((client) => client.close(), () => undefined);
+    this.far.clear();
     this.link.close();
     this.waiting.close();
+    this.onClose?.();
   }
+
+  /** Lets go of what the way to the host needs besides. */
+  onClose: (() => void) | undefined;
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();

@@ -3,11 +3,11 @@
 import type { Code, Fault } from "./types.js";
 
 /**
- * A host's codes, and four of the client's own: `disconnected` (the connection broke, and whether the act happened is not
+ * A host's codes, and five of the client's own: `disconnected` (the connection broke, and whether the act happened is not
  * known), `timeout` (a wait timed out), `protocol` (the client cannot read the host's answer), `untrusted_home` (somebody else decides
- * what lies in the home).
+ * what lies in the home), `unreachable` (there is no way to another machine now).
  */
-export type ErrorCode = Code | "disconnected" | "timeout" | "protocol" | "untrusted_home";
+export type ErrorCode = Code | "disconnected" | "timeout" | "protocol" | "untrusted_home" | "unreachable";
 
 /** A refusal or a failure. */
 export class HoldfastError extends Error {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Client, type ClientOptions } from "./client.js";
 import { HoldfastError } from "./errors.js";
 import { connect as connectByUrl, type ConnectOptions } from "./index.js";
+import { FarWay, type FarOptions } from "./node/far.js";
 import { homeFrom, homeUnder } from "./node/home.js";
 import { Identity } from "./node/identity.js";
 import { mustBeOurs } from "./node/trust.js";
@@ -60,7 +61,22 @@ async function local(options: LocalOptions): Promise<Client> {
   const dialer = unixDialer({ home, socket: join(home.run, "host.sock"), prover, program, env: hostEnv });
   const client = new Client(dialer, options);
   client.defaults = () => sessionDefaults(env);
+  client.reach = (host) => far({ home, identity: prover, program: options.program ?? (env["HOLDFAST_BIN"] || "holdfast"), host, env: hostEnv }, options);
   return client;
+}
+
+/** A client of another machine: what a session starts with is what that machine has. */
+async function far(options: FarOptions, how: ClientOptions): Promise<Client> {
+  const way = new FarWay(options);
+  const client = new Client(way, how);
+  client.onClose = () => way.close();
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    client.close();
+    throw error;
+  }
 }
 
 /** What a session starts with is what its caller has. */

@@ -97,12 +97,19 @@ export interface NewParams {
   user?: string | null;
   /** A wall around its processes: what they can write and connect to. */
   wall?: Wall | null;
+  /** Judge more than acts: with `exec`, every program that a process of the session starts. */
+  gate?: Seam | null;
   /** Whether it gets another life by itself where it is lost; left out: as the host is configured. */
   recover?: Recovery | null;
   /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
   restart_on_failure?: number | null;
   /** How long it may be idle before it is reaped; left out: as the host is configured. */
   reap_after?: ReapAfter | null;
+  /**
+   * Start it ahead of need: nobody is shown it, and it is given to the next of your sessions that is asked for with this name and
+   * all the same. It ends with your connection, and after ten minutes. A shell without a wall.
+   */
+  ahead?: boolean;
 }
 
 /** A name of one to 64 letters, digits, dots, underscores and hyphens. */
@@ -121,6 +128,11 @@ export interface Wall {
   /** Ports that TCP connections can be made to; left out: all. */
   connect?: number[] | null;
 }
+
+/** What of a session's processes is judged before it happens. */
+export type Seam =
+  /** Every program they start. */
+  | "exec";
 
 /** Whether a session that was lost gets another life by itself. */
 export type Recovery =
@@ -180,6 +192,8 @@ export interface SessionView {
   user?: string | null;
   /** The wall around its processes. */
   wall?: Wall | null;
+  /** What of its processes is judged before it happens. */
+  gate?: Seam | null;
   /** Something a person should know (a damaged file, a gap in the screen). */
   note?: string | null;
   /** Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since. */
@@ -288,6 +302,16 @@ export interface FrozenView {
   since_ms: number;
 }
 
+/** What a session's life began from. */
+export interface RestoredView {
+  /** The checkpoint. */
+  checkpoint: string;
+  /** When that was made. */
+  made_ms: number;
+  /** Connections that were cut. */
+  cut?: string[];
+}
+
 /** What was lost, as far as the host knew. */
 export interface LostView {
   /** When the host noticed. */
@@ -308,6 +332,8 @@ export interface LostView {
   connected?: string[];
   /** Runs that were on. None is run again by itself. */
   runs?: RunId[];
+  /** Its newest checkpoint: `restore` brings its processes back. */
+  checkpoint?: string | null;
   /** Variables of its environment whose values are not kept. */
   withheld?: string[];
 }
@@ -327,6 +353,10 @@ export type Cause =
     is: "signal";
     /** The signal. */
     number: number;
+  }
+  /** It was stopped when a checkpoint of it was made. */
+  | {
+    is: "checkpoint";
   }
   /** Nothing says why. Its keeper is gone. */
   | {
@@ -921,6 +951,10 @@ export type SessionEvent = {
     event: "recovered";
     /** Which. */
     incarnation: number;
+    /** The checkpoint that its processes came back from. */
+    checkpoint?: string | null;
+    /** Connections of theirs that were cut. */
+    cut?: string[];
   }
   /** An act is held until a human approves it. */
   | {
@@ -1354,6 +1388,106 @@ export interface RecoverAnswer {
   session: SessionView;
   /** Its life began with this request; otherwise it was running already. */
   began: boolean;
+}
+
+/** Which session to restore. */
+export interface RestoreParams {
+  /** Name or id. */
+  session: string;
+  /** The checkpoint; left out: the newest. */
+  checkpoint?: string | null;
+  /** The actor's signature. */
+  proof?: Proof | null;
+}
+
+/** A session that was restored. */
+export interface RestoreAnswer {
+  /** The session. */
+  session: SessionView;
+  /** From what. */
+  checkpoint: CheckpointView;
+}
+
+/** A checkpoint. */
+export interface CheckpointView {
+  /** Its id, `ckp_…`. */
+  id: string;
+  /** Of which session. */
+  session: SessionId;
+  /** The session's name then. */
+  name: SessionName;
+  /** When it was made. */
+  at_ms: number;
+  /** In which of the session's lives. */
+  incarnation: number;
+  /** The terminal's size then. */
+  size: Size;
+  /** What it takes up on disk. */
+  bytes: number;
+  /** How long the processes stood still for it. */
+  still_ms: number;
+  /** The programs in it, at most 64. */
+  programs: string[];
+  /** Connections that are cut once it is restored. */
+  cut?: string[];
+  /** Mounts of the machine that the session sees: they must be there when it is restored. */
+  mounts: string[];
+  /** The kernel it was made on. */
+  kernel: string;
+  /** The version of CRIU that made it. */
+  criu: string;
+  /** Why it cannot be used, where it cannot: damaged, or made by a later version. */
+  damaged?: string | null;
+}
+
+/** What a checkpoint of a session would refuse, cut and disturb now. */
+export interface CheckAnswer {
+  /** How many processes it has. */
+  processes: number;
+  /** Why there can be no checkpoint now. */
+  refused?: Obstacle[];
+  /** Connections that would be cut in the copy. */
+  cut?: Obstacle[];
+  /** What else a person should know. */
+  noted?: Obstacle[];
+}
+
+/** Something that a checkpoint cannot keep. */
+export interface Obstacle {
+  /** The process. */
+  pid: number;
+  /** Its program. */
+  program: string;
+  /** The descriptor, where it is one. */
+  fd?: number | null;
+  /** What it is. */
+  what: string;
+}
+
+/** Which session to make a checkpoint of. */
+export interface CheckpointParams {
+  /** Name or id. */
+  session: string;
+  /** The session goes on. Left out: it stops, until it is restored. That needs the right `end` too. */
+  keep_running?: boolean;
+  /** The actor's signature. */
+  proof?: Proof | null;
+}
+
+/** Whose checkpoints to list. */
+export interface CheckpointListParams {
+  /** Name or id; left out: of all sessions you may observe. */
+  session?: string | null;
+}
+
+/** A checkpoint to remove. */
+export interface CheckpointRemoveParams {
+  /** Name or id of its session. */
+  session: string;
+  /** Its id. */
+  checkpoint: string;
+  /** The actor's signature. */
+  proof?: Proof | null;
 }
 
 /** Which part of a journal. */
@@ -1924,6 +2058,8 @@ export interface RunStartParams {
   new?: NewParams | null;
   /** With `new`: the session stays listed when it has ended. */
   keep?: boolean;
+  /** With `new`: what it writes to its standard error does not go to the terminal; the answer has it as `stderr`. */
+  separate_stderr?: boolean;
   /** The same key runs once. Keys are each actor's own. */
   key?: string | null;
   /** The key is everybody's: whoever uses it with the same command finds the same run. */
@@ -2014,6 +2150,8 @@ export interface RunAnswer {
   truncated: boolean;
   /** What is not shown. */
   omitted?: Gap | null;
+  /** What it wrote to its standard error, where that was asked to be separate: as text, of a long one the beginning and the end. */
+  stderr?: string | null;
 }
 
 /** How the end is known. */
@@ -2239,7 +2377,7 @@ export interface ApprovalView {
   name?: SessionName | null;
   /** Who wants it. */
   by: Actor;
-  /** What kind of act: `run`, `start`, `signal`, `end`. */
+  /** What kind of act: `run`, `start`, `signal`, `end`, `exec`. */
   act: string;
   /** The command line, as it was written: what shows it makes it harmless first. */
   command: string;
@@ -3085,6 +3223,16 @@ export interface Operations {
   "session.end": { params: EndParams; answer: SessionView };
   /** Give a lost session another life: the same identity, journal, history, directory and environment, new processes. */
   "session.recover": { params: RecoverParams; answer: RecoverAnswer };
+  /** Give a portable session that does not run its processes back, from a checkpoint: the same identity, the next life. */
+  "session.restore": { params: RestoreParams; answer: RestoreAnswer };
+  /** Get what a checkpoint of the session would refuse and cut now, by process and descriptor. */
+  "checkpoint.check": { params: SessionParams; answer: CheckAnswer };
+  /** Keep a copy of a portable session's live processes; the session stops unless it is to keep running. */
+  "checkpoint.make": { params: CheckpointParams; answer: CheckpointView };
+  /** List checkpoints of a session, or of all sessions you may observe, oldest first. */
+  "checkpoint.list": { params: CheckpointListParams; answer: CheckpointView[] };
+  /** Remove a checkpoint. */
+  "checkpoint.remove": { params: CheckpointRemoveParams; answer: Nothing };
   /** Read the session's journal, line by line as written. */
   "session.journal": { params: JournalParams; answer: JournalAnswer };
   /** Get what a session, or each session, takes up: memory, processes, disk; and when somebody last used it. */
@@ -3246,6 +3394,11 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.detach",
   "session.end",
   "session.recover",
+  "session.restore",
+  "checkpoint.check",
+  "checkpoint.make",
+  "checkpoint.list",
+  "checkpoint.remove",
   "session.journal",
   "session.cost",
   "graph.get",

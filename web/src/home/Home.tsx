@@ -20,38 +20,9 @@ import { Icon } from "../ui/icons.js";
 import { Line } from "../ui/Text.js";
 import { Card } from "./Card.js";
 import { NewSession } from "./NewSession.js";
+import { grouped, inOrder, Order } from "./order.js";
 
 const search = signal("");
-
-const STORED_ORDER = "holdfast.order";
-/** How sessions stand within their group. */
-const ORDERS: Record<string, { words: string; compare: (a: LiveSession, b: LiveSession) => number }> = {
-  newest: { words: "Newest first", compare: (a, b) => b.view.value.created_ms - a.view.value.created_ms },
-  name: { words: "By name", compare: (a, b) => a.name.localeCompare(b.name) },
-  directory: { words: "By directory", compare: (a, b) => a.view.value.cwd.localeCompare(b.view.value.cwd) || a.name.localeCompare(b.name) },
-};
-const order = signal(localStorage.getItem(STORED_ORDER) ?? "newest");
-
-function inOrder(all: LiveSession[]): LiveSession[] {
-  const { compare } = ORDERS[order.value] ?? { compare: () => 0 };
-  return [...all].sort(compare);
-}
-
-function Order() {
-  const choose = (chosen: string) => {
-    order.value = chosen;
-    localStorage.setItem(STORED_ORDER, chosen);
-  };
-  return (
-    <select class="order" aria-label="Order of sessions" value={order.value} onChange={(event) => choose(event.currentTarget.value)}>
-      {Object.entries(ORDERS).map(([id, { words }]) => (
-        <option key={id} value={id}>
-          {words}
-        </option>
-      ))}
-    </select>
-  );
-}
 
 /** After Home has shown itself and its cards. */
 const TERMINAL_AFTER_MS = 800;
@@ -95,7 +66,9 @@ export function Home() {
           </section>
         )}
         <Group title="Needs you" all={needing} />
-        <Group title="Sessions" all={inOrder(living)} end={<Order />} />
+        {grouped(living).map(({ title, all }, at) => (
+          <Group key={title} title={title} all={all} end={at === 0 && <Order />} />
+        ))}
         <Group title="Ended" all={inOrder(ended)} />
         {loaded.value && fitting.length === 0 && <Nothing wanted={wanted} onNew={() => setIsNew(true)} />}
       </main>
@@ -118,7 +91,7 @@ function Group({ title, all, end }: { title: string; all: LiveSession[]; end?: C
     <section class="group" aria-label={title}>
       <div class="group-top">
         <h2>
-          {title} <span class="count">{all.length}</span>
+          <Line text={title} /> <span class="count">{all.length}</span>
         </h2>
         {end}
       </div>
@@ -178,8 +151,9 @@ function Bar({ onNew }: { onNew: () => void }) {
       </label>
       <nav class="bar-end">
         {pages.map((page) => (
-          <a key={page.id} class="button quiet" href={`/${page.id}`} onClick={follow}>
-            {page.title}
+          <a key={page.id} class="button quiet page-link" href={`/${page.id}`} title={page.title} onClick={follow}>
+            <Icon name="grid" size={16} />
+            <span>{page.title}</span>
           </a>
         ))}
         <button

@@ -63,6 +63,14 @@ export async function whoAmI(): Promise<Response> {
   return fetch("/v1/me", { credentials: "same-origin", cache: "no-store", headers: await authorization() });
 }
 
+/** Asks the host for something as whoever is in; what it refuses is thrown as it says it. */
+export async function post<T>(path: string, body: object): Promise<T> {
+  const answer = await send(path, body, await authorization());
+  const said: unknown = await answer.json().catch(() => undefined);
+  if (answer.ok) return said as T;
+  throw said ? HoldfastError.from(said as Parameters<typeof HoldfastError.from>[0]) : new HoldfastError("disconnected", `the host answers with ${answer.status}`);
+}
+
 /** What the address asks for: a code or a token to show once, and the session to open. */
 interface Ticket {
   body: { code: string } | { token: string };

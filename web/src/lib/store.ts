@@ -22,6 +22,8 @@ export type Doing = Pick<StateView, "since_ms"> & { state: StateView["state"]; p
 /** A port that is open. */
 export interface Port {
   socket: string;
+  /** `stream` is TCP. */
+  kind: string;
   port: number;
   address: string;
   argv: string[];
@@ -219,9 +221,9 @@ function doing(event: Doing): Doing {
 }
 
 function addPort(live: LiveSession, event: SessionEvent & { event: "listen" }): void {
-  const { socket, port, address, argv, by } = event;
+  const { socket, kind, port, address, argv, by } = event;
   const others = live.ports.value.filter((one) => one.socket !== socket);
-  live.ports.value = [...others, { socket, port, address, argv, ...(by ? { by } : {}) }].sort((a, b) => a.port - b.port);
+  live.ports.value = [...others, { socket, kind, port, address, argv, ...(by ? { by } : {}) }].sort((a, b) => a.port - b.port);
 }
 
 const refreshing = new Set<string>();

@@ -5,6 +5,7 @@ import { go, route, sessionPath } from "../lib/route.js";
 import { find, sessions, type LiveSession } from "../lib/store.js";
 import { commandLine } from "../lib/text.js";
 import { themeCommands } from "../lib/theme.js";
+import { pages } from "../panels/index.js";
 import { stateShown } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
 import { isPaletteKey, isPaletteOpen, offered, wanted } from "./commands.js";
@@ -109,6 +110,7 @@ function sessionItems(here: LiveSession | undefined): Item[] {
 function commandItems(onNew: (() => void) | undefined): Item[] {
   const all = [...offered(), ...(onNew ? [{ name: "New session", run: onNew }] : [])];
   if (route.value.view !== "home") all.push({ name: "All sessions", run: () => go("/") });
+  all.push(...pages.map(({ id, title }) => ({ name: title, run: () => go(`/${id}`) })));
   all.push(...themeCommands());
   return all.map(({ name, note = "", run }) => ({ key: `do ${name}`, group: "Commands", name, note, text: name, run }));
 }

@@ -15,7 +15,7 @@ export function PageFrame({ id }: { id: string }) {
     return () => (isGone = true);
   }, [id]);
   return (
-    <div class="home">
+    <div class={`home ${page?.isWide ? "wide" : ""}`}>
       <header class="bar">
         <a class="button quiet icon-only" href="/" onClick={follow} aria-label="All sessions">
           <Icon name="back" />

@@ -24,6 +24,8 @@ export interface Panel {
 export interface Page {
   id: string;
   title: string;
+  /** It takes all the width there is. */
+  isWide?: boolean;
   load: () => Promise<{ default: ComponentType }>;
 }
 
@@ -33,4 +35,4 @@ export const panels: Panel[] = [
   { id: "share", title: "Share", needs: "grant", load: () => import("./share/Share.js") },
 ];
 
-export const pages: Page[] = [];
+export const pages: Page[] = [{ id: "watch", title: "Watch several", isWide: true, load: () => import("../watch/Watch.js") }];

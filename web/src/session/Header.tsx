@@ -13,6 +13,7 @@ import { StatePill } from "../ui/State.js";
 import { Line } from "../ui/Text.js";
 import { mayStartAgain, startAgain } from "./again.js";
 import { aloud, chooseAloud, chooseFit, chooseScale, scales } from "./font.js";
+import { PortItems, Ports } from "./preview.js";
 import { Recover } from "./recover.js";
 import type { Screen } from "./screen.js";
 import type { Standing } from "./standing.js";
@@ -60,7 +61,7 @@ export function Header(props: Props) {
           Start again
         </button>
       )}
-      <Operators live={live} />
+      <Operators live={live} mayOpen={rights.has("type")} />
       <Tools {...props} />
       {panels.length > 0 && (
         <nav class="tabs" aria-label="Panels">
@@ -81,7 +82,7 @@ export function Header(props: Props) {
   );
 }
 
-function Operators({ live }: { live: LiveSession }) {
+function Operators({ live, mayOpen }: { live: LiveSession; mayOpen: boolean }) {
   const me = myActor()?.handle;
   const handles = [...new Set(live.view.value.clients.flatMap(({ actor }) => (actor ? [actor.handle] : [])))];
   return (
@@ -89,11 +90,7 @@ function Operators({ live }: { live: LiveSession }) {
       {handles.map((handle) => (
         <ActorChip key={handle} handle={handle} you={handle === me} />
       ))}
-      {live.ports.value.map((port) => (
-        <span class="port" key={port.socket} title={shownLine(port.address)}>
-          <span class="visually-hidden">listens on port </span>:{port.port}
-        </span>
-      ))}
+      <Ports live={live} mayOpen={mayOpen} />
     </div>
   );
 }
@@ -162,6 +159,7 @@ function Tools({ live, now, rights, screen, fits, asking, finding }: Props) {
           <button type="button" aria-pressed={aloud.value} onClick={then(() => chooseAloud(!aloud.value))}>
             For a screen reader{aloud.value && " ✓"}
           </button>
+          {life === "running" && rights.has("type") && <PortItems live={live} />}
           {life === "running" && rights.has("configure") && (
             <button type="button" onClick={() => (asking.value = { what: "rename" })}>
               Rename …

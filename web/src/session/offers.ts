@@ -8,6 +8,7 @@ import type { Command } from "../palette/commands.js";
 import type { LiveSession } from "../lib/store.js";
 import type { Steps } from "../panels/timeline/steps.js";
 import { attempt } from "../ui/told.js";
+import { openPreview, previewed } from "./preview.js";
 import { mayRecover, recover } from "./recover.js";
 import type { Screen } from "./screen.js";
 import { panels } from "../panels/index.js";
@@ -33,6 +34,9 @@ export function commands(props: Props): Command[] {
     { name: "Use this text size for all sessions", note: "on this device", run: () => screen && chooseSize(screen.fontSize) },
     ...FONTS.filter((one) => one !== font.value).map((one) => ({ name: `Font: ${one}`, note: "on this device", run: () => chooseFont(one) })),
   ];
+  if (life === "running" && props.rights.has("type")) {
+    all.push(...previewed(live).map(({ port }) => ({ name: `Open port ${port}`, note: "in a new tab", run: () => void openPreview(live, port) })));
+  }
   if (life === "running" && props.rights.has("configure")) all.push({ name: "Rename this session", run: () => (asking.value = { what: "rename" }) });
   if (life === "running" && props.rights.has("end")) all.push({ name: "End this session", run: () => (asking.value = { what: "end" }) });
   if (mayStartAgain(live)) all.unshift({ name: "Start again", note: "the same command, in the same directory", run: () => void startAgain(live) });

@@ -32,6 +32,9 @@ fn asks() -> Vec<(&'static str, Ask)> {
         other("question.answer"),
         other("approval.answer"),
         other("session.keep"),
+        other("session.restore"),
+        other("checkpoint.make"),
+        other("checkpoint.remove"),
     ]
 }
 

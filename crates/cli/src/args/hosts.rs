@@ -1,6 +1,8 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
-use super::{ApprovalsCommand, Args, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs};
+use super::{
+    ApprovalsCommand, Args, CheckpointsCommand, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs,
+};
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
 
@@ -61,6 +63,9 @@ pub struct ConnectArgs {
     /// Where the socket lies [default: a place that is printed]
     #[arg(long, value_name = "PATH", requires = "to", value_hint = ValueHint::FilePath)]
     pub socket: Option<std::path::PathBuf>,
+    /// End when standard input ends: for programs that start this
+    #[arg(long, requires = "to")]
+    pub while_stdin: bool,
     /// Join standard input and output with this machine's host: what ssh starts here
     #[arg(long, conflicts_with = "admit")]
     pub stdio: bool,
@@ -112,7 +117,7 @@ fn is_only_here(command: &Command) -> bool {
         Command::Actor(_)
             | Command::Completions(_)
             | Command::Connect(_)
-            | Command::Doctor
+            | Command::Doctor(_)
             | Command::Flow(_)
             | Command::Prove(_)
             | Command::Host(_)
@@ -180,6 +185,9 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Signal(args) => vec![&mut args.of.session],
         Command::End(args) => maybe(&mut args.session),
         Command::Recover(args) => vec![&mut args.of.session],
+        Command::Checkpoint(args) => vec![&mut args.of.session],
+        Command::Checkpoints(CheckpointsCommand::Ls(args)) => maybe(&mut args.session),
+        Command::Restore(args) => vec![&mut args.what],
         Command::Request(args) => vec![&mut args.of.session],
         Command::Give(args) => vec![&mut args.of.session],
         Command::Seize(args) => vec![&mut args.of.session],
@@ -187,6 +195,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Revoke(args) => vec![&mut args.of.session],
         Command::Invite(args) => maybe(&mut args.session),
         Command::New(_)
+        | Command::Checkpoints(CheckpointsCommand::Show(_) | CheckpointsCommand::Rm(_))
         | Command::Ui
         | Command::Approvals(_)
         | Command::Policy(_)
@@ -205,7 +214,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Invites(_)
         | Command::Accept(_)
         | Command::Devices(_)
-        | Command::Doctor
+        | Command::Doctor(_)
         | Command::Prove(_)
         | Command::Completions(_)
         | Command::Man

@@ -33,6 +33,9 @@ pub struct RunStartArgs {
     /// Keep the new session listed after it ends
     #[arg(long, requires = "new")]
     pub keep: bool,
+    /// Keep its standard error apart from its terminal, and print it there at the end
+    #[arg(long, requires = "new", conflicts_with = "user")]
+    pub separate_stderr: bool,
     /// Run as another user, in its home and environment; the host must run as root
     #[arg(long, value_name = "USER", requires = "new", value_hint = ValueHint::Username)]
     pub user: Option<String>,
@@ -75,6 +78,7 @@ impl RunStartArgs {
             || self.new
             || self.name.is_some()
             || self.keep
+            || self.separate_stderr
             || self.user.is_some()
             || self.key.is_some()
             || self.shared

@@ -1,13 +1,14 @@
 //! `holdfast`, `holdfast attach`: a person's terminal goes into a session.
 
 use super::ui::{self, Picked};
-use super::{new, recover};
+use super::{checkpoint, new, recover};
 use crate::args::{AttachArgs, NewArgs};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{on_terminal, print, print_json, say};
 use holdfast_client::{AttachEnd, AttachOptions};
 use holdfast_types::{Exit, SessionName};
+use holdfast_wire::lives::Cause;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, SessionView};
 
@@ -197,6 +198,10 @@ fn ensure(here: &Here, link: &mut Link<'_>, name: SessionName) -> Result<(Sessio
     };
     if let Some(session) = live(link)? {
         if session.life == Life::Lost {
+            // It was stopped so that its processes can come back.
+            if session.lost.as_ref().is_some_and(|lost| lost.cause == Cause::Checkpoint) {
+                return checkpoint::begin(link, &session, None).map(|answer| (answer.session, true));
+            }
             // What a person wants who comes back after a reboot: the same session, and nothing that ran is run again.
             return recover::begin(here, link, &session, false).map(|answer| (answer.session, true));
         }

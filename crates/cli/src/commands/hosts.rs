@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::here::Here;
 use crate::hosts::{self, Admission, Elsewhere};
 use crate::show::{columns, now_ms, print, print_json, table, visible};
-use holdfast_client::{CallError, Connection, admit, greet_or_start, join, socket, socket_or_start};
+use holdfast_client::{CallError, Connection, Ssh, admit, greet_or_start, join, socket, socket_or_start};
 use holdfast_types::ActorClass;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams};
@@ -181,7 +181,7 @@ pub fn connect(here: &Here, args: &ConnectArgs) -> Result<u8, Failure> {
             join(socket).map_err(|e| Failure::io("the connection broke", e))?;
             Ok(0)
         }
-        Some(host) => serve_socket(here, host, args.socket.as_deref()),
+        Some(host) => serve_socket(here, host, args),
     }
 }
 
@@ -210,9 +210,10 @@ fn admit_actor(here: &Here) -> Result<u8, Failure> {
 
 /// A socket on this machine that speaks to a host elsewhere: for programs that know the protocol and no ssh. Over ssh they prove their own keys;
 /// through a relay they speak as whoever opened it.
-fn serve_socket(here: &Here, name: &str, path: Option<&Path>) -> Result<u8, Failure> {
-    let host = hosts::find(&here.home, name)?;
-    let path = path.map_or_else(|| here.home.run.join(format!("{name}.sock")), Path::to_owned);
+fn serve_socket(here: &Here, name: &str, args: &ConnectArgs) -> Result<u8, Failure> {
+    let known = hosts::find(&here.home, name)?;
+    let mut host = known.clone();
+    let path = args.socket.as_deref().map_or_else(|| here.home.run.join(format!("{name}.sock")), Path::to_owned);
     holdfast_store::make_dir(&here.home.run).map_err(|e| Failure::io("cannot create the socket's directory", e))?;
     let failed = |error| Failure::io(format!("cannot listen on {}", path.display()), error);
     match std::fs::symlink_metadata(&path) {
@@ -222,26 +223,45 @@ fn serve_socket(here: &Here, name: &str, path: Option<&Path>) -> Result<u8, Fail
         Ok(_) => return Err(Failure::new("taken", format!("{} already exists", path.display()))),
         Err(_) => {}
     }
+    // A program that started this cannot answer ssh.
+    let ssh_of = |host: &Elsewhere| Ssh { batch: args.while_stdin, ..host.ssh(&here.home) };
     let relayed = host.relayed()?;
     let who = here.who()?;
     match &relayed {
         Some(relayed) => drop(relayed.open(who)?),
         // Asked once here, where a person can answer ssh.
-        None => drop(host.ssh(&here.home).ask(&["--version"], b"")?),
+        None => drop(ssh_of(&host).ask(&["--version"], b"")?),
+    }
+    // A program proves the key of the actor that opens this, under the name that it has there.
+    let there = match args.while_stdin {
+        true => host.known_unattended(&here.home, who)?,
+        false => host.known_as(&here.home, who)?,
+    };
+    if host != known {
+        hosts::keep(&here.home, &host)?;
     }
     let listener = UnixListener::bind(&path).map_err(failed)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     if here.json {
-        print_json(&json!({"host": name, "socket": path}))?;
+        // A line: it goes on behind it.
+        print(json!({"host": name, "socket": path, "actor": there.actor()}).to_string() + "\n")?;
     } else {
         print(format!("{}\n", path.display()))?;
+    }
+    if args.while_stdin {
+        let path = path.clone();
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            let _ = std::fs::remove_file(&path);
+            std::process::exit(0);
+        });
     }
     let open = std::sync::Arc::new(());
     for stream in listener.incoming().flatten() {
         if std::sync::Arc::strong_count(&open) > THROUGH_MAX {
             continue;
         }
-        let (ssh, place) = (host.ssh(&here.home), std::sync::Arc::clone(&open));
+        let (ssh, place) = (ssh_of(&host), std::sync::Arc::clone(&open));
         let (relayed, who) = (relayed.clone(), who.clone());
         std::thread::spawn(move || {
             let _ = match relayed {

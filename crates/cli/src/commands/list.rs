@@ -303,6 +303,9 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
             ports.map(|ports| format!("; connects to TCP ports {}", if ports.is_empty() { "none" } else { &ports }));
         rows.push(("wall", format!("writes below {}{}", visible(&wall.write.join(", ")), ports.unwrap_or_default())));
     }
+    if let Some(seam) = session.gate {
+        rows.push(("gate", format!("{}: every program its processes start is judged", seam.word())));
+    }
     if let Some(user) = &session.user {
         rows.push(("user", visible(user)));
     }
@@ -313,6 +316,16 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     if let Some(typed) = session.stranger_ms {
         let what = "a program of this user typed past the host; see UNKNOWN in `holdfast journal`";
         rows.push(("UNKNOWN", format!("{}: {what}", moment(typed, now))));
+    }
+    if session.portable {
+        rows.push(("portable", format!("checkpoints can be kept: holdfast checkpoint {}", session.name)));
+    }
+    if let Some(restored) = &session.restored {
+        rows.push((
+            "restored",
+            format!("from {}, made {}", visible(&restored.checkpoint), moment(restored.made_ms, now)),
+        ));
+        rows.extend(restored.cut.iter().map(|cut| ("cut", visible(cut))));
     }
     if session.incarnation > 1 {
         rows.push(("life", session.incarnation.to_string()));
@@ -378,6 +391,12 @@ fn lost_rows(lost: &LostView, name: &SessionName, now: TimeMs) -> Vec<(&'static 
             rows.push((what, list(&all)));
         }
     }
+    if let Some(checkpoint) = &lost.checkpoint {
+        rows.push((
+            "restore",
+            format!("holdfast restore {name} (its processes come back, from {})", visible(checkpoint)),
+        ));
+    }
     rows.push(("recover", format!("holdfast recover {name}")));
     rows
 }
@@ -421,6 +440,9 @@ mod tests {
             stranger_ms: None,
             user: None,
             wall: None,
+            gate: None,
+            portable: false,
+            restored: None,
             incarnation: 1,
             lost: None,
             stand_in: None,

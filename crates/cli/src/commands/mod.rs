@@ -5,6 +5,7 @@ mod approvals;
 mod as_user;
 mod attach;
 mod canvas;
+mod checkpoint;
 mod completions;
 mod cost;
 mod doctor;
@@ -12,6 +13,7 @@ mod end;
 mod env;
 mod export;
 mod flow;
+mod gated;
 mod grants;
 mod graph;
 mod host;
@@ -36,6 +38,7 @@ mod secret;
 mod send;
 mod skill;
 mod state;
+mod stderr;
 mod steer;
 mod token;
 mod turn;
@@ -106,6 +109,9 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Detach(args)) => steer::detach(&here()?, &args),
         Some(Command::Signal(args)) => steer::signal(&here()?, &args),
         Some(Command::Recover(args)) => recover::recover(&here()?, &args),
+        Some(Command::Checkpoint(args)) => checkpoint::checkpoint(&here()?, &args),
+        Some(Command::Checkpoints(command)) => checkpoint::checkpoints(&here()?, &command),
+        Some(Command::Restore(args)) => checkpoint::restore(&here()?, &args),
         Some(Command::Turn(args)) => turn::turn(&here()?, &args),
         Some(Command::Take(args)) => turn::take(&here()?, &args),
         Some(Command::Request(args)) => turn::request(&here()?, &args),
@@ -131,7 +137,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Devices(command)) => invites::devices(&here()?, &command),
         Some(Command::Host(command)) => host::host(&here()?, command),
         // It says what is wrong with a home, whatever that is.
-        Some(Command::Doctor) => doctor::doctor(&find()?),
+        Some(Command::Doctor(args)) => doctor::doctor(&find()?, args),
         Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),
         // These need no home, or make their own.
         Some(Command::Prove(args)) => prove::prove(&args, json),
@@ -157,6 +163,10 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["__flows"] => Some(here().and_then(|here| flow::ids(&here))),
         ["session", "as", ..] => Some(as_user::run()),
         ["session", "wall", ..] => Some(wall::run()),
+        ["session", "stderr", ..] => Some(stderr::run()),
+        ["session", "copy-stderr", rest @ ..] => Some(stderr::copy(!rest.is_empty())),
+        ["session", "gate", ..] => Some(gated::run()),
+        ["session", "warden", ..] => Some(gated::warden()),
         ["__names"] => Some(here().and_then(|here| names::sessions(&here, "")).or(Ok(0))),
         ["__names", begun] => Some(here().and_then(|here| names::sessions(&here, begun)).or(Ok(0))),
         ["__hosts"] => Some(here().and_then(|here| names::hosts(&here)).or(Ok(0))),

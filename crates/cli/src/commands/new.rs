@@ -83,6 +83,8 @@ pub fn params_elsewhere(args: &NewArgs) -> NewParams {
         integrate: args.no_integration.then_some(false),
         user: args.user.clone(),
         wall: wall(args, Path::to_path_buf),
+        gate: args.gate,
+        portable: args.portable,
         recover: args.recover,
         restart_on_failure: args.restart,
         reap_after: args.reap_after,
@@ -122,9 +124,12 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         integrate: args.no_integration.then_some(false),
         user: args.user.clone(),
         wall: wall(args, |dir| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())),
+        gate: args.gate,
+        portable: args.portable,
         recover: args.recover,
         restart_on_failure: args.restart,
         reap_after: args.reap_after,
+        ahead: false,
     })
 }
 

@@ -171,16 +171,19 @@ fn listed(all: &[(Option<&str>, &QuestionView)]) -> String {
     }
     let host_columns = all.iter().filter_map(|(host, _)| *host).map(|host| host.len() + 1).max().unwrap_or(0);
     let columns = ID_COLUMNS + host_columns;
-    let head = format!("{:<columns$}  {:<9} {:>4}  SESSION  QUESTION\n", "ID", "STATE", "AGE");
+    let names = all.iter().map(|(host, question)| called(*host, question.name.as_str()).len());
+    let columns = (columns, names.chain(["SESSION".len()]).max().unwrap_or(0));
+    let (ids, sessions) = columns;
+    let head = format!("{:<ids$}  {:<9} {:>4}  {:<sessions$}  QUESTION\n", "ID", "STATE", "AGE", "SESSION");
     std::iter::once(head).chain(all.iter().map(|(host, question)| listed_one(*host, question, columns))).collect()
 }
 
-fn listed_one(host: Option<&str>, question: &QuestionView, columns: usize) -> String {
+fn listed_one(host: Option<&str>, question: &QuestionView, (ids, sessions): (usize, usize)) -> String {
     let QuestionView { id, name, by, state, .. } = question;
     let (id, name) = (called(host, &id.to_string()), called(host, name.as_str()));
     let age = span(now_ms().saturating_sub(question.asked_ms));
     let asks = cut(&visible(&question.text), TEXT_COLUMNS);
-    let mut text = format!("{id:<columns$}  {:<9} {age:>4}  {name}  {by} asks: {asks}\n", state.word());
+    let mut text = format!("{id:<ids$}  {:<9} {age:>4}  {name:<sessions$}  {by} asks: {asks}\n", state.word());
     text.push_str(&options_of(question));
     if let Some(answer) = &question.answer {
         text.push_str(&format!("  {} answered: {}\n", answer.by, cut(&visible(&answer.text), TEXT_COLUMNS)));

@@ -18,6 +18,7 @@ use holdfast_wire::runs::{
     RunStartParams, RunState, RunView,
 };
 use serde::Serialize;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,11 @@ fn start(here: &Here, args: &RunStartArgs) -> Result<u8, Failure> {
     let answer = match &args.session {
         Some(session) => {
             let session = link.get(session)?;
+            if args.separate_stderr {
+                return Err(Failure::new("usage", "--separate-stderr needs --new: a shell has one terminal for both")
+                    .hint("or redirect in the command: 2> FILE")
+                    .status(STATUS_USAGE));
+            }
             start_in(&mut link, &session, args, until)?
         }
         None => start_new(here, &mut link, args, until)?,
@@ -88,6 +94,7 @@ fn start_in(
         session: Some(session.id.to_string()),
         new: None,
         keep: false,
+        separate_stderr: false,
         key: args.key.clone(),
         shared: args.shared,
         run: Some(run),
@@ -140,6 +147,7 @@ fn start_new(
         command: String::new(),
         new: Some(Box::new(new)),
         keep: args.keep,
+        separate_stderr: args.separate_stderr,
         key: args.key.clone(),
         shared: args.shared,
         run: None,
@@ -221,6 +229,10 @@ fn end_as(
                 Err(failure) if failure.is("no_such_run") => say("its output is no longer available"),
                 printed => printed?,
             },
+        }
+        if let Some(text) = &answer.stderr {
+            // Whoever reads it may have gone.
+            let _ = std::io::stderr().write_all(text.as_bytes());
         }
     }
     let fail = |code: &str, message: String, status: u8| {

@@ -54,7 +54,7 @@ fn a_question_of_another_host_is_found_and_answered_by_its_name() {
     machines.near.run_as("agent:bot", &["ask", "-t", "work", "--timeout", "0", "and here?"]);
     let listed = machines.ok(&["questions", "--all-hosts"]);
     assert!(listed.contains("gpu/train  agent:bot asks: go on?"), "{listed}");
-    assert!(listed.contains("work  agent:bot asks: and here?"), "{listed}");
+    assert!(listed.contains("  work       agent:bot asks: and here?"), "{listed}");
     let called = listed.split_whitespace().find(|word| word.starts_with("gpu/que_")).unwrap();
     let (_, all) = machines.json(&["questions", "--all-hosts"]);
     assert_eq!(format!("gpu/{}", all[1]["questions"][0]["id"].as_str().unwrap()), called, "{all}");

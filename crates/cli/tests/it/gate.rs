@@ -69,6 +69,18 @@ fn solo_leaves_agents_free_but_for_the_catastrophic_and_the_unthinkable() {
 }
 
 #[test]
+fn a_line_that_the_shell_cannot_read_is_refused_at_once_and_no_human_is_asked() {
+    let home = with_bash("");
+    let denied = &bot_runs(&home, &["--", "touch made; echo ) oops"])["error"];
+    assert_eq!((&denied["code"], &denied["details"]["rule"]), (&json!("denied"), &json!("gate.syntax")), "{denied}");
+    let message = denied["message"].as_str().unwrap();
+    assert!(message.contains("nothing ran") && message.contains("syntax error"), "{message}");
+    assert_eq!(home.json(&["approvals", "ls"]), json!([]));
+    assert!(!home.join("project/made").exists());
+    assert_eq!(bot_runs(&home, &["--", "echo fine"])["output"], "fine\n");
+}
+
+#[test]
 fn every_surface_is_judged_alike() {
     let http = Http::new();
     let cwd = http.home.path().to_str().unwrap();

@@ -1,7 +1,7 @@
 //! Who runs inside a session, or was started by an agent, is no human unasked: by what the kernel says of the process, whatever
 //! its environment says. A person there proves to be oneself from outside.
 
-use holdfast_harness::{Home, TESTER, program, settle, until};
+use holdfast_harness::{Home, TESTER, Terminal, program, settle, until};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 
@@ -108,6 +108,54 @@ fn saying_to_be_a_human_inside_a_session_is_not_enough() {
     let (status, out) = ended(&home);
     assert_eq!(status, 0, "{out}");
     assert_eq!(state(&home, &id), "answered");
+}
+
+/// Has the person at the terminal enter a line in the session's shell; how it ended, and what it printed.
+fn entered(home: &Home, terminal: &Terminal, line: &str) {
+    let _ = std::fs::remove_file(home.join("status"));
+    terminal.types(format!("{line} > out 2>&1; echo $? > status\r"));
+}
+
+#[test]
+fn a_confirmation_is_remembered_for_the_shell_until_somebody_else_has_the_turn() {
+    let home = Home::new();
+    home.ok(&["actor", "new", BOT]);
+    home.session("work", "exec sh");
+    let (terminal, _client) = Terminal::attached(&home, "work", "100x24");
+    let program = program();
+    let rename = |name: &str| format!("HOLDFAST_ACTOR={TESTER} {} rename work {name}", program.display());
+    let enter = |line: &str| {
+        entered(&home, &terminal, line);
+        ended(&home)
+    };
+    let refused = |line: &str, why: &str| {
+        let (status, out) = enter(line);
+        assert!(status == 1 && out.contains("not confirmed"), "{why}: {status}: {out}");
+    };
+    refused(&rename("no"), "nobody has confirmed anything");
+    // Once, with `--as`; a plain yes counts for that command alone.
+    for (answer, counts_on) in [("yes", false), ("for 15m", true)] {
+        entered(&home, &terminal, &format!("{} --as {TESTER} rename work work", program.display()));
+        let asks = confirmation(&home, "");
+        assert_eq!(asks["options"], json!(["no", "yes", "for 15m"]));
+        home.ok(&["answer", asks["id"].as_str().unwrap(), answer]);
+        assert_eq!(ended(&home).0, 0, "{}", ended(&home).1);
+        let (status, out) = enter(&rename("work"));
+        assert_eq!(status == 0, counts_on, "after {answer}: {out}");
+    }
+    let (status, out) = enter(&format!("{} --as {TESTER} rename work work", program.display()));
+    assert_eq!((status, home.json(&["questions"])), (0, json!([])), "nobody is asked again: {out}");
+    // Neither for what runs below the shell, nor beside something, nor for another program.
+    refused(&format!("sh -c '{}; exit $?'", rename("no")), "from another shell");
+    refused(&format!("sleep 1000 & {}", rename("no")), "beside another process");
+    enter("kill $!; wait $!");
+    let (status, out) = enter(&rename("work"));
+    assert_eq!(status, 0, "{out}");
+    // Another actor has the turn, and the person again: what was confirmed before counts no more.
+    home.ok(&["give", "work", "--to", BOT]);
+    home.run_as(BOT, &["release", "work"]);
+    refused(&rename("no"), "somebody else had the turn");
+    assert_eq!(home.json(&["info", "work"])["name"], "work");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod abuse;
 mod actors;
+mod agents;
 mod approvals;
 mod attaching;
 mod bad_requests;
@@ -41,6 +42,8 @@ mod outcomes;
 mod output;
 mod places;
 mod port;
+mod portable;
+mod previews;
 mod prove;
 mod questions;
 mod reaping;
@@ -50,6 +53,7 @@ mod run_events;
 mod run_keys;
 mod runs;
 mod schema;
+mod seam;
 mod secrets;
 mod sessions;
 mod states;

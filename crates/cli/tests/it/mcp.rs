@@ -18,9 +18,9 @@ pub struct Agent {
 }
 
 /// What a tool answered.
-struct Told {
-    text: String,
-    content: Value,
+pub struct Told {
+    pub text: String,
+    pub content: Value,
     is_error: bool,
 }
 
@@ -74,14 +74,14 @@ impl Agent {
         }
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params);
         let answer = self.answer(id);
         assert!(answer["error"].is_null(), "{method}: {answer}");
         answer["result"].clone()
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Told {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Told {
         let result = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         Told {
             text: result["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
@@ -105,7 +105,7 @@ impl Agent {
     }
 
     /// Waits for a message that is no answer.
-    fn until_noted(&mut self, method: &str) -> Value {
+    pub fn until_noted(&mut self, method: &str) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(at) = self.notes.iter().position(|note| note["method"] == method) {

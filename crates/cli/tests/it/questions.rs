@@ -66,7 +66,7 @@ fn an_agent_asks_and_gets_what_a_human_answers() {
     assert_eq!((&question["name"], &question["state"]), (&json!("work"), &json!("open")));
     assert!(home.ok(&["ls"]).contains(", asks"), "{}", home.ok(&["ls"]));
     let listed = home.ok(&["questions", "work"]);
-    assert!(listed.contains("work  agent:bot asks: Deploy now?\n  1: yes\n  2: not yet\n"), "{listed}");
+    assert!(listed.contains("  work     agent:bot asks: Deploy now?\n  1: yes\n  2: not yet\n"), "{listed}");
     // Neither another text than the options, nor too high a number.
     let wrong = home.run_as(ANN, &["answer", id, "maybe"]);
     assert!(wrong.status == 1 && wrong.err.contains("options: yes, not yet"), "{wrong}");

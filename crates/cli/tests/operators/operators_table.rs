@@ -16,6 +16,7 @@ use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::*;
+use holdfast_wire::portable::{CheckpointListParams, CheckpointParams, CheckpointRemoveParams, RestoreParams};
 use holdfast_wire::reaping::{CostParams, KeepParams};
 use holdfast_wire::runs::*;
 use holdfast_wire::tokens::{TokenNewParams, TokenParams};
@@ -82,6 +83,8 @@ fn kind(call: &Call) -> Kind {
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
         Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) | Call::Keep(_) => Kind::Changes,
+        Call::Restore(_) | Call::CheckpointMake(_) | Call::CheckpointRemove(_) => Kind::Changes,
+        Call::CheckpointCheck(_) | Call::CheckpointList(_) => Kind::Looks,
     }
 }
 
@@ -103,6 +106,15 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Detach(DetachParams { session: session.clone(), clients: vec![client], proof: None }),
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
         Call::Recover(RecoverParams { session: session.clone(), ..RecoverParams::default() }),
+        Call::Restore(RestoreParams { session: session.clone(), ..RestoreParams::default() }),
+        Call::CheckpointCheck(one()),
+        Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
+        Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
+        Call::CheckpointRemove(CheckpointRemoveParams {
+            session: session.clone(),
+            checkpoint: "ckp_0123456789ab".into(),
+            proof: None,
+        }),
         Call::Journal(JournalParams { session: session.clone(), after: 0, last: None, wait_ms: 0 }),
         Call::Cost(CostParams { session: Some(session.clone()) }),
         Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),
@@ -353,9 +365,18 @@ const RECORDED: [&str; 21] = [
     "session.detach",
     "session.end",
 ];
-/// A run needs a shell, a recovery a lost session, an approval an act that waits, and a new session has a journal of its own: tests of their own
+/// A run needs a shell, a recovery a lost session, a checkpoint a portable one, an approval an act that waits, and a new session has a journal of its own: tests of their own
 /// look at these.
-const RECORDED_ELSEWHERE: [&str; 5] = ["session.new", "session.recover", "run.start", "run.cancel", "approval.answer"];
+const RECORDED_ELSEWHERE: [&str; 8] = [
+    "session.new",
+    "session.recover",
+    "session.restore",
+    "checkpoint.make",
+    "checkpoint.remove",
+    "run.start",
+    "run.cancel",
+    "approval.answer",
+];
 
 #[test]
 fn an_operation_is_in_the_journal_where_its_terms_say_so_and_nowhere_else() {

@@ -238,3 +238,25 @@ fn a_key_that_was_taken_by_a_host_that_died_before_its_run_was_recorded_is_free_
 fn a_run_that_was_recorded_by_a_host_that_died_before_it_was_typed_is_lost_and_said_not_to_have_started() {
     assert_eq!(killed_at("run.recorded"), (RunState::Lost, Some(RunEnd::NotStarted), 0));
 }
+
+#[test]
+fn a_run_whose_session_is_being_made_is_waited_for_and_not_lost() {
+    let world = World::new();
+    world.session("work", "exec cat");
+    let ann = world.actor("human:ann");
+    let making = world.pause("run.own_key_taken");
+    let mut starts = Raw::of(&world, &ann);
+    let started = starts.ask("run.start", &json!({ "new": {}, "key": "k", "command": "true", "wait_ms": 0 }), &[]);
+    let held = making.reached();
+    drop(making);
+    let mut asks = Raw::of(&world, &ann);
+    asks.ask("run.get", &json!({ "run": "k", "wait_ms": 0 }), &[]);
+    asks.ask("host.status", &json!({}), &[]);
+    let first = asks.answers(1).remove(0).unwrap();
+    assert!(first["command"].is_null(), "the key was taken, and the run was not there yet: {first}");
+    drop(held);
+    let answer = asks.answers(1).remove(0).unwrap();
+    let run = starts.answered(started).unwrap();
+    assert_eq!(answer["id"], run["id"], "{answer}");
+    assert_ne!(answer["state"], "lost", "{answer}");
+}

@@ -49,8 +49,11 @@ fn each_rule_decides_what_it_is_for() {
         assert_eq!(says(judge, who, Action::Type, line).0, *outcome, "{policy}: {who} types {line}");
     }
     for (name, judge) in &judges {
-        for rule in
-            judge.policy().rules().iter().filter(|rule| !["careful.ends", "locked.start"].contains(&rule.id.as_str()))
+        for rule in judge
+            .policy()
+            .rules()
+            .iter()
+            .filter(|rule| !["careful.ends", "locked.start", "locked.programs"].contains(&rule.id.as_str()))
         {
             assert!(CASES.iter().any(|(_, _, _, _, id)| *id == rule.id), "{name}: no case for {}", rule.id);
         }
@@ -79,5 +82,53 @@ fn every_forbid_of_the_ready_policies_has_examples() {
             assert!(rule.text.contains("@example") && rule.text.contains("@counterexample"), "{}", rule.id);
             assert!(rule.why.len() > 10, "{}", rule.id);
         }
+    }
+}
+
+/// Policy, actor, file, words, outcome, rule.
+const PROGRAMS: &[(&str, &str, &str, &str, Outcome, &str)] = &[
+    ("solo", "agent:bot", "/usr/bin/cargo", "cargo build", Outcome::Allow, "solo.free"),
+    ("solo", "agent:bot", "/usr/bin/rm", "rm -rf /", Outcome::Deny, "solo.unthinkable"),
+    ("solo", "agent:bot", "/usr/bin/pkill", "pkill holdfast", Outcome::Deny, "solo.holdfast"),
+    ("solo", "agent:bot", "/usr/bin/git", "git push --force", Outcome::Ask, "solo.catastrophic"),
+    ("solo", "human:ann", "/usr/bin/rm", "rm -rf /", Outcome::Allow, "solo.free"),
+    ("careful", "agent:bot", "/usr/bin/rm", "rm -rf /srv/x", Outcome::Ask, "careful.outside"),
+    ("careful", "agent:bot", "/usr/bin/sudo", "sudo ls", Outcome::Ask, "careful.escalates"),
+    ("careful", "agent:bot", "/usr/bin/curl", "curl https://x.test", Outcome::Ask, "careful.network"),
+    ("careful", "agent:bot", "/usr/bin/mkfs.ext4", "mkfs.ext4 /dev/sda", Outcome::Deny, "careful.unthinkable"),
+    ("careful", "human:ann", "/usr/bin/sudo", "sudo ls", Outcome::Allow, "careful.free"),
+    ("locked", "agent:bot", "/usr/bin/ls", "ls -l", Outcome::Allow, "locked.programs"),
+    ("locked", "agent:bot", "/usr/bin/git", "git log", Outcome::Allow, "locked.programs"),
+    ("locked", "agent:bot", "/usr/bin/git", "git push", Outcome::Deny, "gate.unlisted"),
+    ("locked", "agent:bot", "/home/user/project/ls", "ls", Outcome::Deny, "gate.unlisted"),
+    ("locked", "agent:bot", "/usr/bin/make", "make", Outcome::Deny, "gate.unlisted"),
+    ("locked", "human:ann", "/usr/bin/make", "make", Outcome::Allow, "locked.humans"),
+];
+
+#[test]
+fn each_rule_for_programs_decides_what_it_is_for() {
+    for (policy, who, program, line, outcome, rule) in PROGRAMS {
+        let mut request = request(who, Action::Exec, line);
+        request.facts.program = Some((*program).to_owned());
+        let verdict = judge(policy).decide(&request);
+        assert_eq!((verdict.outcome, &*verdict.rule), (*outcome, *rule), "{policy}: {who} starts {program}: {line}");
+    }
+}
+
+#[test]
+fn programs_are_judged_by_class_and_risks_alone_where_no_rule_is_ones_own() {
+    // The host remembers what was said by these two, in `solo` and `careful`.
+    for name in ["solo", "careful"] {
+        let mut judge = judge(name);
+        let mut said = std::collections::BTreeMap::new();
+        for line in include_str!("../../data/corpus.tsv").lines().skip(1).filter_map(|line| line.split('\t').nth(4)) {
+            let mut request = request("agent:bot", Action::Exec, line);
+            request.facts.seen.opaque.clear();
+            request.facts.seen.parsed = true;
+            let verdict = judge.decide(&request);
+            let known = said.entry(request.facts.seen.risks.clone()).or_insert_with(|| verdict.clone());
+            assert_eq!((known.outcome, &known.rule), (verdict.outcome, &verdict.rule), "{name}: {line}");
+        }
+        assert!(said.len() > 20, "{name}: {}", said.len());
     }
 }

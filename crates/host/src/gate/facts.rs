@@ -1,9 +1,12 @@
 //! Facts about an act, collected where it would happen.
 
 use super::live::{Live, real};
-use super::{Act, Gate, Holding};
+use super::{Act, Gate, Holding, syntax};
+use crate::shells::Kind;
 use holdfast_authority::{Gate as Note, Said};
-use holdfast_gate::{Action, Facts, Line, Outcome, Principal, Request, Resource, Seen, Surroundings, Verdict, look};
+use holdfast_gate::{
+    Action, Facts, Line, Outcome, Places, Principal, Request, Resource, Seen, Surroundings, Verdict, look,
+};
 use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, EXPIRES_MS, OPEN};
 use holdfast_wire::{Code, Fault};
@@ -15,6 +18,8 @@ use std::time::Duration;
 
 /// A file system that does not answer within this time does not hold anybody up.
 const LOOK_MAX: Duration = Duration::from_secs(2);
+/// Longest line that the shell itself is asked about.
+const UNREADABLE_BYTES_MAX: usize = 64 * 1024;
 /// Files whose content an approval is about.
 const FILES_MAX: usize = 64;
 /// Of a longer file length and times count in place of its content.
@@ -55,8 +60,8 @@ pub(crate) struct Place {
     pub state: &'static str,
     /// Humans that are attached.
     pub humans: u32,
-    /// Its shell is fish.
-    pub is_fish: bool,
+    /// Its shell, where that is an integrated one.
+    pub shell: Option<Kind>,
 }
 
 /// What would be done.
@@ -124,19 +129,12 @@ impl Gate {
             Ok(Ok(looked)) => looked,
             Ok(Err(_)) | Err(_) => (Seen::hidden("the file system does not answer"), UNKNOWN_HASH),
         };
-        let class = match by.handle.class() {
-            // Whoever calls itself human and is not known as one is treated as a program.
-            ActorClass::Human if !is_human => "unknown",
-            ActorClass::Human => "human",
-            ActorClass::Agent => "agent",
-            ActorClass::Service => "service",
-            ActorClass::Device => "device",
-        };
+        let class = class_of(by, *is_human);
         let resource = match &place.session {
             Some((id, name)) => Resource { id: id.to_string(), name: name.to_string() },
             None => Resource { id: String::new(), name: String::new() },
         };
-        let now = crate::now_ms() / 3_600_000;
+        let (hour, weekday) = time_of_day();
         let facts = Facts {
             line: text.shown(),
             seen,
@@ -144,14 +142,19 @@ impl Gate {
             home: place.home.clone(),
             state: place.state.into(),
             humans: place.humans,
-            hour: (now % 24) as u8,
-            // The first day of the epoch was a Thursday.
-            weekday: ((now / 24 + 3) % 7) as u8,
+            hour,
+            weekday,
             intent: intent.clone(),
             signal: *signal,
+            program: None,
         };
         let principal = Principal { handle: by.handle.to_string(), class: class.into() };
         Found { request: Request { principal, action: *action, resource, facts }, hash }
+    }
+
+    /// The same without links.
+    pub fn own_paths_real(&self) -> Vec<String> {
+        self.own_paths().iter().map(|path| real(path).to_string_lossy().into_owned()).collect()
     }
 
     fn own_paths(&self) -> Vec<PathBuf> {
@@ -167,7 +170,27 @@ impl Gate {
         }
         let found = self.facts(&asked).await;
         let verdict = self.judge(&found.request)?;
+        let verdict = self.or_unreadable(verdict, &asked, &found).await;
         Some(Considered { asked, found, verdict })
+    }
+
+    /// A line that a human would be asked about only because nobody can read it, not even its shell, is refused: nothing would run.
+    async fn or_unreadable(&self, verdict: Verdict, asked: &Asked, found: &Found) -> Verdict {
+        let (Text::Line(line), Some(shell)) = (&asked.text, asked.place.shell) else { return verdict };
+        if verdict.outcome != Outcome::Ask || found.request.facts.seen.parsed || line.len() > UNREADABLE_BYTES_MAX {
+            return verdict;
+        }
+        let line = line.clone();
+        let look = crate::off_thread(move || Ok(syntax::refused(&line, shell)));
+        match tokio::time::timeout(LOOK_MAX, look).await {
+            Ok(Ok(Some(said))) => Verdict {
+                outcome: Outcome::Deny,
+                rule: syntax::RULE.into(),
+                why: format!("nothing ran: the shell cannot read this line: {said}"),
+                rules: vec![syntax::RULE.into()],
+            },
+            Ok(Ok(None) | Err(_)) | Err(_) => verdict,
+        }
     }
 
     /// What is to be done about it: what a rule asks about is held, unless it was approved. A new holding is given too.
@@ -221,15 +244,25 @@ impl Gate {
         if let Some(denied) = held.lately_denied(&holding, now) {
             return Ok((Said::Deny { rule, why: denied.denial() }, None));
         }
-        let askers = held.askers();
         drop(held);
+        self.admit(&asked)?;
+        self.keep(holding.clone())?;
+        Ok((Said::Hold { rule, why, approval: holding.id.to_string() }, Some(holding)))
+    }
+
+    /// Whether one more act of an actor may wait.
+    pub fn admit(&self, asked: &Asked) -> Result<(), Fault> {
+        let askers = self.held.borrow().askers();
         OPEN.admit(&asked.by.id, asked.is_human, askers).map_err(|full| {
             let (what, max) = (full.of("acts that wait for approval"), full.max());
             Fault::new(Code::TooMany, format!("too many {what}, at most {max}"))
                 .hint("wait until one is answered: holdfast approvals ls")
-        })?;
-        self.keep(holding.clone())?;
-        Ok((Said::Hold { rule, why, approval: holding.id.to_string() }, Some(holding)))
+        })
+    }
+
+    /// What is held of an act that a rule asks about.
+    pub fn holding_of(&self, Considered { asked, found, verdict }: &Considered, act: Act) -> Holding {
+        self.holding(asked, act, found, (&verdict.rule, &verdict.why))
     }
 
     fn holding(&self, asked: &Asked, act: Act, found: &Found, (rule, why): (&str, &str)) -> Holding {
@@ -277,6 +310,36 @@ impl Gate {
     }
 }
 
+/// What an actor is to policies.
+pub(crate) fn class_of(by: &Actor, is_human: bool) -> &'static str {
+    match by.handle.class() {
+        // Whoever calls itself human and is not known as one is treated as a program.
+        ActorClass::Human if !is_human => "unknown",
+        ActorClass::Human => "human",
+        ActorClass::Agent => "agent",
+        ActorClass::Service => "service",
+        ActorClass::Device => "device",
+    }
+}
+
+/// The hour, and the day of the week, 0 is Monday; both in UTC.
+pub(crate) fn time_of_day() -> (u8, u8) {
+    let now = crate::now_ms() / 3_600_000;
+    // The first day of the epoch was a Thursday.
+    ((now % 24) as u8, ((now / 24 + 3) % 7) as u8)
+}
+
+/// A path without links. Blocks.
+pub(crate) fn real_text(path: &str) -> String {
+    real(Path::new(path)).to_string_lossy().into_owned()
+}
+
+/// Looks with the live file system, on another thread; none where that does not answer in time.
+pub(crate) async fn look_soon(work: impl FnOnce(&dyn Places) -> Seen + Send + 'static) -> Option<Seen> {
+    let looked = crate::off_thread(move || Ok(work(&Live::default())));
+    tokio::time::timeout(LOOK_MAX, looked).await.ok()?.ok()
+}
+
 /// Looks at what would be done, and at what it would be done to. Blocks.
 fn look_there(text: &Text, place: &Place, own: Vec<PathBuf>, kind: &str) -> (Seen, Hash) {
     let live = Live::default();
@@ -288,7 +351,7 @@ fn look_there(text: &Text, place: &Place, own: Vec<PathBuf>, kind: &str) -> (See
     let around = Surroundings::new(&cwd, &home, start.as_deref(), own);
     let (line, seen) = match text {
         Text::Line(line) => {
-            let line = if place.is_fish { Line::read_fish(line) } else { Line::read(line) };
+            let line = if place.shell == Some(Kind::Fish) { Line::read_fish(line) } else { Line::read(line) };
             let seen = look(&line, &around, &live);
             (Some(line), seen)
         }

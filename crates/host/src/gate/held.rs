@@ -1,11 +1,13 @@
 //! Acts that wait for a human, as data: the file `approvals` of the state directory, a [line](holdfast_store::lines) for each change
 //! of one; the last line of an approval is what holds. They outlive the host and the actor that asked.
 
+use crate::seam::ExecAct;
 use holdfast_store::{APPROVALS, lines};
 use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, TimeMs};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, ApprovalView, EXPIRES_MS};
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::{EndParams, NewParams};
+use holdfast_wire::portable::{CheckpointParams, RestoreParams};
 use holdfast_wire::runs::{RunId, RunStartParams};
 use holdfast_wire::turns::SignalParams;
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,12 @@ pub(crate) enum Act {
     End(EndParams),
     /// Another life of a lost session.
     Recover(RecoverParams),
+    /// A program: its process waits.
+    Exec(ExecAct),
+    /// A checkpoint that stops its session.
+    Checkpoint(CheckpointParams),
+    /// Another life from a checkpoint.
+    Restore(RestoreParams),
 }
 
 impl Act {
@@ -41,7 +49,13 @@ impl Act {
     pub fn run(&self) -> Option<RunId> {
         match self {
             Act::Run(params) => params.run,
-            Act::Start(..) | Act::Signal(_) | Act::End(_) | Act::Recover(_) => None,
+            Act::Start(..)
+            | Act::Signal(_)
+            | Act::End(_)
+            | Act::Recover(_)
+            | Act::Exec(_)
+            | Act::Checkpoint(_)
+            | Act::Restore(_) => None,
         }
     }
 }
@@ -161,7 +175,7 @@ impl Held {
         self.all.iter().find(|holding| holding.id == id)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Holding> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Holding> {
         self.all.iter()
     }
 

@@ -9,6 +9,10 @@ const NAMES_MAX: usize = 500;
 /// Entries that are looked at for all patterns of a line: a directory of so many is a few milliseconds.
 const LOOKS_MAX: u32 = 20_000;
 
+/// Files of the process that looks: here they would be the host's own.
+const OF_THE_PROCESS: [&str; 6] =
+    ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"];
+
 /// The live file system. Blocks: for another thread.
 #[derive(Debug, Default)]
 pub(super) struct Live {
@@ -17,6 +21,13 @@ pub(super) struct Live {
 
 impl Places for Live {
     fn resolve(&self, path: &str, follows: bool) -> String {
+        let lexical = Lexical.resolve(path, follows);
+        if OF_THE_PROCESS
+            .iter()
+            .any(|own| lexical.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+        {
+            return lexical.replacen("/proc/self/fd", "/dev/fd", 1).replacen("/proc/thread-self/fd", "/dev/fd", 1);
+        }
         let trimmed = path.trim_end_matches('/');
         let whole = Path::new(if trimmed.is_empty() { "/" } else { trimmed });
         if follows {
@@ -215,6 +226,14 @@ mod tests {
             ("project/new/../y", true, at("project/y")),
         ] {
             assert_eq!(live.resolve(&at(path), follows), expected, "{path}");
+        }
+        for (path, expected) in [
+            ("/dev/stderr", "/dev/stderr"),
+            ("/dev/../dev/stdout", "/dev/stdout"),
+            ("/proc/self/fd/2", "/dev/fd/2"),
+            ("/proc/self/root/etc/passwd", "/etc/passwd"),
+        ] {
+            assert_eq!(live.resolve(path, true), expected, "not the host's own descriptors");
         }
         let mut found = live.expand(&at("project/*.o")).unwrap();
         found.sort();

@@ -10,25 +10,30 @@ mod held;
 mod live;
 mod release;
 mod start;
+mod syntax;
 
-pub(crate) use facts::{Asked, Considered, Place, Text};
+pub(crate) use facts::{Asked, Considered, Found, Place, Text, class_of, look_soon, real_text, time_of_day};
 pub(crate) use held::{Act, Held, Holding};
 pub(crate) use release::follow;
+pub(crate) use start::is_bare_shell;
 
 use holdfast_authority::{Gate as Note, Said};
-use holdfast_gate::{Judge, Origin, Outcome, Policy, Problem, Request, Source, Verdict};
+use holdfast_gate::{Judge, Origin, Outcome, Policy, Problem, Request, Risk, Seen, Source, Verdict};
 use holdfast_types::{Home, TimeMs};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, PolicyView, RuleView};
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
 
 /// The directory of a person's own policy files, in the configuration's.
 pub const POLICY_DIR: &str = "policy";
 /// Files of rules: more is a mistake.
 const FILES_MAX: usize = 32;
+/// How often the files are looked at while programs start: a changed rule counts for them this much later at most.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// The rule that asks while files cannot be loaded and none were before.
 const BROKEN_RULE: &str = "gate.broken";
 
@@ -77,6 +82,8 @@ pub(crate) struct Gate {
     choice: Choice,
     home: Home,
     in_force: RefCell<Option<InForce>>,
+    /// What was said of programs, and when the files were looked at for that last.
+    programs: RefCell<Programs>,
     /// Acts that wait for a human.
     pub held: RefCell<Held>,
     /// Those that were approved and are to be done now.
@@ -86,6 +93,14 @@ pub(crate) struct Gate {
     judged: Cell<u64>,
     asked: Cell<u64>,
     denied: Cell<u64>,
+}
+
+/// What was said of programs that start.
+#[derive(Debug, Default)]
+struct Programs {
+    looked: Option<Instant>,
+    is_plain: bool,
+    said: HashMap<(&'static str, BTreeSet<Risk>), Verdict>,
 }
 
 #[derive(Debug)]
@@ -112,6 +127,7 @@ impl Gate {
             choice,
             home: home.clone(),
             in_force: RefCell::default(),
+            programs: RefCell::default(),
             held: RefCell::new(Held::load(&home.state)),
             released: RefCell::default(),
             stirred: Notify::new(),
@@ -139,6 +155,56 @@ impl Gate {
             return Some(Verdict { outcome: Outcome::Ask, rule: BROKEN_RULE.into(), why, rules: Vec::new() });
         }
         Some(verdict)
+    }
+
+    /// What the policy says of a program that starts. Rules that come with the program know of it by class and risks alone; what they said
+    /// once they say again. With rules of a person's own, and in `locked`, each is judged.
+    pub fn judge_exec(&self, class: &'static str, seen: &Seen, request: impl FnOnce() -> Request) -> Verdict {
+        let free = || Verdict { outcome: Outcome::Allow, rule: "off".into(), why: String::new(), rules: Vec::new() };
+        if self.is_off() {
+            return free();
+        }
+        let is_due = self.programs.borrow().looked.is_none_or(|at| at.elapsed() >= LOOK_AGAIN);
+        if is_due {
+            self.refresh();
+            let mut programs = self.programs.borrow_mut();
+            programs.looked = Some(Instant::now());
+            let in_force = self.in_force.borrow();
+            let is_plain =
+                |known: &InForce| known.files.is_empty() && !known.lacks && self.choice != Choice::Ready("locked");
+            programs.is_plain = in_force.as_ref().is_some_and(is_plain);
+            programs.said.clear();
+        }
+        let is_plain = self.programs.borrow().is_plain && seen.is_clear();
+        if !is_plain {
+            return self.judge(&request()).unwrap_or_else(free);
+        }
+        let key = (class, seen.risks.clone());
+        if let Some(said) = self.programs.borrow().said.get(&key) {
+            return said.clone();
+        }
+        let said = self.judge(&request()).unwrap_or_else(free);
+        self.programs.borrow_mut().said.insert(key, said.clone());
+        said
+    }
+
+    /// Whether programs are judged by class and risks alone, as it was when one was judged last.
+    pub fn judges_plainly(&self) -> bool {
+        self.programs.borrow().is_plain
+    }
+
+    /// Waits until one is answered or over, and says how; none: it is forgotten.
+    pub async fn until_over(&self, id: ApprovalId) -> Option<Holding> {
+        loop {
+            let stirred = self.stirred.notified();
+            tokio::pin!(stirred);
+            stirred.as_mut().enable();
+            let known = self.held.borrow().get(id).cloned()?;
+            if known.state != ApprovalState::Open {
+                return Some(known);
+            }
+            stirred.await;
+        }
     }
 
     /// Counts what came of an act.

@@ -109,8 +109,12 @@ impl Server {
             }
             (Act::Signal(params), Some(session)) => session.signal(params, by, id).await,
             (Act::End(params), Some(session)) => session.end(params, by, id).await,
+            // Who waits for it goes on by itself.
+            (Act::Exec(_), _) => Ok(()),
             (Act::Recover(params), Some(_)) => self.registry.recover_one(params, by, id).await.map(drop),
-            (Act::Signal(_) | Act::End(_) | Act::Recover(_), None) => {
+            (Act::Checkpoint(params), Some(_)) => self.registry.checkpoint_make(params, by, id).await.map(drop),
+            (Act::Restore(params), Some(_)) => self.registry.restore(params, by, id).await.map(drop),
+            (Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Checkpoint(_) | Act::Restore(_), None) => {
                 Err(Fault::new(Code::Internal, "it has no session"))
             }
         }

@@ -5,7 +5,7 @@ use crate::birth::Birth;
 use crate::registry::Registry;
 use crate::session;
 use holdfast_authority::{Refusal, Said};
-use holdfast_gate::Action;
+use holdfast_gate::{Action, Outcome};
 use holdfast_types::Actor;
 use holdfast_wire::Fault;
 use holdfast_wire::gate::ApprovalId;
@@ -27,20 +27,7 @@ impl Registry {
         released: Option<ApprovalId>,
     ) -> Result<(), Fault> {
         let gate = &self.shared.gate;
-        let text = match &line {
-            Some((line, _)) => Text::Line((*line).to_owned()),
-            None => Text::of_start(&birth.command),
-        };
-        let asked = Asked {
-            by: actor.clone(),
-            is_human: self.shared.policy_is_human(actor),
-            action: Action::Start,
-            text,
-            place: self.place_of_start(Some(&birth.cwd)),
-            signal: None,
-            intent: line.and_then(|(_, intent)| intent),
-        };
-        let Some(considered) = gate.consider(asked).await else { return Ok(()) };
+        let Some(considered) = gate.consider(self.asked_start(actor, birth, line)).await else { return Ok(()) };
         let refusal = match gate.said(considered, act, released)?.0 {
             Said::Allow(_) => return Ok(()),
             Said::Deny { rule, why } => Refusal::Forbidden { rule, why },
@@ -48,6 +35,28 @@ impl Registry {
         };
         self.shared.metrics.refused(session::counted(&refusal));
         Err(session::fault(&refusal))
+    }
+
+    /// Whether a session may start without anybody being asked. Nothing is held for an answer.
+    pub(crate) async fn may_start_unasked(&self, actor: &Actor, birth: &Birth) -> bool {
+        let considered = self.shared.gate.consider(self.asked_start(actor, birth, None)).await;
+        considered.is_none_or(|considered| considered.verdict.outcome == Outcome::Allow)
+    }
+
+    fn asked_start(&self, actor: &Actor, birth: &Birth, line: Option<(&str, Option<String>)>) -> Asked {
+        let text = match &line {
+            Some((line, _)) => Text::Line((*line).to_owned()),
+            None => Text::of_start(&birth.command),
+        };
+        Asked {
+            by: actor.clone(),
+            is_human: self.shared.policy_is_human(actor),
+            action: Action::Start,
+            text,
+            place: self.place_of_start(Some(&birth.cwd)),
+            signal: None,
+            intent: line.and_then(|(_, intent)| intent),
+        }
     }
 }
 
@@ -60,7 +69,7 @@ impl Text {
 }
 
 /// A shell that is started to be typed into.
-fn is_bare_shell(command: &[String]) -> bool {
+pub(crate) fn is_bare_shell(command: &[String]) -> bool {
     const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "fish", "dash", "ksh", "ash"];
     let is_shell = |program: &String| SHELLS.contains(&program.rsplit('/').next().unwrap_or_default());
     match command {

@@ -8,6 +8,8 @@ use super::kept::{KeptBirth, KeptLife};
 use super::preface::{self, Next, Stood};
 use super::{RING_BEFORE, boot_id};
 use crate::birth::{self, Birth};
+use crate::portable::Portable;
+use crate::portable::restore::Restore;
 use crate::registry::{integrate, orders};
 use crate::session::{Session, Shared, drive};
 use crate::spawn;
@@ -47,6 +49,8 @@ pub(crate) struct How {
     pub run: bool,
     /// The caller's variables.
     pub env: Vec<String>,
+    /// The checkpoint that its processes come back from; nothing is started then.
+    pub restore: Option<Rc<Restore>>,
 }
 
 /// What the ring of the last life says.
@@ -86,8 +90,12 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     let mut spec = Spec {
         secret: holdfast_types::hex_text(&secret),
         begun_ms: Some(crate::now_ms()),
-        size: session.state.borrow().core.size,
+        size: how.restore.as_ref().map_or_else(|| session.state.borrow().core.size, |restore| restore.size()),
         stand_in: next.not_run.is_some().then(|| birth.command[0].clone()),
+        portable: match &how.restore {
+            Some(restore) => Some(restore.portable(old.portable.clone())),
+            None => old.portable.clone().map(|portable| Portable { stopped_for: None, restored: None, ..portable }),
+        },
         shell: None,
         exit: None,
         ended_ms: None,
@@ -97,10 +105,18 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
         ..old.clone()
     };
     let mut start = orders(&session, &spec, &birth, secret)?;
-    let shell = integrate(&shared, &session, &mut start, &birth);
-    spec.shell = shell.as_ref().map(|shell| shell.kind);
-    crate::wall::put_up(&session, &spec, &mut start)?;
-    start.preface = preface::text(lost.as_deref(), stood, &next);
+    let mut shell = None;
+    if let Some(restore) = &how.restore {
+        (spec.shell, spec.stand_in) = (old.shell, old.stand_in.clone());
+        start.preface = restore.preface(&preface::plainly(stood, &restore.lines(incarnation)));
+    } else {
+        shell = integrate(&shared, &session, &mut start, &birth);
+        spec.shell = shell.as_ref().map(|shell| shell.kind);
+        crate::wall::put_up(&session, &spec, &mut start)?;
+        crate::seam::put_up(&shared, &session, &spec, &mut start).await?;
+        crate::portable::dress(&shared.home, &session, &spec, &mut start)?;
+        start.preface = preface::text(lost.as_deref(), stood, &next);
+    }
     start.preface.truncate(PREFACE_BYTES_MAX);
     start.streams = before.streams;
     let begun = async {
@@ -109,15 +125,33 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
             shell.prepare(&session.shell_dir()).map_err(cannot)?;
         }
         holdfast_pause::task_point("recover.saved").await;
-        let keeper = spawn::install(&shared.home.state).map_err(cannot)?;
-        spawn::start(&keeper, &id.to_string(), &start).await
+        let keeper = spawn::install(&shared.home.state, spawn::KEEPER).map_err(cannot)?;
+        let apart = crate::portable::apart(&shared.home, &spec).map_err(cannot)?;
+        if let Some(restore) = &how.restore {
+            restore.orders(&shared.home, &session.dir, &mut start).map_err(cannot)?;
+        }
+        let (mut child, started) = spawn::start(&keeper, apart.as_deref(), &id.to_string(), &start).await?;
+        if let Some(restore) = &how.restore {
+            holdfast_pause::task_point("restore.started").await;
+            if let Err(fault) = restore.wait(&session.dir, &mut child).await {
+                // The keeper is dead, and all that was made: its files go, and the last life's come back.
+                let _ = std::fs::remove_file(session.dir.join("ring"));
+                let _ = std::fs::remove_file(&session.socket);
+                return Err(fault);
+            }
+        }
+        Ok((child, started))
     };
     match begun.await {
         Ok((child, started)) => {
             holdfast_pause::task_point("recover.started").await;
             session.reborn(spec, base, (child, started));
             let _ = std::fs::remove_file(session.dir.join(RING_BEFORE));
-            session.tell_watchers(What::Recovered { incarnation });
+            let (checkpoint, cut) = match &how.restore {
+                Some(restore) => (Some(restore.id().to_owned()), restore.cut().to_vec()),
+                None => (None, Vec::new()),
+            };
+            session.tell_watchers(What::Recovered { incarnation, checkpoint, cut });
             let driven = Rc::clone(&session);
             tokio::task::spawn_local(async {
                 tokio::task::yield_now().await;
@@ -283,6 +317,9 @@ fn birth_of(
         integrate: if other.is_some() { Some(false) } else { kept.integrate },
         other,
         wall: spec.wall.clone(),
+        gate: spec.gate,
+        is_portable: spec.portable.is_some(),
+        portable: spec.portable.clone(),
         recover: spec.recover,
         restart_on_failure: spec.restart_on_failure,
         reap_after: spec.reap_after,

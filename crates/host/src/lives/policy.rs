@@ -58,6 +58,10 @@ enum Fate {
 
 /// What a session is to have by itself.
 fn fate(spec: &Spec, life: Life, by_default: Recovery, now: TimeMs) -> Fate {
+    if spec.portable.as_ref().is_some_and(|portable| portable.stopped_for.is_some()) {
+        // It waits for a restore: a life without its processes is not what its checkpoint was made for.
+        return Fate::Rests;
+    }
     let fails = match (life, spec.exit) {
         (Life::Lost, _) => true,
         (Life::Ended, Some(Exit::Code(code))) => code != 0,
@@ -149,7 +153,7 @@ async fn consider(server: &Server, session: Rc<Session>, slots: &Semaphore) {
     if deed.is_none() {
         session.tried(crate::now_ms());
     }
-    let begun = begin(shared, Rc::clone(&session), How { run, env: Vec::new() }).await;
+    let begun = begin(shared, Rc::clone(&session), How { run, ..How::default() }).await;
     if let Some(deed) = deed {
         let ending =
             begun.as_ref().map_or_else(|fault| Ending::Failed { why: fault.message.clone() }, |()| Ending::Done);

@@ -37,6 +37,15 @@ pub(super) struct Next {
 
 /// The bytes.
 pub(super) fn text(lost: Option<&LostView>, stood: Stood, next: &Next) -> Vec<u8> {
+    told(stood, lines(lost, next))
+}
+
+/// The same for lines that are not about a loss.
+pub(super) fn plainly(stood: Stood, lines: &[String]) -> Vec<u8> {
+    told(stood, lines.iter().map(|line| format!("[{}]", plain(line))).collect())
+}
+
+fn told(stood: Stood, lines: Vec<String>) -> Vec<u8> {
     let mut text = RESET.to_owned();
     // Leaving the other screen brings the cursor back; the margins would move it, so it is remembered around them.
     text.push_str(if stood.alternate { "\x1b[r\x1b[?1049l" } else { "\x1b7\x1b[r\x1b8" });
@@ -44,7 +53,7 @@ pub(super) fn text(lost: Option<&LostView>, stood: Stood, next: &Next) -> Vec<u8
     if stood.column > 0 || stood.alternate {
         text.push_str("\r\n");
     }
-    for line in lines(lost, next) {
+    for line in lines {
         let _ = write!(text, "\x1b[7m{line}\x1b[0m\r\n");
     }
     text.into_bytes()

@@ -46,6 +46,7 @@ pub(crate) fn why(dir: &Path, known: Known) -> LostView {
         listened: life.listened,
         connected: life.connected,
         runs: known.runs,
+        checkpoint: None,
         withheld: birth.withheld,
     }
 }

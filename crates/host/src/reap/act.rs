@@ -221,6 +221,20 @@ impl Session {
         }
     }
 
+    /// Ends one that was started ahead, and that nobody wanted.
+    pub(crate) async fn end_unwanted(&self) {
+        if !self.is_live() {
+            return;
+        }
+        let ended = self.end_by_reaper(None);
+        let reached = self.reach_trees().await;
+        if let Err(fault) = ended.and(reached) {
+            tracing::warn!(session = %self.id, "was started ahead, and does not end: {fault}");
+        }
+        let limit = Duration::from_millis(u64::from(GRACE_MS)) + END_WAIT;
+        self.until(Some(limit), || (!self.is_live()).then_some(())).await;
+    }
+
     /// It lives, though a host recorded that it reaped it: that host was killed before it did.
     pub(crate) fn was_not_reaped(&self) {
         let mut state = self.state.borrow_mut();

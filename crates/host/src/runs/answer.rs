@@ -86,6 +86,13 @@ impl Server {
         if let Some(on_exit) = &params.on_exit {
             hooks::check(on_exit)?;
         }
+        if params.separate_stderr && params.new.as_ref().is_none_or(|new| new.user.is_some()) {
+            return Err(Fault::new(
+                Code::BadRequest,
+                "`separate_stderr` is for a run with a session of its own, as the host's user",
+            )
+            .hint("give `new` without `user`, or redirect in the command: 2> FILE"));
+        }
         if params.shared && params.key.is_none() {
             return Err(Fault::new(Code::BadRequest, "`shared` says whose the key is, and there is none")
                 .hint("give a `key`, or leave `shared` out"));
@@ -173,7 +180,7 @@ impl Server {
         }
         let line = Some((params.command.as_str(), params.intent.clone()));
         self.registry.judge_start(actor, &birth, Act::Run(Box::new(params.clone())), line, released).await?;
-        let own = OwnRun { run, keep: params.keep };
+        let own = OwnRun { run, keep: params.keep, separate_stderr: params.separate_stderr };
         let hooks = &self.registry.shared.hooks;
         // Before the key: who asks again and is told that the run is there can rely on being told of its end.
         if let Some(hook) = &hook {
@@ -193,6 +200,7 @@ impl Server {
                 drop(alone);
                 return self.run_again(&first, params, actor).await;
             }
+            holdfast_pause::task_point("run.own_key_taken").await;
         }
         if let Err(fault) = self.registry.start_as(id, Some(own), birth, actor).await {
             // Nothing was started.
@@ -245,12 +253,14 @@ impl Server {
 
     async fn run_answer(&self, session: &Session, id: RunId, wait_ms: u64, was: bool) -> Result<RunAnswer, Fault> {
         while_asked(session.run_over(id, wait_ms)).await;
+        session.stderr_whole(id).await;
         let run = session.run(id).ok_or_else(|| no_such(&id.into()))?;
         Ok(session.run_answer(&run, was))
     }
 
     /// A run and its output.
     pub(crate) async fn run_get(&self, params: &RunParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        self.until_made(&params.run, actor).await;
         match self.find_run(&params.run, actor, Some(Right::Observe))? {
             Found::There(session, run) => {
                 let answer = self.run_answer(&session, run.id, params.wait_ms, true).await?;
@@ -267,6 +277,7 @@ impl Server {
         params: &RunOutputParams,
         actor: &Actor,
     ) -> Result<(RunOutputAnswer, Vec<u8>), Fault> {
+        self.until_made(&params.run, actor).await;
         if let Found::There(session, run) = self.find_run(&params.run, actor, Some(Right::Observe))? {
             while_asked(session.run_grown(run.id, params)).await;
         }
@@ -295,6 +306,7 @@ impl Server {
 
     /// Interrupts a run.
     pub(crate) async fn run_cancel(&self, params: &RunCancelParams, actor: &Actor) -> Result<RunAnswer, Fault> {
+        self.until_made(&params.run, actor).await;
         match self.find_run(&params.run, actor, None)? {
             Found::There(session, run) => {
                 session.run_cancel(&run, params, actor).await?;
@@ -302,6 +314,14 @@ impl Server {
             }
             // There is nothing to interrupt.
             Found::Gone(entry) => Ok(of_gone(&entry, actor)),
+        }
+    }
+
+    /// Waits while a session is being made under a key: its key is taken by then, and without the session it would count as lost.
+    async fn until_made(&self, wanted: &RunRef, actor: &Actor) {
+        let RunRef::Key(key) = wanted else { return };
+        for shared in [false, true] {
+            drop(self.keys.take(&Whose::of(actor, shared).name(key)).await);
         }
     }
 
@@ -440,5 +460,5 @@ fn of_gone(entry: &index::Entry, actor: &Actor) -> RunAnswer {
         cwd: ended.and_then(|run| run.cwd_after.clone()),
         own_session: entry.own,
     };
-    RunAnswer { run, existing: true, output: String::new(), truncated: from < to, omitted: None }
+    RunAnswer { run, existing: true, output: String::new(), truncated: from < to, omitted: None, stderr: None }
 }

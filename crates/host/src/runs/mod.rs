@@ -13,4 +13,6 @@ pub struct OwnRun {
     pub run: Run,
     /// The session stays listed when it has ended.
     pub keep: bool,
+    /// Its standard error is kept apart.
+    pub separate_stderr: bool,
 }

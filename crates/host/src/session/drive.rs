@@ -102,8 +102,36 @@ pub async fn connect(session: &Session) -> Result<(), Missed> {
     if !holds(before.0, welcome.head, ring.head()) || !holds(before.1, welcome.log_head, ring.log_head()) {
         return Err(Missed::Damaged(RingError::Damaged.to_string()));
     }
-    session.connected(link, welcome, ring);
+    let mut welcome = welcome;
+    // Of a portable session the keeper knows only the process that waits for it.
+    let waits = welcome.child_pid;
+    if session.portable().is_some() {
+        welcome.child_pid = portable_command(waits).await;
+    }
+    session.connected(link, welcome, waits, ring);
+    if session.portable().is_some()
+        && let Some(this) = session.this.upgrade()
+    {
+        tokio::task::spawn_local(crate::portable::mend(this));
+    }
     Ok(())
+}
+
+/// How long a portable session's command may take to be there.
+const PORTABLE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+/// How often it is looked for.
+const PORTABLE_LOOK: std::time::Duration = std::time::Duration::from_millis(2);
+
+/// The command of a portable session, once it is there; what waits for it otherwise.
+async fn portable_command(waits: u32) -> u32 {
+    let deadline = tokio::time::Instant::now() + PORTABLE_WAIT;
+    while tokio::time::Instant::now() < deadline && holdfast_observe::process_id(waits).is_some() {
+        if let Some(tree) = holdfast_observe::portable::tree(waits) {
+            return tree.command;
+        }
+        tokio::time::sleep(PORTABLE_LOOK).await;
+    }
+    waits
 }
 
 async fn serve(session: &Rc<Session>, link: &Rc<Link>) -> io::Result<()> {

@@ -5,7 +5,6 @@
 
 use super::{Session, Shared};
 use crate::gate::{Act, Asked, Considered, Gate, Place, Text};
-use crate::shells::Kind;
 use holdfast_authority::{Ask, Input, Policy, Said};
 use holdfast_gate::Action;
 use holdfast_session::{Decided, ShellState};
@@ -76,11 +75,11 @@ impl Session {
                 ShellState::Unknown => "unknown",
             },
             humans: humans as u32,
-            is_fish: state.spec.shell == Some(Kind::Fish),
+            shell: state.spec.shell,
         }
     }
 
-    fn is_human(&self, actor: &Actor) -> bool {
+    pub(crate) fn is_human(&self, actor: &Actor) -> bool {
         self.state.borrow().core.authority().policy().is_human(actor)
     }
 
@@ -148,6 +147,7 @@ impl Session {
             Ask::Signal { number, .. } => (Action::Signal, Text::None, Some(number)),
             Ask::Recover { run: true } => (Action::Start, Text::of_start(&self.state.borrow().spec.command), None),
             Ask::Recover { run: false } => (Action::Start, Text::None, None),
+            Ask::Operation { ref name, .. } if name == "session.restore" => (Action::Start, Text::None, None),
             _ => (Action::End, Text::None, None),
         };
         let asked = Asked {

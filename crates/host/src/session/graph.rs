@@ -2,11 +2,11 @@
 
 use super::{Probed, Session};
 use crate::journal::writing_acts;
-use holdfast_graph::{Binding, Bound, Depth, Graph, Known, Port, Spot, bind, ports};
+use holdfast_graph::{Binding, Bound, Depth, Graph, Known, Port, ProcessId, ProcessNode, Spot, bind, ports};
 use holdfast_observe::graph::snapshot;
 use holdfast_observe::waiting::{self, TerminalFacts};
 use holdfast_observe::{Spared, Turns};
-use holdfast_types::{SessionId, SessionName};
+use holdfast_types::{Actor, SessionId, SessionName};
 use holdfast_wire::graphs::{GraphAnswer, GraphParams, ModesView, PortView, TerminalView};
 use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
@@ -21,6 +21,16 @@ const ICANON: u32 = 0o2;
 const ECHO: u32 = 0o10;
 /// No device has this number: the command has no terminal, or is gone.
 const NO_DEVICE: (u32, u32) = (0, 0);
+
+/// A process, and whose it is.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    pub id: ProcessId,
+    pub group: u32,
+    pub actor: Actor,
+    /// The act that started it, where that is known.
+    pub act: Option<u64>,
+}
 
 /// What a graph is taken from; all that leaves this thread.
 #[derive(Debug)]
@@ -47,6 +57,17 @@ impl Tree {
         let acts = writing_acts(&self.journal, born.min().unwrap_or(u64::MAX), &found);
         let bindings = bind(&graph, self.root, &acts, spots.as_ref());
         Ok((graph, bindings))
+    }
+
+    /// Every process with its group, and whose it is by which act; those of which nobody knows it are left out. Blocks.
+    pub(crate) fn owners(&self) -> io::Result<Vec<Owned>> {
+        let (graph, bindings) = self.read(Depth::Processes, None)?;
+        let bound: HashMap<Bound, &Binding> = bindings.iter().map(|binding| (binding.of, binding)).collect();
+        let owner = |node: &ProcessNode| {
+            let binding = bound.get(&Bound::Process(node.id))?;
+            Some(Owned { id: node.id, group: node.group, actor: binding.actor.clone()?, act: binding.act })
+        };
+        Ok(graph.processes.iter().filter_map(owner).collect())
     }
 
     /// Who listens where. Blocks.

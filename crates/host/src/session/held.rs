@@ -63,6 +63,8 @@ pub(crate) struct Held {
     pub sizes: Sizes,
     pub journal: Journal,
     pub pid: u32,
+    /// The keeper's child: the command itself, or in a portable session what waits for it.
+    pub waits: u32,
     pub keeper_pid: u32,
     /// Its keeper can be told what to spare.
     pub knows_spare: bool,

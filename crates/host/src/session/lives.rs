@@ -9,11 +9,12 @@ use crate::store::Spec;
 use holdfast_abi::ring::Base;
 use holdfast_abi::start::Started;
 use holdfast_authority::{Ask, Ending};
-use holdfast_session::{Core, Origin, Run, Tracker};
-use holdfast_types::{Actor, Exit, TimeMs};
+use holdfast_session::{Core, Decided, Origin, Run, Tracker};
+use holdfast_types::{Actor, Exit, Size, TimeMs};
 use holdfast_wire::gate::ApprovalId;
-use holdfast_wire::lives::RecoverParams;
+use holdfast_wire::lives::{Cause, RecoverParams};
 use holdfast_wire::params::Life;
+use holdfast_wire::portable::{CheckpointParams, RestoreParams};
 use holdfast_wire::runs::RunId;
 use holdfast_wire::{Code, Fault};
 use std::process::Child;
@@ -55,7 +56,18 @@ impl Session {
         }
         let status = state.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
         let known = Known { at_ms, signal: status.and_then(|status| status.signal()), runs };
-        state.spec.lost = Some(Box::new(lives::why(&self.dir, known)));
+        let mut lost = lives::why(&self.dir, known);
+        if let Some(portable) = &state.spec.portable {
+            let name = state.spec.name.clone();
+            // They end with their keeper, some just after it.
+            lost.processes.iter_mut().for_each(|process| process.survives = false);
+            lost.checkpoint = crate::portable::kept::newest(&self.dir, self.id, &name);
+            if let Some(checkpoint) = &portable.stopped_for {
+                lost.cause = Cause::Checkpoint;
+                lost.why = format!("it was stopped when checkpoint {checkpoint} was made");
+            }
+        }
+        state.spec.lost = Some(Box::new(lost));
         Life::Lost
     }
 
@@ -115,9 +127,48 @@ impl Session {
         actor: &Actor,
         released: Option<ApprovalId>,
     ) -> Result<(), Fault> {
-        let how = How { run: params.run, env: params.env.clone() };
+        let how = How { run: params.run, env: params.env.clone(), restore: None };
         let (ask, held) = (Ask::Recover { run: how.run }, Act::Recover(params.clone()));
         let decided = self.ask_judged(actor, ask, params.proof, held, released).await?;
+        self.live_again(shared, how, decided).await
+    }
+
+    /// Gives it a life from a checkpoint, likewise.
+    pub(crate) async fn restore(
+        &self,
+        shared: Rc<super::Shared>,
+        restore: crate::portable::restore::Restore,
+        ask: Ask,
+        params: &RestoreParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+    ) -> Result<(), Fault> {
+        let held = Act::Restore(params.clone());
+        let decided = self.ask_judged(actor, ask, params.proof, held, released).await?;
+        self.live_again(shared, How { restore: Some(Rc::new(restore)), ..How::default() }, decided).await
+    }
+
+    /// Decides about a checkpoint that stops the session: judged as an end is.
+    pub(crate) async fn ask_checkpoint(
+        &self,
+        actor: &Actor,
+        ask: Ask,
+        params: &CheckpointParams,
+        released: Option<ApprovalId>,
+    ) -> Result<Decided, Fault> {
+        self.ask_judged(actor, ask, params.proof, Act::Checkpoint(params.clone()), released).await
+    }
+
+    /// The screen as escape sequences for a cleared terminal of its size, once it has everything that was printed.
+    pub(crate) async fn painted(&self) -> (Vec<u8>, Size) {
+        self.warm().await;
+        self.look();
+        let mut state = self.state.borrow_mut();
+        let size = state.core.size;
+        (state.picture.screen().repaint(None), size)
+    }
+
+    async fn live_again(&self, shared: Rc<super::Shared>, how: How, decided: Decided) -> Result<(), Fault> {
         let Some(this) = self.this.upgrade() else { return Ok(()) };
         let deed = decided.deed.map(|(id, _)| id);
         let begun = tokio::task::spawn_local(async move {

@@ -32,7 +32,7 @@ pub use attaching::Peer;
 pub use drive::{Missed, connect, drive};
 
 pub(crate) use decide::{counted, event, fault};
-pub(crate) use graph::ports_of;
+pub(crate) use graph::{Owned, ports_of};
 pub(crate) use held::Held;
 pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
@@ -118,6 +118,8 @@ pub struct Session {
     /// Its life is over, and it is being decided whether it gets another one by itself, or that one begins.
     pub(crate) returning: Cell<bool>,
     pub(crate) gate: gated::Gated,
+    /// Where its programs are judged.
+    pub(crate) seam: crate::seam::Seamed,
     /// Whether nobody uses it.
     pub(crate) watch: crate::reap::Watch,
     pub(crate) reaper: Rc<crate::reap::Reaper>,
@@ -181,7 +183,6 @@ impl Session {
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
         let home = &shared.home;
         let dir = home.session(spec.id);
-        let life = spec.life();
         let policy = shared.policy();
         let (kept, questions) = left(origin, &dir);
         let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, policy);
@@ -209,6 +210,7 @@ impl Session {
             lives: Rc::clone(&shared.lives),
             returning: Cell::new(false),
             gate: gated::Gated::new(&shared.gate),
+            seam: crate::seam::Seamed::new(home.warden_socket(spec.id)),
             watch: crate::reap::resume(origin, &dir),
             reaper: Rc::clone(&shared.reaper),
             id: spec.id,
@@ -226,11 +228,12 @@ impl Session {
                     state_dir: home.state.clone(),
                     to_tree: Vec::new(),
                     names: shared.names.clone(),
-                    life,
+                    life: spec.life(),
                     base: 0,
                     ring: None,
                     journal,
                     pid: 0,
+                    waits: 0,
                     keeper_pid: 0,
                     knows_spare: false,
                     final_bounds: std::cell::OnceCell::new(),
@@ -279,12 +282,13 @@ impl Session {
         let mut state = self.state.borrow_mut();
         state.child = Some(child);
         state.pid = started.child_pid;
+        state.waits = started.child_pid;
         state.keeper_pid = started.keeper_pid;
         self.own.keeps(self.id, started.keeper_pid);
     }
 
     /// Takes over a keeper's connection: what was typed and resized since the last host looked is caught up with first.
-    pub fn connected(&self, link: Link, welcome: Welcome, ring: Ring) {
+    pub fn connected(&self, link: Link, welcome: Welcome, waits: u32, ring: Ring) {
         self.remember_who_is_here();
         {
             let mut state = self.state.borrow_mut();
@@ -293,6 +297,7 @@ impl Session {
                 state.picture.resized(welcome.head, Size::clamped(welcome.cols, welcome.rows));
             }
             state.pid = welcome.child_pid;
+            state.waits = waits;
             // The kernel's word: the ring is a file, and says what somebody wrote there.
             state.keeper_pid = link.keeper_pid().unwrap_or(ring.header().keeper_pid);
             state.knows_spare = welcome.features & FEATURE_SPARE != 0;
@@ -320,6 +325,7 @@ impl Session {
         self.take_up_shell();
         self.take_up_questions();
         self.keep_keeper();
+        self.take_up_seam();
         self.begin_watch();
         self.changed.notify_waiters();
     }
@@ -433,8 +439,12 @@ impl Session {
             }
             (Life::Lost, _) => {
                 let why = state.spec.lost.as_ref().map_or("its keeper is gone", |lost| lost.why.as_str());
-                Err(Fault::new(Code::Lost, format!("session {name} was lost: {why}"))
-                    .hint(format!("to give it another life: holdfast recover {name}")))
+                Err(Fault::new(Code::Lost, format!("session {name} was lost: {why}")).hint(
+                    match state.spec.lost.as_ref().and_then(|lost| lost.checkpoint.as_ref()) {
+                        Some(_) => format!("to bring its processes back: holdfast restore {name}"),
+                        None => format!("to give it another life: holdfast recover {name}"),
+                    },
+                ))
             }
             (Life::Unknown, _) => Err(Fault::new(
                 Code::UnknownKeeper,
@@ -489,6 +499,9 @@ impl Session {
             stand_in: state.spec.stand_in.clone(),
             recovers: state.spec.recover == Some(holdfast_wire::lives::Recovery::Auto),
             wall: state.spec.wall.clone(),
+            gate: state.spec.gate,
+            portable: state.spec.portable.is_some(),
+            restored: state.spec.portable.as_ref().and_then(|portable| portable.restored.clone()),
             restart_on_failure: state.spec.restart_on_failure,
             next_life_ms: state.next_life_ms,
             reap: self.reap_view(),

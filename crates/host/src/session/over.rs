@@ -59,6 +59,7 @@ impl Session {
         // A keeper that was killed leaves its socket behind.
         let _ = std::fs::remove_file(&self.socket);
         let _ = std::fs::remove_file(&self.agent_link);
+        self.leave_seam();
         self.freezer.forget();
         self.shrink_ring();
         self.tell_watchers(holdfast_wire::attention::What::Exit { exit });

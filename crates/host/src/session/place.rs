@@ -16,7 +16,7 @@ use holdfast_authority::{Act, Ask, Outcome, Record};
 use holdfast_graph::{Spot, WritingAct};
 use holdfast_observe::{Entered, Turns};
 use holdfast_session::Placing;
-use holdfast_types::{ActorId, Fence};
+use holdfast_types::{Actor, ActorId, Fence};
 use holdfast_wire::runs::RunId;
 use std::io;
 use std::path::PathBuf;
@@ -37,6 +37,8 @@ pub(crate) struct Place {
     is_given_up: bool,
     /// Who is about to take a free turn by writing.
     expected: Option<ActorId>,
+    /// Who started the session, where this host saw it.
+    starter: Option<Actor>,
     /// The record with which the present turn began.
     turn_from: Option<u64>,
     /// The act of the run that was asked for last.
@@ -94,6 +96,12 @@ impl Place {
         self.is_awaited = self.turn_from.is_some();
     }
 
+    /// Who started the session, where nobody else ever wrote there: every process is theirs.
+    pub fn alone(&self) -> Option<&Actor> {
+        let is_alone = |actor: &&Actor| self.at == At::Outside(actor.id) && !self.is_given_up;
+        self.starter.as_ref().filter(is_alone)
+    }
+
     /// The shell is on its way.
     pub fn is_moving(&self) -> bool {
         self.is_moving
@@ -111,7 +119,12 @@ impl Place {
         }
         for (seq, record) in (first..).zip(records).filter(|(_, record)| record.outcome == Outcome::Done) {
             match (&record.act, record.by.actor()) {
-                (Act::Started, Some(actor)) => self.at = At::Outside(actor.id),
+                (Act::Started, Some(actor)) => {
+                    self.at = At::Outside(actor.id);
+                    self.starter = Some(actor.clone());
+                }
+                // Bytes of which the host does not know whose they are.
+                (Act::Typed(_), None) => self.starter = None,
                 (Act::Asked(Ask::Run { .. }), _) => self.asked = Some(seq),
                 (_, _) => {}
             }
@@ -191,6 +204,7 @@ impl Session {
 
     /// Moves the shell, on another thread; then the writer that waited for it is named, and what waited goes on.
     pub(super) fn move_soon(&self) {
+        self.seam_shared();
         let Some(this) = self.this.upgrade() else { return };
         tokio::task::spawn_local(async move {
             this.move_shell().await;

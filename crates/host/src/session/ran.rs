@@ -3,13 +3,17 @@
 use super::Session;
 use crate::shells::{self, Kind};
 use holdfast_abi::ring::{Copied, Ring};
+use holdfast_abi::start::Start;
 use holdfast_screen::{PlainText, SettledText};
 use holdfast_session::Run;
+use holdfast_store::stderr;
 use holdfast_types::Offset;
 use holdfast_wire::params::Gap;
 use holdfast_wire::runs::{
     OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES, RunAnswer, RunId, RunOutputAnswer, RunOutputParams, RunView,
 };
+use holdfast_wire::{Code, Fault};
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 /// Most bytes in one answer.
@@ -19,6 +23,10 @@ const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
 const LINE_MARK_BYTES_MAX: u64 = 4096;
 /// An echo is looked through this far: longer commands come in a file, and their line is short.
 const ECHO_BYTES_MAX: u64 = 32 * 1024;
+
+/// How long what a run wrote last may take from its end to the file; and between two looks.
+const STDERR_WAIT_MS: u64 = 2_000;
+const STDERR_PAUSE: Duration = Duration::from_millis(5);
 
 impl Session {
     /// A run as clients see it.
@@ -130,7 +138,45 @@ impl Session {
             }
         };
         let truncated = omitted.is_some() || self.oldest() > from;
-        RunAnswer { run: view, existing, output, truncated, omitted }
+        let stderr = if run.own { self.stderr_of_run() } else { None };
+        RunAnswer { run: view, existing, output, truncated, omitted, stderr }
+    }
+
+    /// Starts the session's command with a standard error of its own.
+    pub(crate) fn separate_stderr(&self, start: &mut Start) -> Result<(), Fault> {
+        let program = crate::program().map_err(|error| {
+            Fault::new(Code::CannotStart, format!("cannot find the holdfast program itself: {error}"))
+        })?;
+        let file = self.dir.join(stderr::NAME).into_os_string().into_vec();
+        let argv0 = std::mem::take(&mut start.argv0);
+        let words = [program.into_os_string().into_vec(), b"session".to_vec(), b"stderr".to_vec(), file, argv0];
+        start.argv.splice(0..0, words);
+        Ok(())
+    }
+
+    /// What the session's own run wrote to its standard error, where that is kept apart.
+    fn stderr_of_run(&self) -> Option<String> {
+        let kept = stderr::read(&self.dir.join(stderr::NAME), OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES).ok()??;
+        let text = |bytes: &[u8]| {
+            let mut text = Vec::new();
+            PlainText::new().feed(bytes, &mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        let begin = text(&kept.begin);
+        Some(match kept.left_out {
+            0 => begin,
+            count => format!("{begin}\n[… {count} bytes left out …]\n{}", text(&kept.end)),
+        })
+    }
+
+    /// Waits a moment for what a run that is over wrote to its standard error last. What it left behind may write more later.
+    pub(crate) async fn stderr_whole(&self, id: RunId) {
+        let file = self.dir.join(stderr::NAME);
+        let ended_ms = self.run(id).filter(|run| run.own && run.state.is_over()).and_then(|run| run.ended_ms);
+        let Some(until) = ended_ms.map(|at| at + STDERR_WAIT_MS).filter(|_| file.exists()) else { return };
+        while !stderr::is_whole(&file) && crate::now_ms() < until {
+            tokio::time::sleep(STDERR_PAUSE).await;
+        }
     }
 
     fn oldest(&self) -> Offset {

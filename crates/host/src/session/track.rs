@@ -185,7 +185,13 @@ impl Session {
 
     /// Tells whoever watches.
     pub(crate) fn tell_watchers(&self, what: What) {
-        let name = self.state.borrow().spec.name.clone();
+        let (name, is_ahead) = {
+            let spec = &self.state.borrow().spec;
+            (spec.name.clone(), spec.ahead)
+        };
+        if is_ahead {
+            return;
+        }
         self.attention.tell(self.id, name, what);
     }
 

@@ -130,6 +130,9 @@ pub struct QuestionLine {
     options: Vec<String>,
     /// When it was asked, in milliseconds since the epoch.
     asked_ms: TimeMs,
+    /// The answer, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
 }
 
 impl From<&QuestionView> for QuestionLine {
@@ -141,6 +144,7 @@ impl From<&QuestionView> for QuestionLine {
             question: view.text.clone(),
             options: view.options.clone(),
             asked_ms: view.asked_ms,
+            answer: view.answer.as_ref().map(|answer| answer.text.clone()),
         }
     }
 }
@@ -148,6 +152,10 @@ impl From<&QuestionView> for QuestionLine {
 impl QuestionLine {
     /// One line.
     pub fn line(&self) -> String {
-        format!("{} in {} by {}: {:?}", self.id, self.session, self.by, self.question)
+        let line = format!("question {} in {} by {}: {:?}", self.id, self.session, self.by, self.question);
+        match &self.answer {
+            None => format!("open {line}"),
+            Some(answer) => format!("answered {line}: {answer:?}"),
+        }
     }
 }

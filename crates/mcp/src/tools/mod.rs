@@ -133,7 +133,7 @@ pub(crate) fn graph_json(answer: &holdfast_wire::graphs::GraphAnswer) -> String 
 
 async fn perform<T: Operate, H: Host>(desk: &Desk<H>, mut arguments: JsonObject) -> CallToolResult {
     // Models fill in what they do not need.
-    arguments.retain(|_, value| value.as_str() != Some(""));
+    arguments.retain(|_, value| value.as_str() != Some("") && !value.is_null());
     let input: T::In = match serde_json::from_value(Value::Object(arguments)) {
         Ok(input) => input,
         Err(error) => return Trouble::bad(format!("{}: {error}", T::NAME)).answer(),
@@ -286,8 +286,8 @@ mod tests {
     fn the_list_of_tools_is_short_and_each_says_what_it_does_in_its_first_words() {
         let tools = listing();
         let bytes = serde_json::to_string(&tools).unwrap().len();
-        // JSON of schemas has about three and a half bytes a token.
-        assert!(bytes <= 28_500, "{bytes} bytes are more than 8,150 tokens");
+        // 28,660 bytes of it were 6,974 tokens of o200k and 6,999 of Claude's tokenizer: a little over four bytes each.
+        assert!(bytes <= 31_500, "{bytes} bytes are about 7,800 tokens");
         for tool in &tools {
             let text = tool.description.as_deref().unwrap_or_default();
             let first: usize = text.find(['.', ':']).unwrap_or(text.len());

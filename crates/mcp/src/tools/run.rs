@@ -97,6 +97,9 @@ pub struct RunOut {
     /// While it is on: what the session is doing, and what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doing: Option<Doing>,
+    /// What there is to know or to do about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Shown for RunOut {
@@ -104,7 +107,19 @@ impl Shown for RunOut {
     fn text(&self) -> String {
         let mut text =
             format!("[{} · {} ms · {} · session {}]\n", self.status(), self.duration_ms, self.run, self.session);
-        let mut note = |line: String| text.push_str(&format!("[{line}]\n"));
+        for note in &self.notes {
+            text.push_str(&format!("[{note}]\n"));
+        }
+        text.push_str(&self.output);
+        text
+    }
+}
+
+impl RunOut {
+    /// With what there is to know about it, also for clients that show the fields alone.
+    fn noted(mut self) -> RunOut {
+        let mut notes = Vec::new();
+        let mut note = |line: String| notes.push(line);
         if self.existing {
             note(format!("key {} already ran; nothing was started now", self.key.as_deref().unwrap_or("?")));
         }
@@ -131,12 +146,10 @@ impl Shown for RunOut {
                 self.run, omitted.from
             ));
         }
-        text.push_str(&self.output);
-        text
+        self.notes = notes;
+        self
     }
-}
 
-impl RunOut {
     fn is_over(&self) -> bool {
         !matches!(self.state.as_str(), "starting" | "running")
     }
@@ -171,52 +184,70 @@ impl Operate for Run {
         if input.command.trim().is_empty() {
             return Err(Trouble::bad("the command is empty"));
         }
+        // Most commands are for the shell of the one before, which is there: nobody asks about it first.
+        let mine = if input.session.is_none() { desk.mine().await } else { None };
+        if let Some(mine) = mine {
+            match run_in(desk, mine, &input).await {
+                Err(gone) if matches!(gone.code.as_str(), "not_found" | "ended" | "lost") => {}
+                other => return other,
+            }
+        }
         let (session, restarted) = desk.find_or_own_for(input.session.as_deref(), input.same_shell).await?;
-        // From here on: starting a shell is not the command's time.
-        let patience = input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX);
-        let ask =
-            Ask::Run { key: input.key.clone().unwrap_or_default(), command: recorded(&input.command).into_owned() };
-        let params = RunStartParams {
-            session: Some(session.id.to_string()),
-            key: input.key.clone(),
-            run: Some(fresh_run()?),
-            command: input.command,
-            wait_ms: patience.min(LOOK_MS),
-            ..RunStartParams::default()
-        };
-        let ours = params.run;
-        // Calls of one connection wait for each other. A run whose handle was given is nobody's to wait for: the host says so.
-        let (line, prompt_ms) = (desk.line(session.id), patience.max(PROMPT_MS));
-        let _first = tokio::time::timeout_at(in_ms(prompt_ms).into(), line.lock()).await.ok();
-        let answer = entered(desk, &session, ask, params, prompt_ms).await?;
-        let until = in_ms(patience);
-        // Asked again after a host was killed it is there already, and ours all the same.
-        let existing = answer.existing && input.key.is_some() && Some(answer.run.id) != ours;
-        let (answer, state) = go_on(desk, answer, until, None).await?;
-        let out = shown(desk, RunAnswer { existing, ..answer }, state.as_ref(), input.max_output_bytes).await?;
-        Ok(RunOut { restarted, ..out })
+        let out = run_in(desk, session.id, &input).await?;
+        Ok(if restarted { RunOut { restarted, ..out }.noted() } else { out })
     }
+}
+
+/// Runs it in a session's shell.
+async fn run_in<H: Host>(desk: &Desk<H>, session: SessionId, input: &RunIn) -> Result<RunOut, Trouble> {
+    let patience = input.yield_ms.unwrap_or(YIELD_MS).min(YIELD_MS_MAX);
+    let ask = Ask::Run { key: input.key.clone().unwrap_or_default(), command: recorded(&input.command).into_owned() };
+    let mut params = RunStartParams {
+        session: Some(session.to_string()),
+        key: input.key.clone(),
+        run: Some(fresh_run()?),
+        command: input.command.clone(),
+        wait_ms: patience.min(LOOK_MS),
+        ..RunStartParams::default()
+    };
+    // Calls of one connection wait for each other. A run whose handle was given is nobody's to wait for: the host says so.
+    let (line, prompt_ms) = (desk.line(session), patience.max(PROMPT_MS));
+    let _first = tokio::time::timeout_at(in_ms(prompt_ms).into(), line.lock()).await.ok();
+    let answer = entered(desk, session, ask, &mut params, prompt_ms).await?;
+    // From here on: starting a shell is not the command's time.
+    let until = in_ms(patience);
+    // Asked again after a host was killed it is there already, and ours all the same.
+    let existing = answer.existing && input.key.is_some() && Some(answer.run.id) != params.run;
+    let (answer, state) = go_on(desk, answer, until, None).await?;
+    shown(desk, RunAnswer { existing, ..answer }, state.as_ref(), input.max_output_bytes).await
 }
 
 /// Enters a command, once a shell that is new has read its own files, or a person who was lent the turn is done.
 async fn entered<H: Host>(
     desk: &Desk<H>,
-    session: &SessionView,
+    session: SessionId,
     ask: Ask,
-    params: RunStartParams,
+    params: &mut RunStartParams,
     patience_ms: u64,
 ) -> Result<RunAnswer, Trouble> {
     let until = in_ms(patience_ms);
     loop {
-        let refused = match desk.act::<op::RunStart>(session.id, ask.clone(), params.clone()).await {
-            Err(refused) if left_ms(until) > 0 && is_passing(&refused, session) => refused,
+        let refused = match desk.act::<op::RunStart>(session, ask.clone(), params.clone()).await {
+            Err(refused) if matches!(refused.code.as_str(), "shell_busy" | "turn_held" | "fence_stale") => refused,
             other => return other,
         };
+        if refused.code == "fence_stale" && left_ms(until) > 0 {
+            // The turn ran out while a slow disk took the key. Nothing was typed, the key is free, and the run of that id is over.
+            params.run = Some(fresh_run()?);
+            continue;
+        }
+        if left_ms(until) == 0 || !is_passing(&refused, &desk.find(&session.to_string()).await?) {
+            return Err(refused);
+        }
         desk.tell(|| refused.message.clone()).await;
         if refused.code == "shell_busy" {
             let timeout_ms = Some(desk.ask_ms(until));
-            desk.ask::<op::Wait>(WaitParams { session: session.id.to_string(), timeout_ms, until: Until::Idle })
-                .await?;
+            desk.ask::<op::Wait>(WaitParams { session: session.to_string(), timeout_ms, until: Until::Idle }).await?;
         }
         tokio::time::sleep(TRY_AGAIN).await;
     }
@@ -358,7 +389,9 @@ pub async fn shown<H: Host>(
         existing: answer.existing,
         restarted: false,
         doing: state.filter(|_| matches!(run.state, RunState::Starting | RunState::Running)).map(Doing::from),
-    })
+        notes: Vec::new(),
+    }
+    .noted())
 }
 
 /// What a session's terminal shows, as text.

@@ -13,9 +13,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ._command import as_text, with_own
-from ._fault import Interrupted, TimedOut
+from ._deadline import WAIT_MS, Deadline
+from ._far import FarDialer
+from ._fault import Interrupted, TimedOut, Unreachable
 from ._link import PATIENCE_S, Link, Params
-from ._session import WAIT_MS, Deadline, Run, Session, draw_id
+from ._session import Run, Session, draw_id
 from ._wire import Dialer, UnixDialer, WebSocketDialer
 from .calls import AsyncCalls
 from .errors import NameTaken, NotFound
@@ -40,6 +42,8 @@ class Client:
     def __init__(self, dialer: Dialer, patience: float = PATIENCE_S) -> None:
         self._link = Link(dialer, patience)
         self.identity: Identity | None = dialer.who
+        self._far: dict[str, Client] = {}
+        self._reaching = asyncio.Lock()
         self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """By session: who runs something there, one after the other."""
         self.call = AsyncCalls(self._ask)
@@ -64,7 +68,29 @@ class Client:
 
     async def close(self) -> None:
         """Closes the connection; sessions keep running."""
+        for far in self._far.values():
+            await far.close()
         await self._link.close()
+
+    async def at(self, host: str) -> Client:
+        """A client of another machine, by the name that `holdfast hosts` has for it. It is closed with this one.
+
+        You are another actor there; the answers of `whoami` and the journal have its name.
+        """
+        dialer = self._link.dialer
+        if not isinstance(dialer, UnixDialer):
+            hint = "machines are known to a host of this machine: connect() without a URL"
+            raise Unreachable(f"cannot reach {host} from here", hint=hint)
+        async with self._reaching:
+            if host not in self._far:
+                far = Client(FarDialer(dialer.home, dialer.who, host), self._link.patience)
+                try:
+                    await far._link.connection()
+                except BaseException:
+                    await asyncio.shield(far.close())
+                    raise
+                self._far[host] = far
+            return self._far[host]
 
     async def __aenter__(self) -> Client:
         return self
@@ -161,13 +187,22 @@ class Client:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        separate_stderr: bool = False,
         keep: bool = False,
+        host: str | None = None,
     ) -> Run:
         """Starts a command in a session made for it: a text by the shell of the host's user, a list as it is.
 
         The same `key` runs once. Keys are each actor's own, unless they are `shared`. `stdin` is a text that the
-        command reads in place of the terminal.
+        command reads in place of the terminal. With `separate_stderr` what it writes to its standard error is not in its
+        output, but in `stderr` of the answer. `host` names another machine, see `at`.
         """
+        if host is not None:
+            far = await self.at(host)
+            return await far.start(
+                command, name=name, key=key, shared=shared, cwd=cwd, env=env, stdin=stdin,
+                separate_stderr=separate_stderr, keep=keep,
+            )  # fmt: skip
         if stdin is not None:
             command = with_own(as_text(command), stdin=stdin)
         new = self._new(name, None if isinstance(command, str) else command, cwd, env, None)
@@ -176,6 +211,7 @@ class Client:
         params: dict[str, Any] = {"new": new, "key": key, "shared": shared or None, "run": draw_id("run"), "wait_ms": 0}
         # A list is the command of the session, and the host calls the run by it.
         params |= {"command": command if isinstance(command, str) else None, "keep": keep or None}
+        params["separate_stderr"] = separate_stderr or None
         answer, _ = await self._ask("run.start", params, b"", RunAnswer)
         return Run(self, answer)
 
@@ -189,12 +225,17 @@ class Client:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        separate_stderr: bool = False,
         keep: bool = False,
+        host: str | None = None,
         timeout: float | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> RunAnswer:
         """Runs a command in a session made for it, and waits for its end. `on_output` gets what is printed, as it comes."""
-        run = await self.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, stdin=stdin, keep=keep)
+        run = await self.start(
+            command, name=name, key=key, shared=shared, cwd=cwd, env=env, stdin=stdin,
+            separate_stderr=separate_stderr, keep=keep, host=host,
+        )  # fmt: skip
         return await run._told(on_output, timeout)
 
     async def get_run(self, run: str) -> Run:
@@ -225,10 +266,12 @@ class Client:
         *,
         session: str | Session,
         options: list[str] | None = None,
+        key: str | None = None,
         timeout: float | None = None,
         expires: float | None = None,
     ) -> QuestionView:
-        """Asks the humans of a session and waits for the answer; returns the question in its current state.
+        """Asks the humans of a session and waits for the answer; returns the question in its current state. With a `key`
+        of your own it is asked once, also by a program that was started again.
 
         Raises `TimedOut` without an answer in time; the question then stays open, unless `expires` seconds are over.
         """
@@ -236,7 +279,7 @@ class Client:
             "session": session.id if isinstance(session, Session) else session,
             "text": text,
             "options": options,
-            "key": draw_id("key"),
+            "key": key or draw_id("key"),
             "expires_ms": None if expires is None else int(expires * 1000),
             "wait_ms": 0,
         }

@@ -24,7 +24,8 @@ BREAKS_MAX = 100
 
 SAFE = frozenset(
     {
-        "actor.list", "actor.me", "approval.get", "approval.list", "device.list", "grant.list", "graph.get",
+        "actor.list", "actor.me", "approval.get", "approval.list", "checkpoint.check", "checkpoint.list",
+        "device.list", "grant.list", "graph.get",
         "graph.ports", "graph.watch", "host.metrics", "host.status", "invite.list", "policy.get", "policy.may",
         "question.get", "question.list", "relay.list", "run.cancel", "run.get", "run.list", "run.output",
         "session.cost", "session.env", "session.get", "session.journal", "session.list", "session.paint",
@@ -129,3 +130,4 @@ class Link:
         if self._connection is not None:
             await self._connection.close()
             self._connection = None
+        await self.dialer.close()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from . import keys as key_names
 from ._command import with_own
+from ._deadline import WAIT_MS, Deadline, InLine
 from ._fault import TimedOut
 from ._link import PAUSE_MIN_S, Params, read
 from ._turn import Turn
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 Piece: TypeAlias = tuple[int, bytes | Gap]
 """An offset, and what stands there: bytes, or that they are gone."""
 
-WAIT_MS = 20_000
-"""How long one question waits; then it is asked anew. Short enough for what stands between us and a host."""
 READ_WAIT_MS = 2_000
 """The same for output: a host that misses a reader's turn to be woken delays it by no more than this."""
 SEQ_BYTES = 4096
@@ -77,44 +76,6 @@ def draw_id(prefix: str) -> str:
 def text_of(data: bytes) -> str:
     """Output without escape sequences and control characters, lines ended by a newline."""
     return _ESCAPES.sub("", data.decode(errors="replace")).replace("\r\n", "\n").replace("\r", "")
-
-
-class Deadline:
-    """When to give up, if ever."""
-
-    def __init__(self, timeout: float | None) -> None:
-        self._at = None if timeout is None else asyncio.get_running_loop().time() + timeout
-
-    def left_ms(self, most: int = WAIT_MS) -> int:
-        """Milliseconds that one question may still take."""
-        if self._at is None:
-            return most
-        return max(0, min(most, int((self._at - asyncio.get_running_loop().time()) * 1000)))
-
-    @property
-    def left_s(self) -> float | None:
-        """Seconds that are left; none: as many as it takes."""
-        return None if self._at is None else max(0.0, self._at - asyncio.get_running_loop().time())
-
-    @property
-    def is_over(self) -> bool:
-        return self._at is not None and asyncio.get_running_loop().time() >= self._at
-
-
-class _InLine:
-    """A place in the line of those who run something in one session."""
-
-    def __init__(self, lock: asyncio.Lock, deadline: Deadline, command: str) -> None:
-        self._lock, self._deadline, self._command = lock, deadline, command
-
-    async def __aenter__(self) -> None:
-        try:
-            await asyncio.wait_for(self._lock.acquire(), self._deadline.left_s)
-        except asyncio.TimeoutError:
-            raise TimedOut(f"{self._command!r} has not begun", hint="nothing was run: others ran before it") from None
-
-    async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 class Screen(ScreenAnswer):
@@ -231,9 +192,9 @@ class Session:
                     raise
                 await self._waited("idle", deadline, give_up=False, once=True)
 
-    def _line(self, deadline: Deadline, command: str) -> _InLine:
+    def _line(self, deadline: Deadline, command: str) -> InLine:
         """Runs of one client in one session wait for each other, in order."""
-        return _InLine(self.client._lines.setdefault(self.id, asyncio.Lock()), deadline, command)
+        return InLine(self.client._lines.setdefault(self.id, asyncio.Lock()), deadline, command)
 
     async def run(
         self,
@@ -471,10 +432,17 @@ class Session:
     # Acting on it.
 
     async def ask(
-        self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
+        self,
+        text: str,
+        *,
+        options: list[str] | None = None,
+        key: str | None = None,
+        timeout: float | None = None,
+        expires: float | None = None,
     ) -> QuestionView:
         """Asks the humans of the session and waits for the answer."""
-        return await self.client.ask_human(text, session=self, options=options, timeout=timeout, expires=expires)
+        how: dict[str, Any] = {"options": options, "key": key, "timeout": timeout, "expires": expires}
+        return await self.client.ask_human(text, session=self, **how)
 
     async def resize(self, columns: int, rows: int) -> None:
         """Resizes the terminal."""
@@ -590,6 +558,10 @@ class Run:
             offset = answer.to
             if answer.end:
                 return
+
+    def __aiter__(self) -> AsyncIterator[Piece]:
+        """Its output until it is over, as `follow` gives it."""
+        return self.follow()
 
     async def cancel(self, timeout: float = 5.0) -> RunAnswer:
         """Interrupts the run and waits for its end."""

@@ -118,7 +118,7 @@ class Client:
     """A connection to a host. It reconnects by itself and continues where it was."""
 
     def __init__(self, portal: Portal, inner: _client.Client) -> None:
-        self._portal, self._inner = portal, inner
+        self._portal, self._inner, self._is_far = portal, inner, False
         self.call = Calls(lambda method, params, data, answer: portal.run(inner._ask(method, params, data, answer)))
         """Every operation of the table, by its name."""
 
@@ -140,8 +140,16 @@ class Client:
 
     def close(self) -> None:
         """Closes the connection; sessions keep running."""
+        if self._is_far:
+            return  # with the one that it is from
         self._portal.run(self._inner.close())
         self._portal.close()
+
+    def at(self, host: str) -> Client:
+        """A client of another machine, by the name that `holdfast hosts` has for it. It is closed with this one."""
+        far = Client(self._portal, self._portal.run(self._inner.at(host)))
+        far._is_far = True
+        return far
 
     def __enter__(self) -> Client:
         return self
@@ -185,11 +193,14 @@ class Client:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        separate_stderr: bool = False,
         keep: bool = False,
+        host: str | None = None,
     ) -> Run:
         """Starts a command in a session made for it. The same `key` runs once."""
-        inner = self._inner.start(command, name=name, key=key, shared=shared, cwd=cwd, env=env, stdin=stdin, keep=keep)
-        return Run(self._portal, self._portal.run(inner))
+        how: dict[str, Any] = {"name": name, "key": key, "shared": shared, "cwd": cwd, "env": env, "stdin": stdin}
+        how |= {"separate_stderr": separate_stderr, "keep": keep, "host": host}
+        return Run(self._portal, self._portal.run(self._inner.start(command, **how)))
 
     def run(
         self,
@@ -201,13 +212,15 @@ class Client:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        separate_stderr: bool = False,
         keep: bool = False,
+        host: str | None = None,
         timeout: float | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> RunAnswer:
         """Runs a command in a session made for it, and waits for its end. `on_output` gets what is printed, as it comes."""
         how: dict[str, Any] = {"name": name, "key": key, "shared": shared, "cwd": cwd, "env": env, "stdin": stdin}
-        how |= {"keep": keep, "timeout": timeout}
+        how |= {"separate_stderr": separate_stderr, "keep": keep, "host": host, "timeout": timeout}
         if on_output is None:
             return self._portal.run(self._inner.run(command, **how))
         return self._portal.run_telling(lambda tell: self._inner.run(command, **how, on_output=tell), on_output)
@@ -226,13 +239,14 @@ class Client:
         *,
         session: str | Session,
         options: list[str] | None = None,
+        key: str | None = None,
         timeout: float | None = None,
         expires: float | None = None,
     ) -> QuestionView:
         """Asks the humans of a session and waits for the answer; returns the question in its current state."""
         of = session.id if isinstance(session, Session) else session
-        inner = self._inner.ask_human(text, session=of, options=options, timeout=timeout, expires=expires)
-        return self._portal.run(inner)
+        how: dict[str, Any] = {"options": options, "key": key, "timeout": timeout, "expires": expires}
+        return self._portal.run(self._inner.ask_human(text, session=of, **how))
 
 
 class Session:
@@ -368,10 +382,16 @@ class Session:
         return self._portal.run(self._inner.ports())
 
     def ask(
-        self, text: str, *, options: list[str] | None = None, timeout: float | None = None, expires: float | None = None
+        self,
+        text: str,
+        *,
+        options: list[str] | None = None,
+        key: str | None = None,
+        timeout: float | None = None,
+        expires: float | None = None,
     ) -> QuestionView:
         """Asks the humans of the session and waits for the answer."""
-        return self._portal.run(self._inner.ask(text, options=options, timeout=timeout, expires=expires))
+        return self._portal.run(self._inner.ask(text, options=options, key=key, timeout=timeout, expires=expires))
 
     def resize(self, columns: int, rows: int) -> None:
         """Resizes the terminal."""
@@ -430,6 +450,10 @@ class Run:
     def follow(self) -> Iterator[Piece]:
         """Its output until it is over: each byte once, in order."""
         return self._portal.each(self._inner.follow())
+
+    def __iter__(self) -> Iterator[Piece]:
+        """Its output until it is over, as `follow` gives it."""
+        return self.follow()
 
     def cancel(self, timeout: float = 5.0) -> RunAnswer:
         """Interrupts the run and waits for its end."""

@@ -252,11 +252,11 @@ class Connection:
         await self._wire.close()
 
 
-async def _hello(wire: Wire, who: Identity | None, on_event: Callable[[str, Any], None] | None) -> Connection:
+async def hello(wire: Wire, who: Identity | None, on_event: Callable[[str, Any], None] | None) -> Connection:
     connection = Connection(wire, on_event)
     try:
-        hello = {"versions": VERSIONS, "program": PROGRAM}
-        said, _ = await asyncio.wait_for(connection.request("hello", hello), READY_S)
+        greeting = {"versions": VERSIONS, "program": PROGRAM}
+        said, _ = await asyncio.wait_for(connection.request("hello", greeting), READY_S)
         if who is not None:
             signature = who.sign(who.challenge_bytes(said["challenge"]))
             proof = {"actor": who.actor, "signature": signature}
@@ -289,17 +289,20 @@ class UnixDialer:
         # Again: what was not there when it was looked at may be somebody else's now.
         self.home.must_be_ours()
         try:
-            wire = UnixWire(*await _open_unix(self.home.socket))
+            wire = UnixWire(*await open_unix(self.home.socket))
         except (FileNotFoundError, ConnectionRefusedError) as error:
             if self.start and time.monotonic() >= self._start_at:
                 # Again after a while: the one we started may have yielded to another that died since.
                 self._start_at = time.monotonic() + START_AGAIN_S
                 await asyncio.to_thread(self._spawn)
             raise NoHost(f"no host is running (its socket would be {self.home.socket})") from error
-        connection = await _hello(wire, self.who, self.on_event)
+        connection = await hello(wire, self.who, self.on_event)
         # There was one: when it dies the next is started at once.
         self._start_at = 0.0
         return connection
+
+    async def close(self) -> None:
+        """There is nothing to let go."""
 
     def _spawn(self) -> None:
         name = program()
@@ -315,7 +318,7 @@ class UnixDialer:
             raise Unreachable(f"cannot start the host from {name}", hint=f"see {self.home.log}")
 
 
-async def _open_unix(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def open_unix(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if len(os.fsencode(path)) <= SOCKET_PATH_MAX:
         return await asyncio.open_unix_connection(path)
     # A longer path does not fit an address: the directory is named by a descriptor.
@@ -362,7 +365,10 @@ class WebSocketDialer:
             raise _refused(self.url, status, bytes(error.response.body or b"")) from None
         except (OSError, EOFError, websockets.exceptions.WebSocketException) as error:
             raise NoHost(f"no host answers at {self.url}: {error}") from None
-        return await _hello(WebSocketWire(socket), None, self.on_event)
+        return await hello(WebSocketWire(socket), None, self.on_event)
+
+    async def close(self) -> None:
+        """There is nothing to let go."""
 
 
 def _refused(url: str, status: int, body: bytes) -> HoldfastError:
@@ -375,4 +381,15 @@ def _refused(url: str, status: int, body: bytes) -> HoldfastError:
         return Unreachable(f"{url} refuses the connection with status {status}", hint=hint)
 
 
-Dialer = UnixDialer | WebSocketDialer
+class Dialer(Protocol):
+    """Opens connections to one host."""
+
+    @property
+    def who(self) -> Identity | None: ...
+
+    @property
+    def pause_max(self) -> float: ...
+
+    async def dial(self) -> Connection: ...
+
+    async def close(self) -> None: ...

@@ -76,6 +76,34 @@ class AsyncCalls:
         found, _ = await self._ask("approval.list", params, b"", list[ApprovalView])
         return found
 
+    async def checkpoint_check(self, *, session: str) -> CheckAnswer:
+        """Get what a checkpoint of the session would refuse and cut now, by process and descriptor."""
+        params = _given({"session": session})
+        found: CheckAnswer
+        found, _ = await self._ask("checkpoint.check", params, b"", CheckAnswer)
+        return found
+
+    async def checkpoint_list(self, *, session: str | None = None) -> list[CheckpointView]:
+        """List checkpoints of a session, or of all sessions you may observe, oldest first."""
+        params = _given({"session": session})
+        found: list[CheckpointView]
+        found, _ = await self._ask("checkpoint.list", params, b"", list[CheckpointView])
+        return found
+
+    async def checkpoint_make(self, *, session: str, keep_running: bool | None = None, proof: Proof | None = None) -> CheckpointView:
+        """Keep a copy of a portable session's live processes; the session stops unless it is to keep running."""
+        params = _given({"session": session, "keep_running": keep_running, "proof": proof})
+        found: CheckpointView
+        found, _ = await self._ask("checkpoint.make", params, b"", CheckpointView)
+        return found
+
+    async def checkpoint_remove(self, *, checkpoint: str, session: str, proof: Proof | None = None) -> Nothing:
+        """Remove a checkpoint."""
+        params = _given({"checkpoint": checkpoint, "session": session, "proof": proof})
+        found: Nothing
+        found, _ = await self._ask("checkpoint.remove", params, b"", Nothing)
+        return found
+
     async def device_list(self) -> list[DeviceView]:
         """List the devices that may reach this host through a relay."""
         params = _given({})
@@ -286,9 +314,9 @@ class AsyncCalls:
         found, more = await self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
@@ -363,9 +391,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    async def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
@@ -403,6 +431,13 @@ class AsyncCalls:
         params = _given({"session": session, "size": size, "proof": proof})
         found: Nothing
         found, _ = await self._ask("session.resize", params, b"", Nothing)
+        return found
+
+    async def session_restore(self, *, session: str, checkpoint: str | None = None, proof: Proof | None = None) -> RestoreAnswer:
+        """Give a portable session that does not run its processes back, from a checkpoint: the same identity, the next life."""
+        params = _given({"session": session, "checkpoint": checkpoint, "proof": proof})
+        found: RestoreAnswer
+        found, _ = await self._ask("session.restore", params, b"", RestoreAnswer)
         return found
 
     async def session_screen(self, *, session: str, ansi: bool | None = None, history: int | None = None) -> ScreenAnswer:
@@ -578,6 +613,34 @@ class Calls:
         params = _given({"all": all, "session": session})
         found: list[ApprovalView]
         found, _ = self._ask("approval.list", params, b"", list[ApprovalView])
+        return found
+
+    def checkpoint_check(self, *, session: str) -> CheckAnswer:
+        """Get what a checkpoint of the session would refuse and cut now, by process and descriptor."""
+        params = _given({"session": session})
+        found: CheckAnswer
+        found, _ = self._ask("checkpoint.check", params, b"", CheckAnswer)
+        return found
+
+    def checkpoint_list(self, *, session: str | None = None) -> list[CheckpointView]:
+        """List checkpoints of a session, or of all sessions you may observe, oldest first."""
+        params = _given({"session": session})
+        found: list[CheckpointView]
+        found, _ = self._ask("checkpoint.list", params, b"", list[CheckpointView])
+        return found
+
+    def checkpoint_make(self, *, session: str, keep_running: bool | None = None, proof: Proof | None = None) -> CheckpointView:
+        """Keep a copy of a portable session's live processes; the session stops unless it is to keep running."""
+        params = _given({"session": session, "keep_running": keep_running, "proof": proof})
+        found: CheckpointView
+        found, _ = self._ask("checkpoint.make", params, b"", CheckpointView)
+        return found
+
+    def checkpoint_remove(self, *, checkpoint: str, session: str, proof: Proof | None = None) -> Nothing:
+        """Remove a checkpoint."""
+        params = _given({"checkpoint": checkpoint, "session": session, "proof": proof})
+        found: Nothing
+        found, _ = self._ask("checkpoint.remove", params, b"", Nothing)
         return found
 
     def device_list(self) -> list[DeviceView]:
@@ -790,9 +853,9 @@ class Calls:
         found, more = self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found
@@ -867,9 +930,9 @@ class Calls:
         found, _ = self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    def session_new(self, *, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found
@@ -907,6 +970,13 @@ class Calls:
         params = _given({"session": session, "size": size, "proof": proof})
         found: Nothing
         found, _ = self._ask("session.resize", params, b"", Nothing)
+        return found
+
+    def session_restore(self, *, session: str, checkpoint: str | None = None, proof: Proof | None = None) -> RestoreAnswer:
+        """Give a portable session that does not run its processes back, from a checkpoint: the same identity, the next life."""
+        params = _given({"session": session, "checkpoint": checkpoint, "proof": proof})
+        found: RestoreAnswer
+        found, _ = self._ask("session.restore", params, b"", RestoreAnswer)
         return found
 
     def session_screen(self, *, session: str, ansi: bool | None = None, history: int | None = None) -> ScreenAnswer:

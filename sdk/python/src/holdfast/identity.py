@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import os
@@ -67,6 +68,12 @@ class Identity:
     def actor(self) -> dict[str, str]:
         """Key and handle, in the order in which they are signed."""
         return {"id": self.id, "handle": self.handle}
+
+    def called(self, handle: str) -> Identity:
+        """The same key under the name that another machine knows it by."""
+        other = copy.copy(self)
+        other.handle = handle
+        return other
 
     def sign(self, data: bytes) -> str:
         """Its signature over some bytes."""

@@ -109,7 +109,7 @@ class ApprovalView(Model):
     by: Actor
     """Who wants it."""
     act: str
-    """What kind of act: `run`, `start`, `signal`, `end`."""
+    """What kind of act: `run`, `start`, `signal`, `end`, `exec`."""
     command: str
     """The command line, as it was written: what shows it makes it harmless first."""
     cwd: str
@@ -236,7 +236,7 @@ Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd"]
 
 class Cause(Model):
     """Why a session was lost."""
-    is_: Literal["reboot", "out_of_memory", "signal", "unknown"] | str = Field(..., alias="is")
+    is_: Literal["reboot", "out_of_memory", "signal", "checkpoint", "unknown"] | str = Field(..., alias="is")
     """Which: the other fields follow from it."""
     number: int | None = None
     """The signal."""
@@ -260,6 +260,76 @@ class Changed(Model):
     """That run's key."""
     actor: Actor | None = None
     """Who."""
+
+
+class CheckAnswer(Model):
+    """What a checkpoint of a session would refuse, cut and disturb now."""
+    processes: int
+    """How many processes it has."""
+    refused: list[Obstacle] = Field(default_factory=list)
+    """Why there can be no checkpoint now."""
+    cut: list[Obstacle] = Field(default_factory=list)
+    """Connections that would be cut in the copy."""
+    noted: list[Obstacle] = Field(default_factory=list)
+    """What else a person should know."""
+
+
+class CheckpointListParams(Model):
+    """Whose checkpoints to list."""
+    session: str | None = None
+    """Name or id; left out: of all sessions you may observe."""
+
+
+class CheckpointParams(Model):
+    """Which session to make a checkpoint of."""
+    session: str
+    """Name or id."""
+    keep_running: bool = False
+    """The session goes on. Left out: it stops, until it is restored. That needs the right `end` too."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class CheckpointRemoveParams(Model):
+    """A checkpoint to remove."""
+    session: str
+    """Name or id of its session."""
+    checkpoint: str
+    """Its id."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class CheckpointView(Model):
+    """A checkpoint."""
+    id: str
+    """Its id, `ckp_…`."""
+    session: SessionId
+    """Of which session."""
+    name: SessionName
+    """The session's name then."""
+    at_ms: int
+    """When it was made."""
+    incarnation: int
+    """In which of the session's lives."""
+    size: Size
+    """The terminal's size then."""
+    bytes: int
+    """What it takes up on disk."""
+    still_ms: int
+    """How long the processes stood still for it."""
+    programs: list[str]
+    """The programs in it, at most 64."""
+    mounts: list[str]
+    """Mounts of the machine that the session sees: they must be there when it is restored."""
+    kernel: str
+    """The kernel it was made on."""
+    criu: str
+    """The version of CRIU that made it."""
+    cut: list[str] = Field(default_factory=list)
+    """Connections that are cut once it is restored."""
+    damaged: str | None = None
+    """Why it cannot be used, where it cannot: damaged, or made by a later version."""
 
 
 ClientToken: TypeAlias = str
@@ -534,6 +604,10 @@ class Event(Model):
     """Which option that is, from 0."""
     incarnation: int | None = None
     """Which."""
+    checkpoint: str | None = None
+    """The checkpoint that its processes came back from."""
+    cut: list[str] | None = None
+    """Connections of theirs that were cut."""
     approval: ApprovalId | None = None
     """The approval."""
     command: str | None = None
@@ -1124,6 +1198,8 @@ class LostView(Model):
     """Their connections to others, for example `tcp 10.0.0.2:5432`. Those are cut."""
     runs: list[RunId] = Field(default_factory=list)
     """Runs that were on. None is run again by itself."""
+    checkpoint: str | None = None
+    """Its newest checkpoint: `restore` brings its processes back."""
     withheld: list[str] = Field(default_factory=list)
     """Variables of its environment whose values are not kept."""
 
@@ -1226,12 +1302,16 @@ class NewParams(Model):
     """Run as this user of the machine, with a home and variables of its own; only where the host is root. `env`: terminal and language."""
     wall: Wall | None = None
     """A wall around its processes: what they can write and connect to."""
+    gate: Seam | str | None = None
+    """Judge more than acts: with `exec`, every program that a process of the session starts."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
     """Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time."""
     reap_after: ReapAfter | None = None
     """How long it may be idle before it is reaped; left out: as the host is configured."""
+    ahead: bool = False
+    """Start it ahead of need: nobody is shown it, and it is given to the next of your sessions that is asked for with this name and all the same. It ends with your connection, and after ten minutes. A shell without a wall."""
 
 
 Nonce: TypeAlias = str
@@ -1280,6 +1360,18 @@ class NoticeEvent(Model):
     """The client's number."""
     notice: Notice
     """What."""
+
+
+class Obstacle(Model):
+    """Something that a checkpoint cannot keep."""
+    pid: int
+    """The process."""
+    program: str
+    """Its program."""
+    what: str
+    """What it is."""
+    fd: int | None = None
+    """The descriptor, where it is one."""
 
 
 class OnExit(Model):
@@ -1701,6 +1793,34 @@ class ResizeParams(Model):
     """The actor's signature."""
 
 
+class RestoreAnswer(Model):
+    """A session that was restored."""
+    session: SessionView
+    """The session."""
+    checkpoint: CheckpointView
+    """From what."""
+
+
+class RestoreParams(Model):
+    """Which session to restore."""
+    session: str
+    """Name or id."""
+    checkpoint: str | None = None
+    """The checkpoint; left out: the newest."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class RestoredView(Model):
+    """What a session's life began from."""
+    checkpoint: str
+    """The checkpoint."""
+    made_ms: int
+    """When that was made."""
+    cut: list[str] = Field(default_factory=list)
+    """Connections that were cut."""
+
+
 class Resume(Model):
     """What a client that goes on without its host still has."""
     client: int
@@ -1799,6 +1919,8 @@ class RunAnswer(Model):
     """It was there before, and nothing was started: the key, or the id, was used."""
     omitted: Gap | None = None
     """What is not shown."""
+    stderr: str | None = None
+    """What it wrote to its standard error, where that was asked to be separate: as text, of a long one the beginning and the end."""
 
 
 class RunCancelParams(Model):
@@ -1869,6 +1991,8 @@ class RunStartParams(Model):
     """In place of a session: the one that is made for it, with the command as it is; where that has none, the shell of the host's user executes the text in `command`."""
     keep: bool = False
     """With `new`: the session stays listed when it has ended."""
+    separate_stderr: bool = False
+    """With `new`: what it writes to its standard error does not go to the terminal; the answer has it as `stderr`."""
     key: str | None = None
     """The same key runs once. Keys are each actor's own."""
     shared: bool = False
@@ -1965,6 +2089,10 @@ class ScreenParams(Model):
     """With colours and attributes as escape sequences."""
     history: int = 0
     """This many lines of history before it."""
+
+
+Seam: TypeAlias = Literal["exec"]
+"""What of a session's processes is judged before it happens. `exec`: Every program they start."""
 
 
 class SeizeAnswer(Model):
@@ -2079,6 +2207,8 @@ class SessionView(Model):
     """The user it runs as, where that is not the host's."""
     wall: Wall | None = None
     """The wall around its processes."""
+    gate: Seam | str | None = None
+    """What of its processes is judged before it happens."""
     note: str | None = None
     """Something a person should know (a damaged file, a gap in the screen)."""
     damaged: str | None = None

@@ -50,6 +50,16 @@ export class Identity implements Prover {
     this.actor = { id: spki.subarray(-32).toString("hex"), handle };
   }
 
+  /** The same key under the name that another machine knows it by. */
+  called(handle: string): Prover {
+    const actor = { ...this.actor, handle };
+    const identify = (challenge: string) => ({
+      actor,
+      signature: sign(null, challengeBytes(challenge, "unix", actor), this.key).toString("hex"),
+    });
+    return { identify };
+  }
+
   identify(challenge: string) {
     const signature = sign(null, challengeBytes(challenge, "unix", this.actor), this.key).toString("hex");
     return { actor: this.actor, signature };

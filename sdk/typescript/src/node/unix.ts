@@ -56,7 +56,7 @@ async function dial(options: UnixOptions, receiver: Receiver, signal: AbortSigna
   }
 }
 
-function open(path: string): Promise<Socket | Error> {
+export function open(path: string): Promise<Socket | Error> {
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.once("connect", () => {
@@ -67,7 +67,7 @@ function open(path: string): Promise<Socket | Error> {
   });
 }
 
-function carry(socket: Socket, receiver: Receiver): Transport {
+export function carry(socket: Socket, receiver: Receiver): Transport {
   const reader = new FrameReader();
   let why: unknown;
   socket.on("data", (bytes) => {

@@ -60,8 +60,16 @@ pub(super) fn terminals() -> Vec<Finding> {
         ),
         term => Finding::ok("TERM", term),
     };
-    let others = other_users(rustix::process::getuid().is_root());
-    vec![ptmx, term, pushed_input(read("/proc/sys/dev/tty/legacy_tiocsti").as_deref()), others, walls(&lacking())]
+    let is_root = rustix::process::getuid().is_root();
+    let others = other_users(is_root);
+    vec![
+        ptmx,
+        term,
+        pushed_input(read("/proc/sys/dev/tty/legacy_tiocsti").as_deref()),
+        others,
+        walls(&lacking()),
+        programs(is_root),
+    ]
 }
 
 /// What this kernel's Landlock lacks of a wall.
@@ -86,6 +94,22 @@ fn walls(lacking: &[&str]) -> Finding {
             Finding::missing("walls", "this kernel has no Landlock: `new --wall` is refused", remedy)
         }
         some => Finding::limited("walls", format!("a wall (new --wall) does not cover {}", some.join(", ")), remedy),
+    }
+}
+
+/// Whether a session's programs can be judged.
+fn programs(is_root: bool) -> Finding {
+    match (holdfast_host::seam::can_here(), is_root) {
+        (Ok(()), true) => Finding::ok("programs", "every program of a session can be judged (new --gate exec)"),
+        (Ok(()), false) => Finding::limited(
+            "programs",
+            "every program of a session can be judged (new --gate exec), but `sudo` does not work in it",
+            "a host that runs as root keeps `sudo` working",
+        ),
+        (Err(why), _) => {
+            let remedy = "Linux 5.19 or later; for other users than root: sysctl kernel.yama.ptrace_scope=0";
+            Finding::missing("programs", format!("`new --gate exec` is refused: {why}"), remedy)
+        }
     }
 }
 

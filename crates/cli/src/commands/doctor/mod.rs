@@ -1,10 +1,12 @@
 //! `holdfast doctor`: what this machine offers, what follows from it, and what to do about the rest. Starts nothing and
-//! changes nothing.
+//! changes nothing, but for `--fix`, which fetches CRIU.
 
+mod checkpoints;
 mod kernel;
 mod place;
 mod service;
 
+use crate::args::DoctorArgs;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{print, print_json, table, visible};
@@ -54,7 +56,10 @@ impl Finding {
 }
 
 /// `holdfast doctor`.
-pub fn doctor(here: &Here) -> Result<u8, Failure> {
+pub fn doctor(here: &Here, args: DoctorArgs) -> Result<u8, Failure> {
+    if args.fix {
+        checkpoints::fetch(&here.home.state)?;
+    }
     let (host, host_findings) = service::host(here);
     let mut findings = vec![kernel::version(), kernel::user()];
     findings.extend(kernel::terminals());
@@ -67,6 +72,7 @@ pub fn doctor(here: &Here) -> Result<u8, Failure> {
     findings.push(service::systemd(host.as_ref().map(|host| host.pid)));
     findings.push(service::boot());
     findings.push(kernel::freezer());
+    findings.push(checkpoints::checkpoints(&here.home.state));
     if here.json {
         print_json(&findings)?;
     } else {

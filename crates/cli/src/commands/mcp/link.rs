@@ -238,6 +238,11 @@ impl Host for HostLink {
         locked.is_ok().then(|| Box::new(file) as Claim)
     }
 
+    fn can_start_ahead(&self) -> bool {
+        // Neither a host nor a connection to another machine is made for what may not be wanted.
+        self.0.elsewhere.is_none() && self.0.home.host_socket().exists()
+    }
+
     fn own_name(&self) -> String {
         self.handle().name().to_owned()
     }

@@ -73,7 +73,11 @@ fn text(event: &Event) -> String {
         What::Started { by } => format!("started by {by}"),
         What::State { now, .. } => state::text(now),
         What::Exit { exit } => format!("ended: {exit}"),
-        What::Recovered { incarnation } => format!("recovered: life {incarnation}"),
+        What::Recovered { incarnation, checkpoint: None, .. } => format!("recovered: life {incarnation}"),
+        What::Recovered { incarnation, checkpoint: Some(checkpoint), cut } => {
+            let cut = if cut.is_empty() { String::new() } else { format!("; cut: {}", cut.join(", ")) };
+            format!("restored from {checkpoint}: life {incarnation}{cut}")
+        }
         What::Turn { holder: Some(holder) } => format!("{holder} has the turn"),
         What::Turn { holder: None } => "the turn is free".into(),
         What::TurnRequested { by } => format!("{by} asks for the turn"),

@@ -1,0 +1,474 @@
+//! Making a checkpoint.
+//!
+//! The processes stand still from the dump until everything about them is known: what was typed and not read, and the screen. Then they go
+//! on, or the image is sealed and they end. Whatever fails or whoever is killed in between, the session goes on or the image is whole: a
+//! file says that they stand still, and the next host lets them go on.
+
+use super::{criu, kept};
+use crate::registry::Registry;
+use crate::session::Session;
+use crate::{off_thread, spawn};
+use holdfast_authority::{Ask, Ending};
+use holdfast_observe::graph::{Depth, Graph, ProcessId, snapshot};
+use holdfast_observe::portable::{self as seen, Obstacles, Tree};
+use holdfast_store::{CHECKPOINT, Survives, get_json, put_json, replace};
+use holdfast_types::{Actor, Right, Size, terms_of};
+use holdfast_wire::gate::ApprovalId;
+use holdfast_wire::params::Life;
+use holdfast_wire::portable::{
+    CheckAnswer, CheckpointListParams, CheckpointParams, CheckpointRemoveParams, CheckpointView, Obstacle,
+};
+use holdfast_wire::{Code, Fault};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Says that processes stand still for a checkpoint.
+const STILL: &str = "still";
+/// Programs named in a checkpoint.
+const PROGRAMS_MAX: usize = 64;
+/// Left free on the disk beside the image.
+const SPARE_BYTES: u64 = 64 * 1024 * 1024;
+/// Output of stopped processes is on its way from the terminal to the ring: the ring's head must stand still for so long.
+const QUIET: Duration = Duration::from_millis(5);
+const QUIET_LOOKS: u32 = 40;
+/// How long a killed keeper's processes may take to be gone.
+const GONE: Duration = Duration::from_secs(5);
+
+/// In the file [`STILL`].
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Still {
+    init: u32,
+    start: u64,
+    /// Those that were stopped before, and stay so.
+    before: Vec<ProcessId>,
+}
+
+/// What a dump needs to know.
+#[derive(Debug, Clone)]
+struct Plan {
+    dir: PathBuf,
+    id: String,
+    criu: PathBuf,
+    helper: PathBuf,
+    tree: Tree,
+    mounts: Vec<String>,
+}
+
+fn told(list: Vec<seen::Obstacle>) -> Vec<Obstacle> {
+    list.into_iter().map(|one| Obstacle { pid: one.pid, program: one.program, fd: one.fd, what: one.what }).collect()
+}
+
+fn answer(found: Obstacles) -> CheckAnswer {
+    CheckAnswer {
+        processes: found.processes as u32,
+        refused: told(found.refused),
+        cut: told(found.cut),
+        noted: told(found.noted),
+    }
+}
+
+/// One obstacle, in a line.
+fn line(one: &Obstacle) -> String {
+    let fd = one.fd.map_or_else(String::new, |fd| format!(" descriptor {fd}:"));
+    format!("{} ({}):{fd} {}", one.program, one.pid, one.what)
+}
+
+impl Session {
+    /// What a checkpoint would meet now.
+    async fn obstacles(&self) -> Result<(CheckAnswer, Tree, Graph), Fault> {
+        let tree = self.portable_tree()?;
+        let (keeper, spared) = (self.state.borrow().keeper_pid, self.own.spared());
+        let looked = off_thread(move || {
+            let graph = snapshot(keeper, Depth::Full, None, &spared)?;
+            Ok((answer(seen::obstacles(&graph, tree)), tree, graph))
+        });
+        looked.await.map_err(|error| Fault::new(Code::Busy, format!("cannot look at its processes: {error}")))
+    }
+
+    /// Makes a checkpoint, once it is recorded.
+    async fn dump(
+        self: &Rc<Session>,
+        plan: Plan,
+        graph: &Graph,
+        check: CheckAnswer,
+        stop: bool,
+    ) -> Result<CheckpointView, Fault> {
+        let failed = |error: io::Error| {
+            Fault::new(Code::Busy, format!("no checkpoint was made: {error}"))
+                .hint("the session goes on; `holdfast checkpoint --check` shows what is in the way")
+        };
+        let began = Instant::now();
+        let dumping = plan.clone();
+        let (before, terminal) = off_thread(move || dump_blocking(&dumping)).await.map_err(failed)?;
+        // From here on they stand still.
+        holdfast_pause::task_point("checkpoint.dumped").await;
+        let (screen, size) = self.still_screen().await;
+        let taking = plan.clone();
+        let canonical = off_thread(move || take_input(&taking, &screen)).await;
+        let resume = {
+            let on = plan.clone();
+            async move || {
+                let gone_on = off_thread(move || go_on(&on, &before)).await;
+                if let Err(error) = gone_on {
+                    tracing::warn!("processes may stand still: {error}");
+                }
+            }
+        };
+        let canonical = match canonical {
+            Ok(canonical) => canonical,
+            Err(error) => {
+                resume().await;
+                return Err(failed(error));
+            }
+        };
+        let resume = if stop {
+            Some(resume)
+        } else {
+            resume().await;
+            None
+        };
+        let still_ms = began.elapsed().as_millis() as u64;
+        let manifest = kept::Manifest {
+            view: self.checkpoint_view(&plan, graph, &check, size, still_ms),
+            terminal: terminal.key,
+            tty: terminal.tty_key,
+            leaders: terminal.leaders,
+            canonical,
+            files: Vec::new(),
+        };
+        let (dir, criu) = (plan.dir.clone(), plan.criu.clone());
+        let sealed = off_thread(move || {
+            let img = kept::partial(&dir, &manifest.view.id).join("img");
+            criu::note_processor(&criu, &img)?;
+            let mut manifest = manifest;
+            manifest.view.criu = criu::version(&criu)?;
+            kept::seal(&dir, manifest)
+        });
+        let sealed = sealed.await;
+        holdfast_pause::task_point("checkpoint.named").await;
+        match (sealed, resume) {
+            (Ok(view), None) => Ok(view),
+            (Ok(view), Some(_)) => {
+                self.stop_for(&view.id).await;
+                Ok(view)
+            }
+            (Err(error), resume) => {
+                if let Some(resume) = resume {
+                    resume().await;
+                }
+                kept::sweep(&plan.dir);
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// The screen once everything that was printed is on it, and its size.
+    async fn still_screen(&self) -> (Vec<u8>, Size) {
+        let head = || self.state.borrow().ring.as_ref().map_or(0, holdfast_abi::ring::Ring::head);
+        let mut last = head();
+        for _ in 0..QUIET_LOOKS {
+            tokio::time::sleep(QUIET).await;
+            if std::mem::replace(&mut last, head()) == head() {
+                break;
+            }
+        }
+        self.painted().await
+    }
+
+    fn checkpoint_view(
+        &self,
+        plan: &Plan,
+        graph: &Graph,
+        check: &CheckAnswer,
+        size: Size,
+        still_ms: u64,
+    ) -> CheckpointView {
+        let state = self.state.borrow();
+        let inside =
+            graph.processes.iter().filter(|process| process.pid != plan.tree.waits && process.pid != plan.tree.init);
+        CheckpointView {
+            id: plan.id.clone(),
+            session: self.id,
+            name: state.spec.name.clone(),
+            at_ms: crate::now_ms(),
+            incarnation: state.core.authority().state().incarnation(),
+            size,
+            bytes: 0,
+            still_ms,
+            programs: inside.take(PROGRAMS_MAX).map(|process| process.comm.clone()).collect(),
+            cut: check.cut.iter().map(line).collect(),
+            mounts: plan.mounts.clone(),
+            kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+            criu: String::new(),
+            damaged: None,
+        }
+    }
+
+    /// Its processes end; it is lost until it is restored.
+    async fn stop_for(&self, checkpoint: &str) {
+        let keeper = {
+            let mut state = self.state.borrow_mut();
+            if let Some(portable) = &mut state.spec.portable {
+                portable.stopped_for = Some(checkpoint.to_owned());
+            }
+            let saved = state.spec.save(&self.dir);
+            state.notes.wrote(crate::notes::About::Spec, "that it was stopped could not be recorded", &saved);
+            state.keeper_pid
+        };
+        holdfast_pause::task_point("checkpoint.stops").await;
+        // The keeper's end is the end of its child, and that of the session's init.
+        if let Some(pid) = rustix::process::Pid::from_raw(keeper as i32) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        self.until(Some(GONE), || (self.view_life() != Life::Running).then_some(())).await;
+        let _ = std::fs::remove_file(kept::place(&self.dir).join(STILL));
+    }
+}
+
+/// Runs the dump. Whoever was stopped before is noted first: they stay so.
+fn dump_blocking(plan: &Plan) -> io::Result<(Vec<ProcessId>, seen::Terminal)> {
+    let Plan { dir, id, criu, tree, mounts, .. } = plan;
+    let partial = kept::begin(dir, id)?;
+    let before = seen::stopped(tree.init);
+    let terminal = seen::terminal(tree.init)?;
+    let start = holdfast_observe::process_id(tree.init).ok_or(io::ErrorKind::NotFound)?.start;
+    let still = Still { init: tree.init, start, before: before.clone() };
+    put_json(&CHECKPOINT, &kept::place(dir), STILL, &still, Survives::Crash)?;
+    let dumped = criu::dump(criu, tree.init, &partial.join("img"), &terminal, mounts);
+    if let Err(error) = dumped {
+        seen::go_on(tree.init, &before);
+        let _ = std::fs::remove_file(kept::place(dir).join(STILL));
+        kept::sweep(dir);
+        return Err(error);
+    }
+    Ok((before, terminal))
+}
+
+/// Takes what was typed and not read out of the terminal; true where lines are edited there.
+fn take_input(plan: &Plan, screen: &[u8]) -> io::Result<bool> {
+    let partial = kept::partial(&plan.dir, &plan.id);
+    replace(&partial, "screen", screen, Survives::Crash)?;
+    replace(&partial, "input", b"", Survives::Crash)?;
+    match input(plan, "take").status()?.code() {
+        Some(0) => Ok(false),
+        Some(1) => Ok(true),
+        _ => Err(io::Error::other("what was typed and not read cannot be kept")),
+    }
+}
+
+/// Lets the processes go on as if nothing had happened.
+fn go_on(plan: &Plan, before: &[ProcessId]) -> io::Result<()> {
+    give_input(plan);
+    wait_again(&plan.helper, plan.tree.init);
+    seen::go_on(plan.tree.init, before);
+    std::fs::remove_file(kept::place(&plan.dir).join(STILL))
+}
+
+/// Starts waits again that the dump interrupted.
+fn wait_again(helper: &Path, init: u32) {
+    let all = seen::inside(init).unwrap_or_default();
+    let pids = all.iter().filter(|process| process.state == 'T').map(|process| process.pid.to_string());
+    let mut command = Command::new(helper);
+    let _ = command.arg("mend").args(pids).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+}
+
+/// Puts it back.
+fn give_input(plan: &Plan) {
+    let _ = input(plan, "give").status();
+}
+
+fn input(plan: &Plan, word: &str) -> Command {
+    let mut command = Command::new(&plan.helper);
+    command.arg(word).arg(format!("/proc/{}/root/dev/pts/0", plan.tree.init));
+    command.arg(kept::partial(&plan.dir, &plan.id).join("input"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Lets processes go on that stand still for a checkpoint whose host was killed. CRIU itself goes on without its host: it is waited for.
+pub(crate) async fn mend(session: Rc<Session>) {
+    let Ok(_one) = session.reviving.try_lock() else { return };
+    let dir = session.dir.clone();
+    let mended = off_thread(move || {
+        let place = kept::place(&dir);
+        let still: Option<Still> = get_json(&CHECKPOINT, &place.join(STILL)).ok().flatten();
+        let Some(still) = still else { return Ok(()) };
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while is_dumping(&place) && Instant::now() < deadline {
+            std::thread::sleep(QUIET);
+        }
+        if holdfast_observe::process_id(still.init).is_some_and(|init| init.start == still.start) {
+            seen::go_on(still.init, &still.before);
+        }
+        kept::sweep(&dir);
+        std::fs::remove_file(place.join(STILL))
+    });
+    {
+        // It runs: it was not stopped.
+        let mut state = session.state.borrow_mut();
+        if state.spec.portable.as_mut().is_some_and(|portable| portable.stopped_for.take().is_some()) {
+            let saved = state.spec.save(&session.dir);
+            state.notes.wrote(crate::notes::About::Spec, "that it goes on could not be recorded", &saved);
+        }
+    }
+    if let Err(error) = mended.await {
+        tracing::warn!(session = %session.id, "a checkpoint that was not finished cannot be cleared away: {error}");
+    }
+}
+
+/// Whether a CRIU is at work on a checkpoint below this place.
+fn is_dumping(place: &Path) -> bool {
+    let text = place.to_string_lossy();
+    let is_its = |name: String| {
+        let line = std::fs::read(format!("/proc/{name}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&format!("-D\0{text}/"))
+    };
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+        .any(is_its)
+}
+
+impl Registry {
+    /// What a checkpoint of a session would refuse and cut.
+    pub(crate) async fn checkpoint_check(&self, wanted: &str, actor: &Actor) -> Result<CheckAnswer, Fault> {
+        let session = self.find_for(wanted, actor, Right::Observe)?;
+        session.running().await?;
+        if session.portable().is_none() {
+            let (pid, program) = {
+                let state = session.state.borrow();
+                (state.pid, state.spec.command.first().cloned().unwrap_or_default())
+            };
+            let what = "the session is not portable: only one that was started with `new --portable` can be".to_owned();
+            return Ok(CheckAnswer {
+                refused: vec![Obstacle { pid, program, fd: None, what }],
+                ..CheckAnswer::default()
+            });
+        }
+        session.obstacles().await.map(|(check, ..)| check)
+    }
+
+    /// Makes a checkpoint.
+    pub(crate) async fn checkpoint_make(
+        &self,
+        params: &CheckpointParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+    ) -> Result<CheckpointView, Fault> {
+        let session = self.find_acting(&params.session, actor)?;
+        let ask = Ask::other(const { terms_of("checkpoint.make") }, params.detail());
+        self.may(&session, &params.session, actor, ask.needs().1)?;
+        let stop = !params.keep_running;
+        if stop {
+            // It ends its processes.
+            self.may(&session, &params.session, actor, Right::End.into())?;
+        }
+        let _one = session.reviving.lock().await;
+        session.running().await?;
+        let name = session.name();
+        if session.state.borrow().core.is_frozen() {
+            return Err(Fault::new(Code::Frozen, format!("session {name} is frozen"))
+                .hint(format!("resume it first: holdfast thaw {name}")));
+        }
+        let (check, tree, graph) = session.obstacles().await?;
+        if let Some(first) = check.refused.first() {
+            let more = check.refused.len() - 1;
+            let others = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let mut fault =
+                Fault::new(Code::Busy, format!("{name} cannot be checkpointed now: {}{others}", line(first)))
+                    .hint(format!("see all of it: holdfast checkpoint --check {name}"));
+            fault.details = serde_json::to_value(&check).ok().map(Box::new);
+            return Err(fault);
+        }
+        let plan = self.plan(&session, tree, &graph)?;
+        let decided = match stop {
+            true => session.ask_checkpoint(actor, ask, params, released).await?,
+            false => session.ask(actor, None, ask, params.proof)?,
+        };
+        let deed = decided.deed.map(|(id, _)| id);
+        holdfast_pause::task_point("checkpoint.recorded").await;
+        // Done also where the actor goes away meanwhile.
+        let this = Rc::clone(&session);
+        let made = tokio::task::spawn_local(async move {
+            let made = this.dump(plan, &graph, check, stop).await;
+            let ending = match &made {
+                Ok(_) => Ending::Done,
+                Err(fault) => Ending::Failed { why: fault.message.clone() },
+            };
+            if let Some(deed) = deed {
+                this.with_core(|core, held, now| core.did(held, now, deed, ending));
+            }
+            made
+        });
+        made.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to make a checkpoint")))
+    }
+
+    /// What is needed for a checkpoint, and whether there is room for it.
+    fn plan(&self, session: &Session, tree: Tree, graph: &Graph) -> Result<Plan, Fault> {
+        let state = &self.shared.home.state;
+        let cannot = |what: String, hint: &str| Fault::new(Code::CannotStart, what).hint(hint);
+        let criu = criu::find(state)
+            .ok_or_else(|| cannot("CRIU is not installed".into(), "get it with: holdfast doctor --fix"))?;
+        let helper = spawn::install(state, spawn::PORTABLE)
+            .map_err(|error| cannot(format!("cannot make a checkpoint: {error}"), "is the disk full?"))?;
+        let spec = session.state.borrow().spec.clone();
+        let had = kept::list(&session.dir, session.id, &spec.name).len();
+        if had >= kept::CHECKPOINTS_MAX {
+            return Err(Fault::new(Code::TooMany, format!("{} has {had} checkpoints already", spec.name))
+                .hint("remove one: holdfast checkpoints rm ID"));
+        }
+        let needed = graph.processes.iter().map(|process| process.rss_bytes).sum::<u64>() + SPARE_BYTES;
+        if let Ok(disk) = rustix::fs::statvfs(&session.dir)
+            && disk.f_bavail.saturating_mul(disk.f_frsize) < needed
+        {
+            return Err(cannot(
+                format!("there is no room for a checkpoint: it may take {} MiB", needed >> 20),
+                "remove older checkpoints: holdfast checkpoints ls",
+            ));
+        }
+        let mounts = spec.portable.unwrap_or_default().mounts;
+        Ok(Plan { dir: session.dir.clone(), id: kept::new_id(), criu, helper, tree, mounts })
+    }
+
+    /// Checkpoints of a session, or of all that an actor may observe.
+    pub(crate) async fn checkpoint_list(
+        &self,
+        params: &CheckpointListParams,
+        actor: &Actor,
+    ) -> Result<Vec<CheckpointView>, Fault> {
+        let sessions = match &params.session {
+            Some(wanted) => vec![self.find_for(wanted, actor, Right::Observe)?],
+            None => self.all().into_iter().filter(|session| session.rights(actor).has(Right::Observe)).collect(),
+        };
+        let portable = sessions.iter().filter(|session| session.portable().is_some());
+        let places: Vec<_> = portable
+            .map(|session| (session.dir.clone(), session.id, session.state.borrow().spec.name.clone()))
+            .collect();
+        let listed =
+            off_thread(move || Ok(places.iter().flat_map(|(dir, id, name)| kept::list(dir, *id, name)).collect()));
+        listed.await.map_err(|error| Fault::new(Code::Internal, error.to_string()))
+    }
+
+    /// Removes a checkpoint.
+    pub(crate) async fn checkpoint_remove(&self, params: &CheckpointRemoveParams, actor: &Actor) -> Result<(), Fault> {
+        let session = self.find_acting(&params.session, actor)?;
+        let _one = session.reviving.lock().await;
+        let id = params.checkpoint.clone();
+        let ask = Ask::other(const { terms_of("checkpoint.remove") }, id.clone());
+        self.may(&session, &params.session, actor, ask.needs().1)?;
+        if !kept::is_id(&id) || !kept::place(&session.dir).join(&id).exists() {
+            return Err(Fault::new(Code::NotFound, format!("{} has no checkpoint {id:?}", session.name()))
+                .hint("list them: holdfast checkpoints ls"));
+        }
+        let decided = session.ask(actor, None, ask, params.proof)?;
+        let mut begun = session.begun(&decided);
+        let dir = session.dir.clone();
+        let removed = off_thread(move || kept::remove(&dir, &id)).await;
+        begun.over(&removed);
+        removed.map_err(|error| Fault::new(Code::Internal, format!("the checkpoint cannot be removed: {error}")))
+    }
+}

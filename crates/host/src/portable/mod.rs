@@ -1,0 +1,134 @@
+//! Portable sessions: what stands around their command, checkpoints of their processes, and how they come back from one.
+//!
+//! A portable session is started by `holdfast-portable` ([`crate::spawn`] has it), in namespaces that CRIU can describe. The host runs
+//! `criu dump`; `criu restore` is run by the keeper's child, so that the processes come back as its children. Everything else about
+//! another life is as `recover` has it: the ring's lock, the count of offsets, the streams.
+//!
+//! | file of the session | what it has |
+//! |---|---|
+//! | `portable` | the program that is pid 1 of the session; part of every image, so no upgrade touches it |
+//! | `root` | an empty directory, on which the session's root is put together |
+//! | `checkpoints/ckp_…/` | a checkpoint: `manifest`, `screen`, `input`, `img/` |
+//! | `checkpoints/ckp_….partial/` | one that is being made, or never was: nobody reads it |
+//! | `checkpoints/still` | the processes stand still for a checkpoint: the next host lets them go on |
+//! | `restore/` | what CRIU says while it restores |
+
+pub mod criu;
+pub(crate) mod kept;
+mod make;
+mod mounts;
+pub(crate) mod restore;
+
+use crate::session::Session;
+use crate::spawn;
+use crate::store::{Spec, make_dir};
+use holdfast_abi::start::Start;
+use holdfast_observe::portable::Tree;
+use holdfast_types::Home;
+use holdfast_wire::{Code, Fault};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+pub(crate) use make::mend;
+
+/// How a session is portable, in its spec.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Portable {
+    /// Mounts of the machine that it sees, parents first.
+    pub mounts: Vec<String>,
+    /// The checkpoint for which it was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_for: Option<String>,
+    /// What this life began from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Box<holdfast_wire::portable::RestoredView>>,
+}
+
+/// The program that is pid 1 of the session.
+pub(crate) fn program_of(dir: &Path) -> PathBuf {
+    dir.join("portable")
+}
+
+/// How a session that is to be portable will be, or why it cannot.
+pub(crate) fn checked(home: &Home, cwd: &str, has_wall: bool) -> Result<Portable, Fault> {
+    let refused = |message: &str, hint: &str| Err(Fault::new(Code::CannotStart, message).hint(hint));
+    if !rustix::process::getuid().is_root() {
+        return refused(
+            "a portable session needs a host that runs as root",
+            "without root a lost session comes back with its history and directory, but without its processes: see holdfast recover",
+        );
+    }
+    if has_wall {
+        return refused(
+            "a session cannot be portable and have a wall: a restored process would be without it",
+            "leave out --portable or --wall",
+        );
+    }
+    if criu::find(&home.state).is_none() {
+        return refused("a portable session needs CRIU, which is not installed", "get it with: holdfast doctor --fix");
+    }
+    let cannot = |error: io::Error| Fault::new(Code::CannotStart, format!("cannot read the machine's mounts: {error}"));
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let needed = [real(&home.state), real(&home.run), real(Path::new(cwd))];
+    let needed: Vec<&Path> = needed.iter().map(PathBuf::as_path).collect();
+    let mounts = mounts::kept(&std::fs::read_to_string("/proc/self/mountinfo").map_err(cannot)?, &needed);
+    Ok(Portable { mounts, ..Portable::default() })
+}
+
+/// Puts the session's init and namespaces around its command, if it is portable.
+pub(crate) fn dress(home: &Home, session: &Session, spec: &Spec, start: &mut Start) -> Result<(), Fault> {
+    let Some(portable) = &spec.portable else { return Ok(()) };
+    let cannot = |error: io::Error| Fault::new(Code::CannotStart, format!("cannot make it portable: {error}"));
+    let program = spawn::install(&home.state, spawn::PORTABLE).map_err(cannot)?;
+    let (init, root) = (program_of(&session.dir), session.dir.join("root"));
+    make_dir(&session.dir).and_then(|()| make_dir(&root)).map_err(cannot)?;
+    if !init.exists() {
+        std::fs::hard_link(&program, &init).or_else(|_| std::fs::copy(&program, &init).map(drop)).map_err(cannot)?;
+    }
+    let mut words = vec![program.into_os_string().into_vec(), b"begin".to_vec()];
+    words.extend([init, root].map(|path| path.into_os_string().into_vec()));
+    words.push(portable.mounts.len().to_string().into_bytes());
+    words.extend(portable.mounts.iter().map(|mount| mount.clone().into_bytes()));
+    words.push(std::mem::take(&mut start.argv0));
+    start.argv.splice(0..0, words);
+    Ok(())
+}
+
+/// How a session's keeper is started: one of a portable session in a mount namespace of its own.
+pub(crate) fn apart(home: &Home, spec: &Spec) -> io::Result<Option<PathBuf>> {
+    spec.portable.as_ref().map(|_| spawn::install(&home.state, spawn::PORTABLE)).transpose()
+}
+
+/// Whether a process of the session's last life is left: its init, which has the session's own program as its name.
+pub(crate) fn is_left(dir: &Path) -> bool {
+    let program = program_of(dir);
+    let is_its = |pid: &str| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).next() == Some(program.as_os_str().as_bytes())
+    };
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().into_string().ok())
+        .any(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && is_its(&name))
+}
+
+impl Session {
+    /// How it is portable.
+    pub(crate) fn portable(&self) -> Option<Portable> {
+        self.state.borrow().spec.portable.clone()
+    }
+
+    /// The processes around the command of a portable session that runs.
+    pub(crate) fn portable_tree(&self) -> Result<Tree, Fault> {
+        let name = self.name();
+        if self.state.borrow().spec.portable.is_none() {
+            return Err(Fault::new(Code::BadRequest, format!("session {name} is not portable"))
+                .hint("only a session that was started with `holdfast new --portable` can have checkpoints"));
+        }
+        let waits = self.state.borrow().waits;
+        holdfast_observe::portable::tree(waits).ok_or_else(|| {
+            Fault::new(Code::Busy, format!("session {name} is just starting or ending")).hint("try again")
+        })
+    }
+}
