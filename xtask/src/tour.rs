@@ -112,6 +112,7 @@ impl Stage {
         let mut command = Command::new(program);
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.home.join("tools").display());
         command.env_clear().env("PATH", path).env("HOME", &self.home).env("HOLDFAST_HOME", &self.home);
+        command.env("HOLDFAST_TEST_TOP", std::process::id().to_string());
         command.env("HOLDFAST_ACTOR", "human:ann").env("SHELL", "/bin/bash").env("LANG", "C.UTF-8");
         command.env("TERM", "xterm-256color").env("BASH_SILENCE_DEPRECATION_WARNING", "1").current_dir(&self.home);
         command
@@ -178,10 +179,11 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        for args in [["end", "--all"].as_slice(), &["host", "stop"]] {
+        // The terminal first: a client that is still attached would start another host.
+        let _ = self.tmux(&["kill-server"]);
+        for args in [["end", "--all", "--grace", "0"].as_slice(), &["host", "stop"]] {
             works(self.command("holdfast").args(args));
         }
-        let _ = self.tmux(&["kill-server"]);
         let _ = fs::remove_dir_all(&self.home);
     }
 }
