@@ -44,6 +44,8 @@ pub(crate) struct Seamed {
     followed: RefCell<Option<(u32, AbortHandle)>>,
     pub(super) owners: Owners,
     pub(super) ground: OnceCell<Ground>,
+    /// One look at all processes at a time.
+    pub(super) looking: tokio::sync::Mutex<()>,
     /// The connection to the warden, to hang up by.
     open: RefCell<Option<std::os::unix::net::UnixStream>>,
     /// Which processes wait for an approval.
@@ -52,12 +54,12 @@ pub(crate) struct Seamed {
 
 impl Seamed {
     pub fn new(socket: PathBuf) -> Seamed {
-        let (owners, ground) = (Owners::default(), OnceCell::new());
         Seamed {
             socket,
             followed: RefCell::default(),
-            owners,
-            ground,
+            owners: Owners::default(),
+            ground: OnceCell::new(),
+            looking: tokio::sync::Mutex::new(()),
             open: RefCell::default(),
             waiting: RefCell::default(),
         }

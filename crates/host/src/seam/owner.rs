@@ -77,6 +77,11 @@ impl Session {
 
     /// Whose a process is, and by which act: reads the session's processes and its journal, on another thread.
     pub(super) async fn owner(&self, pid: u32) -> Owner {
+        // One look tells of all: whoever waited for it finds its own there.
+        let _one_at_a_time = self.seam.looking.lock().await;
+        if let Some(owner) = self.owner_at_hand(pid).filter(|owner| owner.act.is_some()) {
+            return owner;
+        }
         let Ok(tree) = self.tree().await else { return Owner::nobody() };
         let looked = crate::off_thread(move || {
             // It may be a thread of it that asks.

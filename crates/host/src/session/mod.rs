@@ -183,7 +183,6 @@ impl Session {
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
         let home = &shared.home;
         let dir = home.session(spec.id);
-        let life = spec.life();
         let policy = shared.policy();
         let (kept, questions) = left(origin, &dir);
         let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, policy);
@@ -229,7 +228,7 @@ impl Session {
                     state_dir: home.state.clone(),
                     to_tree: Vec::new(),
                     names: shared.names.clone(),
-                    life,
+                    life: spec.life(),
                     base: 0,
                     ring: None,
                     journal,
