@@ -108,7 +108,10 @@ fn echo(keeper: &str, whose: &str, script: &str) {
     let session = Session::start(keeper, script);
     let (_host, client) = session.connect();
     let screen = Terminal::open(80, 24).expect("a terminal");
-    let slave = sys::open(screen.path(), libc::O_RDWR | libc::O_NOCTTY, 0).expect("its slave");
+    let own = screen.path().expect("its path");
+    let slave = sys::open(&own, libc::O_RDWR | libc::O_NOCTTY, 0).expect("its slave");
+    // As other processes know it.
+    let name = std::fs::read_link(own.to_str().expect("letters and digits")).expect("its name");
     let mut raw = modes(slave.as_fd()).expect("its modes");
     // SAFETY: `raw` outlives both calls.
     unsafe {
@@ -116,7 +119,7 @@ fn echo(keeper: &str, whose: &str, script: &str) {
         libc::tcsetattr(slave.as_raw_fd(), libc::TCSANOW, &raw);
     }
     let patterns = [&b""[..]; PATTERNS_MAX];
-    send(&client, ToKeeper::Tty { flags: TTY_KEYS | TTY_PAINT, path: screen.path().to_bytes(), patterns });
+    send(&client, ToKeeper::Tty { flags: TTY_KEYS | TTY_PAINT, path: name.as_os_str().as_encoded_bytes(), patterns });
     send(&client, ToKeeper::Sleep { position: 0, wake_at: 1 });
     std::thread::sleep(Duration::from_millis(300));
     let mut buffer = [0u8; 256];

@@ -125,6 +125,7 @@ mod tests {
             listened: vec!["tcp 127.0.0.1:5173".into()],
             connected: Vec::new(),
             runs: Vec::new(),
+            checkpoint: None,
             withheld: Vec::new(),
         }
     }

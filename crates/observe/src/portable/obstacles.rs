@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-use holdfast_graph::{FdKind, FdNode, Graph, ProcessNode, SocketId, SocketKind, SocketNode, SocketState, Target};
+use holdfast_graph::{
+    Family, FdKind, FdNode, Graph, ProcessNode, SocketId, SocketKind, SocketNode, SocketState, Target,
+};
 
 /// Something that a checkpoint cannot keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,17 +168,14 @@ impl Found {
                     self.refuse(process, Some(fd.fd), format!("{protocol} socket"));
                 }
             }
-            (_, Some(SocketState::Established | SocketState::Connecting)) if socket.remote.is_none() => {
-                // A unix socket: one with both ends inside is kept.
-                if socket.path.is_some() || socket.peer.is_some() || socket.kind.is_some() {
-                    let is_inside = peer.is_some_and(|peer| !peer.holders.is_empty());
-                    if !is_inside {
-                        let name = socket.path.as_deref().or(peer.and_then(|peer| peer.path.as_deref()));
-                        let name = name.map_or_else(String::new, |name| format!(" ({name})"));
-                        self.refuse(process, Some(fd.fd), format!("unix socket to a process outside{name}"));
-                    }
-                }
+            // A unix socket with both ends inside is kept.
+            (_, Some(SocketState::Established | SocketState::Connecting))
+                if socket.family == Some(Family::Unix) && peer.is_none_or(|peer| peer.holders.is_empty()) =>
+            {
+                let name = socket.path.as_deref().map_or_else(String::new, |name| format!(" ({name})"));
+                self.refuse(process, Some(fd.fd), format!("unix socket to a process outside{name}"));
             }
+            (_, _) if socket.family == Some(Family::Unix) => {}
             (
                 Some(SocketKind::Stream),
                 Some(SocketState::Established | SocketState::Connecting | SocketState::Closing),
