@@ -7,6 +7,8 @@
 //!
 //! `HOLDFAST_BENCH_AGENTS=10` has fewer agents, and fewer rounds of the rest: for a look whether all of it works.
 
+use holdfast_client::Identity;
+use holdfast_types::Home;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -25,16 +27,34 @@ fn main() {
     let agents = std::env::var("HOLDFAST_BENCH_AGENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(AGENTS);
     let rounds = ROUNDS * agents.min(AGENTS) / AGENTS;
     let dir = tempfile::tempdir().expect("a directory");
-    let started = program(dir.path()).args(["host", "start"]).stdout(Stdio::null()).status();
-    assert!(started.expect("the program").success());
+    let _host = Running::start(dir.path());
     println!("{:<52} {:>9} {:>9} {:>9}", "milliseconds", "p50", "p90", "p99");
     starts(dir.path(), rounds.max(10));
     one_after_the_other(dir.path(), rounds.max(10));
     std::fs::write(dir.path().join(".bashrc"), STARTUP).expect("a file");
     first_commands(dir.path());
     crowd(dir.path(), agents);
-    let _ = program(dir.path()).args(["end", "--all", "--grace", "0"]).output();
-    let _ = program(dir.path()).args(["host", "stop"]).output();
+}
+
+/// The host, and its sessions: they end with this, also where something failed.
+struct Running<'a>(&'a Path);
+
+impl Running<'_> {
+    fn start(dir: &Path) -> Running<'_> {
+        // Whoever may end the sessions of all agents.
+        Identity::make(&Home::under(dir), &"human:ann".parse().expect("a handle"), None).expect("a key");
+        let started = program(dir).args(["host", "start"]).stdout(Stdio::null()).status();
+        assert!(started.expect("the program").success());
+        Running(dir)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        for words in [&["end", "--all", "--grace", "0"][..], &["host", "stop"]] {
+            let _ = program(self.0).args(["--as", "human:ann"]).args(words).output();
+        }
+    }
 }
 
 fn starts(dir: &Path, rounds: usize) {

@@ -141,7 +141,9 @@ impl Registry {
         let name = params.name.clone().ok_or_else(|| bad("what is started ahead needs a name"))?;
         crate::names::must_not_mislead(&name)?;
         let birth = Birth::of(params, None, &self.shared.config)?;
-        let is_plain = birth.other.is_none() && birth.wall.is_none() && birth.restart_on_failure.is_none();
+        // What has to be watched from its first program on is not started out of sight.
+        let is_free = birth.other.is_none() && birth.wall.is_none() && birth.gate.is_none();
+        let is_plain = is_free && !birth.is_portable && birth.restart_on_failure.is_none();
         if !is_plain || birth.integrate == Some(false) || !crate::gate::is_bare_shell(&birth.command) {
             return Err(bad("only a plain shell is started ahead"));
         }

@@ -98,6 +98,9 @@ fn hint(fault: &Fault) -> Option<String> {
             let id = details.and_then(|details| details["approval"].as_str()).unwrap_or_default();
             format!("Nothing ran yet: a person is asked. Wait for the answer with `wait_for` {{approval: \"{id}\"}}; it then runs by itself, so do not run it again. `may` tells what is allowed without asking.")
         }
+        Code::Denied if details.is_some_and(|details| details["rule"] == "gate.syntax") => {
+            "Correct the line and run it again: a quote or bracket may be missing or too many. If it is right, put it into a script and run that.".into()
+        }
         Code::Denied if details.is_some_and(|details| details["code"] == "forbidden") => {
             "The policy of this host denies it. Leave it, find another way to the goal that `may` allows, or ask a person with `ask_human`.".into()
         }

@@ -125,6 +125,21 @@ fn what_there_is_to_know_about_a_run_is_in_its_fields_and_in_its_text() {
 }
 
 #[test]
+fn a_line_that_does_not_parse_is_its_authors_to_correct_and_nobody_is_asked() {
+    let home = Home::new();
+    let mut agent = Agent::start(&home, &[], "bot");
+    for line in ["echo ) oops", "echo \"unterminated", "if true; then"] {
+        let refused = agent.refused("run_command", json!({ "command": line }));
+        let (message, hint) = (refused["message"].as_str().unwrap(), refused["hint"].as_str().unwrap());
+        assert!(message.contains("nothing ran") && hint.starts_with("Correct the line"), "{refused}");
+    }
+    assert_eq!(home.json(&["approvals", "ls"]), json!([]));
+    // What parses and cannot be known is still asked about.
+    assert_eq!(agent.refused("run_command", json!({ "command": "eval \"$X\"" }))["code"], "approval_needed");
+    assert_eq!(agent.ok("run_command", json!({ "command": "echo fine" }))["output"], "fine\n");
+}
+
+#[test]
 fn a_wrong_argument_is_answered_with_those_that_are_allowed() {
     let home = Home::new();
     let mut agent = Agent::start(&home, &[], "bot");
