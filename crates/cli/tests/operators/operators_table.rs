@@ -110,11 +110,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::CheckpointCheck(one()),
         Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
         Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
-        Call::CheckpointRemove(CheckpointRemoveParams {
-            session: session.clone(),
-            checkpoint: "ckp_0123456789ab".into(),
-            proof: None,
-        }),
+        Call::CheckpointRemove(CheckpointRemoveParams { session: session.clone(), ..Default::default() }),
         Call::Journal(JournalParams { session: session.clone(), after: 0, last: None, wait_ms: 0 }),
         Call::Cost(CostParams { session: Some(session.clone()) }),
         Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),

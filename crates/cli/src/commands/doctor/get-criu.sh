@@ -16,7 +16,7 @@ mkdir -p "$made/apt/lists/partial" "$made/apt/cache/archives/partial" "$made/deb
 chmod 0755 "$made"
 # The mirror that this machine already uses.
 mirror=${CRIU_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' | head -n 1)}
-[ -n "$mirror" ] || mirror=http://deb.debian.org/debian
+[ -n "$mirror" ] || { echo "apt knows no mirror: name one in CRIU_MIRROR, or install CRIU 4.2 or later" >&2; exit 3; }
 echo "deb [signed-by=$keyring] $mirror $suite main" >"$made/apt/sources.list"
 : >"$made/apt/status"
 apt() {
