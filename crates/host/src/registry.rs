@@ -9,14 +9,12 @@ use crate::gate::{Act, Gate};
 use crate::lives::kept::KeptBirth;
 use crate::metrics::Metrics;
 use crate::names::{Names, Sessions, must_not_mislead};
+use crate::orders::{integrate, orders};
 use crate::proofs::Proofs;
 use crate::runs::OwnRun;
 use crate::session::{self, Missed, Origin, Session, Shared};
-use crate::shells::{self, Integrated};
 use crate::spawn;
 use crate::store::{Spec, make_dir};
-use crate::user::Other;
-use holdfast_abi::start::Start;
 use holdfast_authority::{Input, Refusal, Rule};
 use holdfast_session::Run;
 use holdfast_store::sweep;
@@ -29,7 +27,6 @@ use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -519,83 +516,4 @@ pub(crate) async fn take_up(session: Rc<Session>) {
         Err(Missed::Unknown(note)) => session.set_aside(Life::Unknown, note),
         Err(Missed::Damaged(note)) => session.set_aside(Life::Damaged, note),
     }
-}
-/// How a shell is started so that it tells what it does. Whatever is in the way of that, it starts.
-pub(crate) fn integrate(shared: &Shared, session: &Session, start: &mut Start, birth: &Birth) -> Option<Integrated> {
-    if birth.integrate == Some(false) {
-        return None;
-    }
-    // Most commands are none, and read no scripts.
-    shells::Kind::of(birth.command.first()?)?;
-    let scripts = shells::install(&shared.home.state).ok()?;
-    let argv0 = birth.argv0.as_deref();
-    let shell = shells::integrate(&birth.command, argv0, &mut start.env, &scripts, &session.shell_dir())?;
-    start.argv = shell.argv.iter().map(|argument| argument.clone().into_bytes()).collect();
-    Some(shell)
-}
-
-/// What the keeper is told.
-pub(crate) fn orders(session: &Session, spec: &Spec, birth: &Birth, secret: [u8; 16]) -> Result<Start, Fault> {
-    use std::os::unix::ffi::OsStrExt;
-    let mut env: Vec<Vec<u8>> = birth.env.iter().map(|pair| pair.clone().into_bytes()).collect();
-    let mut set = |key: &str, value: &[u8]| {
-        let start = format!("{key}=").into_bytes();
-        env.retain(|pair| !pair.starts_with(&start));
-        env.push([start.as_slice(), value].concat());
-    };
-    // Who started the session is not who acts inside it.
-    set("HOLDFAST_ACTOR", b"");
-    set("HOLDFAST_SESSION", spec.id.to_string().as_bytes());
-    set("HOLDFAST_SESSION_NAME", spec.name.as_str().as_bytes());
-    // For resources that check who acts: both grow with each life.
-    set("HOLDFAST_INCARNATION", session.incarnation().max(1).to_string().as_bytes());
-    set("HOLDFAST_FENCE", session.fence().0.to_string().as_bytes());
-    let is_own = birth.other.is_none();
-    if is_own {
-        set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
-    }
-    // The link follows whoever attaches last; it starts with the agent of whoever started the session.
-    let agent = birth.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK=")).filter(|_| is_own);
-    if let Some(agent) = agent.filter(|path| !path.is_empty())
-        && std::os::unix::fs::symlink(agent, &session.agent_link).is_ok()
-    {
-        set("SSH_AUTH_SOCK", session.agent_link.as_os_str().as_bytes());
-    }
-    let (argv, argv0) = match &birth.other {
-        Some(other) => (as_other(other, birth)?, Vec::new()),
-        None => (
-            birth.command.iter().map(|arg| arg.clone().into_bytes()).collect(),
-            birth.argv0.clone().unwrap_or_default().into_bytes(),
-        ),
-    };
-    Ok(Start {
-        secret,
-        ring_path: session.dir.join("ring").as_os_str().as_bytes().to_vec(),
-        socket_path: session.socket.as_os_str().as_bytes().to_vec(),
-        ring_bytes: spec.ring_bytes,
-        base: birth.base,
-        size: (spec.size.cols(), spec.size.rows()),
-        umask: birth.umask,
-        nofile: birth.nofile,
-        // Another user enters its directory with its own rights.
-        cwd: if is_own { birth.cwd.clone().into_bytes() } else { b"/".to_vec() },
-        argv,
-        argv0,
-        env,
-        preface: Vec::new(),
-        streams: Vec::new(),
-    })
-}
-
-/// The program that becomes another user, and then the command.
-fn as_other(other: &Other, birth: &Birth) -> Result<Vec<Vec<u8>>, Fault> {
-    // Never looked up by its name: it starts as root.
-    let program = crate::program()
-        .map_err(|error| Fault::new(Code::CannotStart, format!("cannot find the holdfast program itself: {error}")))?;
-    let groups: Vec<String> = other.groups.iter().map(u32::to_string).collect();
-    let ids = [other.uid.to_string(), other.gid.to_string(), groups.join(",")];
-    let argv0 = birth.argv0.clone().unwrap_or_default();
-    let words = ["session", "as"].map(str::to_owned).into_iter().chain(ids).chain([birth.cwd.clone(), argv0]);
-    let words = words.chain(birth.command.iter().cloned()).map(String::into_bytes);
-    Ok(std::iter::once(program.into_os_string().into_vec()).chain(words).collect())
 }

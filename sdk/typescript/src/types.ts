@@ -99,6 +99,11 @@ export interface NewParams {
   wall?: Wall | null;
   /** Judge more than acts: with `exec`, every program that a process of the session starts. */
   gate?: Seam | null;
+  /**
+   * Make it so that checkpoints of its processes can be kept; only where the host is root. It has pids, terminals and shared memory of
+   * its own, and its processes end with its command.
+   */
+  portable?: boolean;
   /** Whether it gets another life by itself where it is lost; left out: as the host is configured. */
   recover?: Recovery | null;
   /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
@@ -194,6 +199,10 @@ export interface SessionView {
   wall?: Wall | null;
   /** What of its processes is judged before it happens. */
   gate?: Seam | null;
+  /** Checkpoints of its processes can be kept. */
+  portable?: boolean;
+  /** What this life began from, where that was a checkpoint. */
+  restored?: RestoredView | null;
   /** Something a person should know (a damaged file, a gap in the screen). */
   note?: string | null;
   /** Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since. */

@@ -317,28 +317,7 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
         let what = "a program of this user typed past the host; see UNKNOWN in `holdfast journal`";
         rows.push(("UNKNOWN", format!("{}: {what}", moment(typed, now))));
     }
-    if session.portable {
-        rows.push(("portable", format!("checkpoints can be kept: holdfast checkpoint {}", session.name)));
-    }
-    if let Some(restored) = &session.restored {
-        rows.push((
-            "restored",
-            format!("from {}, made {}", visible(&restored.checkpoint), moment(restored.made_ms, now)),
-        ));
-        rows.extend(restored.cut.iter().map(|cut| ("cut", visible(cut))));
-    }
-    if session.incarnation > 1 {
-        rows.push(("life", session.incarnation.to_string()));
-    }
-    if let Some(shell) = &session.stand_in {
-        rows.push(("runs now", format!("{}, in place of the command", visible(shell))));
-    }
-    if session.recovers {
-        rows.push(("recovers", "by itself if it is lost".into()));
-    }
-    if let Some(times) = session.restart_on_failure {
-        rows.push(("restarts", format!("on failure, at most {times} times in 10 minutes")));
-    }
+    rows.extend(life_rows(session, now));
     rows.extend(session.reap.iter().flat_map(|reap| cost::reap_rows(reap, now)));
     match (&session.lost, session.ended_ms) {
         (Some(lost), _) => rows.extend(lost_rows(lost, &session.name, now)),
@@ -369,6 +348,34 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     let name = |at: usize| if at == 0 { "clients" } else { "" };
     rows.extend(session.clients.iter().enumerate().map(|(at, client)| (name(at), attached(client, now))));
     fields(&rows)
+}
+
+/// Which life this is, and whether there can be another.
+fn life_rows(session: &SessionView, now: TimeMs) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    if session.portable {
+        rows.push(("portable", format!("checkpoints can be kept: holdfast checkpoint {}", session.name)));
+    }
+    if let Some(restored) = &session.restored {
+        rows.push((
+            "restored",
+            format!("from {}, made {}", visible(&restored.checkpoint), moment(restored.made_ms, now)),
+        ));
+        rows.extend(restored.cut.iter().map(|cut| ("cut", visible(cut))));
+    }
+    if session.incarnation > 1 {
+        rows.push(("life", session.incarnation.to_string()));
+    }
+    if let Some(shell) = &session.stand_in {
+        rows.push(("runs now", format!("{}, in place of the command", visible(shell))));
+    }
+    if session.recovers {
+        rows.push(("recovers", "by itself if it is lost".into()));
+    }
+    if let Some(times) = session.restart_on_failure {
+        rows.push(("restarts", format!("on failure, at most {times} times in 10 minutes")));
+    }
+    rows
 }
 
 /// What was lost, and what to do.

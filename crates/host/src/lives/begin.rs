@@ -8,15 +8,16 @@ use super::kept::{KeptBirth, KeptLife};
 use super::preface::{self, Next, Stood};
 use super::{RING_BEFORE, boot_id};
 use crate::birth::{self, Birth};
+use crate::orders::{integrate, orders};
 use crate::portable::Portable;
 use crate::portable::restore::Restore;
-use crate::registry::{integrate, orders};
 use crate::session::{Session, Shared, drive};
+use crate::shells::Integrated;
 use crate::spawn;
 use crate::store::Spec;
 use holdfast_abi::log::{Kind, Record};
 use holdfast_abi::ring::{Base, Ring};
-use holdfast_abi::start::PREFACE_BYTES_MAX;
+use holdfast_abi::start::{PREFACE_BYTES_MAX, Start, Started};
 use holdfast_authority::Input;
 use holdfast_types::Exit;
 use holdfast_wire::attention::What;
@@ -26,6 +27,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::process::Child;
 use std::rc::Rc;
 
 /// After a power cut the ring's head on disk may be older than what others have seen. So much is left out of the count, that no offset
@@ -62,12 +64,13 @@ struct Before {
     rebooted: bool,
 }
 
+fn cannot(error: io::Error) -> Fault {
+    Fault::new(Code::CannotStart, format!("cannot begin another life: {error}"))
+        .hint("is the disk full? check with: holdfast doctor")
+}
+
 /// Gives a session another life. Its caller sees to it that there is one at a time, and that it is recorded.
 pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) -> Result<(), Fault> {
-    let cannot = |error: io::Error| {
-        Fault::new(Code::CannotStart, format!("cannot begin another life: {error}"))
-            .hint("is the disk full? check with: holdfast doctor")
-    };
     let old = session.state.borrow().spec.clone();
     let (dir, id) = (session.dir.clone(), session.id);
     let found = crate::off_thread(move || look(&dir, id)).await.map_err(cannot)?;
@@ -87,23 +90,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     let secret = crate::random_token();
     let lost = settled(&session, old.lost.clone()).await;
     next.failed = old.exit.filter(|exit| *exit != Exit::Lost).map(|exit| exit.to_string());
-    let mut spec = Spec {
-        secret: holdfast_types::hex_text(&secret),
-        begun_ms: Some(crate::now_ms()),
-        size: how.restore.as_ref().map_or_else(|| session.state.borrow().core.size, |restore| restore.size()),
-        stand_in: next.not_run.is_some().then(|| birth.command[0].clone()),
-        portable: match &how.restore {
-            Some(restore) => Some(restore.portable(old.portable.clone())),
-            None => old.portable.clone().map(|portable| Portable { stopped_for: None, restored: None, ..portable }),
-        },
-        shell: None,
-        exit: None,
-        ended_ms: None,
-        lost: None,
-        end_asked: false,
-        reaped: None,
-        ..old.clone()
-    };
+    let mut spec = spec_of(&session, &old, &how, &secret, next.not_run.is_some().then(|| birth.command[0].clone()));
     let mut start = orders(&session, &spec, &birth, secret)?;
     let mut shell = None;
     if let Some(restore) = &how.restore {
@@ -119,30 +106,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     }
     start.preface.truncate(PREFACE_BYTES_MAX);
     start.streams = before.streams;
-    let begun = async {
-        spec.save(&session.dir).map_err(cannot)?;
-        if let Some(shell) = &shell {
-            shell.prepare(&session.shell_dir()).map_err(cannot)?;
-        }
-        holdfast_pause::task_point("recover.saved").await;
-        let keeper = spawn::install(&shared.home.state, spawn::KEEPER).map_err(cannot)?;
-        let apart = crate::portable::apart(&shared.home, &spec).map_err(cannot)?;
-        if let Some(restore) = &how.restore {
-            restore.orders(&shared.home, &session.dir, &mut start).map_err(cannot)?;
-        }
-        let (mut child, started) = spawn::start(&keeper, apart.as_deref(), &id.to_string(), &start).await?;
-        if let Some(restore) = &how.restore {
-            holdfast_pause::task_point("restore.started").await;
-            if let Err(fault) = restore.wait(&session.dir, &mut child).await {
-                // The keeper is dead, and all that was made: its files go, and the last life's come back.
-                let _ = std::fs::remove_file(session.dir.join("ring"));
-                let _ = std::fs::remove_file(&session.socket);
-                return Err(fault);
-            }
-        }
-        Ok((child, started))
-    };
-    match begun.await {
+    match keep(&shared, &session, &spec, shell.as_ref(), &how, &mut start).await {
         Ok((child, started)) => {
             holdfast_pause::task_point("recover.started").await;
             session.reborn(spec, base, (child, started));
@@ -167,6 +131,59 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
             Err(fault)
         }
     }
+}
+
+/// What is kept of the next life.
+fn spec_of(session: &Session, old: &Spec, how: &How, secret: &[u8], stand_in: Option<String>) -> Spec {
+    Spec {
+        secret: holdfast_types::hex_text(secret),
+        begun_ms: Some(crate::now_ms()),
+        size: how.restore.as_ref().map_or_else(|| session.state.borrow().core.size, |restore| restore.size()),
+        stand_in,
+        portable: match &how.restore {
+            Some(restore) => Some(restore.portable(old.portable.clone())),
+            None => old.portable.clone().map(|portable| Portable { stopped_for: None, restored: None, ..portable }),
+        },
+        shell: None,
+        exit: None,
+        ended_ms: None,
+        lost: None,
+        end_asked: false,
+        reaped: None,
+        ..old.clone()
+    }
+}
+
+/// Starts the keeper of the next life, once everything it needs is on disk.
+async fn keep(
+    shared: &Shared,
+    session: &Session,
+    spec: &Spec,
+    shell: Option<&Integrated>,
+    how: &How,
+    start: &mut Start,
+) -> Result<(Child, Started), Fault> {
+    spec.save(&session.dir).map_err(cannot)?;
+    if let Some(shell) = shell {
+        shell.prepare(&session.shell_dir()).map_err(cannot)?;
+    }
+    holdfast_pause::task_point("recover.saved").await;
+    let keeper = spawn::install(&shared.home.state, spawn::KEEPER).map_err(cannot)?;
+    let apart = crate::portable::apart(&shared.home, spec).map_err(cannot)?;
+    if let Some(restore) = &how.restore {
+        restore.orders(&shared.home, &session.dir, start).map_err(cannot)?;
+    }
+    let (mut child, started) = spawn::start(&keeper, apart.as_deref(), &session.id.to_string(), start).await?;
+    if let Some(restore) = &how.restore {
+        holdfast_pause::task_point("restore.started").await;
+        if let Err(fault) = restore.wait(&session.dir, &mut child).await {
+            // The keeper is dead, and all that was made: its files go, and the last life's come back.
+            let _ = std::fs::remove_file(session.dir.join("ring"));
+            let _ = std::fs::remove_file(&session.socket);
+            return Err(fault);
+        }
+    }
+    Ok((child, started))
 }
 
 /// What was lost, with those of its processes that go on. Those of a session that was lost just now may be dying.

@@ -183,9 +183,8 @@ impl Session {
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
         let home = &shared.home;
         let dir = home.session(spec.id);
-        let policy = shared.policy();
         let (kept, questions) = left(origin, &dir);
-        let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, policy);
+        let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, shared.policy());
         let reply_stream = crate::store::checksum(spec.secret.as_bytes());
         let core = Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept));
         let watchers = Rc::new(Cell::new(0));

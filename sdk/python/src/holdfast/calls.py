@@ -391,9 +391,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "gate": gate, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "gate": gate, "integrate": integrate, "name": name, "nofile": nofile, "portable": portable, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
@@ -930,9 +930,9 @@ class Calls:
         found, _ = self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "gate": gate, "integrate": integrate, "name": name, "nofile": nofile, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "gate": gate, "integrate": integrate, "name": name, "nofile": nofile, "portable": portable, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found

@@ -1304,6 +1304,8 @@ class NewParams(Model):
     """A wall around its processes: what they can write and connect to."""
     gate: Seam | str | None = None
     """Judge more than acts: with `exec`, every program that a process of the session starts."""
+    portable: bool = False
+    """Make it so that checkpoints of its processes can be kept; only where the host is root. It has pids, terminals and shared memory of its own, and its processes end with its command."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
@@ -2209,6 +2211,10 @@ class SessionView(Model):
     """The wall around its processes."""
     gate: Seam | str | None = None
     """What of its processes is judged before it happens."""
+    portable: bool = False
+    """Checkpoints of its processes can be kept."""
+    restored: RestoredView | None = None
+    """What this life began from, where that was a checkpoint."""
     note: str | None = None
     """Something a person should know (a damaged file, a gap in the screen)."""
     damaged: str | None = None
