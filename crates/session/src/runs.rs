@@ -159,6 +159,14 @@ impl Tracker {
         Tracker { runs: runs.into(), current, ..Tracker::default() }
     }
 
+    /// A shell that can be asked is back at the prompt where it stood, with whatever stands in its line: only the shell knows.
+    pub fn taken_back(&mut self, at: Offset) {
+        self.shell = ShellState::Prompt { at };
+        self.asks = true;
+        self.keys.push_back((at, None));
+        self.typed(at, LastKey::Other);
+    }
+
     /// What the shell does.
     pub fn shell(&self) -> ShellState {
         self.shell

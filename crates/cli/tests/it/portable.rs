@@ -169,6 +169,30 @@ fn processes_come_back_with_their_variables_jobs_half_typed_lines_and_terminal()
 }
 
 #[test]
+fn a_restored_shell_takes_runs_at_its_prompt_and_none_behind_a_half_typed_line() {
+    let Some(home) = home() else { return };
+    let again = || {
+        home.ok(&["checkpoint", "work"]);
+        home.ok(&["restore", "work"]);
+    };
+    shell(&home, "work");
+    home.ok(&["run", "work", "--", "V=1"]);
+    again();
+    assert_eq!(home.json(&["run", "work", "--", "echo v-$V"])["output"], "v-1\n");
+    home.ok(&["send", "work", "touch half"]);
+    home.until_screen_shows("work", "touch half");
+    again();
+    assert!(home.fails(&["run", "work", "--", "echo x"]).contains("not at an empty prompt"));
+    // What a program types would become part of a line that nobody has judged.
+    home.ok(&["actor", "new", "agent:bot"]);
+    home.run(&["release", "work"]);
+    let refused = home.run_as("agent:bot", &["send", "work", "--enter", "typed"]);
+    assert!(refused.status != 0 && refused.err.contains("the gate cannot tell"), "{refused}");
+    home.ok(&["send", "work", "--key", "C-u"]);
+    assert_eq!(home.json(&["run", "work", "--", "echo again-$V"])["output"], "again-1\n");
+}
+
+#[test]
 fn a_session_that_keeps_running_goes_on_and_can_be_taken_back_to_then() {
     let Some(home) = home() else { return };
     start(&home, "counter", &["sh", "-c", COUNTS]);

@@ -109,7 +109,8 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     match keep(&shared, &session, &spec, shell.as_ref(), &how, &mut start).await {
         Ok((child, started)) => {
             holdfast_pause::task_point("recover.started").await;
-            session.reborn(spec, base, (child, started));
+            let at_prompt = how.restore.as_ref().is_some_and(|restore| restore.at_prompt());
+            session.reborn(spec, base, (child, started), at_prompt);
             let _ = std::fs::remove_file(session.dir.join(RING_BEFORE));
             let (checkpoint, cut) = match &how.restore {
                 Some(restore) => (Some(restore.id().to_owned()), restore.cut().to_vec()),

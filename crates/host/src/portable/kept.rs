@@ -32,6 +32,9 @@ pub(crate) struct Manifest {
     pub leaders: Vec<u32>,
     /// Its lines were edited by the kernel.
     pub canonical: bool,
+    /// An integrated shell that can be asked for its line stood at a prompt.
+    #[serde(default)]
+    pub prompt: bool,
     /// The image's files: name, size, checksum.
     pub files: Vec<(String, u64, u64)>,
 }

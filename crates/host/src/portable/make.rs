@@ -107,6 +107,7 @@ impl Session {
         // From here on they stand still.
         holdfast_pause::task_point("checkpoint.dumped").await;
         let (screen, size) = self.still_screen().await;
+        let prompt = self.is_at_known_prompt();
         let taking = plan.clone();
         let canonical = off_thread(move || take_input(&taking, &screen)).await;
         let resume = {
@@ -138,6 +139,7 @@ impl Session {
             tty: terminal.tty_key,
             leaders: terminal.leaders,
             canonical,
+            prompt,
             files: Vec::new(),
         };
         let (dir, criu) = (plan.dir.clone(), plan.criu.clone());

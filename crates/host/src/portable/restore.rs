@@ -63,6 +63,11 @@ impl Restore {
         lines
     }
 
+    /// Its shell stood at a prompt, and can be asked what stands in its line.
+    pub fn at_prompt(&self) -> bool {
+        self.manifest.prompt
+    }
+
     /// The output begins with these lines, and the screen as it was.
     pub fn preface(&self, lines: &[u8]) -> Vec<u8> {
         let rows = usize::from(self.size().rows());

@@ -1,6 +1,6 @@
 //! The filter that makes the kernel ask before a process becomes another program.
 //!
-//! `execve` and `execveat` of each architecture that the machine runs stop the process until the listener's owner answers.
+//! `execve` and `execveat` of each architecture that the machine runs stop the process until the listener's doer answers.
 //! `io_uring_setup` is refused: what a ring does passes no filter. A call of an architecture that is not known is refused too.
 
 use std::io;

@@ -3,7 +3,7 @@
 //! Judged are the real words, under every name the program goes by: the path that was given, its first word, and the file behind links.
 //! What only a shell knows of its line is no matter here: what that line starts is judged when it starts.
 
-use super::owner::Owner;
+use super::doer::Doer;
 use super::talk::Exec;
 use crate::gate::{Asked, Considered, Found, Place, Text, class_of, real_text};
 use crate::session::Session;
@@ -127,31 +127,31 @@ impl Session {
 
     /// What the policy says, where that can be told without a look at the file system; none: it cannot, and nothing is judged where
     /// the policy is off.
-    pub(super) fn judge_at_once(&self, exec: &Exec, owner: &Owner) -> Option<Judged> {
+    pub(super) fn judge_at_once(&self, exec: &Exec, doer: &Doer) -> Option<Judged> {
         if !exec.is_short() {
             return None;
         }
         let apart = Apart::default();
         let seen = exec.look(&self.ground(), &apart);
-        (!apart.looked.get()).then(|| self.judged(exec, owner, seen))
+        (!apart.looked.get()).then(|| self.judged(exec, doer, seen))
     }
 
     /// The same with a look at it, on another thread.
-    pub(super) async fn judge_there(&self, exec: &Exec, owner: &Owner) -> Judged {
+    pub(super) async fn judge_there(&self, exec: &Exec, doer: &Doer) -> Judged {
         let (ground, there) = (self.ground(), exec.clone());
         let looked = crate::gate::look_soon(move |places| there.look(&ground, places));
         let seen = looked.await.unwrap_or_else(|| Seen::hidden("the file system does not answer"));
-        self.judged(exec, owner, seen)
+        self.judged(exec, doer, seen)
     }
 
-    fn judged(&self, exec: &Exec, owner: &Owner, seen: Seen) -> Judged {
-        let is_human = self.is_human(&owner.actor);
-        let class = class_of(&owner.actor, is_human);
-        let verdict = self.gate.judge_exec(class, &seen, || self.request(exec, owner, class, seen.clone()));
+    fn judged(&self, exec: &Exec, doer: &Doer, seen: Seen) -> Judged {
+        let is_human = self.is_human(&doer.actor);
+        let class = class_of(&doer.actor, is_human);
+        let verdict = self.gate.judge_exec(class, &seen, || self.request(exec, doer, class, seen.clone()));
         Judged { seen, verdict }
     }
 
-    fn request(&self, exec: &Exec, owner: &Owner, class: &str, seen: Seen) -> Request {
+    fn request(&self, exec: &Exec, doer: &Doer, class: &str, seen: Seen) -> Request {
         let place = self.place_of_acts();
         let (hour, weekday) = crate::gate::time_of_day();
         let (id, name) = place.session.clone().map(|(id, name)| (id.to_string(), name.to_string())).unwrap_or_default();
@@ -168,30 +168,30 @@ impl Session {
             signal: None,
             program: Some(exec.program.clone()),
         };
-        let principal = Principal { handle: owner.actor.handle.to_string(), class: class.to_owned() };
+        let principal = Principal { handle: doer.actor.handle.to_string(), class: class.to_owned() };
         Request { principal, action: Action::Exec, resource: Resource { id, name }, facts }
     }
 
     /// Everything that an approval of it is about.
-    pub(super) async fn considered(&self, exec: &Exec, owner: &Owner, judged: Judged) -> Considered {
-        let hash = self.hash_of(exec, owner).await;
-        let asked = self.asked_for(exec, owner, Text::Line(exec.shown()));
-        let class = class_of(&owner.actor, asked.is_human);
-        let request = self.request(exec, owner, class, judged.seen);
+    pub(super) async fn considered(&self, exec: &Exec, doer: &Doer, judged: Judged) -> Considered {
+        let hash = self.hash_of(exec, doer).await;
+        let asked = self.asked_for(exec, doer, Text::Line(exec.shown()));
+        let class = class_of(&doer.actor, asked.is_human);
+        let request = self.request(exec, doer, class, judged.seen);
         Considered { asked, found: Found { request, hash }, verdict: judged.verdict }
     }
 
     /// What the program is and what it is about to touch, as that is now.
-    pub(super) async fn hash_of(&self, exec: &Exec, owner: &Owner) -> Hash {
+    pub(super) async fn hash_of(&self, exec: &Exec, doer: &Doer) -> Hash {
         let mut words = exec.command();
         words.push(exec.program.clone());
-        self.gate.facts(&self.asked_for(exec, owner, Text::Words(words))).await.hash
+        self.gate.facts(&self.asked_for(exec, doer, Text::Words(words))).await.hash
     }
 
-    fn asked_for(&self, exec: &Exec, owner: &Owner, text: Text) -> Asked {
+    fn asked_for(&self, exec: &Exec, doer: &Doer, text: Text) -> Asked {
         Asked {
-            by: owner.actor.clone(),
-            is_human: self.is_human(&owner.actor),
+            by: doer.actor.clone(),
+            is_human: self.is_human(&doer.actor),
             action: Action::Exec,
             text,
             place: Place { cwd: exec.cwd.clone(), ..self.place_of_acts() },

@@ -4,8 +4,8 @@
 //! When the connection goes so do they: the warden tells the next host of all that was not answered.
 
 use super::asked::ExecAct;
+use super::doer::{Doer, Doers};
 use super::judge::{Ground, Judged};
-use super::owner::{Owner, Owners};
 use super::talk::{Answer, Exec, HELLO_BYTES, HOST, Told, decode, encode};
 use crate::notes::About;
 use crate::session::Session;
@@ -42,7 +42,7 @@ pub(crate) struct Seamed {
     socket: PathBuf,
     /// The life whose warden is listened to.
     followed: RefCell<Option<(u32, AbortHandle)>>,
-    pub(super) owners: Owners,
+    pub(super) doers: Doers,
     pub(super) ground: OnceCell<Ground>,
     /// One look at all processes at a time.
     pub(super) looking: tokio::sync::Mutex<()>,
@@ -50,6 +50,8 @@ pub(crate) struct Seamed {
     open: RefCell<Option<std::os::unix::net::UnixStream>>,
     /// Which processes wait for an approval.
     waiting: RefCell<HashMap<ApprovalId, BTreeSet<u64>>>,
+    /// What the last one that was denied was told: a shell that looks through PATH tries the same words again, and says it once.
+    denied: RefCell<Option<(u32, String)>>,
 }
 
 impl Seamed {
@@ -57,11 +59,12 @@ impl Seamed {
         Seamed {
             socket,
             followed: RefCell::default(),
-            owners: Owners::default(),
+            doers: Doers::default(),
             ground: OnceCell::new(),
             looking: tokio::sync::Mutex::new(()),
             open: RefCell::default(),
             waiting: RefCell::default(),
+            denied: RefCell::default(),
         }
     }
 }
@@ -204,8 +207,8 @@ impl Session {
         if self.gate.is_off() {
             return Some(allowed);
         }
-        let owner = self.owner_at_hand(exec.pid)?;
-        let judged = self.judge_at_once(exec, &owner)?;
+        let doer = self.doer_at_hand(exec.pid)?;
+        let judged = self.judge_at_once(exec, &doer)?;
         // The rules know no more of it, and every process here is one actor's.
         let again = self.gate.judges_plainly() && self.state.borrow().place.alone().is_some();
         (judged.verdict.outcome == Outcome::Allow).then_some(Answer { again, ..allowed })
@@ -220,53 +223,51 @@ impl Session {
 
     async fn decided(&self, exec: &Exec) -> Answer {
         let allowed = Answer { id: exec.id, allow: true, again: false, line: None };
-        let owner = match self.owner_at_hand(exec.pid) {
-            Some(owner) => owner,
-            None => self.owner(exec.pid).await,
+        let doer = match self.doer_at_hand(exec.pid) {
+            Some(doer) => doer,
+            None => self.doer(exec.pid).await,
         };
-        let judged = self.judge_there(exec, &owner).await;
+        let judged = self.judge_there(exec, &doer).await;
         if judged.verdict.outcome == Outcome::Allow {
             return allowed;
         }
-        let said = match self.asked(exec, owner.clone(), judged).await {
+        let said = match self.asked(exec, doer.clone(), judged).await {
             Ok(said) => said,
             Err(why) => Said::Deny { rule: "gate.full".into(), why },
         };
         match said {
             Said::Allow(_) => allowed,
             Said::Deny { rule, why } => {
-                self.note_exec(exec, &owner, Said::Deny { rule: rule.clone(), why: why.clone() });
-                let line = format!("holdfast: denied: {} ({rule}: {why})", exec.shown());
-                Answer { id: exec.id, allow: false, again: false, line: Some(plain(&line)) }
+                self.note_exec(exec, &doer, Said::Deny { rule: rule.clone(), why: why.clone() });
+                let line = plain(&format!("holdfast: denied: {} ({rule}: {why})", exec.shown()));
+                let told = (exec.pid, line);
+                let is_new = self.seam.denied.borrow().as_ref() != Some(&told);
+                let line = is_new.then(|| told.1.clone());
+                self.seam.denied.replace(Some(told));
+                Answer { id: exec.id, allow: false, again: false, line }
             }
             Said::Hold { .. } => Answer { id: exec.id, allow: false, again: false, line: None },
         }
     }
 
     /// What a rule asks about is held until a human has answered, or nobody has in time.
-    async fn asked(&self, exec: &Exec, owner: Owner, judged: Judged) -> Result<Said, String> {
+    async fn asked(&self, exec: &Exec, doer: Doer, judged: Judged) -> Result<Said, String> {
         // By which act, too: one answer counts for all of a run.
-        let owner = match owner.act {
-            Some(_) => owner,
-            None => Owner { act: self.owner(exec.pid).await.act, ..owner },
+        let doer = match doer.act {
+            Some(_) => doer,
+            None => Doer { act: self.doer(exec.pid).await.act, ..doer },
         };
-        let of = self
-            .state
-            .borrow()
-            .core
-            .runs
-            .runs()
-            .find(|run| run.act.is_some() && run.act == owner.act)
-            .map(|run| run.id);
-        let considered = self.considered(exec, &owner, judged).await;
-        let act = ExecAct { exec: exec.id, incarnation: self.incarnation(), act: owner.act, of };
+        let of =
+            self.state.borrow().core.runs.runs().find(|run| run.act.is_some() && run.act == doer.act).map(|run| run.id);
+        let considered = self.considered(exec, &doer, judged).await;
+        let act = ExecAct { exec: exec.id, incarnation: self.incarnation(), act: doer.act, of };
         let (said, held) = self.gate.settle_exec(considered, act).map_err(|fault| fault.message)?;
         self.gate.count(&said);
         let Said::Hold { rule, why, approval } = said else { return Ok(said) };
         let id: ApprovalId = approval.parse().map_err(|_| "an approval without an id".to_owned())?;
         if let Some(holding) = held {
             let said = Said::Hold { rule: rule.clone(), why: why.clone(), approval: approval.clone() };
-            self.note_exec(exec, &owner, said);
+            self.note_exec(exec, &doer, said);
             self.used();
             self.tell_held(&holding);
         }
@@ -280,7 +281,7 @@ impl Session {
         self.seam.waiting.borrow_mut().remove(&id);
         Ok(match state {
             // What was approved is what was read: its file may be another by now.
-            Some(known) if known.is_of(exec.id) && known.hash != self.hash_of(exec, &owner).await => {
+            Some(known) if known.is_of(exec.id) && known.hash != self.hash_of(exec, &doer).await => {
                 Said::Deny { rule, why: "what it is about has changed since it was asked about".into() }
             }
             Some(known) if matches!(known.state, ApprovalState::Approved | ApprovalState::Done) => {
@@ -292,11 +293,11 @@ impl Session {
     }
 
     /// On record, with who and by which rule: what did not start at once.
-    fn note_exec(&self, exec: &Exec, owner: &Owner, said: Said) {
+    fn note_exec(&self, exec: &Exec, doer: &Doer, said: Said) {
         let detail = format!("{} in {}", crate::session::beginning(&exec.shown()), exec.cwd);
         let ask =
             Ask::Operation { name: "session.exec".into(), right: Right::Observe, turn: TurnNeed::Ignores, detail };
-        let _ = self.decide(Input::Judged { by: self.caller(&owner.actor, None), ask, proof: None, said });
+        let _ = self.decide(Input::Judged { by: self.caller(&doer.actor, None), ask, proof: None, said });
     }
 
     /// A process that waited is gone: where nobody else waits for the same answer, nobody needs to give it.

@@ -2,17 +2,17 @@
 //!
 //! The keeper starts `holdfast session gate`, which puts the [filter] on itself, hands the listener to the session's [warden] and
 //! becomes the command. The warden tells the host what a process is about to become ([`link`]); the host finds whose process that is
-//! ([`owner`]), judges it ([`judge`]), and where a rule asks, the process waits in its call until a human has answered.
+//! ([`doer`]), judges it ([`judge`]), and where a rule asks, the process waits in its call until a human has answered.
 //!
 //! No jail: a process's words can be changed by another thread of it between the look and the call. It is a guard rail, and says who
 //! started what.
 
 mod asked;
+mod doer;
 mod filter;
 mod judge;
 mod link;
 mod listener;
-mod owner;
 mod start;
 mod talk;
 mod target;

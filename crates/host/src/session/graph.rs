@@ -60,7 +60,7 @@ impl Tree {
     }
 
     /// Every process with its group, and whose it is by which act; those of which nobody knows it are left out. Blocks.
-    pub(crate) fn owners(&self) -> io::Result<Vec<Owned>> {
+    pub(crate) fn belongings(&self) -> io::Result<Vec<Owned>> {
         let (graph, bindings) = self.read(Depth::Processes, None)?;
         let bound: HashMap<Bound, &Binding> = bindings.iter().map(|binding| (binding.of, binding)).collect();
         let owner = |node: &ProcessNode| {

@@ -9,7 +9,7 @@ use crate::store::Spec;
 use holdfast_abi::ring::Base;
 use holdfast_abi::start::Started;
 use holdfast_authority::{Ask, Ending};
-use holdfast_session::{Core, Decided, Origin, Run, Tracker};
+use holdfast_session::{Core, Decided, Origin, Run, ShellState, Tracker};
 use holdfast_types::{Actor, Exit, Size, TimeMs};
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::lives::{Cause, RecoverParams};
@@ -90,7 +90,7 @@ impl Session {
     }
 
     /// Another life runs.
-    pub(crate) fn reborn(&self, spec: Spec, base: Base, (child, started): (Child, Started)) {
+    pub(crate) fn reborn(&self, spec: Spec, base: Base, (child, started): (Child, Started), at_prompt: bool) {
         let mut state = self.state.borrow_mut();
         let State { core, held } = &mut *state;
         let runs: Vec<Run> = core.runs.runs().cloned().collect();
@@ -98,6 +98,9 @@ impl Session {
         let asks_humans = core.asks_humans;
         *core = Core::new(self.id, core.authority().clone(), spec.size, Origin::New, stream, Tracker::resume(runs));
         core.asks_humans = asks_humans;
+        if at_prompt {
+            core.runs.taken_back(base.output);
+        }
         held.sizes = super::sizes::Sizes::new(spec.size);
         held.picture.begin_at(base);
         held.spec = spec;
@@ -117,6 +120,12 @@ impl Session {
         self.busy();
         self.started(child, started);
         self.changed.notify_waiters();
+    }
+
+    /// Whether an integrated shell that can be asked for its line is at a prompt.
+    pub(crate) fn is_at_known_prompt(&self) -> bool {
+        let state = self.state.borrow();
+        matches!(state.core.runs.shell(), ShellState::Prompt { .. }) && state.core.runs.can_be_asked()
     }
 
     /// Gives it another life because an actor asks for one: recorded first, and done also where the actor goes away meanwhile.

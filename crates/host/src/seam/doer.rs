@@ -13,90 +13,90 @@ const KNOWN_MAX: usize = 8192;
 
 /// Whose a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
+pub(crate) struct Doer {
     pub actor: Actor,
     /// The act that started it, where that is known.
     pub act: Option<u64>,
 }
 
-impl Owner {
+impl Doer {
     /// Of a process of which nobody knows whose it is. No human: it is judged as a program.
-    fn nobody() -> Owner {
+    fn nobody() -> Doer {
         let handle = "service:unknown".parse().expect("a handle");
-        Owner { actor: Actor { id: ActorId([0; 32]), handle }, act: None }
+        Doer { actor: Actor { id: ActorId([0; 32]), handle }, act: None }
     }
 }
 
 /// What is known of a session's processes.
 #[derive(Debug, Default)]
-pub(super) struct Owners(RefCell<HashMap<ProcessId, (Owner, u32)>>);
+pub(super) struct Doers(RefCell<HashMap<ProcessId, (Doer, u32)>>);
 
-impl Owners {
-    fn put(&self, process: ProcessId, owner: Owner, group: u32) {
+impl Doers {
+    fn put(&self, process: ProcessId, doer: Doer, group: u32) {
         let mut known = self.0.borrow_mut();
         if known.len() >= KNOWN_MAX {
             known.clear();
         }
-        known.insert(process, (owner, group));
+        known.insert(process, (doer, group));
     }
 
-    fn get(&self, process: ProcessId) -> Option<(Owner, u32)> {
+    fn get(&self, process: ProcessId) -> Option<(Doer, u32)> {
         self.0.borrow().get(&process).cloned()
     }
 
     /// A process shares its parent's act, unless a shell started it as a job: `root` is the session's own shell.
-    fn by_parent(&self, kin: &Kin, root: u32) -> Option<Owner> {
+    fn by_parent(&self, kin: &Kin, root: u32) -> Option<Doer> {
         if kin.parent == root || kin.id.pid == root {
             return None;
         }
-        let (owner, group) = self.get(holdfast_observe::process_id(kin.parent)?)?;
+        let (doer, group) = self.get(holdfast_observe::process_id(kin.parent)?)?;
         let is_job = kin.session == root && kin.group != group;
-        (!is_job).then_some(owner)
+        (!is_job).then_some(doer)
     }
 }
 
 impl Session {
     /// Whose a process is, as far as that is at hand. Costs a look at `/proc` at most.
-    pub(super) fn owner_at_hand(&self, pid: u32) -> Option<Owner> {
+    pub(super) fn doer_at_hand(&self, pid: u32) -> Option<Doer> {
         let (alone, root) = {
             let state = self.state.borrow();
             (state.place.alone().cloned(), state.pid)
         };
         // Nobody else ever wrote here.
         if let Some(actor) = alone {
-            return Some(Owner { actor, act: None });
+            return Some(Doer { actor, act: None });
         }
         let kin = ancestry::kin(pid)?;
-        if let Some((owner, _)) = self.seam.owners.get(kin.id).filter(|_| pid != root) {
-            return Some(owner);
+        if let Some((doer, _)) = self.seam.doers.get(kin.id).filter(|_| pid != root) {
+            return Some(doer);
         }
-        let owner = self.seam.owners.by_parent(&kin, root)?;
-        self.seam.owners.put(kin.id, owner.clone(), kin.group);
-        Some(owner)
+        let doer = self.seam.doers.by_parent(&kin, root)?;
+        self.seam.doers.put(kin.id, doer.clone(), kin.group);
+        Some(doer)
     }
 
     /// Whose a process is, and by which act: reads the session's processes and its journal, on another thread.
-    pub(super) async fn owner(&self, pid: u32) -> Owner {
+    pub(super) async fn doer(&self, pid: u32) -> Doer {
         // One look tells of all: whoever waited for it finds its own there.
         let _one_at_a_time = self.seam.looking.lock().await;
-        if let Some(owner) = self.owner_at_hand(pid).filter(|owner| owner.act.is_some()) {
-            return owner;
+        if let Some(doer) = self.doer_at_hand(pid).filter(|doer| doer.act.is_some()) {
+            return doer;
         }
-        let Ok(tree) = self.tree().await else { return Owner::nobody() };
+        let Ok(tree) = self.tree().await else { return Doer::nobody() };
         let looked = crate::off_thread(move || {
             // It may be a thread of it that asks.
             let process = ancestry::process_of(pid).unwrap_or(pid);
-            tree.owners().map(|found| (process, found))
+            tree.belongings().map(|found| (process, found))
         });
-        let Ok((process, found)) = looked.await else { return Owner::nobody() };
+        let Ok((process, found)) = looked.await else { return Doer::nobody() };
         let mut wanted = None;
         for Owned { id, group, actor, act } in found {
-            let owner = Owner { actor, act };
+            let doer = Doer { actor, act };
             if id.pid == process {
-                wanted = Some(owner.clone());
+                wanted = Some(doer.clone());
             }
-            self.seam.owners.put(id, owner, group);
+            self.seam.doers.put(id, doer, group);
         }
-        wanted.unwrap_or_else(Owner::nobody)
+        wanted.unwrap_or_else(Doer::nobody)
     }
 }
