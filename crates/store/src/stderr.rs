@@ -1,7 +1,7 @@
 //! What a run wrote to its standard error, where that is kept apart from its terminal: its beginning and its end, in one file of
 //! bounded size.
 //!
-//! First the number of bytes that were written in all, then the first [`BEGIN_BYTES`], then a ring of the last [`END_BYTES`]. Who
+//! First the number of bytes that were written in all, then the first `BEGIN_BYTES`, then a ring of the last `END_BYTES`. Who
 //! writes has a lock on the file for as long as more may come ([`is_whole`]).
 
 use rustix::fs::{FlockOperation, flock};

@@ -1,6 +1,6 @@
 //! Portable sessions: what stands around their command, checkpoints of their processes, and how they come back from one.
 //!
-//! A portable session is started by `holdfast-portable` ([`crate::spawn`] has it), in namespaces that CRIU can describe. The host runs
+//! A portable session is started by `holdfast-portable` (`spawn.rs` has it), in namespaces that CRIU can describe. The host runs
 //! `criu dump`; `criu restore` is run by the keeper's child, so that the processes come back as its children. Everything else about
 //! another life is as `recover` has it: the ring's lock, the count of offsets, the streams.
 //!
