@@ -77,7 +77,8 @@ test("who listens in the host's place gets a cookie, and nothing that opens the 
   await opened.getByRole("link", { name: /^guarded/ }).waitFor();
   // It loads the terminal ahead: until it has all its parts.
   const loaded = () => opened.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).join(" "));
-  await until("the page's parts", async () => /screen-\S+\.js/.test(await loaded()) && /screen-\S+\.css/.test(await loaded()));
+  // The terminal's style is a file of what draws it and several views share.
+  await until("the page's parts", async () => /screen-\S+\.js/.test(await loaded()) && /internals-\S+\.css/.test(await loaded()));
   await opened.waitForLoadState("networkidle");
   door.shut();
   const thief = await squat(Number(new URL(door.url).port));
