@@ -133,7 +133,14 @@ impl Line {
         match &node.kind {
             Kind::Redirect { .. } | Kind::HereDoc { .. } => self.redirected(std::slice::from_ref(node), dirs, down),
             Kind::Negation { pipeline } | Kind::Time { pipeline, .. } => self.walk(pipeline, dirs, down),
-            Kind::Word { parts, .. } | Kind::ArithConcat { parts } => self.each(parts, dirs, &down.alone()),
+            Kind::Word { parts, value, .. } => {
+                // Shells differ in whether `x[` goes on behind the end of its line; the parser goes on.
+                if has_bare_newline(value) {
+                    self.not_parsed();
+                }
+                self.each(parts, dirs, &down.alone());
+            }
+            Kind::ArithConcat { parts } => self.each(parts, dirs, &down.alone()),
             Kind::Array { elements } => self.each(elements, dirs, &down.alone()),
             Kind::ParamExpansion { param, arg, .. } | Kind::ParamIndirect { param, arg, .. } => {
                 for text in arg.iter().chain([param]) {
@@ -291,6 +298,10 @@ impl Line {
                 Kind::Redirect { op, target, .. } => {
                     self.walk(target, dirs, &around.alone());
                     let Kind::Word { value, .. } = &target.kind else { continue };
+                    // The parser takes whatever comes next, also the end of the line: what follows would be read as words of this command.
+                    if !is_word(value) {
+                        self.not_parsed();
+                    }
                     let target = Word::read(value);
                     if op == "<<<" {
                         fed = Some(target.text());
@@ -356,6 +367,53 @@ impl Line {
         if let Some(moved) = self.commands.get(at).and_then(|command| moved(command, dirs)) {
             *dirs = moved;
         }
+    }
+}
+
+/// Whether a word has an end of a line in it that stands neither in quotes nor in brackets that a shell closes.
+fn has_bare_newline(word: &str) -> bool {
+    let mut open: Vec<char> = Vec::new();
+    let mut chars = word.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (open.last().copied(), c) {
+            (Some('\''), '\'') => {
+                open.pop();
+            }
+            (Some('\''), _) => {}
+            (_, '\\') => {
+                chars.next();
+            }
+            (Some(end), c) if c == end => {
+                open.pop();
+            }
+            (_, '$') if chars.peek() == Some(&'{') => {
+                chars.next();
+                open.push('}');
+            }
+            (_, '$') if chars.peek() == Some(&'(') => {
+                chars.next();
+                open.push(')');
+            }
+            (_, '`') => open.push('`'),
+            (Some('"'), _) => {}
+            (_, '\'' | '"') => open.push(c),
+            (_, '(') => open.push(')'),
+            (None, '\n') => return true,
+            (_, _) => {}
+        }
+    }
+    // Something that is never closed has taken the lines behind it.
+    !open.is_empty() && word.contains('\n')
+}
+
+/// Whether a text is a word, and no sign of the shell's own.
+fn is_word(text: &str) -> bool {
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (None | Some('\n' | ';' | '&' | '|' | '(' | ')'), _) => false,
+        // A command's name as a file: `>(tee log)`.
+        (Some('<' | '>'), next) => next == Some('('),
+        (Some(_), _) => true,
     }
 }
 
