@@ -27,6 +27,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/sbin/sshd", "openssh-server"),
     ("python3", "python3"),
     ("ps", "procps"),
+    ("ip", "iproute2"),
+    ("perl", "perl"),
     ("node", "nodejs"),
     ("npm", "npm"),
 ];
