@@ -133,13 +133,7 @@ impl Line {
         match &node.kind {
             Kind::Redirect { .. } | Kind::HereDoc { .. } => self.redirected(std::slice::from_ref(node), dirs, down),
             Kind::Negation { pipeline } | Kind::Time { pipeline, .. } => self.walk(pipeline, dirs, down),
-            Kind::Word { parts, value, .. } => {
-                // Shells differ in whether `x[` goes on behind the end of its line; the parser goes on.
-                if has_bare_newline(value) {
-                    self.not_parsed();
-                }
-                self.each(parts, dirs, &down.alone());
-            }
+            Kind::Word { parts, value, .. } => self.word(parts, value, dirs, down),
             Kind::ArithConcat { parts } => self.each(parts, dirs, &down.alone()),
             Kind::Array { elements } => self.each(elements, dirs, &down.alone()),
             Kind::ParamExpansion { param, arg, .. } | Kind::ParamIndirect { param, arg, .. } => {
@@ -213,6 +207,14 @@ impl Line {
             | Kind::Empty
             | Kind::Comment { .. } => {}
         }
+    }
+
+    fn word(&mut self, parts: &[Node], value: &str, dirs: &mut Dirs, around: &Around) {
+        // Shells differ in whether `x[` goes on behind the end of its line; the parser goes on.
+        if has_bare_newline(value) {
+            self.not_parsed();
+        }
+        self.each(parts, dirs, &around.alone());
     }
 
     /// What runs many times, or not at all.
