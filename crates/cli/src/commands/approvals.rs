@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// How long a wait stays at the host before it is asked for again.
 const WAIT_MS: u64 = 20_000;
+/// How long the host is asked to wait for a change of an act that was just approved: an act that waits again does not change.
+const GLANCE_MS: u64 = 200;
 /// Shortest beginning of an id that is looked for: less is a slip of the finger.
 const ID_BEGINNING_MIN: usize = 4;
 /// Columns of an id.
@@ -147,9 +149,16 @@ fn answer(
     if !approve {
         return told(here, &view);
     }
-    // What becomes of it is known in a moment.
-    let view = link.call::<op::ApprovalGet>(&ApprovalParams { approval: view.id, wait_ms: WAIT_MS })?;
-    told(here, &view)
+    told(here, &done(&mut link, view)?)
+}
+
+/// What became of an approved act, which is known in a moment. One that waits again may do so before it is asked about.
+fn done(link: &mut Link, mut view: ApprovalView) -> Result<ApprovalView, Failure> {
+    let until = Instant::now() + Duration::from_millis(WAIT_MS);
+    while view.state == ApprovalState::Approved && Instant::now() < until {
+        view = link.call::<op::ApprovalGet>(&ApprovalParams { approval: view.id, wait_ms: GLANCE_MS })?;
+    }
+    Ok(view)
 }
 
 fn told(here: &Here, view: &ApprovalView) -> Result<u8, Failure> {
