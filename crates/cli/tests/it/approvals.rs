@@ -192,39 +192,29 @@ fn a_killed_host_neither_loses_a_held_act_nor_does_it_unasked_or_twice() {
     kill(home.host_pid());
     assert_eq!((shown(&home, &id)["state"].clone(), lines(&home)), (json!("open"), 0), "held by the next host");
     // Approved in the journal, not yet on disk: it waits on.
-    let paused = |point: &str| {
+    let paused = |id: &str, point: &str, runs: usize| {
         let pause = home.pause(point);
-        let approve = home.command(&["approvals", "approve", &id]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let approve = home.command(&["approvals", "approve", id]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let mut approve = approve.unwrap();
         let reached = pause.reached();
         drop(pause);
+        until("the runs so far", || lines(&home) == runs);
         kill(home.host_pid());
         drop(reached);
         let _ = approve.kill();
         let _ = approve.wait();
     };
-    paused("approval.recorded");
+    paused(&id, "approval.recorded", 0);
     assert_eq!((shown(&home, &id)["state"].clone(), lines(&home)), (json!("open"), 0), "nothing was decided");
     // On disk, and not done yet: the next host does it.
-    paused("approval.kept");
+    paused(&id, "approval.kept", 0);
     until_state(&home, &id, "done");
     until("the run", || lines(&home) == 1);
     // Done, and not marked yet: the next host marks it, and does not do it again.
     let second = held(&home, LEAVES);
-    let pause = home.pause("approval.released");
-    home.command(&["approvals", "approve", &second])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-        .wait()
-        .ok();
-    let reached = pause.reached();
-    drop(pause);
-    until("the run", || lines(&home) == 2);
-    kill(home.host_pid());
-    drop(reached);
+    paused(&second, "approval.released", 2);
     until_state(&home, &second, "done");
+    bot_releases(&home);
     home.ok(&["run", "work", "--", "true"]);
     assert_eq!(lines(&home), 2, "once each");
 }
