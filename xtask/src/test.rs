@@ -28,6 +28,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("python3", "python3"),
     ("ps", "procps"),
     ("ip", "iproute2"),
+    ("etcd", "etcd-server"),
     ("perl", "perl"),
     ("node", "nodejs"),
     ("npm", "npm"),

@@ -16,7 +16,9 @@ mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
-pub use distance::{AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs};
+pub use distance::{
+    AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs, Store,
+};
 pub use env::EnvArgs;
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,

@@ -3,17 +3,18 @@
 use crate::stream::{Socket, Stream};
 use crate::url::RelayUrl;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::http::StatusCode;
+use tokio_tungstenite::tungstenite::http::header::LOCATION;
 
 /// Names a PEM file with further authorities for relays' certificates: those of a company, or a relay's own.
 pub const CA_VARIABLE: &str = "HOLDFAST_RELAY_CA";
@@ -38,6 +39,9 @@ pub enum DialError {
     /// It is no relay.
     #[error("{0} is not a relay: {1}")]
     NoRelay(String, String),
+    /// Another relay has the host.
+    #[error("{0} says that {1} has it")]
+    Elsewhere(String, RelayUrl),
 }
 
 /// Dials relays, with the authorities that their certificates may come from.
@@ -53,23 +57,7 @@ impl std::fmt::Debug for Dialer {
 impl Dialer {
     /// With the world's authorities, and those in a PEM file.
     pub fn new(authorities: Option<&Path>) -> io::Result<Dialer> {
-        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        if let Some(path) = authorities {
-            let bad = |why: String| {
-                io::Error::new(io::ErrorKind::InvalidInput, format!("{CA_VARIABLE}={}: {why}", path.display()))
-            };
-            for certificate in CertificateDer::pem_file_iter(path).map_err(|e| bad(e.to_string()))? {
-                let certificate = certificate.map_err(|e| bad(e.to_string()))?;
-                roots.add(certificate).map_err(|e| bad(e.to_string()))?;
-            }
-        }
-        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Dialer(TlsConnector::from(Arc::new(config))))
+        connector(authorities, None).map(Dialer)
     }
 
     /// As the environment says.
@@ -97,6 +85,12 @@ impl Dialer {
         match client_async_with_config(asked, stream, Some(crate::config())).await {
             Ok((socket, _)) => Ok(socket),
             Err(Error::Http(answer)) => {
+                let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+                if answer.status() == StatusCode::TEMPORARY_REDIRECT
+                    && let Some(to) = location.and_then(|location| sent_on(url, location, path))
+                {
+                    return Err(DialError::Elsewhere(url.to_string(), to));
+                }
                 let text = answer.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
                 let text: String = text.trim().chars().filter(|c| !c.is_control()).take(ANSWER_CHARS_MAX).collect();
                 let reason = answer.status().canonical_reason().unwrap_or_default().to_owned();
@@ -109,10 +103,75 @@ impl Dialer {
     }
 }
 
+/// TLS with the world's authorities and those in a PEM file, and perhaps a certificate chain and key of our own, PEM files.
+pub(crate) fn connector(
+    authorities: Option<&Path>,
+    certificate: Option<&(PathBuf, PathBuf)>,
+) -> io::Result<TlsConnector> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    for authority in authorities.map(pem_chain).transpose()?.unwrap_or_default() {
+        roots.add(authority).map_err(io::Error::other)?;
+    }
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots);
+    let config = match certificate {
+        None => config.with_no_client_auth(),
+        Some((chain, key)) => {
+            let (chain, secret) = (pem_chain(chain)?, pem_key(key)?);
+            config.with_client_auth_cert(chain, secret).map_err(|error| bad_pem(key, &error))?
+        }
+    };
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// The certificates in a PEM file.
+pub(crate) fn pem_chain(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let chain = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    chain.map_err(|error| bad_pem(path, &error))
+}
+
+/// The key in a PEM file.
+pub(crate) fn pem_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
+    PrivateKeyDer::from_pem_file(path).map_err(|error| bad_pem(path, &error))
+}
+
+/// What is wrong with a file, by its name.
+pub(crate) fn bad_pem(path: &Path, why: &dyn std::error::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {why}", path.display()))
+}
+
+/// Where a relay that does not have a host sends its clients: another relay, for the same host, and nowhere else. A relay with TLS sends nobody to one
+/// without: that would be a service of the client's own machine.
+fn sent_on(from: &RelayUrl, location: &str, path: &str) -> Option<RelayUrl> {
+    let to: RelayUrl = location.strip_suffix(path)?.parse().ok()?;
+    (to != *from && (to.tls() || !from.tls())).then_some(to)
+}
+
 impl DialError {
     /// The relay is there, and what was asked for is not.
     #[must_use]
     pub fn is_not_there(&self) -> bool {
         matches!(self, DialError::Refused(_, status, _) if *status == StatusCode::NOT_FOUND.as_u16())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_sent_to_another_relay_for_the_same_host_and_nowhere_else() {
+        let to =
+            |from: &str, location: &str| sent_on(&from.parse().unwrap(), location, "/c/ab").map(|url| url.to_string());
+        assert_eq!(to("https://a", "https://b:8443/c/ab"), Some("https://b:8443".into()));
+        assert_eq!(to("http://127.0.0.1:1", "http://127.0.0.1:2/c/ab"), Some("http://127.0.0.1:2".into()));
+        for bad in
+            ["https://a/c/ab", "https://b/c/cd", "https://b", "/c/ab", "", "http://127.0.0.1:22/c/ab", "http://b/c/ab"]
+        {
+            assert_eq!(to("https://a", bad), None, "{bad}");
+        }
     }
 }

@@ -17,6 +17,7 @@
 mod answer;
 mod carry;
 mod dial;
+mod etcd;
 mod reach;
 pub mod server;
 mod stream;
@@ -25,6 +26,7 @@ mod wait;
 
 pub use answer::{Arrival, Guests, answer};
 pub use dial::{CA_VARIABLE, DialError, Dialer};
+pub use etcd::{Cluster, Member};
 pub use reach::{ReachError, Reached, reach};
 pub use url::{RelayUrl, UrlError};
 pub use wait::{Standing, wait};

@@ -162,7 +162,16 @@ async fn through(
     secret: &Secret,
     invited: Option<&Invited>,
 ) -> Result<Joined, ReachError> {
-    let mut socket = match dialer.dial(relay, &format!("/c/{}", hex_text(&host.0))).await {
+    let path = format!("/c/{}", hex_text(&host.0));
+    let mut relay = relay.clone();
+    let mut dialled = dialer.dial(&relay, &path).await;
+    // Once: relays that send a client around in a circle do not keep it.
+    if let Err(DialError::Elsewhere(_, other)) = dialled {
+        relay = other;
+        dialled = dialer.dial(&relay, &path).await;
+    }
+    let mut socket = match dialled {
+        Err(DialError::Elsewhere(..)) => return Err(ReachError::NotThere(relay.to_string())),
         Err(error) if error.is_not_there() => return Err(ReachError::NotThere(relay.to_string())),
         other => other?,
     };
@@ -183,5 +192,5 @@ async fn through(
         Welcome::Invited => None,
         Welcome::Unknown => return Err(ReachError::Unknown),
     };
-    Ok(Joined { socket, channel, handle, relay: relay.clone() })
+    Ok(Joined { socket, channel, handle, relay })
 }

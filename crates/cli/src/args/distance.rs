@@ -2,6 +2,7 @@
 
 use crate::values::{Seconds, rights};
 use clap::{Subcommand, ValueHint};
+use holdfast_relay::{Cluster, RelayUrl};
 use holdfast_types::Rights;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,6 +36,23 @@ pub struct RelayUrlArg {
     pub url: String,
 }
 
+/// Where relays note which of them has which host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Store {
+    /// In the relay alone.
+    Embedded,
+    /// In etcd, for several relays.
+    Etcd(Cluster),
+}
+
+fn store(text: &str) -> Result<Store, String> {
+    match text.split_once('=') {
+        None if text == "embedded" => Ok(Store::Embedded),
+        Some(("etcd", members)) => Cluster::of(members).map(Store::Etcd),
+        _ => Err("expected `embedded` or `etcd=http://NAME:PORT,…`".into()),
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub struct RelayServeArgs {
     /// Run a relay here, until interrupted
@@ -52,6 +70,22 @@ pub struct RelayServeArgs {
     /// Serve only requests for this NAME or NAME:PORT, as it stands in the relay's URL
     #[arg(long, value_name = "NAME", requires = "listen")]
     pub name: Option<String>,
+    /// Where relays note which of them has which host: `embedded`, or `etcd=URL,URL…` for several relays that send clients on to each other
+    /// [default: embedded]
+    #[arg(long, value_name = "STORE", requires = "listen", value_parser = store)]
+    pub store: Option<Store>,
+    /// Where clients find this relay, for other relays: https://NAME or https://NAME:PORT. Needed with `--store etcd=…`
+    #[arg(long, value_name = "URL", requires = "store", value_hint = ValueHint::Url)]
+    pub url: Option<RelayUrl>,
+    /// Authorities of etcd's certificates, PEM
+    #[arg(long, value_name = "FILE", requires = "store", value_hint = ValueHint::FilePath)]
+    pub store_ca: Option<PathBuf>,
+    /// Certificate chain that this relay shows to etcd, PEM
+    #[arg(long, value_name = "FILE", requires = "store_key", requires = "store", value_hint = ValueHint::FilePath)]
+    pub store_cert: Option<PathBuf>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", requires = "store_cert", value_hint = ValueHint::FilePath)]
+    pub store_key: Option<PathBuf>,
     /// Connections from one address at once [default: 512]
     #[arg(long, value_name = "COUNT", requires = "listen")]
     pub per_address: Option<usize>,

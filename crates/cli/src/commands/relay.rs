@@ -1,12 +1,13 @@
 //! `holdfast relay`: a relay of one's own, and the relays this machine's host waits at.
 
-use crate::args::{RelayArgs, RelayCommand, RelayServeArgs};
+use crate::args::{RelayArgs, RelayCommand, RelayServeArgs, Store};
 use crate::commands::host;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::listen;
 use crate::show::{columns, moment, now_ms, print, print_json, table, visible};
-use holdfast_relay::server::{Config, Limits, bind};
+use holdfast_relay::Cluster;
+use holdfast_relay::server::{Config, Limits, Shared, bind};
 use holdfast_wire::devices::{RelayParams, RelayView, RelaysAnswer};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
@@ -15,6 +16,8 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
+/// So much later than a relay's death the other ones forget its hosts. Renewed three times as often.
+const LEASE: Duration = Duration::from_secs(10);
 /// How long `relay add` waits until the relay has taken the host: longer than a handshake over a slow line.
 const UP: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -46,6 +49,7 @@ fn serve(here: &Here, args: &RelayServeArgs) -> Result<u8, Failure> {
             of_address: args.per_address.unwrap_or(default.of_address),
             clients_of_host: args.per_host.unwrap_or(default.clients_of_host),
         },
+        shared: shared(args)?,
     };
     // A descriptor for each connection.
     let mut limit = getrlimit(Resource::Nofile);
@@ -64,16 +68,34 @@ fn serve(here: &Here, args: &RelayServeArgs) -> Result<u8, Failure> {
         }
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        tokio::select! {
-            () = bound.serve() => {}
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        let over = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        bound.serve_until(over).await;
         Ok::<(), Failure>(())
     })?;
     // Connections end with the process: both ends go on by another relay, or wait for the next one here.
     runtime.shutdown_background();
     Ok(0)
+}
+
+/// The directory that is shared with other relays, if one is named.
+fn shared(args: &RelayServeArgs) -> Result<Option<Shared>, Failure> {
+    let Some(Store::Etcd(cluster)) = &args.store else { return Ok(None) };
+    let Some(url) = args.url.clone() else {
+        return Err(Failure::new("usage", "other relays must know where this one is")
+            .hint("add --url https://NAME, as hosts and clients know this relay")
+            .status(crate::failure::STATUS_USAGE));
+    };
+    let cluster = Cluster {
+        authorities: args.store_ca.clone(),
+        certificate: args.store_cert.clone().zip(args.store_key.clone()),
+        ..cluster.clone()
+    };
+    Ok(Some(Shared { cluster, url, lease: LEASE }))
 }
 
 fn add(here: &Here, url: &str) -> Result<u8, Failure> {

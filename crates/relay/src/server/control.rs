@@ -77,12 +77,14 @@ pub(super) async fn serve(relay: &Relay, mut socket: Socket, address: &str) {
     let clients = Arc::new(Semaphore::new(relay.limits.clients_of_host));
     // In place of another one of this host: its sender goes, and so does that connection.
     relay.hosts().insert(host, Host { number, dial, clients });
+    relay.listed();
     if say(&mut socket, &Registered { registered: true }).await {
         talk(&mut socket, &mut dials).await;
     }
     let mut hosts = relay.hosts();
     if hosts.get(&host).is_some_and(|known| known.number == number) {
         hosts.remove(&host);
+        relay.listed();
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) struct Counts {
     pub refused_hosts: Count,
     pub joined: Count,
     pub not_there: Count,
+    pub sent_on: Count,
     pub not_dialled: Count,
     pub crowded: Count,
     pub bytes: Count,
@@ -32,7 +33,7 @@ pub(super) struct Counts {
 
 impl Counts {
     /// In the Prometheus text format.
-    pub fn text(&self, hosts: usize, connections: usize) -> String {
+    pub fn text(&self, hosts: usize, connections: usize, directory: Option<bool>) -> String {
         let mut text = String::new();
         let mut gauge = |name: &str, help: &str, value: usize| {
             let _ = writeln!(
@@ -42,11 +43,15 @@ impl Counts {
         };
         gauge("hosts", "Hosts that are registered.", hosts);
         gauge("connections", "Open connections.", connections);
+        if let Some(is_up) = directory {
+            gauge("directory_up", "Whether the directory has this relay's hosts.", is_up.into());
+        }
         for (name, help, count) in [
             ("registrations", "Hosts that proved their key.", &self.registrations),
             ("refused_hosts", "Hosts that did not.", &self.refused_hosts),
             ("joined", "Clients that were joined with their host.", &self.joined),
             ("not_there", "Clients whose host was not registered.", &self.not_there),
+            ("sent_on", "Clients that were sent to another relay.", &self.sent_on),
             ("not_dialled", "Clients whose host did not dial back.", &self.not_dialled),
             ("crowded", "Connections that were refused because of a limit.", &self.crowded),
             ("bytes", "Bytes that were passed on.", &self.bytes),

@@ -87,8 +87,18 @@ pub(super) async fn upgrade(stream: &mut Stream, key: &str) -> io::Result<()> {
 
 /// Answers with a text, and closes.
 pub(super) async fn respond(stream: &mut Stream, status: &str, kind: &str, text: &str) {
+    answer(stream, status, &format!("content-type: {kind}; charset=utf-8\r\n"), text).await;
+}
+
+/// Sends a client to another relay, and closes.
+pub(super) async fn redirect(stream: &mut Stream, to: &str) {
+    let headers = format!("location: {to}\r\ncontent-type: text/plain; charset=utf-8\r\n");
+    answer(stream, "307 Temporary Redirect", &headers, "another relay has that host\n").await;
+}
+
+async fn answer(stream: &mut Stream, status: &str, headers: &str, text: &str) {
     let answer = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: {kind}; charset=utf-8\r\ncontent-length: {}\r\ncache-control: no-store\r\n\
+        "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\ncache-control: no-store\r\n\
          x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\ncontent-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\n\
          connection: close\r\n\r\n{text}",
         text.len()

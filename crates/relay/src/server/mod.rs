@@ -2,14 +2,18 @@
 
 pub(crate) mod control;
 mod counts;
+mod directory;
 mod head;
 mod join;
 mod places;
 
+use crate::dial::{bad_pem, pem_chain, pem_key};
 use crate::stream::{Socket, Stream};
 use crate::{config, random};
 use control::Host;
 use counts::Counts;
+use directory::Directory;
+pub use directory::Shared;
 use head::{Head, respond};
 use holdfast_types::{HostKey, hex_text};
 use places::{Full, Place, Places};
@@ -24,8 +28,6 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
@@ -48,6 +50,8 @@ pub struct Config {
     pub name: Option<String>,
     /// Its bounds.
     pub limits: Limits,
+    /// The directory it shares with other relays; none: it knows its own hosts alone.
+    pub shared: Option<Shared>,
 }
 
 /// What one relay bears.
@@ -91,6 +95,7 @@ pub(crate) struct Relay {
     limits: Limits,
     name: Option<String>,
     behind_proxy: bool,
+    directory: Option<Directory>,
 }
 
 /// Binds; refuses to listen beyond this machine without TLS unless a proxy has it.
@@ -111,22 +116,19 @@ pub async fn bind(config: &Config) -> io::Result<Bound> {
         limits: config.limits.clone(),
         name: config.name.as_ref().map(|name| name.to_ascii_lowercase()),
         behind_proxy: config.behind_proxy,
+        directory: config.shared.as_ref().map(Directory::new).transpose()?,
     };
     Ok(Bound { listener, tls, relay: Arc::new(relay) })
 }
 
 fn acceptor((cert, key): &(PathBuf, PathBuf)) -> io::Result<TlsAcceptor> {
-    let bad =
-        |path: &PathBuf, why: String| io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {why}", path.display()));
-    let chain = CertificateDer::pem_file_iter(cert).map_err(|e| bad(cert, e.to_string()))?;
-    let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(|e| bad(cert, e.to_string()))?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|e| bad(key, e.to_string()))?;
+    let (chain, secret) = (pem_chain(cert)?, pem_key(key)?);
     let config = ServerConfig::builder_with_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .with_no_client_auth()
         .with_single_cert(chain, secret)
-        .map_err(|e| bad(cert, e.to_string()))?;
+        .map_err(|error| bad_pem(cert, &error))?;
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
@@ -136,8 +138,33 @@ impl Bound {
         self.listener.local_addr()
     }
 
+    /// Serves until `over`, then takes its hosts out of the directory.
+    pub async fn serve_until(self, over: impl Future<Output = ()>) {
+        let relay = Arc::clone(&self.relay);
+        tokio::select! {
+            () = self.serve() => {}
+            () = over => {}
+        }
+        if let Some(directory) = &relay.directory {
+            directory.leave().await;
+        }
+    }
+
     /// Serves for ever.
     pub async fn serve(self) {
+        let listed = async {
+            match &self.relay.directory {
+                Some(directory) => directory.follow(&self.relay).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.accept() => {}
+            () = listed => {}
+        }
+    }
+
+    async fn accept(&self) {
         loop {
             let Ok((stream, from)) = self.listener.accept().await else {
                 // Out of descriptors: those who are connected go on.
@@ -157,6 +184,13 @@ impl Relay {
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<(Socket, Place)>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A host came or went: the directory is told.
+    fn listed(&self) {
+        if let Some(directory) = &self.directory {
+            directory.changed();
+        }
     }
 
     async fn greet(self: Arc<Self>, stream: TcpStream, from: IpAddr, tls: Option<TlsAcceptor>) {
@@ -210,7 +244,8 @@ impl Relay {
             return match head.path.as_str() {
                 "/healthz" => respond(&mut stream, "200 OK", plain, "ok\n").await,
                 "/metrics" => {
-                    let text = self.counts.text(self.hosts().len(), self.places.open());
+                    let directory = self.directory.as_ref().map(Directory::is_up);
+                    let text = self.counts.text(self.hosts().len(), self.places.open(), directory);
                     respond(&mut stream, "200 OK", "text/plain; version=0.0.4", &text).await;
                 }
                 "/i" => respond(&mut stream, "200 OK", "text/html", INVITE_PAGE).await,
@@ -242,8 +277,15 @@ impl Relay {
 
     async fn client(&self, mut stream: Stream, key: &str, rest: Vec<u8>, host: &str, place: Place) {
         let plain = "text/plain";
-        let known = host.parse::<HostKey>().ok().and_then(|host| self.hosts().get(&host).cloned());
+        let asked = host.parse::<HostKey>().ok();
+        let known = asked.and_then(|host| self.hosts().get(&host).cloned());
         let Some(host) = known else {
+            if let Some((asked, directory)) = asked.zip(self.directory.as_ref())
+                && let Some(other) = directory.elsewhere(&asked).await
+            {
+                self.counts.sent_on.add(1);
+                return head::redirect(&mut stream, &format!("{other}/c/{host}")).await;
+            }
             self.counts.not_there.add(1);
             return respond(&mut stream, "404 Not Found", plain, "that host is not connected to this relay\n").await;
         };

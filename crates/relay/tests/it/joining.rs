@@ -1,18 +1,15 @@
 //! Hosts and clients at a relay: one that is as it should be, and one that is not.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::world::{PATIENCE, ask, client, host, relay, runtime, waiting};
 use futures_util::{SinkExt, StreamExt};
-use holdfast_channel::{Secret, exchange_key, prove_host};
+use holdfast_channel::{Secret, prove_host};
 use holdfast_relay::server::{Config, Limits, bind};
-use holdfast_relay::{Arrival, Dialer, Guests, ReachError, Reached, RelayUrl, Standing, answer, reach, wait};
-use holdfast_types::{Handle, HostKey, hex_bytes, hex_text};
+use holdfast_relay::{ReachError, RelayUrl, reach};
+use holdfast_types::{HostKey, hex_bytes, hex_text};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::rc::Rc;
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -20,74 +17,6 @@ use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async, client_async};
-
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn host() -> Secret {
-    Secret::new([1; 32])
-}
-
-fn client() -> Secret {
-    Secret::new([2; 32])
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
-}
-
-/// A relay on this machine, for as long as the runtime lives.
-fn relay(runtime: &tokio::runtime::Runtime, limits: Limits) -> RelayUrl {
-    let listen = "127.0.0.1:0".parse().unwrap();
-    let config = Config { listen, tls: None, behind_proxy: false, name: None, limits };
-    let bound = runtime.block_on(bind(&config)).unwrap();
-    let address = bound.address().unwrap();
-    runtime.spawn(bound.serve());
-    format!("http://{address}").parse().unwrap()
-}
-
-struct One;
-
-impl Guests for One {
-    fn known(&self, key: &[u8; 32]) -> Option<Handle> {
-        (*key == exchange_key(&client().public()).unwrap()).then(|| "human:ann".parse().unwrap())
-    }
-
-    fn invite(&self, _: &[u8; 16]) -> Option<[u8; 32]> {
-        None
-    }
-}
-
-/// A host that waits at a relay, and gives those who arrive; until the test ends.
-fn waiting(url: &RelayUrl) -> Receiver<Arrival> {
-    let (sender, arrivals) = channel();
-    let (up, is_up) = channel();
-    let url = url.clone();
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        tokio::task::LocalSet::new().block_on(&runtime, async {
-            let dialer = Dialer::new(None).unwrap();
-            let sender = Rc::new(sender);
-            let stands = |standing| {
-                if standing == Standing::Up {
-                    let _ = up.send(());
-                }
-            };
-            let dial = |token: String| {
-                let (dialer, url, sender) = (dialer.clone(), url.clone(), Rc::clone(&sender));
-                tokio::task::spawn_local(async move {
-                    answer(&dialer, &url, &token, &host(), &One, |arrival| drop(sender.send(arrival))).await;
-                });
-            };
-            wait(&dialer, &url, &host(), stands, dial).await;
-        });
-    });
-    is_up.recv_timeout(PATIENCE).unwrap();
-    arrivals
-}
-
-fn ask(url: &RelayUrl, secret: Secret) -> Result<Reached, ReachError> {
-    reach(vec![url.clone()], HostKey(host().public()), secret, None)
-}
 
 #[test]
 fn a_client_is_joined_with_the_host_it_knows_and_both_know_one_channel() {
@@ -229,7 +158,7 @@ fn one_address_has_so_many_connections_and_what_is_no_request_is_told() {
 fn nobody_listens_beyond_this_machine_without_tls_unasked() {
     let runtime = runtime();
     let listen = "0.0.0.0:0".parse().unwrap();
-    let config = Config { listen, tls: None, behind_proxy: false, name: None, limits: Limits::default() };
+    let config = Config { listen, tls: None, behind_proxy: false, name: None, limits: Limits::default(), shared: None };
     let refused = runtime.block_on(bind(&config)).unwrap_err();
     assert!(refused.to_string().contains("needs TLS"), "{refused}");
     assert!(runtime.block_on(bind(&Config { behind_proxy: true, ..config })).is_ok());
