@@ -35,14 +35,14 @@ impl Etcds {
         let url = |port: &u16| format!("http://127.0.0.1:{port}");
         let cluster: Vec<String> = peers.iter().enumerate().map(|(n, peer)| format!("n{n}={}", url(peer))).collect();
         let mut all = Etcds { dir, members: Vec::new(), ports };
-        for n in 0..count {
+        for (n, peer) in peers.iter().enumerate() {
             let args = [
                 ("name", format!("n{n}")),
                 ("data-dir", all.dir.join(format!("n{n}")).display().to_string()),
                 ("listen-client-urls", url(&all.ports[n])),
                 ("advertise-client-urls", url(&all.ports[n])),
-                ("listen-peer-urls", url(&peers[n])),
-                ("initial-advertise-peer-urls", url(&peers[n])),
+                ("listen-peer-urls", url(peer)),
+                ("initial-advertise-peer-urls", url(peer)),
                 ("initial-cluster", cluster.join(",")),
                 ("heartbeat-interval", "100".into()),
                 ("election-timeout", "1000".into()),
