@@ -276,6 +276,6 @@ mod tests {
         {
             assert!(Cluster::of(bad).is_err(), "{bad}");
         }
-        assert!(Cluster::of(&vec!["http://a:1"; MEMBERS_MAX + 1].join(",")).is_err());
+        assert!(Cluster::of(&["http://a:1"; MEMBERS_MAX + 1].join(",")).is_err());
     }
 }
