@@ -169,6 +169,11 @@ impl Core {
         self.authority.state().logged()
     }
 
+    /// Up to where the keeper's log was read.
+    pub(crate) fn log_read(&self) -> u64 {
+        self.logged().max(self.log_seen)
+    }
+
     /// Whether the session is frozen.
     #[must_use]
     pub fn is_frozen(&self) -> bool {

@@ -252,7 +252,7 @@ impl Core {
             self.timers.drain = None;
         }
         let Some(log_head) = out.log_head() else { return };
-        let from = self.logged().max(self.log_seen).max(out.log_base());
+        let from = self.log_read().max(out.log_base());
         if from == log_head && (all || log_head == self.logged()) {
             return;
         }

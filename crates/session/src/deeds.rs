@@ -7,7 +7,7 @@ use crate::core::{Core, Now};
 use crate::outside::Outside;
 use holdfast_abi::protocol::ToKeeper;
 use holdfast_authority::{AfterKill, Deed, DeedId, Ending, Input, Open, OperatorId};
-use holdfast_types::Size;
+use holdfast_types::{Fence, Size};
 
 /// A signal's target: the whole tree.
 const TARGET_TREE: u8 = 2;
@@ -40,6 +40,13 @@ impl Core {
             Deed::Run { .. } | Deed::Operation { .. } => return None,
         };
         Some(if said { Ending::Done } else { ending(Err("the keeper cannot be reached".into())) })
+    }
+
+    /// The fence under which an open deed that was decided under this one is done; none: somebody else had the turn since.
+    #[must_use]
+    pub fn fence_of(&self, id: DeedId, since: Fence) -> Option<Fence> {
+        let (_, open) = self.authority.state().open().find(|(open, _)| *open == id)?;
+        (since == self.fence() || self.had_nobody_else(&open.by, since)).then(|| self.fence())
     }
 
     /// A deed is over.

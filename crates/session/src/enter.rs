@@ -5,7 +5,8 @@
 //! one left: without a record of the run nothing was typed, and its key is free; with one, only the shell's marks tell
 //! ([`Core::take_up_runs`]).
 //!
-//! Whether the prompt is empty is asked before ([`Core::check`]).
+//! Whether the prompt is empty is asked before ([`Core::check`]). A slow disk may take longer than a program's turn lasts: where
+//! nobody else had the turn meanwhile it is taken again for the same run, and where something was typed the prompt is looked at again.
 
 use crate::core::{Core, Now};
 use crate::decide::{Decided, Undecided};
@@ -13,12 +14,14 @@ use crate::outside::{Outside, Unwritten};
 use crate::prompt::{Check, Look, Seen};
 use crate::runs::{LastKey, RUNS_MAX, Run, ShellState};
 use crate::sends::Sent;
-use holdfast_authority::{DeedId, Ending};
+use holdfast_authority::{Caller, DeedId, Ending, Input, Refusal};
 use holdfast_types::{Actor, Fence, Right};
 use holdfast_wire::runs::{RunId, RunState};
 
 /// After this long a run that a killed host may never have typed is lost.
 const TYPED_WAIT_MS: u64 = 3_000;
+/// How often the turn is taken again for one run: a disk or a keeper that outlasts more turns than this is out of order.
+const RETAKES_MAX: u32 = 3;
 
 /// A run that was decided about, on its way to the shell. Bring each of its [`Next`] about, and say what came of it. One that is
 /// not brought to its end is given up: [`Core::give_up`].
@@ -31,6 +34,9 @@ pub struct Entering {
     file: Option<Vec<u8>>,
     has_hook: bool,
     fence: Fence,
+    /// Where the keeper's log ended when the prompt was empty: what is behind it was typed since.
+    log: u64,
+    retakes: u32,
     deed: Option<DeedId>,
     stage: Stage,
 }
@@ -40,6 +46,7 @@ enum Stage {
     Decided,
     Key,
     Hook,
+    Looking,
     Typing,
     Over,
 }
@@ -51,6 +58,8 @@ pub enum Next {
     TakeKey,
     /// Keep the address for its end.
     KeepHook,
+    /// See again whether an empty prompt waits: something was typed there meanwhile.
+    Look,
     /// Type these bytes under this fence, as decided.
     Type {
         /// The fence of the decision.
@@ -73,7 +82,9 @@ pub enum Came {
     KeyTaken,
     /// The address is kept.
     HookKept,
-    /// The key is another run's, or either of the two cannot be written.
+    /// An empty prompt waits.
+    Looked,
+    /// The key is another run's, either of the two cannot be written, or no empty prompt waits.
     Failed,
     /// What became of the bytes.
     Sent(Sent),
@@ -82,7 +93,7 @@ pub enum Came {
 /// Why nothing was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotEntered {
-    /// Key or address: the caller knows.
+    /// Key, address or prompt: the caller knows.
     Failed,
     /// The run cannot be recorded, or the shell's files cannot be written.
     Unrecorded(Unwritten),
@@ -105,7 +116,8 @@ impl Entering {
     ) -> Entering {
         let (fence, deed) = (decided.fence().unwrap_or_else(|| core.fence()), decided.deed.as_ref().map(|(id, _)| *id));
         let run = Run { act: decided.act, by_file: file.is_some(), ..run };
-        Entering { run, keys, file, has_hook, fence, deed, stage: Stage::Decided }
+        let log = core.log_read();
+        Entering { run, keys, file, has_hook, fence, log, retakes: 0, deed, stage: Stage::Decided }
     }
 
     /// The run, as it will be recorded.
@@ -113,6 +125,16 @@ impl Entering {
     pub fn run(&self) -> &Run {
         &self.run
     }
+
+    fn keys_to_type(&self) -> Next {
+        Next::Type { fence: self.fence, bytes: self.keys.clone() }
+    }
+}
+
+/// Nothing of it is on disk but its key.
+fn unrecorded(out: &mut impl Outside, entering: &Entering, why: NotEntered) -> (Stage, Next) {
+    out.free_key(&entering.run);
+    (Stage::Over, Next::NotEntered(why))
 }
 
 impl Core {
@@ -121,15 +143,18 @@ impl Core {
         let (stage, next) = match (entering.stage, came) {
             (Stage::Decided, _) if entering.run.key.is_some() => (Stage::Key, Next::TakeKey),
             (Stage::Decided, _) | (Stage::Key, Came::KeyTaken) if entering.has_hook => (Stage::Hook, Next::KeepHook),
-            (Stage::Decided, _) | (Stage::Key, Came::KeyTaken) | (Stage::Hook, Came::HookKept) => {
-                self.record_run(out, now, entering)
+            (Stage::Decided, _) => self.record_run(out, now, entering),
+            (Stage::Key, Came::KeyTaken) | (Stage::Hook, Came::HookKept) => self.behind_a_wait(out, now, entering),
+            (Stage::Looking, Came::Looked) => {
+                self.drain_log(out, now, true);
+                entering.log = self.log_read();
+                // What came out since is of what was typed, and none of its marks are this run's.
+                (entering.run.typed_at, entering.run.from) = (out.head(), out.head());
+                self.behind_a_wait(out, now, entering)
             }
             (Stage::Key, _) => (Stage::Over, Next::NotEntered(NotEntered::Failed)),
-            (Stage::Hook, _) => {
-                out.free_key(&entering.run);
-                (Stage::Over, Next::NotEntered(NotEntered::Failed))
-            }
-            (Stage::Typing, Came::Sent(sent)) => (Stage::Over, self.run_sent(out, now, entering, sent)),
+            (Stage::Hook | Stage::Looking, _) => unrecorded(out, entering, NotEntered::Failed),
+            (Stage::Typing, Came::Sent(sent)) => self.run_sent(out, now, entering, sent),
             (Stage::Typing | Stage::Over, _) => (Stage::Over, Next::Entered),
         };
         entering.stage = stage;
@@ -150,6 +175,32 @@ impl Core {
         }
     }
 
+    /// The disk was waited for. Nothing is recorded unless the turn is still the run's and its prompt still empty.
+    fn behind_a_wait(&mut self, out: &mut impl Outside, now: Now, entering: &mut Entering) -> (Stage, Next) {
+        self.drain_log(out, now, true);
+        match self.retake(out, now, entering) {
+            Err(undecided) => unrecorded(out, entering, NotEntered::Refused(undecided)),
+            Ok(()) if self.log_read() != entering.log => (Stage::Looking, Next::Look),
+            Ok(()) => self.record_run(out, now, entering),
+        }
+    }
+
+    /// Takes the turn again for a run whose turn ran out on the way, unless somebody else had it since.
+    fn retake(&mut self, out: &mut impl Outside, now: Now, entering: &mut Entering) -> Result<(), Undecided> {
+        if entering.fence == self.fence() {
+            return Ok(());
+        }
+        let actor = &entering.run.actor;
+        if entering.retakes >= RETAKES_MAX || !self.had_nobody_else(actor, entering.fence) {
+            return Err(Undecided::Refused(self.why_stale(actor)));
+        }
+        entering.retakes += 1;
+        let by = Caller { actor: actor.clone(), operator: None, token: None };
+        let decided = self.decide(out, now, Input::Types { by, fence: None })?;
+        entering.fence = decided.fence().unwrap_or_else(|| self.fence());
+        Ok(())
+    }
+
     /// The run is on disk before anything of it is typed; whatever is seen of it after counts.
     fn record_run(&mut self, out: &mut impl Outside, now: Now, entering: &mut Entering) -> (Stage, Next) {
         self.runs.begin(entering.run.clone());
@@ -165,20 +216,35 @@ impl Core {
         });
         self.timers.rearm = Some(now.clock_ms);
         match prepared {
-            Ok(()) => (Stage::Typing, Next::Type { fence: entering.fence, bytes: entering.keys.clone() }),
+            Ok(()) => (Stage::Typing, entering.keys_to_type()),
             Err(why) => (Stage::Over, self.not_entered(out, now, entering, NotEntered::Unrecorded(why))),
         }
     }
 
-    fn run_sent(&mut self, out: &mut impl Outside, now: Now, entering: &Entering, sent: Sent) -> Next {
-        match sent {
+    fn run_sent(&mut self, out: &mut impl Outside, now: Now, entering: &mut Entering, sent: Sent) -> (Stage, Next) {
+        let why = match sent {
             // Those that are queued are on their way.
-            Sent::Written { .. } | Sent::Queued { .. } => Next::Entered,
-            Sent::Refused(undecided) => self.not_entered(out, now, entering, NotEntered::Refused(undecided)),
-            Sent::Full(code) => self.not_entered(out, now, entering, NotEntered::Full(code)),
+            Sent::Written { .. } | Sent::Queued { .. } => return (Stage::Over, Next::Entered),
+            // The keeper dropped them for their fence. Where nothing else was typed its prompt is as it was.
+            Sent::Refused(Undecided::Refused(Refusal::FenceStale { .. })) if self.is_untouched(out, now, entering) => {
+                match self.retake(out, now, entering) {
+                    Ok(()) => return (Stage::Typing, entering.keys_to_type()),
+                    Err(undecided) => NotEntered::Refused(undecided),
+                }
+            }
+            Sent::Refused(undecided) => NotEntered::Refused(undecided),
+            Sent::Full(code) => NotEntered::Full(code),
             // It may have been typed: its marks tell, or have told when it ended the session.
-            Sent::Lost | Sent::Unknown | Sent::EchoOn | Sent::EchoUnknown | Sent::ReservedStream => Next::Entered,
-        }
+            Sent::Lost | Sent::Unknown | Sent::EchoOn | Sent::EchoUnknown | Sent::ReservedStream => {
+                return (Stage::Over, Next::Entered);
+            }
+        };
+        (Stage::Over, self.not_entered(out, now, entering, why))
+    }
+
+    fn is_untouched(&mut self, out: &mut impl Outside, now: Now, entering: &Entering) -> bool {
+        self.drain_log(out, now, true);
+        self.log_read() == entering.log
     }
 
     fn not_entered(&mut self, out: &mut impl Outside, now: Now, entering: &Entering, why: NotEntered) -> Next {

@@ -389,8 +389,8 @@ impl Core {
                 self.drain_log(out, now, true);
                 self.sends.all[at].stage = Stage::Pausing { fence, until: now.clock_ms + FULL_PAUSE_MS };
             }
-            // The turn changed on the way. It is still this actor's at another terminal, or the bytes die here: they must not
-            // stand behind what somebody else wrote meanwhile.
+            // The turn changed on the way. It ran out, or is still this actor's at another terminal, or the bytes die here: they must
+            // not stand behind what somebody else wrote meanwhile.
             (Stage::Typing { fence, .. }, Heard::Refused(refused::STALE))
                 if has_time && sending.decided.is_none() && self.had_nobody_else(&sending.send.by.actor, fence) =>
             {
@@ -407,7 +407,7 @@ impl Core {
     }
 
     /// Why bytes under an old fence were not written: what the authority would say of the next ones, if it has something to say.
-    fn why_stale(&self, actor: &Actor) -> Refusal {
+    pub(crate) fn why_stale(&self, actor: &Actor) -> Refusal {
         let state = self.authority.state();
         let holder = state.turn().hold().map(|hold| &hold.by).filter(|by| by.id != actor.id);
         match (state.frozen(), holder) {
@@ -417,10 +417,10 @@ impl Core {
         }
     }
 
-    /// Whether the turn is this actor's, and was nobody else's since that fence.
-    fn had_nobody_else(&self, actor: &Actor, since: Fence) -> bool {
+    /// Whether the turn is this actor's or free, and was nobody else's since that fence.
+    pub(crate) fn had_nobody_else(&self, actor: &Actor, since: Fence) -> bool {
         let state = self.authority.state();
-        state.turn().hold().is_some_and(|hold| hold.by.id == actor.id) && !state.was_anothers(actor.id, since)
+        state.turn().hold().is_none_or(|hold| hold.by.id == actor.id) && !state.was_anothers(actor.id, since)
     }
 
     fn finish(&mut self, out: &mut impl Outside, at: usize, sent: Sent) {

@@ -56,6 +56,7 @@ mod schema;
 mod seam;
 mod secrets;
 mod sessions;
+mod slow;
 mod states;
 mod token_ends;
 mod turns;

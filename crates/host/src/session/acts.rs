@@ -203,7 +203,7 @@ impl Session {
         let reached = tokio::task::spawn_local(async move {
             let mut all = Ok(());
             for (id, what) in due {
-                let done = this.reach_tree(what).await;
+                let done = this.reach_tree(id, what).await;
                 Begun { session: &this, deed: Some(id) }.over(&done.as_ref().copied().map_err(|fault| &fault.message));
                 all = all.and(done);
             }
@@ -212,13 +212,14 @@ impl Session {
         reached.await.unwrap_or(Ok(()))
     }
 
-    async fn reach_tree(&self, what: ToKeeper<'static>) -> Result<(), Fault> {
+    async fn reach_tree(&self, deed: DeedId, mut what: ToKeeper<'static>) -> Result<(), Fault> {
         let link = self.running().await?;
         self.spare(&link).await?;
-        if let ToKeeper::Signal { fence, .. } = what
-            && fence != self.fence().0
-        {
-            return Err(super::decide::fault(&Refusal::FenceStale { newest: self.fence() }));
+        holdfast_pause::task_point("tree.spared").await;
+        if let ToKeeper::Signal { fence, .. } = &mut what {
+            let newest = self.state.borrow().core.fence_of(deed, Fence(*fence));
+            let stale = || super::decide::fault(&Refusal::FenceStale { newest: self.fence() });
+            *fence = newest.ok_or_else(stale)?.0;
         }
         link.send(what).map_err(|error| self.keeper_failed(&error))
     }

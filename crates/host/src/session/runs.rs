@@ -253,6 +253,13 @@ impl Session {
                     },
                     None => Came::HookKept,
                 },
+                Next::Look => match self.way_in(params, &run.actor).await {
+                    Ok(_) => Came::Looked,
+                    Err(fault) => {
+                        failed = Some(Err(fault));
+                        Came::Failed
+                    }
+                },
                 Next::Type { fence, bytes } => {
                     self.tell_watchers(started(&run));
                     self.nudge.notify_one();

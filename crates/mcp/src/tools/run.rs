@@ -233,14 +233,9 @@ async fn entered<H: Host>(
     let until = in_ms(patience_ms);
     loop {
         let refused = match desk.act::<op::RunStart>(session, ask.clone(), params.clone()).await {
-            Err(refused) if matches!(refused.code.as_str(), "shell_busy" | "turn_held" | "fence_stale") => refused,
+            Err(refused) if matches!(refused.code.as_str(), "shell_busy" | "turn_held") => refused,
             other => return other,
         };
-        if refused.code == "fence_stale" && left_ms(until) > 0 {
-            // The turn ran out while a slow disk took the key. Nothing was typed, the key is free, and the run of that id is over.
-            params.run = Some(fresh_run()?);
-            continue;
-        }
         if left_ms(until) == 0 || !is_passing(&refused, &desk.find(&session.to_string()).await?) {
             return Err(refused);
         }
@@ -250,6 +245,8 @@ async fn entered<H: Host>(
             desk.ask::<op::Wait>(WaitParams { session: session.to_string(), timeout_ms, until: Until::Idle }).await?;
         }
         tokio::time::sleep(TRY_AGAIN).await;
+        // A run that was refused after it was recorded is over: nothing of it was typed, and its key is free.
+        params.run = Some(fresh_run()?);
     }
 }
 

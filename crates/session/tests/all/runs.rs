@@ -1,6 +1,6 @@
 //! How a run comes into the shell: after a look at the prompt, and in an order that the next host can tell from what it finds.
 
-use crate::world::{World, actor, policy};
+use crate::world::{HOST, World, actor, policy};
 use holdfast_abi::protocol::refused;
 use holdfast_authority::{Ask, Authority, Ending};
 use holdfast_screen::ShellMark;
@@ -137,6 +137,84 @@ fn a_run_whose_fate_the_keeper_took_along_counts_as_typed() {
     enter(&mut world, &mut entering, Came::KeyTaken);
     assert_eq!(enter(&mut world, &mut entering, Came::Sent(Sent::Lost)), Next::Entered);
     assert!(world.core.runs.current().is_some() && world.out.freed.is_empty());
+}
+
+#[test]
+fn a_run_whose_turn_ran_out_while_the_disk_took_its_key_is_typed_in_another_turn() {
+    let mut world = at_prompt();
+    let mut entering = decided(&mut world, false);
+    enter(&mut world, &mut entering, Came::Decided);
+    let first = world.core.fence();
+    world.pass(3_001);
+    let next = enter(&mut world, &mut entering, Came::KeyTaken);
+    let fence = world.core.fence();
+    assert!(fence > first);
+    assert_eq!(next, Next::Type { fence, bytes: b"make\r".to_vec() });
+    assert_eq!(world.core.authority().state().turn().hold().unwrap().by, actor("agent:bot"));
+    // Nor does it matter where the keeper is the slow one.
+    world.pass(3_001);
+    let refused = stale(&world);
+    let next = enter(&mut world, &mut entering, refused);
+    let last = world.core.fence();
+    assert!(last > fence);
+    assert_eq!(next, Next::Type { fence: last, bytes: b"make\r".to_vec() });
+    assert_eq!(enter(&mut world, &mut entering, Came::Sent(Sent::Written { at: 2, fence: last })), Next::Entered);
+    assert!(world.out.freed.is_empty() && world.out.kept.iter().all(|run| run.state == RunState::Starting));
+}
+
+#[test]
+fn a_run_is_not_typed_in_another_turn_once_somebody_else_had_it_or_again_and_again() {
+    let mut world = at_prompt();
+    let mut entering = decided(&mut world, false);
+    enter(&mut world, &mut entering, Came::Decided);
+    world.pass(3_001);
+    world.ask("human:ann", Ask::Take).unwrap();
+    world.ask("human:ann", Ask::Release).unwrap();
+    let next = enter(&mut world, &mut entering, Came::KeyTaken);
+    assert!(matches!(next, Next::NotEntered(NotEntered::Refused(_))), "{next:?}");
+    assert!(world.out.kept.is_empty());
+    assert_eq!(world.out.freed, ["deploy"]);
+
+    let mut world = at_prompt();
+    let mut entering = decided(&mut world, false);
+    enter(&mut world, &mut entering, Came::Decided);
+    let mut next = enter(&mut world, &mut entering, Came::KeyTaken);
+    let mut tries = 0;
+    while matches!(next, Next::Type { .. }) {
+        tries += 1;
+        world.pass(3_001);
+        let refused = stale(&world);
+        next = enter(&mut world, &mut entering, refused);
+    }
+    assert!(matches!(next, Next::NotEntered(NotEntered::Refused(_))), "{next:?}");
+    assert_eq!((tries, world.out.freed.len()), (4, 1));
+}
+
+fn stale(world: &World) -> Came {
+    let refusal = holdfast_authority::Refusal::FenceStale { newest: world.core.fence() };
+    Came::Sent(Sent::Refused(Undecided::Refused(refusal)))
+}
+
+#[test]
+fn a_prompt_at_which_something_was_typed_while_the_disk_was_slow_is_looked_at_again() {
+    for came in [Came::Looked, Came::Failed] {
+        let mut world = at_prompt();
+        let mut entering = decided(&mut world, false);
+        enter(&mut world, &mut entering, Came::Decided);
+        let fence = world.core.fence().0;
+        world.writes(HOST, fence, 9, b"half a line", 0);
+        assert_eq!(enter(&mut world, &mut entering, Came::KeyTaken), Next::Look);
+        assert!(world.out.kept.is_empty());
+        world.out.output.extend_from_slice(b"half a line");
+        match (enter(&mut world, &mut entering, came.clone()), came) {
+            (Next::Type { .. }, Came::Looked) => {
+                assert!(world.out.freed.is_empty());
+                assert_eq!(world.out.kept[0].typed_at, 13, "behind what was printed meanwhile");
+            }
+            (Next::NotEntered(NotEntered::Failed), Came::Failed) => assert_eq!(world.out.freed, ["deploy"]),
+            (next, came) => panic!("{came:?}: {next:?}"),
+        }
+    }
 }
 
 #[test]

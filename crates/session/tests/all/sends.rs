@@ -56,6 +56,40 @@ fn nor_once_the_sender_has_the_turn_again() {
 }
 
 #[test]
+fn bytes_whose_turn_ran_out_on_the_way_are_typed_in_another_turn_of_their_sender() {
+    let mut world = World::new();
+    let ticket = world.send("agent:bot", 9, 1, "x");
+    assert_eq!(world.typed().len(), 1);
+    // The keeper stood still for longer than a program keeps its turn.
+    world.pass(3_001);
+    assert!(world.core.authority().state().turn().hold().is_none());
+    world.typed();
+    world.refuses(refused::STALE, 9, 1);
+    let again = world.typed();
+    assert_eq!((again.len(), again[0].fence), (1, world.core.fence().0));
+    world.frame(FromKeeper::Written { stream: 9, seq: 1, head: 7 });
+    let (last, sent) = world.out.sent.last().unwrap();
+    assert!(*last == ticket && matches!(sent, Sent::Written { .. }), "{sent:?}");
+}
+
+#[test]
+fn bytes_under_a_fence_that_their_sender_named_are_typed_in_no_other_turn() {
+    let mut world = World::new();
+    world.send("agent:bot", 9, 1, "x");
+    world.frame(FromKeeper::Written { stream: 9, seq: 1, head: 7 });
+    let (by, fence) = (Caller { actor: actor("agent:bot"), operator: None, token: None }, Some(world.core.fence()));
+    let bytes = b"y".to_vec();
+    let ticket = world.send_as(Send { by, fence, stream: 9, seq: 2, bytes, secret: false, force: false });
+    assert_eq!(world.typed().len(), 2);
+    world.pass(3_001);
+    world.typed();
+    world.refuses(refused::STALE, 9, 2);
+    assert_eq!(world.typed(), []);
+    let (last, sent) = world.out.sent.last().unwrap();
+    assert!(*last == ticket && is_overtaken(sent), "{sent:?}");
+}
+
+#[test]
 fn bytes_follow_their_sender_to_its_other_terminal() {
     let mut world = World::new();
     let (first, second) = (world.attach("human:ann"), world.attach("human:ann"));

@@ -262,6 +262,8 @@ impl Host {
                 *came = Some(Came::KeyTaken);
             }
             Next::KeepHook => *came = Some(Came::HookKept),
+            // Who enters runs here waits for no disk.
+            Next::Look => *came = Some(Came::Failed),
             Next::Type { fence, bytes } => {
                 let by = Caller { actor: job.who.actor(), operator: None, token: None };
                 self.core(ctx, |core, out, now| core.type_decided(out, now, TICKET, by, fence, bytes))?;
