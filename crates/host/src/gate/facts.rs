@@ -123,7 +123,7 @@ impl Gate {
         let Asked { by, is_human, action, text, place, signal, intent } = asked;
         let own = self.own_paths();
         let (text_there, there, kind) = (text.clone(), place.clone(), action.word());
-        let work = move || Ok(look_there(&text_there, &there, own, kind));
+        let work = move || Ok(look_there(&text_there, &there, &own, kind));
         let looked = tokio::time::timeout(LOOK_MAX, crate::off_thread(work)).await;
         let (seen, hash) = match looked {
             Ok(Ok(looked)) => looked,
@@ -154,7 +154,7 @@ impl Gate {
 
     /// The same without links.
     pub fn own_paths_real(&self) -> Vec<String> {
-        self.own_paths().iter().map(|path| real(path).to_string_lossy().into_owned()).collect()
+        Reals::default().of_own(&self.own_paths())
     }
 
     fn own_paths(&self) -> Vec<PathBuf> {
@@ -341,14 +341,39 @@ pub(crate) async fn look_soon(work: impl FnOnce(&dyn Places) -> Seen + Send + 's
     tokio::time::timeout(LOOK_MAX, looked).await.ok()?.ok()
 }
 
+/// Paths without links, each looked at once for one act: to resolve one asks the file system about all its parts.
+#[derive(Default)]
+struct Reals(Vec<(PathBuf, PathBuf)>);
+
+impl Reals {
+    /// Blocks.
+    fn of(&mut self, path: &Path) -> PathBuf {
+        if let Some((_, real)) = self.0.iter().find(|(known, _)| known == path) {
+            return real.clone();
+        }
+        let found = real(path);
+        self.0.push((path.to_owned(), found.clone()));
+        found
+    }
+
+    /// Holdfast's own paths lie in few directories, and are seldom links themselves. Blocks.
+    fn of_own(&mut self, own: &[PathBuf]) -> Vec<String> {
+        let mut one = |path: &PathBuf| match (path.parent(), path.file_name()) {
+            (Some(dir), Some(name)) if !path.is_symlink() => self.of(dir).join(name),
+            _ => self.of(path),
+        };
+        own.iter().map(|path| one(path).to_string_lossy().into_owned()).collect()
+    }
+}
+
 /// Looks at what would be done, and at what it would be done to. Blocks.
-fn look_there(text: &Text, place: &Place, own: Vec<PathBuf>, kind: &str) -> (Seen, Hash) {
-    let live = Live::default();
-    let shown = |path: &Path| real(path).to_string_lossy().into_owned();
-    let cwd = shown(Path::new(&place.cwd));
-    let home = shown(Path::new(&place.home));
-    let start = place.start.as_ref().map(|start| shown(Path::new(start)));
-    let own = own.iter().map(|path| shown(path)).collect();
+fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen, Hash) {
+    let (live, mut reals) = (Live::default(), Reals::default());
+    let mut shown = |path: &str| reals.of(Path::new(path)).to_string_lossy().into_owned();
+    let cwd = shown(&place.cwd);
+    let home = shown(&place.home);
+    let start = place.start.as_ref().map(|start| shown(start));
+    let own = reals.of_own(own);
     let around = Surroundings::new(&cwd, &home, start.as_deref(), own);
     let (line, seen) = match text {
         Text::Line(line) => {
@@ -412,5 +437,27 @@ fn mark(sum: &mut Sha256, path: &Path) {
     sum.update(b"other");
     for number in [meta.len(), meta.ino(), meta.mtime() as u64, meta.mtime_nsec() as u64] {
         sum.update(number.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn own_paths_are_resolved_as_each_would_be_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (state, elsewhere) = (dir.path().join("state"), dir.path().join("elsewhere"));
+        std::fs::create_dir_all(state.join("sessions")).unwrap();
+        std::fs::create_dir(&elsewhere).unwrap();
+        symlink(&state, dir.path().join("way")).unwrap();
+        symlink(&elsewhere, state.join("hooks")).unwrap();
+        symlink("nowhere", state.join("runs")).unwrap();
+        let way = dir.path().join("way");
+        let own = ["sessions", "hooks", "runs", "missing", "missing/deeper"].map(|name| way.join(name));
+        let alone = own.each_ref().map(|path| real(path).to_string_lossy().into_owned());
+        assert_eq!(Reals::default().of_own(&own), alone);
+        assert!(alone[1].ends_with("elsewhere") && alone[0].ends_with("state/sessions"), "{alone:?}");
     }
 }

@@ -154,7 +154,10 @@ impl HostLink {
         once: bool,
     ) -> Answer {
         for breaks in 0..BREAKS_MAX {
-            tokio::time::sleep(Duration::from_millis(BREAK_PAUSE_MS * breaks)).await;
+            if breaks > 0 {
+                // Only then: the shortest sleep is a millisecond, and every question would have it.
+                tokio::time::sleep(Duration::from_millis(BREAK_PAUSE_MS * breaks)).await;
+            }
             let live = self.live().await?;
             match live.ask(method, params(&live.who), bytes).await {
                 Ok(answer) => return answer,
