@@ -1,5 +1,6 @@
 //! Errors, worded so that an agent knows what to do next. No text tells how to get past a refusal.
 
+use holdfast_wire::attention::Now;
 use holdfast_wire::{Code, Fault};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
@@ -62,10 +63,15 @@ impl From<Fault> for Trouble {
         let hint =
             hint(&fault).unwrap_or_else(|| if is_for_shells(&fault.hint) { String::new() } else { fault.hint.clone() });
         let code = serde_json::to_value(fault.code).ok().and_then(|code| code.as_str().map(str::to_owned));
-        let details = fault.details.map(|details| match *details {
+        let mut details = fault.details.map(|details| match *details {
             Value::Object(details) => Box::new(details),
             other => Box::new(JsonObject::from_iter([("value".to_owned(), other)])),
         });
+        // To an agent a command that waits for something else than input runs, as tools say of it elsewhere.
+        let state = details.as_mut().and_then(|details| details.get_mut("state")?.get_mut("state"));
+        if let Some(state) = state.filter(|state| **state == Now::BlockedElsewhere.word()) {
+            *state = Now::Running.word().into();
+        }
         let message = without_commands(fault.message);
         Trouble { code: code.unwrap_or_default(), message, hint, details }
     }
@@ -181,6 +187,14 @@ mod tests {
         assert_eq!(of(Code::TooMany, json!({})).hint, "", "what only a shell can do is left out");
         let denied = of(Code::Denied, json!({"right": "signal"}));
         assert!(denied.hint.contains("`signal`"), "{denied:?}");
+    }
+
+    #[test]
+    fn a_command_that_waits_for_something_else_than_input_runs() {
+        let state = |details| of(Code::ShellBusy, details).details.unwrap()["state"].clone();
+        assert_eq!(state(json!({"state": {"state": "blocked_elsewhere"}})), json!({"state": "running"}));
+        assert_eq!(state(json!({"state": {"state": "waiting"}})), json!({"state": "waiting"}));
+        assert_eq!(state(json!({"state": "blocked_elsewhere"})), "blocked_elsewhere", "another thing's");
     }
 
     #[test]
