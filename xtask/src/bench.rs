@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::soak::{Place, Plan};
+use crate::soak::{Place, Plan, Sdks};
 use crate::step::{cargo, must, say, shown, target};
 
 /// What was asked for.
@@ -65,7 +65,7 @@ pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     if has("ratios") {
         say("ratios of our own");
         let log = crate::soak::Log::default();
-        let place = Place::new(&program, &plan(), &log)?;
+        let place = Place::new(&program, &plan(), Sdks::default(), &log)?;
         let told = ratios::measure(&place, options.full);
         place.end(&log);
         page.add("Ratios of our own", &ratios::markdown(&told?));

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, must, target};
-pub use clients::{Mcp, http};
+pub use clients::{Mcp, Sdks, http};
 pub use log::Log;
 pub use place::{HUMAN, Place, Ran, memory_kib};
 
@@ -66,7 +66,7 @@ pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
         plan.seed
     );
     let log = Arc::new(Log::default());
-    let place = Arc::new(Place::new(&program, &plan, &log)?);
+    let place = Arc::new(Place::new(&program, &plan, Sdks::ready(root, &log), &log)?);
     soak(&plan, &place, &log)?;
     let place = Arc::into_inner(place).context("somebody still works in the soak's home")?;
     place.end(&log);

@@ -8,7 +8,7 @@ use crate::step::{must, program};
 use crate::test::npm;
 
 /// Where it lies.
-const DIR: &str = "sdk/typescript";
+pub const DIR: &str = "sdk/typescript";
 
 /// Installs what it needs, checks that its types are those of the schema, builds it and tests it with this program.
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {

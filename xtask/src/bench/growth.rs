@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::ratios::{grow_tree, median_ms};
-use crate::soak::{HUMAN, Log, Place, http, memory_kib};
+use crate::soak::{HUMAN, Log, Place, Sdks, http, memory_kib};
 use crate::step::say;
 
 /// Costs at sizes.
@@ -58,7 +58,7 @@ pub fn measure(program: &Path, full: bool) -> Result<Vec<Series>> {
     for (name, measure) in measures {
         say(&format!("growth: {name}"));
         let log = Log::default();
-        let place = Place::new(program, &super::plan(), &log)?;
+        let place = Place::new(program, &super::plan(), Sdks::default(), &log)?;
         let series = measure(&place, full);
         place.end(&log);
         all.extend(series.with_context(|| format!("growth of {name}"))?);

@@ -1,5 +1,5 @@
 //! What operators do: look, type, run, take and release the turn, start and end sessions; by the command line, over HTTP, by the
-//! tools of MCP, and through the relay.
+//! tools of MCP, through the relay, and by the clients for Python and TypeScript.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::clients::{Mcp, http};
+use super::clients::{Language, Mcp, Sdk, http};
 use super::dice::Dice;
 use super::log::{Deed, Log, Outcome};
 use super::place::{Kind, Place, Ran, Session};
@@ -19,9 +19,17 @@ enum Way {
     Http,
     Mcp,
     Relay,
+    Client(Language),
 }
 
-const WAYS: &[Way] = &[Way::CommandLine, Way::Http, Way::Mcp, Way::Relay];
+const WAYS: &[Way] = &[
+    Way::CommandLine,
+    Way::Http,
+    Way::Mcp,
+    Way::Relay,
+    Way::Client(Language::Python),
+    Way::Client(Language::TypeScript),
+];
 
 /// Codes of refusals that say that nothing was typed.
 const NOT_TYPED: &[&str] = &["turn_held", "frozen", "denied", "waiting_for_input"];
@@ -33,6 +41,11 @@ fn text(value: &Value) -> String {
 /// Nothing where a line has reached the terminal; one that is queued may yet be dropped.
 fn queued(typed: &Value) -> Option<String> {
     (typed["written"] != true).then(|| "queued".to_owned())
+}
+
+/// The code that a client's answer has where it was refused.
+fn refused(answer: &Value) -> Option<String> {
+    answer["error"]["code"].as_str().map(str::to_owned)
 }
 
 /// Nothing where a run has ended with 0, or why it has not.
@@ -48,14 +61,18 @@ struct Operator<'a> {
     log: &'a Log,
     dice: Dice,
     mcp: Option<Mcp>,
+    sdk: Option<Sdk>,
     deeds: usize,
 }
 
 /// Acts until it is over.
 pub fn operate(number: usize, place: &Place, log: &Log, dice: Dice, over: &AtomicBool) {
-    let way = WAYS[number % WAYS.len()];
+    let way = match WAYS[number % WAYS.len()] {
+        Way::Client(language) if !place.sdks.has(language) => Way::CommandLine,
+        way => way,
+    };
     let actor = format!("agent:op{number}");
-    let mut operator = Operator { actor, way, place, log, dice, mcp: None, deeds: 0 };
+    let mut operator = Operator { actor, way, place, log, dice, mcp: None, sdk: None, deeds: 0 };
     while !over.load(Ordering::Relaxed) {
         match operator.act() {
             Ok(()) => {}
@@ -63,7 +80,7 @@ pub fn operate(number: usize, place: &Place, log: &Log, dice: Dice, over: &Atomi
             Err(error) if format!("{error:#}").contains("did not end within") => log.violation(format!("{error:#}")),
             Err(_) => {
                 log.count("acts broken off");
-                operator.mcp = None;
+                operator.hang_up();
             }
         }
         std::thread::sleep(Duration::from_millis(100 + operator.dice.below(800) as u64));
@@ -97,7 +114,7 @@ impl Operator<'_> {
                 let there = format!("{}/{session}", self.place.far_name);
                 self.place.far(&[&["--json"], before, &[there.as_str()], after].concat())
             }
-            Way::CommandLine | Way::Http | Way::Mcp => {
+            Way::CommandLine | Way::Http | Way::Mcp | Way::Client(_) => {
                 self.place.run(&self.actor, &[&["--json"], before, &[session], after].concat())
             }
         }
@@ -113,6 +130,22 @@ impl Operator<'_> {
         Ok(answer)
     }
 
+    /// Asks for one thing by one of the clients for other languages.
+    fn client(&mut self, language: Language, asked: &Value) -> Result<Value> {
+        let mut sdk = match self.sdk.take() {
+            Some(sdk) => sdk,
+            None => Sdk::open(self.place, language, &self.actor)?,
+        };
+        let answer = sdk.ask(asked)?;
+        self.sdk = Some(sdk);
+        Ok(answer)
+    }
+
+    /// The next question is asked on a new connection.
+    fn hang_up(&mut self) {
+        (self.mcp, self.sdk) = (None, None);
+    }
+
     fn looks(&mut self) -> Result<()> {
         let Some(session) = self.session(|_| true) else { return Ok(()) };
         let name = session.name.as_str();
@@ -125,6 +158,9 @@ impl Operator<'_> {
             (Way::Mcp, 0) => self.tool("overview", &json!({}))?.is_ok(),
             (Way::Mcp, 1) => self.tool("session_state", &json!({ "session": name }))?.is_ok(),
             (Way::Mcp, _) => self.tool("read_output", &json!({ "session": name }))?.is_ok(),
+            (Way::Client(language), _) => {
+                self.client(language, &json!({ "do": "look", "session": name }))?["error"].is_null()
+            }
             (Way::CommandLine | Way::Relay, 0) => self.program(name, &["screen"], &[])?.status == 0,
             (Way::CommandLine | Way::Relay, 1) => self.program(name, &["state"], &[])?.status == 0,
             (Way::CommandLine | Way::Relay, 2) => self.program(name, &["graph"], &[])?.status == 0,
@@ -143,6 +179,10 @@ impl Operator<'_> {
                 let arguments = json!({ "session": session.name, "text": token, "keys": ["Enter"], "yield_ms": 300 });
                 let answer = self.tool("send_input", &arguments);
                 answer.map(|answer| answer.map_or_else(|refused| Some(text(&refused["code"])), |typed| queued(&typed)))
+            }
+            Way::Client(language) => {
+                let asked = json!({ "do": "type", "session": session.name, "text": token });
+                self.client(language, &asked).map(|typed| refused(&typed).or_else(|| queued(&typed)))
             }
             Way::CommandLine | Way::Relay | Way::Http => {
                 let ran = self.program(&session.name, &["send"], &["--enter", &token]);
@@ -187,6 +227,10 @@ impl Operator<'_> {
                         answer.map_or_else(|refused| Some(text(&refused["code"])), |run| unfinished(&run))
                     })
                 }
+                Way::Client(language) => {
+                    let asked = json!({ "do": "run", "session": session.name, "command": command, "key": token });
+                    self.client(language, &asked).map(|run| unfinished(&run))
+                }
                 Way::CommandLine | Way::Relay => {
                     let words = ["--key", &token, "--timeout", "20", "--", &command];
                     self.program(&session.name, &["run"], &words).map(|ran| (ran.status != 0).then(|| ran.code()))
@@ -196,7 +240,7 @@ impl Operator<'_> {
                 Ok(None) => outcome = Outcome::Done,
                 Ok(Some(code)) => self.log.count(&format!("runs: {code}")),
                 // Asked again with the same key, on a new connection.
-                Err(_) => self.mcp = None,
+                Err(_) => self.hang_up(),
             }
             if outcome == Outcome::Done {
                 break;

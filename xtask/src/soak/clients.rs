@@ -1,14 +1,16 @@
-//! Clients without packages: one request over HTTP, and the tools of `holdfast mcp`.
+//! Clients: one request over HTTP, the tools of `holdfast mcp`, and the clients for Python and TypeScript.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdin, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use super::log::Log;
 use super::place::Place;
 
 const ANSWER_TIME: Duration = Duration::from_secs(60);
@@ -44,17 +46,15 @@ pub fn http(place: &Place, method: &str, path: &str, body: &Value) -> Result<(u1
     Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 
-/// An agent's program.
-pub struct Mcp {
+/// A program that is asked by lines of JSON, and answers so.
+struct Speaker {
     child: Child,
     say: ChildStdin,
     answers: Receiver<Value>,
-    id: u64,
 }
 
-impl Mcp {
-    pub fn open(place: &Place, actor: &str) -> Result<Mcp> {
-        let mut command = place.command(actor, &["mcp"]);
+impl Speaker {
+    fn start(mut command: Command) -> Result<Speaker> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let (say, hear) = (child.stdin.take().context("piped")?, child.stdout.take().context("piped")?);
         let (tell, answers) = channel();
@@ -66,10 +66,37 @@ impl Mcp {
                 }
             }
         });
-        let mut mcp = Mcp { child, say, answers, id: 0 };
+        Ok(Speaker { child, say, answers })
+    }
+
+    fn tell(&mut self, message: &Value) -> Result<()> {
+        Ok(writeln!(self.say, "{message}")?)
+    }
+
+    fn hear(&self, what: &str) -> Result<Value> {
+        self.answers.recv_timeout(ANSWER_TIME).with_context(|| format!("no answer to {what}"))
+    }
+}
+
+impl Drop for Speaker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An agent's program.
+pub struct Mcp {
+    speaker: Speaker,
+    id: u64,
+}
+
+impl Mcp {
+    pub fn open(place: &Place, actor: &str) -> Result<Mcp> {
+        let mut mcp = Mcp { speaker: Speaker::start(place.command(actor, &["mcp"]))?, id: 0 };
         let client = json!({ "name": "soak", "version": "1" });
         mcp.ask("initialize", &json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client }))?;
-        writeln!(mcp.say, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        mcp.speaker.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
         Ok(mcp)
     }
 
@@ -82,10 +109,9 @@ impl Mcp {
 
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.id += 1;
-        writeln!(self.say, "{}", json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }))?;
+        self.speaker.tell(&json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }))?;
         loop {
-            let answer =
-                self.answers.recv_timeout(ANSWER_TIME).with_context(|| format!("mcp: no answer to {method}"))?;
+            let answer = self.speaker.hear(method)?;
             if answer["id"] == self.id && !answer["error"].is_null() {
                 bail!("mcp: {method}: {}", answer["error"]);
             }
@@ -96,9 +122,79 @@ impl Mcp {
     }
 }
 
-impl Drop for Mcp {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// The clients for other languages, as far as this machine has them.
+#[derive(Debug, Default)]
+pub struct Sdks {
+    scripts: PathBuf,
+    /// A Python that has the client.
+    python: Option<PathBuf>,
+    /// The client for TypeScript, built.
+    built: Option<PathBuf>,
+}
+
+/// A language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// Over the host's socket.
+    Python,
+    /// Over a WebSocket, as the page does it.
+    TypeScript,
+}
+
+impl Sdks {
+    /// Makes them ready; what cannot be is noted as not provided.
+    pub fn ready(root: &Path, log: &Log) -> Sdks {
+        let scripts = root.join("xtask/src/soak");
+        let dir = root.join(crate::python::DIR);
+        let python = crate::venv::programs(root, "sdk", &dir.join("requirements.lock"), Some(&dir));
+        let built = crate::typescript::build(root);
+        let note = |language: &str, error: &anyhow::Error| {
+            log.note(format!("operators by the {language} client: not provided ({error:#})"));
+        };
+        Sdks {
+            scripts,
+            python: python.inspect_err(|error| note("Python", error)).ok().map(|bin| bin.join("python")),
+            built: built
+                .inspect_err(|error| note("TypeScript", error))
+                .ok()
+                .map(|()| root.join(crate::typescript::DIR).join("dist/node.js")),
+        }
+    }
+
+    pub fn has(&self, language: Language) -> bool {
+        match language {
+            Language::Python => self.python.is_some(),
+            Language::TypeScript => self.built.is_some(),
+        }
+    }
+}
+
+/// A program that uses one of them.
+pub struct Sdk(Speaker);
+
+impl Sdk {
+    pub fn open(place: &Place, language: Language, actor: &str) -> Result<Sdk> {
+        let sdks = &place.sdks;
+        let mut command = match language {
+            Language::Python => {
+                let mut command = place.other(sdks.python.as_ref().context("no Python client")?);
+                command.arg(sdks.scripts.join("by_python.py")).env("HOLDFAST_ACTOR", actor);
+                command
+            }
+            Language::TypeScript => {
+                let mut command = place.other(Path::new("node"));
+                command.arg(sdks.scripts.join("by_websocket.mjs")).arg(sdks.built.as_ref().context("no built client")?);
+                command.arg(format!("http://{}", place.address)).env("HOLDFAST_TOKEN", &place.token);
+                command
+            }
+        };
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        Ok(Sdk(Speaker::start(command)?))
+    }
+
+    /// Asks for one thing.
+    pub fn ask(&mut self, asked: &Value) -> Result<Value> {
+        self.0.tell(asked)?;
+        self.0.hear(&asked.to_string())
     }
 }

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::Plan;
+use super::clients::Sdks;
 use super::log::Log;
 use crate::step::works;
 
@@ -115,10 +116,11 @@ pub struct Place {
     relay_address: String,
     /// What the second home calls this one.
     pub far_name: String,
+    pub sdks: Sdks,
 }
 
 impl Place {
-    pub fn new(program: &Path, plan: &Plan, log: &Log) -> Result<Place> {
+    pub fn new(program: &Path, plan: &Plan, sdks: Sdks, log: &Log) -> Result<Place> {
         let number = PLACES.fetch_add(1, Ordering::Relaxed);
         // Short: the paths of sockets are.
         let dir = std::env::temp_dir().join(format!("hfsoak{}.{number}", std::process::id()));
@@ -136,6 +138,7 @@ impl Place {
             relay: Mutex::new(None),
             relay_address: "127.0.0.1:0".into(),
             far_name: String::new(),
+            sdks,
         };
         // Whatever fails from here on, the place is cleared away.
         if let Err(error) = place.furnish(plan, log) {
@@ -230,6 +233,13 @@ impl Place {
     pub fn command(&self, actor: &str, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         self.settle(command.args(["--as", actor]).args(args).stdin(Stdio::null()));
+        command
+    }
+
+    /// Another program, with the same environment; where it needs a host it finds the program that is soaked.
+    pub fn other(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        self.settle(&mut command).env("HOLDFAST_BIN", &self.program);
         command
     }
 
