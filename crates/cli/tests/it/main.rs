@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
 mod abuse;
+mod activation;
 mod actors;
 mod agents;
 mod approvals;
