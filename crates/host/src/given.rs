@@ -30,7 +30,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub fn given(home: &Home) -> io::Result<Option<OwnedFd>> {
     let Some(count) = count(std::process::id(), |key| std::env::var_os(key)) else { return Ok(None) };
     if count != 1 {
-        let what = format!("systemd passed {count} sockets, and the host takes one: check the unit holdfast-host.socket");
+        let what =
+            format!("systemd passed {count} sockets, and the host takes one: check the unit holdfast-host.socket");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     let path = format!("/proc/self/fd/{FIRST}");

@@ -79,6 +79,7 @@ pub use log::{LogFormat, LogLevels, begin_log};
 pub use notify::{Deliver, On, Rule};
 pub use reap::Rules as ReapRules;
 pub use relays::waits_at_relays;
+pub use spawn::{KeeperBuild, keeper_of, own_keeper};
 
 use holdfast_abi::address::Address;
 use holdfast_abi::ring::Base;

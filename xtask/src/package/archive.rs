@@ -184,7 +184,8 @@ mod tests {
             .map(|entry| entry.unwrap())
             .map(|entry| (entry.path().unwrap().display().to_string(), entry.header().mode().unwrap()))
             .collect();
-        let wanted = [("usr/", 0o755), ("usr/bin/", 0o755), ("usr/bin/a", 0o755), ("usr/share/", 0o755), ("usr/share/b", 0o644)];
+        let wanted =
+            [("usr/", 0o755), ("usr/bin/", 0o755), ("usr/bin/a", 0o755), ("usr/share/", 0o755), ("usr/share/b", 0o644)];
         assert_eq!(entries, wanted.map(|(path, mode)| (path.to_owned(), mode)));
         assert_eq!(some().zip(1_700_000_000).unwrap(), some().zip(1_700_000_000).unwrap());
     }

@@ -23,11 +23,23 @@ impl Build {
         // A directory of its own: what is linked otherwise shares nothing, and must not push out what tests use.
         let dir = target.join("package-build").join(if self.alone { "static" } else { "shared" });
         let mut build = cargo(root);
-        build.args(["build", "--locked", "--package", "holdfast", "--target", &self.triple, "--profile", &self.profile]);
+        build.args([
+            "build",
+            "--locked",
+            "--package",
+            "holdfast",
+            "--target",
+            &self.triple,
+            "--profile",
+            &self.profile,
+        ]);
         build.arg("--target-dir").arg(&dir).env("CARGO_ENCODED_RUSTFLAGS", self.flags(root, &dir)?.join("\u{1f}"));
         build.env_remove("RUSTFLAGS");
         // C of dependencies: no path of this machine either.
-        build.env("CFLAGS", format!("-ffile-prefix-map={}=. -ffile-prefix-map={}=cargo", dir.display(), home()?.display()));
+        build.env(
+            "CFLAGS",
+            format!("-ffile-prefix-map={}=. -ffile-prefix-map={}=cargo", dir.display(), home()?.display()),
+        );
         must(&mut build)?;
         let profile = if self.profile == "dev" { "debug" } else { &self.profile };
         Ok(dir.join(&self.triple).join(profile).join("holdfast"))
@@ -70,7 +82,10 @@ fn missing(triple: &str) -> String {
 pub fn own_triple(root: &Path) -> Result<String> {
     let output = program("rustc", root).arg("-vV").output().context("cannot run rustc")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned).context("rustc does not say its target")
+    text.lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .map(str::to_owned)
+        .context("rustc does not say its target")
 }
 
 /// What a program needs of the machine.
@@ -105,7 +120,8 @@ pub fn needs(root: &Path, file: &Path) -> Result<Needs> {
 }
 
 fn read_needs(headers: &str, symbols: &str) -> Result<Needs> {
-    let needed: Vec<&str> = headers.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim).collect();
+    let needed: Vec<&str> =
+        headers.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim).collect();
     if needed.is_empty() {
         return Ok(Needs::Nothing);
     }
@@ -120,7 +136,9 @@ fn read_needs(headers: &str, symbols: &str) -> Result<Needs> {
 }
 
 fn is_of_glibc(library: &str) -> bool {
-    ["libc.so.", "libm.so.", "libdl.so.", "libpthread.so.", "librt.so.", "ld-linux"].iter().any(|own| library.starts_with(own))
+    ["libc.so.", "libm.so.", "libdl.so.", "libpthread.so.", "librt.so.", "ld-linux"]
+        .iter()
+        .any(|own| library.starts_with(own))
 }
 
 #[cfg(test)]

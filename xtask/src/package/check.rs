@@ -88,7 +88,9 @@ fn base(root: &Path, dir: &Path) -> Result<PathBuf> {
 /// This machine's release where it is a Debian: the program is linked with its C library.
 fn suite() -> String {
     let text = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim_matches('"').to_owned());
+    let value = |key: &str| {
+        text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim_matches('"').to_owned())
+    };
     match value("ID=").as_deref() {
         Some("debian") => value("VERSION_CODENAME=").unwrap_or_else(|| SUITE.into()),
         _ => SUITE.into(),

@@ -111,7 +111,10 @@ pub fn npm(source: &Source<'_>) -> Result<Package> {
         "files": ["bin", "share", "lib", "install.md", "LICENSE-APACHE", "LICENSE-MIT"],
     });
     all.add("package.json", format!("{manifest:#}\n"));
-    all.add("README.md", format!("# Holdfast\n\n{SUMMARY}. {ABOUT}\n\n    npx @holdfast/cli new work\n\nSee install.md.\n"));
+    all.add(
+        "README.md",
+        format!("# Holdfast\n\n{SUMMARY}. {ABOUT}\n\n    npx @holdfast/cli new work\n\nSee install.md.\n"),
+    );
     Ok((format!("holdfast-cli-{}-{cpu}.tgz", source.version), all.below("package/").tar_gz(source.time)?))
 }
 
@@ -168,7 +171,11 @@ pub fn filled(template: &str, values: &[(&str, &str)]) -> Result<String> {
     for (key, value) in values {
         text = text.replace(&format!("@{key}@"), value);
     }
-    let left = text.split('@').skip(1).step_by(2).find(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
+    let left = text
+        .split('@')
+        .skip(1)
+        .step_by(2)
+        .find(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
     left.map_or(Ok(text.clone()), |left| anyhow::bail!("the template has @{left}@, which nothing fills"))
 }
 

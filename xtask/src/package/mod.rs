@@ -98,8 +98,11 @@ fn make(root: &Path, target: &Path, wanted: &Wanted, out: &Path) -> Result<Vec<P
         }
     };
     // Debian's users may come from LDAP or sssd, which only its own C library asks. Elsewhere there may be another one, or none.
-    let groups: [(bool, &[&str]); 2] =
-        if musl || wanted.program.is_some() { [(true, &KINDS), (true, &[])] } else { [(false, &["deb"]), (true, &["tar", "npm", "wheel"])] };
+    let groups: [(bool, &[&str]); 2] = if musl || wanted.program.is_some() {
+        [(true, &KINDS), (true, &[])]
+    } else {
+        [(false, &["deb"]), (true, &["tar", "npm", "wheel"])]
+    };
     let mut packages: Vec<Package> = vec![];
     for (alone, kinds) in groups {
         let kinds: Vec<_> = kinds.iter().filter(|kind| wanted.only.iter().any(|only| only == *kind)).collect();
@@ -124,7 +127,8 @@ fn make(root: &Path, target: &Path, wanted: &Wanted, out: &Path) -> Result<Vec<P
             packages.push(package);
         }
     }
-    packages.push((format!("holdfast-{VERSION}.cdx.json"), sbom::document(root, &wanted.triple, VERSION, time)?.into()));
+    packages
+        .push((format!("holdfast-{VERSION}.cdx.json"), sbom::document(root, &wanted.triple, VERSION, time)?.into()));
     packages.push(("Containerfile".into(), std::fs::read(root.join("docs/relay/Containerfile"))?));
     packages.sort();
     let sums: String = packages.iter().map(|(name, bytes)| format!("{}  {name}\n", archive::sha256(bytes))).collect();
@@ -155,7 +159,8 @@ fn recipes(source: &Source<'_>, (name, bytes): &Package, url: &str) -> Result<Ve
     [("packaging/homebrew/holdfast.rb", "holdfast.rb"), ("packaging/aur/PKGBUILD", "PKGBUILD")]
         .into_iter()
         .map(|(path, name)| {
-            let template = std::fs::read_to_string(source.root.join(path)).with_context(|| format!("cannot read {path}"))?;
+            let template =
+                std::fs::read_to_string(source.root.join(path)).with_context(|| format!("cannot read {path}"))?;
             Ok((name.to_owned(), filled(&template, &values)?.into_bytes()))
         })
         .collect()
@@ -167,7 +172,10 @@ fn speaker(root: &Path, program: &Path, arch: &str) -> Result<PathBuf> {
         return Ok(program.to_owned());
     }
     let own = target(root).join("debug/holdfast");
-    ensure!(own.is_file(), "completions are written by the program, and that of {arch} does not run here: run `cargo build` first");
+    ensure!(
+        own.is_file(),
+        "completions are written by the program, and that of {arch} does not run here: run `cargo build` first"
+    );
     Ok(own)
 }
 
@@ -178,7 +186,10 @@ fn time(root: &Path) -> Result<u64> {
     }
     ensure!(on_path("git").is_some(), "neither SOURCE_DATE_EPOCH nor git says which time the packages are of");
     let output = program("git", root).args(["log", "-1", "--format=%ct"]).output().context("cannot run git")?;
-    String::from_utf8_lossy(&output.stdout).trim().parse().context("git does not say when the last commit was; set SOURCE_DATE_EPOCH")
+    String::from_utf8_lossy(&output.stdout)
+        .trim()
+        .parse()
+        .context("git does not say when the last commit was; set SOURCE_DATE_EPOCH")
 }
 
 /// Builds once more in a copy of the tree elsewhere: the same bytes must come out.
@@ -192,7 +203,12 @@ fn verify(root: &Path, wanted: &Wanted) -> Result<ExitCode> {
             .filter(|(name, bytes)| std::fs::read(wanted.out.join(name)).ok().as_ref() != Some(bytes))
             .map(|(name, _)| name.as_str())
             .collect();
-        ensure!(differ.is_empty(), "two builds gave different bytes: {}; the second is in {}", differ.join(", "), copy.display());
+        ensure!(
+            differ.is_empty(),
+            "two builds gave different bytes: {}; the second is in {}",
+            differ.join(", "),
+            copy.display()
+        );
         Ok(again.len())
     });
     let same = outcome?;
@@ -241,12 +257,25 @@ mod tests {
     fn the_recipes_of_other_package_managers_are_filled_from_the_tarball() {
         let root = crate::root();
         let (program, needs) = (PathBuf::from("/bin/true"), Needs::Nothing);
-        let source = Source { root: &root, program: &program, speaker: &program, needs: &needs, version: "1.2.3", arch: "x86_64", time: 0 };
-        let made = recipes(&source, &("holdfast-1.2.3-x86_64-linux.tar.gz".into(), b"abc".to_vec()), "https://dist.invalid").unwrap();
+        let source = Source {
+            root: &root,
+            program: &program,
+            speaker: &program,
+            needs: &needs,
+            version: "1.2.3",
+            arch: "x86_64",
+            time: 0,
+        };
+        let made =
+            recipes(&source, &("holdfast-1.2.3-x86_64-linux.tar.gz".into(), b"abc".to_vec()), "https://dist.invalid")
+                .unwrap();
         for (name, bytes) in made {
             let text = String::from_utf8(bytes).unwrap();
             assert!(text.contains("https://dist.invalid/holdfast-1.2.3-x86_64-linux.tar.gz"), "{name}: {text}");
-            assert!(text.contains("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"), "{name}: {text}");
+            assert!(
+                text.contains("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+                "{name}: {text}"
+            );
         }
     }
 }

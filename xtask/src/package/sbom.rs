@@ -28,7 +28,9 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
         Some(line.trim_matches('"').to_owned())
     };
     let blocks = lock.split("[[package]]").skip(1);
-    blocks.filter_map(|block| Some(((field(block, "name")?, field(block, "version")?), field(block, "checksum")?))).collect()
+    blocks
+        .filter_map(|block| Some(((field(block, "name")?, field(block, "version")?), field(block, "checksum")?)))
+        .collect()
 }
 
 fn compose(
@@ -83,7 +85,8 @@ fn compose(
             continue;
         }
         let purl = format!("pkg:npm/{}@{}", name.replace('@', "%40"), text(&package["version"]));
-        let mut component = json!({ "type": "library", "bom-ref": purl, "name": name, "version": package["version"], "purl": purl });
+        let mut component =
+            json!({ "type": "library", "bom-ref": purl, "name": name, "version": package["version"], "purl": purl });
         if let Some(license) = package["license"].as_str() {
             component["licenses"] = json!([{ "expression": license }]);
         }
@@ -93,7 +96,8 @@ fn compose(
     components.dedup_by_key(|component| text(&component["bom-ref"]));
     dependencies.sort_by_key(|dependency| text(&dependency["ref"]));
     let hash = sha256(json!([components, version]).to_string().as_bytes());
-    let serial = format!("urn:uuid:{}-{}-5{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32]);
+    let serial =
+        format!("urn:uuid:{}-{}-5{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32]);
     Ok(json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -131,7 +135,8 @@ mod tests {
         } });
         let sums = checksums("[[package]]\nname = \"used\"\nversion = \"1.0.0\"\nchecksum = \"abc\"\n");
         let made = compose(&metadata, &sums, &page, "1.0.0", 0).unwrap();
-        let names: Vec<&str> = made["components"].as_array().unwrap().iter().map(|c| c["purl"].as_str().unwrap()).collect();
+        let names: Vec<&str> =
+            made["components"].as_array().unwrap().iter().map(|c| c["purl"].as_str().unwrap()).collect();
         assert_eq!(names, ["pkg:cargo/below@1.0.0", "pkg:cargo/used@1.0.0", "pkg:npm/%40a/b@2.0.0"]);
         assert_eq!(made["components"][1]["hashes"][0]["content"], "abc");
         assert_eq!(made["components"][0]["licenses"][0]["expression"], "MIT OR Apache-2.0");

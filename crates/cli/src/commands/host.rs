@@ -212,10 +212,7 @@ fn stop(here: &Here) -> Result<u8, Failure> {
 }
 
 fn restart(here: &Here) -> Result<u8, Failure> {
-    // The next host reads it too: with one that it cannot read there would be none.
-    here.config()?;
-    let before = bring_down(here)?;
-    let after = bring_up(here)?;
+    let (before, after) = replace(here)?;
     if here.json {
         print_json(&after)?;
         return Ok(0);
@@ -225,7 +222,7 @@ fn restart(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn went_on(sessions: u32) -> String {
+pub fn went_on(sessions: u32) -> String {
     match sessions {
         0 => "no session was running".into(),
         1 => "1 session kept running".into(),
@@ -295,9 +292,15 @@ fn bring_up(here: &Here) -> Result<HostStatus, Failure> {
 
 /// Another host in the place of this one, started as it would be started now; sessions keep running.
 pub fn renew(here: &Here) -> Result<(), Failure> {
+    replace(here).map(|_| ())
+}
+
+/// The same: the host before, where one ran, and the one after.
+pub fn replace(here: &Here) -> Result<(Option<HostStatus>, HostStatus), Failure> {
+    // The next host reads it too: with one that it cannot read there would be none.
     here.config()?;
-    bring_down(here)?;
-    bring_up(here).map(|_| ())
+    let before = bring_down(here)?;
+    Ok((before, bring_up(here)?))
 }
 
 /// Stops the host and waits until its process is gone: the next one needs its lock.
