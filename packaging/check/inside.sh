@@ -72,7 +72,8 @@ esac
 as_ann "command -v $hf" && fail "the program is still there"
 files > /tmp/after
 [ -d /home/ann/.local/state/holdfast/sessions ] || fail "the user's sessions were removed"
-left=$(comm -13 /tmp/before /tmp/after | grep -v -e '^/home/ann/\.local/state/holdfast/' -e '^/home/ann/\.config/holdfast/' -e '^/home/ann/relay/' || true)
+# The shell in the session has its own history.
+left=$(comm -13 /tmp/before /tmp/after | grep -v -e '^/home/ann/\.bash_history$' -e '^/home/ann/\.local/state/holdfast/' -e '^/home/ann/\.config/holdfast/' -e '^/home/ann/relay/' || true)
 [ -z "$left" ] || fail "left behind: $left"
 [ -z "$(comm -23 /tmp/before /tmp/after)" ] || fail "removed more than it brought: $(comm -23 /tmp/before /tmp/after)"
 say "removed; nothing but the user's state is left"

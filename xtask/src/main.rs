@@ -41,7 +41,7 @@ usage: cargo xtask COMMAND
 
   test [FILTER…]     install what the tests need, then run all of them
   clients [NAME…]    the program with clients in other languages, which `test` runs too
-  ci                 what CI runs: fmt, clippy, rustdoc, tidy, lint, test, soak, fuzz-smoke
+  ci                 what CI runs: fmt, clippy, rustdoc, tidy, lint, test, packages, soak, fuzz-smoke
   web-build          build the page from web/src into web/dist, which is committed
   lint               Ruff over our Python, ESLint over our TypeScript and JavaScript
   tidy [--shrink]    the rules about this tree that no compiler checks
@@ -98,7 +98,7 @@ while the sources are others than the hash says. Where web/dist has a conflict, 
 usage: cargo xtask ci
 
 Runs, in this order and whatever the earlier ones said: cargo fmt --check, clippy and rustdoc with warnings as errors,
-tidy, lint, test, a minute of soak, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
+tidy, lint, test, package --check, a minute of soak, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
 failed.
 ",
     ),
@@ -172,10 +172,11 @@ usage: cargo xtask package [--only deb,tar,npm,wheel] [--target TRIPLE] [--profi
        cargo xtask package --verify […]
        cargo xtask package --check [--program FILE]
 
-Builds the program for release, with the C library inside for all but the .deb, and writes packages into target/package: a .deb, a
+Builds the program for release and writes packages into target/package: a .deb, a
 tarball, an npm package, a wheel, recipes for Homebrew and AUR that fetch the tarball from BASE, a Containerfile of a relay, a bill of
 materials (CycloneDX) and SHA256SUMS. --program takes a program that is built. Completions, the manual page and systemd units are in
-all of them. Times of files are SOURCE_DATE_EPOCH, or the last commit's.
+all of them. What the program needs of glibc is read from it and stated in each package; for a target of musl (`rustup target add`) it is
+static. Times of files are SOURCE_DATE_EPOCH, or the last commit's.
 
 --verify builds everything once more in a copy of the tree elsewhere and fails unless all bytes are the same.
 

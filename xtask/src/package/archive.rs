@@ -138,7 +138,7 @@ pub fn moment(time: u64) -> String {
 
 /// Compressed, without a name or a time.
 pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }

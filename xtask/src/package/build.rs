@@ -4,56 +4,25 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::step::{cargo, must, program, say};
+use crate::step::{self, cargo, must, say};
 
-/// A way to build it.
-pub struct Build {
-    /// The target, by rustc's name.
-    pub triple: String,
-    /// Cargo's profile.
-    pub profile: String,
-    /// With the C library inside: it runs wherever the kernel does.
-    pub alone: bool,
-}
-
-impl Build {
-    /// Builds the program in a tree and says where it lies.
-    pub fn program(&self, root: &Path, target: &Path) -> Result<PathBuf> {
-        ensure!(has_std(root, &self.triple)?, missing(&self.triple));
-        // A directory of its own: what is linked otherwise shares nothing, and must not push out what tests use.
-        let dir = target.join("package-build").join(if self.alone { "static" } else { "shared" });
-        let mut build = cargo(root);
-        build.args([
-            "build",
-            "--locked",
-            "--package",
-            "holdfast",
-            "--target",
-            &self.triple,
-            "--profile",
-            &self.profile,
-        ]);
-        build.arg("--target-dir").arg(&dir).env("CARGO_ENCODED_RUSTFLAGS", self.flags(root, &dir)?.join("\u{1f}"));
-        build.env_remove("RUSTFLAGS");
-        // C of dependencies: no path of this machine either.
-        build.env(
-            "CFLAGS",
-            format!("-ffile-prefix-map={}=. -ffile-prefix-map={}=cargo", dir.display(), home()?.display()),
-        );
-        must(&mut build)?;
-        let profile = if self.profile == "dev" { "debug" } else { &self.profile };
-        Ok(dir.join(&self.triple).join(profile).join("holdfast"))
-    }
-
-    /// Flags under which the bytes do not say where they were made.
-    fn flags(&self, root: &Path, dir: &Path) -> Result<Vec<String>> {
-        let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-        let mut flags = vec![remap(&home()?, "/cargo"), remap(root, "/holdfast"), remap(dir, "/target")];
-        if self.alone {
-            flags.extend(["-C".into(), "target-feature=+crt-static".into()]);
-        }
-        Ok(flags)
-    }
+/// Builds the program in a tree, and says where it lies.
+pub fn program(root: &Path, target: &Path, triple: &str, profile: &str) -> Result<PathBuf> {
+    ensure!(has_std(root, triple)?, missing(triple));
+    // A directory of its own: what is built with other flags must not push out what tests use.
+    let dir = target.join("package-build");
+    let mut build = cargo(root);
+    build.args(["build", "--locked", "--package", "holdfast", "--target", triple, "--profile", profile]);
+    build.arg("--target-dir").arg(&dir).env_remove("RUSTFLAGS");
+    // The bytes must not say where they were made, those of C in dependencies neither.
+    let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    let flags = [remap(&home()?, "/cargo"), remap(root, "/holdfast"), remap(&dir, "/target")];
+    build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    let prefix = |from: &Path, to: &str| format!("-ffile-prefix-map={}={to}", from.display());
+    build.env("CFLAGS", [prefix(&dir, "/target"), prefix(&home()?, "/cargo")].join(" "));
+    must(&mut build)?;
+    let profile = if profile == "dev" { "debug" } else { profile };
+    Ok(dir.join(triple).join(profile).join("holdfast"))
 }
 
 /// Where cargo keeps sources of dependencies.
@@ -80,7 +49,7 @@ fn missing(triple: &str) -> String {
 
 /// The target of this machine.
 pub fn own_triple(root: &Path) -> Result<String> {
-    let output = program("rustc", root).arg("-vV").output().context("cannot run rustc")?;
+    let output = step::program("rustc", root).arg("-vV").output().context("cannot run rustc")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines()
         .find_map(|line| line.strip_prefix("host: "))
@@ -105,7 +74,7 @@ pub enum Needs {
 /// Reads it from the program itself.
 pub fn needs(root: &Path, file: &Path) -> Result<Needs> {
     let objdump = |flag: &str| -> Result<String> {
-        let output = program("objdump", root).arg(flag).arg(file).output();
+        let output = step::program("objdump", root).arg(flag).arg(file).output();
         let output = output.context("cannot run objdump (Debian: binutils)")?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     };

@@ -91,7 +91,8 @@ pub fn tarball(source: &Source<'_>) -> Result<Package> {
 
 /// The name of the tarball and of its directory.
 pub fn stem(source: &Source<'_>) -> String {
-    format!("holdfast-{}-{}-linux", source.version, source.arch)
+    let libc = if *source.needs == Needs::Nothing { "static" } else { "gnu" };
+    format!("holdfast-{}-{}-linux-{libc}", source.version, source.arch)
 }
 
 /// The npm package: npm links its one program into the path.

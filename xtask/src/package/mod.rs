@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::step::{on_path, program, say, target};
-use build::{Build, Needs, needs, own_triple};
+use build::{needs, own_triple};
 use kinds::{Package, Source, filled};
 
 /// The version of the workspace.
@@ -89,43 +89,25 @@ fn wanted(root: &Path, args: &[String]) -> Result<Wanted> {
 fn make(root: &Path, target: &Path, wanted: &Wanted, out: &Path) -> Result<Vec<Package>> {
     let time = wanted.time;
     let arch = wanted.triple.split('-').next().unwrap_or_default();
-    let musl = wanted.triple.contains("musl");
-    let built = |alone: bool| match &wanted.program {
-        Some(program) => Ok(program.clone()),
-        None => {
-            let build = Build { triple: wanted.triple.clone(), profile: wanted.profile.clone(), alone };
-            build.program(root, target)
-        }
+    let program = match &wanted.program {
+        Some(program) => program.clone(),
+        None => build::program(root, target, &wanted.triple, &wanted.profile)?,
     };
-    // Debian's users may come from LDAP or sssd, which only its own C library asks. Elsewhere there may be another one, or none.
-    let groups: [(bool, &[&str]); 2] = if musl || wanted.program.is_some() {
-        [(true, &KINDS), (true, &[])]
-    } else {
-        [(false, &["deb"]), (true, &["tar", "npm", "wheel"])]
-    };
+    let needs = needs(root, &program)?;
+    let speaker = speaker(root, &program, arch)?;
+    let source = Source { root, program: &program, speaker: &speaker, needs: &needs, version: VERSION, arch, time };
     let mut packages: Vec<Package> = vec![];
-    for (alone, kinds) in groups {
-        let kinds: Vec<_> = kinds.iter().filter(|kind| wanted.only.iter().any(|only| only == *kind)).collect();
-        if kinds.is_empty() {
-            continue;
+    for kind in KINDS.iter().filter(|kind| wanted.only.iter().any(|only| only == *kind)) {
+        let package = match *kind {
+            "deb" => kinds::deb(&source)?,
+            "npm" => kinds::npm(&source)?,
+            "wheel" => kinds::wheel(&source)?,
+            _ => kinds::tarball(&source)?,
+        };
+        if *kind == "tar" {
+            packages.extend(recipes(&source, &package, &wanted.url)?);
         }
-        let program = built(alone)?;
-        let needs = needs(root, &program)?;
-        ensure!(wanted.program.is_some() || !alone || needs == Needs::Nothing, "the static program needs libraries");
-        let speaker = speaker(root, &program, arch)?;
-        let source = Source { root, program: &program, speaker: &speaker, needs: &needs, version: VERSION, arch, time };
-        for kind in kinds {
-            let package = match *kind {
-                "deb" => kinds::deb(&source)?,
-                "npm" => kinds::npm(&source)?,
-                "wheel" => kinds::wheel(&source)?,
-                _ => kinds::tarball(&source)?,
-            };
-            if *kind == "tar" {
-                packages.extend(recipes(&source, &package, &wanted.url)?);
-            }
-            packages.push(package);
-        }
+        packages.push(package);
     }
     packages
         .push((format!("holdfast-{VERSION}.cdx.json"), sbom::document(root, &wanted.triple, VERSION, time)?.into()));
@@ -238,6 +220,7 @@ fn copied(root: &Path, to: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use build::Needs;
 
     #[test]
     fn wrong_arguments_of_package_are_told() {
@@ -266,12 +249,15 @@ mod tests {
             arch: "x86_64",
             time: 0,
         };
-        let made =
-            recipes(&source, &("holdfast-1.2.3-x86_64-linux.tar.gz".into(), b"abc".to_vec()), "https://dist.invalid")
-                .unwrap();
+        let made = recipes(
+            &source,
+            &("holdfast-1.2.3-x86_64-linux-gnu.tar.gz".into(), b"abc".to_vec()),
+            "https://dist.invalid",
+        )
+        .unwrap();
         for (name, bytes) in made {
             let text = String::from_utf8(bytes).unwrap();
-            assert!(text.contains("https://dist.invalid/holdfast-1.2.3-x86_64-linux.tar.gz"), "{name}: {text}");
+            assert!(text.contains("https://dist.invalid/holdfast-1.2.3-x86_64-linux-gnu.tar.gz"), "{name}: {text}");
             assert!(
                 text.contains("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
                 "{name}: {text}"

@@ -45,6 +45,7 @@ mod places;
 mod port;
 mod portable;
 mod previews;
+mod previous;
 mod prove;
 mod questions;
 mod reaping;
