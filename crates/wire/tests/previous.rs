@@ -103,8 +103,7 @@ fn differences(old: &Value, new: &Value) -> Vec<String> {
 
 #[test]
 fn whatever_the_version_before_speaks_is_understood_both_ways() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/previous/schema.json");
-    let old: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let old: Value = serde_json::from_str(include_str!("../../../tests/previous/schema.json")).unwrap();
     assert!(old["operations"].as_object().unwrap().len() > 50, "the fixture is whole");
     let found = differences(&old, &holdfast_wire::schema::document());
     assert!(
