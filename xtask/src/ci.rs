@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::step::{cargo, exit_code, failed, failures, keep_failures, say, status};
-use crate::{fuzz, lint, soak, test, tidy};
+use crate::{fuzz, lint, package, soak, test, tidy};
 
 /// One step: its name, and what runs it.
 type Step = (&'static str, fn(&Path) -> Result<ExitCode>);
@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     ("tidy", tidy::run),
     ("lint", lint::run),
     ("test", |root| test::run(root, &[])),
+    ("packages", |root| package::run(root, &["--check".into()])),
     ("soak", soak::in_ci),
     ("fuzz-smoke", |root| fuzz::run(root, None)),
 ];

@@ -1,5 +1,5 @@
 //! What developers and CI run: `cargo xtask test`, `ci`, `tidy`, `lint`, `web-build`, `bench`, `fuzz-smoke`, `mutants`,
-//! `eval-agents`, `soak`, `tour`.
+//! `eval-agents`, `soak`, `package`, `release-notes`, `tour`.
 //!
 //! Every step is one line of output before it starts. Nothing asks a question, nothing needs a terminal.
 
@@ -13,6 +13,7 @@ mod lint;
 mod mcp;
 mod mutants;
 mod openapi;
+mod package;
 mod python;
 mod soak;
 #[path = "../../crates/http/build/stamp.rs"]
@@ -40,13 +41,15 @@ usage: cargo xtask COMMAND
 
   test [FILTER…]     install what the tests need, then run all of them
   clients [NAME…]    the program with clients in other languages, which `test` runs too
-  ci                 what CI runs: fmt, clippy, rustdoc, tidy, lint, test, soak, fuzz-smoke
+  ci                 what CI runs: fmt, clippy, rustdoc, tidy, lint, test, packages, soak, fuzz-smoke
   web-build          build the page from web/src into web/dist, which is committed
   lint               Ruff over our Python, ESLint over our TypeScript and JavaScript
   tidy [--shrink]    the rules about this tree that no compiler checks
   fuzz-smoke [S]     every fuzz target: the same 100,000 inputs, or S seconds of new ones
   mutants [CRATE…]   change the code of pure crates in one place at a time: the tests must notice
   soak […]           many sessions and operators, everything killed again and again, and what must hold
+  package […]        a .deb, a tarball, an npm package, a wheel, recipes, a bill of materials
+  release-notes [V]  what changed, from CHANGELOG.md, with checksums of the packages
   tour               play a terminal and draw it: docs/images/tour.svg
   eval-agents […]    twenty tasks of agents through real clients, with a scripted model, scored
   bench […]          build for release, measure, compare with the neighbours: docs/BENCHMARKS.md
@@ -95,7 +98,7 @@ while the sources are others than the hash says. Where web/dist has a conflict, 
 usage: cargo xtask ci
 
 Runs, in this order and whatever the earlier ones said: cargo fmt --check, clippy and rustdoc with warnings as errors,
-tidy, lint, test, a minute of soak, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
+tidy, lint, test, package --check, a minute of soak, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
 failed.
 ",
     ),
@@ -160,6 +163,34 @@ while, sessions are frozen, and the disk is filled and freed (root only: a small
 no session lost, no byte lost within the ring, each acknowledged line and run there once and each refused one not at all, journals
 verify, no leak of memory, files or processes. Prints the seed; fails on anything that does not hold. What the machine does not
 offer is named as not provided. CI runs a minute of a small one.
+",
+    ),
+    (
+        "package",
+        "\
+usage: cargo xtask package [--only deb,tar,npm,wheel] [--target TRIPLE] [--profile NAME] [--program FILE] [--out DIR] [--url BASE]
+       cargo xtask package --verify […]
+       cargo xtask package --check [--program FILE]
+
+Builds the program for release and writes packages into target/package: a .deb, a
+tarball, an npm package, a wheel, recipes for Homebrew and AUR that fetch the tarball from BASE, a Containerfile of a relay, a bill of
+materials (CycloneDX) and SHA256SUMS. --program takes a program that is built. Completions, the manual page and systemd units are in
+all of them. What the program needs of glibc is read from it and stated in each package; for a target of musl (`rustup target add`) it is
+static. Times of files are SOURCE_DATE_EPOCH, or the last commit's.
+
+--verify builds everything once more in a copy of the tree elsewhere and fails unless all bytes are the same.
+
+--check makes packages of the program that the tests use (or FILE), installs the .deb, the wheel and the npm package in a fresh Debian
+(debootstrap, kept in the target directory; needs root), works in each as a user, kills the host, and removes them. CI runs it.
+",
+    ),
+    (
+        "release-notes",
+        "\
+usage: cargo xtask release-notes [VERSION]
+
+Prints the part of CHANGELOG.md about VERSION, or what is unreleased as the next one, and the checksums of target/package where
+packages of it were made.
 ",
     ),
     (
@@ -240,6 +271,9 @@ fn run(args: &[String]) -> Result<ExitCode> {
         ("fuzz-smoke", []) => fuzz::run(&root, None),
         ("fuzz-smoke", [seconds]) if seconds.parse::<u32>().is_ok() => fuzz::run(&root, Some(seconds.parse()?)),
         ("soak", args) => soak::run(&root, args),
+        ("package", args) => package::run(&root, args),
+        ("release-notes", []) => package::notes::run(&root, None),
+        ("release-notes", [version]) => package::notes::run(&root, Some(version)),
         ("tour", []) => tour::run(&root),
         ("mutants", args) => mutants::run(&root, args),
         ("eval-agents", args) => eval::run(&root, args),

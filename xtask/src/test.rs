@@ -124,7 +124,7 @@ fn advice(missing: &[&str], debian: bool, root: bool) -> Option<String> {
     }
 }
 
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|us| us.uid() == 0)
 }

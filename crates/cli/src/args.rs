@@ -204,6 +204,8 @@ pub enum Command {
     /// Manage machines that accepted an invite
     #[command(subcommand, arg_required_else_help = false)]
     Devices(DevicesCommand),
+    /// Restart the host with this program, and show which sessions' keepers stay of an earlier build
+    Upgrade(UpgradeArgs),
     /// Check what this machine supports, and how to fix what is missing
     Doctor(DoctorArgs),
     /// Prove on this machine that sessions outlive clients, hosts and crashes, by experiments
@@ -510,6 +512,13 @@ pub struct UnitArgs {
     /// Remove the unit
     #[arg(long)]
     pub remove: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct UpgradeArgs {
+    /// Show what would stay, and restart nothing
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Debug, clap::Args)]

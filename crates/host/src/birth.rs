@@ -19,9 +19,9 @@ const TERM: &str = "xterm-256color";
 /// Where programs are looked for when the host itself does not know.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-/// Variables of the session, terminal and login from which the host happened to be started: not those of a session it starts.
+/// Variables of the session, terminal, login and service from which the host happened to be started: not those of a session it starts.
 /// `HOLDFAST_HOME` is none of them: it says where, not who.
-const OUTER: [&str; 27] = [
+const OUTER: [&str; 35] = [
     "HOLDFAST_SESSION",
     "HOLDFAST_SESSION_NAME",
     "HOLDFAST_ENV",
@@ -49,6 +49,14 @@ const OUTER: [&str; 27] = [
     "SSH_CONNECTION",
     "SSH_TTY",
     "XDG_SESSION_ID",
+    "LISTEN_PID",
+    "LISTEN_FDS",
+    "LISTEN_FDNAMES",
+    "NOTIFY_SOCKET",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "MANAGERPID",
+    "SYSTEMD_EXEC_PID",
 ];
 
 /// What a session starts with, nothing left out.

@@ -21,6 +21,7 @@ mod connection;
 mod disk;
 mod follow;
 mod gate;
+mod given;
 mod holder;
 mod hooks;
 mod journal;
@@ -71,12 +72,14 @@ pub mod parts {
 }
 
 pub use gate::{Choice, POLICY_DIR};
+pub use given::given;
 pub use holder::{hold, let_go};
 pub use holdfast_http::{Listen, Tls};
 pub use log::{LogFormat, LogLevels, begin_log};
 pub use notify::{Deliver, On, Rule};
 pub use reap::Rules as ReapRules;
 pub use relays::waits_at_relays;
+pub use spawn::{KeeperBuild, keeper_of, own_keeper};
 
 use holdfast_abi::address::Address;
 use holdfast_abi::ring::Base;
@@ -89,7 +92,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -176,6 +179,11 @@ pub fn program() -> io::Result<PathBuf> {
 
 /// Serves a home until asked to stop.
 pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
+    run_at(home, config, None)
+}
+
+/// The same at the socket that systemd listens on, where it passed one ([`given`]).
+pub fn run_at(home: &Home, config: &HostConfig, given: Option<OwnedFd>) -> io::Result<Ran> {
     store::make_dir(&home.run)?;
     store::make_dir(&home.state)?;
     // Once they are there: who was first to make one in a directory for everybody would be found out here.
@@ -187,6 +195,7 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
         std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(home.host_lock())?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) if given.is_some() && given::relieve(&lock)? => {}
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Ran::Yielded),
         Err(error) => return Err(error.into()),
     }
@@ -202,21 +211,26 @@ pub fn run(home: &Home, config: &HostConfig) -> io::Result<Ran> {
     // For people who look at processes. What is spared is known otherwise, see `own`.
     let _ = rustix::thread::set_name(c"holdfast-host");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    tokio::task::LocalSet::new().block_on(&runtime, serve(home, config))?;
+    tokio::task::LocalSet::new().block_on(&runtime, serve(home, config, given))?;
     drop(lock);
     // What is being told to somebody who does not answer is told again by the next host.
     runtime.shutdown_timeout(LEAVE_TIME);
     Ok(Ran::Stopped)
 }
 
-async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
+async fn serve(home: &Home, config: &HostConfig, given: Option<OwnedFd>) -> io::Result<()> {
     let registry = registry::Registry::open(home, config)?;
     registry.recover().await?;
     let server = Rc::new(serve::Server::new(registry));
     // Tokens may have ended while there was no host, or with the one that recorded it.
     server.fewer_tokens();
+    let path = home.host_socket();
+    // A host that left may have taken the path of systemd's socket with it: then nobody would find us there.
+    let given = given.filter(|_| path.exists());
+    let bound = given.is_none();
     // We have the lock: whatever a crash left there, nobody serves it.
-    let listener = UnixListener::from_std(bind_socket(&home.host_socket())?.into())?;
+    let listener = UnixListener::from_std(given.map_or_else(|| bind_socket(&path), Ok)?.into())?;
+    let file = bound.then(|| file_id(&path)).flatten();
     if let Some(address) = config.metrics_listen {
         tokio::task::spawn_local(metrics_port::serve(address, Rc::clone(&server)));
     }
@@ -240,8 +254,9 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         pid = std::process::id(),
+        activated = !bound,
         "listens on {}",
-        home.host_socket().display()
+        path.display()
     );
     let mut clearing =
         tokio::time::interval(Duration::from_millis((config.ended_keep_ms / 2).clamp(500, CLEAR_EVERY_MS)));
@@ -268,12 +283,20 @@ async fn serve(home: &Home, config: &HostConfig) -> io::Result<()> {
     }
     tracing::info!("stops");
     holder.bye();
-    let _ = std::fs::remove_file(home.host_socket());
+    // Not the one that systemd listens on, now or since: the next host comes by it.
+    if file.is_some() && file == file_id(&path) {
+        let _ = std::fs::remove_file(&path);
+    }
     server.registry.ahead.end_all().await;
     server.registry.save_all();
     // The answer to whoever asked us to stop is on its way.
     tokio::time::sleep(Duration::from_millis(20)).await;
     Ok(())
+}
+
+/// Which file lies at a path.
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 /// Binds a socket of the home, in place of one that a crash left behind.

@@ -28,9 +28,41 @@ static EMBEDDED: [(&str, &[u8]); 3] = [
     ("holdfast-ctty", include_bytes!(concat!(env!("OUT_DIR"), "/ctty.so"))),
 ];
 
-/// Their names. Looked at for every new session, so the hashes are taken once.
-static NAMES: LazyLock<[String; 3]> =
-    LazyLock::new(|| EMBEDDED.map(|(name, bytes)| format!("{name}-{:016x}", checksum(bytes))));
+/// Their names: with the version, for people, and the hash, by which they are told apart. Looked at for every new session, so the hashes
+/// are taken once.
+static NAMES: LazyLock<[String; 3]> = LazyLock::new(|| {
+    EMBEDDED.map(|(name, bytes)| format!("{name}-{}-{:016x}", env!("CARGO_PKG_VERSION"), checksum(bytes)))
+});
+
+/// The build of a keeper: the version of the program it came with, which earlier ones did not say, and the hash of its own bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeeperBuild {
+    /// As in `0.1.0`.
+    pub version: Option<String>,
+    /// Sixteen hexadecimal digits.
+    pub hash: String,
+}
+
+/// The keepers that this program starts.
+#[must_use]
+pub fn own_keeper() -> KeeperBuild {
+    build_of(&NAMES[0]).expect("it was just named so")
+}
+
+/// The keeper that a process runs, by the file it was started from.
+#[must_use]
+pub fn keeper_of(pid: u32) -> Option<KeeperBuild> {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let file = Path::new(std::str::from_utf8(words.split(|byte| *byte == 0).next()?).ok()?);
+    build_of(file.file_name()?.to_str()?)
+}
+
+fn build_of(name: &str) -> Option<KeeperBuild> {
+    let rest = name.strip_prefix(EMBEDDED[0].0)?.strip_prefix('-')?;
+    let (version, hash) = rest.rsplit_once('-').map_or((None, rest), |(version, hash)| (Some(version), hash));
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| KeeperBuild { version: version.map(str::to_owned), hash: hash.to_owned() })
+}
 
 /// Puts a program into the state directory, under its own hash: an upgrade never touches the file that running keepers were started
 /// from.
@@ -147,4 +179,26 @@ fn refusal(started: &Started, start: &Start) -> Option<Fault> {
         }
     };
     Some(fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keepers_file_says_its_build_and_earlier_ones_their_hash_alone() {
+        let own = own_keeper();
+        assert_eq!((own.version.as_deref(), own.hash.len()), (Some(env!("CARGO_PKG_VERSION")), 16));
+        let old = build_of("holdfast-keeper-00112233445566ff").unwrap();
+        assert_eq!((old.version, old.hash.as_str()), (None, "00112233445566ff"));
+        for odd in [
+            "holdfast-keeper",
+            "holdfast-keeper-1",
+            "holdfast-portable-0.1.0-00112233445566ff",
+            "holdfast-keeper-0.1.0-x",
+        ] {
+            assert_eq!(build_of(odd), None, "{odd}");
+        }
+        assert_eq!(keeper_of(std::process::id()), None);
+    }
 }

@@ -125,6 +125,7 @@ fn is_only_here(command: &Command) -> bool {
             | Command::Man
             | Command::Schema
             | Command::Skill
+            | Command::Upgrade(_)
             | Command::Web(_)
             | Command::Whoami
             | Command::Accept(_)
@@ -214,6 +215,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Invites(_)
         | Command::Accept(_)
         | Command::Devices(_)
+        | Command::Upgrade(_)
         | Command::Doctor(_)
         | Command::Prove(_)
         | Command::Completions(_)

@@ -40,6 +40,8 @@ pub fn host(here: &Here, command: HostCommand) -> Result<u8, Failure> {
 }
 
 fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
+    let cannot = |error| Failure::io("the host failed", error);
+    let given = holdfast_host::given(&here.home).map_err(cannot)?;
     let config = here.config()?;
     begin_log(args.format.unwrap_or(config.log_format), &config.log);
     let default = HostConfig::default();
@@ -58,10 +60,12 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         shell: config.shell,
         base: default.base,
     };
+    let stranger = who::stranger()?;
     let yielded = "another host is already running for this home\n";
-    // The daemon needs no identity: it only checks whether a host answers.
-    match connect(&here.home, &who::stranger()?) {
-        Ok(_) => {
+    // The daemon needs no identity: it only checks whether a host answers. At a socket that systemd passed, we are the one that does.
+    match given.as_ref().map_or_else(|| connect(&here.home, &stranger).map(Some), |_| Ok(None)) {
+        Ok(None) => {}
+        Ok(Some(_)) => {
             print(yielded)?;
             return Ok(0);
         }
@@ -70,7 +74,7 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
     }
     super::flow::wake(here);
     print(format!("host {} listens on {}\n", env!("CARGO_PKG_VERSION"), here.home.host_socket().display()))?;
-    match holdfast_host::run(&here.home, &config).map_err(|e| Failure::io("the host failed", e))? {
+    match holdfast_host::run_at(&here.home, &config, given).map_err(cannot)? {
         Ran::Stopped => {}
         Ran::Yielded => print(yielded)?,
     }
@@ -208,10 +212,7 @@ fn stop(here: &Here) -> Result<u8, Failure> {
 }
 
 fn restart(here: &Here) -> Result<u8, Failure> {
-    // The next host reads it too: with one that it cannot read there would be none.
-    here.config()?;
-    let before = bring_down(here)?;
-    let after = bring_up(here)?;
+    let (before, after) = replace(here)?;
     if here.json {
         print_json(&after)?;
         return Ok(0);
@@ -221,7 +222,7 @@ fn restart(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn went_on(sessions: u32) -> String {
+pub fn went_on(sessions: u32) -> String {
     match sessions {
         0 => "no session was running".into(),
         1 => "1 session kept running".into(),
@@ -291,9 +292,15 @@ fn bring_up(here: &Here) -> Result<HostStatus, Failure> {
 
 /// Another host in the place of this one, started as it would be started now; sessions keep running.
 pub fn renew(here: &Here) -> Result<(), Failure> {
+    replace(here).map(|_| ())
+}
+
+/// The same: the host before, where one ran, and the one after.
+pub fn replace(here: &Here) -> Result<(Option<HostStatus>, HostStatus), Failure> {
+    // The next host reads it too: with one that it cannot read there would be none.
     here.config()?;
-    bring_down(here)?;
-    bring_up(here).map(|_| ())
+    let before = bring_down(here)?;
+    Ok((before, bring_up(here)?))
 }
 
 /// Stops the host and waits until its process is gone: the next one needs its lock.
@@ -312,7 +319,8 @@ fn bring_down(here: &Here) -> Result<Option<HostStatus>, Failure> {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = rustix::event::Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
         match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left)) {
-            Ok(1..) => {}
+            // To ask whether a host still listens would start the next one where systemd does.
+            Ok(1..) => return Ok(Some(status)),
             Ok(0) | Err(_) => return Err(late()),
         }
     }

@@ -44,6 +44,7 @@ mod token;
 mod turn;
 mod ui;
 mod unit;
+mod upgrade;
 mod wait;
 mod wall;
 mod watch;
@@ -136,6 +137,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Accept(args)) => invites::accept(&here()?, &args),
         Some(Command::Devices(command)) => invites::devices(&here()?, &command),
         Some(Command::Host(command)) => host::host(&here()?, command),
+        Some(Command::Upgrade(args)) => upgrade::upgrade(&here()?, args),
         // It says what is wrong with a home, whatever that is.
         Some(Command::Doctor(args)) => doctor::doctor(&find()?, args),
         Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),

@@ -165,7 +165,17 @@ fn a_session_under_a_version_1_keeper_is_served_by_todays_host() {
     answers(&home, "old", "four");
     // An upgrade: another host, and the keeper program of the last one is gone from the disk.
     std::fs::remove_dir_all(home.join("bin")).unwrap();
-    home.ok(&["host", "restart"]);
+    let told = home.json(&["upgrade"]);
+    let stays =
+        |name: &str| told["keepers"].as_array().unwrap().iter().find(|kept| kept["session"] == name).cloned().unwrap();
+    let (old, new) = (stays("old"), stays("new"));
+    assert_eq!((&old["current"], &old["served"], &old["pid"]), (&json!(false), &json!(true), &json!(pid)), "{told}");
+    assert_eq!((&new["current"], &new["served"]), (&json!(true), &json!(true)), "{told}");
+    let said = home.ok(&["upgrade", "--check"]);
+    assert!(
+        said.lines().any(|line| line.starts_with("old ")) && !said.lines().any(|line| line.starts_with("new ")),
+        "{said}"
+    );
     answers(&home, "old", "five");
     terminal.wait_text("got five");
     terminal.settle(&home, "old");

@@ -56,6 +56,7 @@ fn every_command_explains_itself() {
         "token",
         "web",
         "host",
+        "upgrade",
         "doctor",
         "completions",
         "man",

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
 mod abuse;
+mod activation;
 mod actors;
 mod agents;
 mod approvals;
@@ -44,6 +45,7 @@ mod places;
 mod port;
 mod portable;
 mod previews;
+mod previous;
 mod prove;
 mod questions;
 mod reaping;

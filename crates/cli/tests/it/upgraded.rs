@@ -60,3 +60,31 @@ fn a_later_versions_session_is_shown_and_left_as_it_is() {
     assert_eq!(std::fs::read(dir.join("spec")).unwrap(), newer);
     assert!(!dir.join("spec.2147483647-1.new").exists(), "what a crash left is swept away");
 }
+
+#[test]
+fn an_upgrade_restarts_the_host_and_names_every_keeper() {
+    let home = Home::new();
+    home.session("new", "echo ready; exec cat");
+    home.session("other", "echo ready; exec cat");
+    let before = home.host_pid();
+    let told = home.json(&["upgrade"]);
+    let host = told["host"]["pid"].as_u64().unwrap();
+    assert_eq!(told["before"]["pid"].as_u64(), Some(u64::from(before)), "{told}");
+    assert_eq!((told["host"]["version"].as_str(), told["version"].as_str()), (told["version"].as_str(), Some("0.1.0")));
+    let kept = told["keepers"].as_array().unwrap();
+    assert_eq!(kept.len(), 2, "{told}");
+    for keeper in kept {
+        assert_eq!(
+            (&keeper["current"], &keeper["served"], &keeper["version"]),
+            (&true.into(), &true.into(), &"0.1.0".into()),
+            "{told}"
+        );
+        assert_eq!(keeper["pid"].as_u64(), Some(home.number(keeper["session"].as_str().unwrap(), "keeper_pid")));
+    }
+    let said = home.ok(&["upgrade"]);
+    assert!(said.contains(&format!("process {host})")) && said.contains("2 sessions kept running"), "{said}");
+    assert!(said.contains("every keeper is of this build"), "{said}");
+    let now = home.host_pid();
+    let said = home.ok(&["upgrade", "--check"]);
+    assert!(said.starts_with("host: version 0.1.0") && home.host_pid() == now, "--check restarts nothing: {said}");
+}

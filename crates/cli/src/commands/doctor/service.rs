@@ -11,6 +11,9 @@ use holdfast_wire::operations::op;
 use holdfast_wire::params::{HostStatus, Life, ListParams};
 use std::path::Path;
 
+/// Units of ours, by `host install-unit` and from packages: a stop of them leaves keepers alone.
+const OURS: [&str; 2] = ["holdfast.service", "holdfast-host.service"];
+
 /// As the actor whose key exists already: looking creates none.
 fn running(here: &Here) -> Result<Option<(Connection, HostStatus)>, Failure> {
     match here.who_if_there() {
@@ -77,7 +80,8 @@ pub(super) fn boot() -> Finding {
 fn is_installed() -> bool {
     let set = |key: &str| std::env::var_os(key).map(std::path::PathBuf::from);
     let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
-    config.is_some_and(|config| config.join("systemd/user/default.target.wants/holdfast.service").exists())
+    let units = config.map(|config| config.join("systemd/user/default.target.wants"));
+    units.is_some_and(|wants| OURS.iter().any(|unit| wants.join(unit).exists()))
 }
 
 fn at_boot(installed: bool, lingers: bool, user: &str) -> Finding {
@@ -104,7 +108,7 @@ fn judge(cgroups: &str, lingers: bool, user: &str) -> Finding {
     let of_user = line.contains("/user@");
     let enable = format!("loginctl enable-linger {user}");
     match unit {
-        u if u.ends_with(".service") && !u.starts_with("user@") => Finding::limited(
+        u if u.ends_with(".service") && !u.starts_with("user@") && !OURS.contains(&u) => Finding::limited(
             what,
             format!("the keepers run in {u}: stopping it ends every session (KillMode=control-group is the default)"),
             "set KillMode=process in the unit, or start the host in its own scope",
@@ -133,6 +137,8 @@ mod tests {
             ("0::/user.slice/user-1000.slice/session-3.scope", false),
             ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-7.scope", false),
             ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-7.scope", true),
+            ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/holdfast-host.service", false),
+            ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/holdfast-host.service", true),
             ("0::/", false),
             ("1:name=systemd:/user.slice/user-0.slice/session-1.scope\n0::/", false),
         ];

@@ -119,9 +119,20 @@ pub fn status(here: &Here) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Stops the service, where it runs: its process. Flows go on with the next one.
+pub fn put_down(here: &Here) -> Result<Option<u32>, Failure> {
+    let Some(mut client) = running(here)? else { return Ok(None) };
+    let pid = client.pid();
+    match client.ask::<Value>(&Request::Stop {}) {
+        // It may be gone before its answer is read.
+        Ok(_) | Err(ClientError::Broken(_)) => Ok(Some(pid)),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// `holdfast flow stop`.
 pub fn stop(here: &Here) -> Result<u8, Failure> {
-    let Some(mut client) = running(here)? else {
+    let Some(pid) = put_down(here)? else {
         if here.json {
             print_json(&json!({"stopped": null}))?;
         } else {
@@ -129,12 +140,6 @@ pub fn stop(here: &Here) -> Result<u8, Failure> {
         }
         return Ok(0);
     };
-    let pid = client.pid();
-    match client.ask::<Value>(&Request::Stop {}) {
-        // It may be gone before its answer is read.
-        Ok(_) | Err(ClientError::Broken(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
     if here.json {
         print_json(&json!({ "stopped": pid }))?;
     } else {
