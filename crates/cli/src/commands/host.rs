@@ -69,6 +69,7 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         Err(error) => return Err(error.into()),
     }
     super::flow::wake(here);
+    super::bot::wake(here);
     print(format!("host {} listens on {}\n", env!("CARGO_PKG_VERSION"), here.home.host_socket().display()))?;
     match holdfast_host::run(&here.home, &config).map_err(|e| Failure::io("the host failed", e))? {
         Ran::Stopped => {}
