@@ -8,7 +8,7 @@ use crate::desk::{Refused, now_ms};
 use crate::engine::{Engine, Job};
 use crate::envelope::Envelope;
 use crate::state::{LIVE_MAX, Reply, TELLS_MAX, Tell, USERS_MAX, User};
-use crate::text::{harmless, line};
+use crate::text::{harmless, line, units};
 use holdfast_authority::{Ask, recorded};
 use holdfast_client::Identity;
 use holdfast_screen::keys::Key;
@@ -59,7 +59,7 @@ impl Engine {
             Said::Text { text, message } => self.text(&user, inbound, text, message),
             Said::Press { data, ack, message } => {
                 self.passing.push_back(Job::Acknowledge(ack.clone()));
-                if self.stale {
+                if self.stale || is_old(inbound) {
                     Err(Refused::Said("I was away when you pressed that; press it again".into()))
                 } else {
                     self.press(&user, inbound, data, message)
@@ -160,8 +160,7 @@ impl Engine {
 
     fn text(&mut self, user: &User, inbound: &Inbound, text: &str, message: &str) -> Done {
         let command = command::read(text);
-        let old = inbound.at_ms.is_some_and(|at| now_ms().saturating_sub(at) > STALE_MS);
-        if old {
+        if is_old(inbound) {
             return Err(Refused::Said("that was sent long ago, when I was away; send it again".into()));
         }
         match command {
@@ -273,7 +272,12 @@ impl Engine {
         }
         let mut text = String::new();
         let mut buttons = Vec::new();
-        for one in &all {
+        let room = self.config.service.text_max() - 200;
+        for (n, one) in all.iter().enumerate() {
+            if units(&text) > room {
+                text.push_str(&format!("and {} more\n", all.len() - n));
+                break;
+            }
             let doing =
                 self.desk.state(user, one.id).map_or_else(|_| "?".into(), |state| crate::notice::doing(&state.now));
             let turn =
@@ -618,6 +622,10 @@ impl Engine {
         self.reply(inbound, format!("{word} for {}: {}", view.by.handle, line(&view.command, 200)));
         Ok(())
     }
+}
+
+fn is_old(inbound: &Inbound) -> bool {
+    inbound.at_ms.is_some_and(|at| now_ms().saturating_sub(at) > STALE_MS)
 }
 
 fn text_reply(head: &str) -> Reply {

@@ -6,7 +6,7 @@
 use crate::Service;
 use crate::config::Config;
 use crate::envelope::Can;
-use holdfast_store::Format;
+use holdfast_store::BOT_CODE;
 use holdfast_types::{Handle, Home, SessionId, TimeMs, hex_text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -20,7 +20,6 @@ pub const CODE_MS: u64 = 10 * 60 * 1000;
 const DIGITS: usize = 10;
 /// Digits that are not mistaken for each other.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const OFFER: Format = Format { kind: "bot-code", version: 2 };
 /// Wrong codes of one chat user, and of all, within an hour.
 const GUESSES_MAX: u32 = 5;
 const ALL_GUESSES_MAX: u32 = 200;
@@ -98,14 +97,14 @@ pub fn make(home: &Home, service: Service, offer: &Offer) -> io::Result<Code> {
     let code = Code(bits.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect());
     let dir = dir(home, service);
     holdfast_store::make_dir(&dir)?;
-    holdfast_store::create(&dir.join(name(&code)), &holdfast_store::seal_json(&OFFER, offer)?)?;
+    holdfast_store::create(&dir.join(name(&code)), &holdfast_store::seal_json(&BOT_CODE, offer)?)?;
     Ok(code)
 }
 
 /// What a code gives, if it is good now.
 pub(crate) fn find(home: &Home, service: Service, code: &Code, now: TimeMs) -> Option<Offer> {
     let path = dir(home, service).join(name(code));
-    let offer: Offer = holdfast_store::get_json(&OFFER, &path).ok().flatten()?;
+    let offer: Offer = holdfast_store::get_json(&BOT_CODE, &path).ok().flatten()?;
     (offer.until_ms > now).then_some(offer)
 }
 
@@ -119,7 +118,7 @@ pub(crate) fn spend(home: &Home, service: Service, name: &str) {
 pub fn offers(home: &Home, service: Service, now: TimeMs) -> Vec<Offered> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(dir(home, service)).into_iter().flatten().flatten() {
-        match holdfast_store::get_json::<Offer>(&OFFER, &entry.path()) {
+        match holdfast_store::get_json::<Offer>(&BOT_CODE, &entry.path()) {
             Ok(Some(offer)) if offer.until_ms > now => {
                 let id = entry.file_name().to_string_lossy().chars().take(8).collect();
                 all.push(Offered { id, offer });

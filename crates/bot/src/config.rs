@@ -2,13 +2,12 @@
 
 use crate::factor::Factor;
 use crate::{Service, discord, telegram};
-use holdfast_store::{Format, Survives, Unreadable};
+use holdfast_store::{BOT, Survives, Unreadable};
 use holdfast_types::Home;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 
-const CONFIG: Format = Format { kind: "bot", version: 2 };
 /// Longest token: both services' are below 100.
 const TOKEN_BYTES_MAX: usize = 256;
 
@@ -80,7 +79,7 @@ impl Config {
 
     /// The bot of a service, if there is one.
     pub fn load(home: &Home, service: Service) -> Result<Option<Config>, BotError> {
-        Ok(holdfast_store::get_json(&CONFIG, &Config::dir(home, service).join("bot.json"))?)
+        Ok(holdfast_store::get_json(&BOT, &Config::dir(home, service).join("bot.json"))?)
     }
 
     /// The bot of a service.
@@ -93,7 +92,7 @@ impl Config {
         let dir = Config::dir(home, self.service);
         let failed = |error| BotError::Io(dir.clone(), error);
         holdfast_store::make_dir(&dir).map_err(failed)?;
-        holdfast_store::put_json(&CONFIG, &dir, "bot.json", self, Survives::PowerCut).map_err(failed)
+        holdfast_store::put_json(&BOT, &dir, "bot.json", self, Survives::PowerCut).map_err(failed)
     }
 
     /// Forgets a bot, its users and what it has not said yet.

@@ -6,7 +6,7 @@ use crate::discord::{self, Discord};
 use crate::engine::{Engine, Job};
 use crate::state::State;
 use crate::telegram::{self, Telegram};
-use holdfast_store::{Format, Survives};
+use holdfast_store::{BOT_STATUS, Survives};
 use holdfast_types::{Home, TimeMs};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,8 +17,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
-const STATUS: Format = Format { kind: "bot-status", version: 2 };
+/// How often and how long apart the lock is tried.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(15);
 
 /// Why a bot ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +91,7 @@ impl Reporter {
         }
         let status = Status { pid: std::process::id(), condition: condition.clone(), since_ms: crate::desk::now_ms() };
         // Nothing depends on it.
-        let _ = holdfast_store::put_json(&STATUS, &self.dir, "status.json", &status, Survives::Crash);
+        let _ = holdfast_store::put_json(&BOT_STATUS, &self.dir, "status.json", &status, Survives::Crash);
         self.last = Some(condition);
     }
 }
@@ -128,7 +131,7 @@ pub fn is_served(home: &Home, service: Service) -> Option<u32> {
 pub fn status(home: &Home, service: Service) -> Option<Status> {
     let pid = is_served(home, service)?;
     let path = Config::dir(home, service).join("status.json");
-    let said: Option<Status> = holdfast_store::get_json(&STATUS, &path).ok().flatten();
+    let said: Option<Status> = holdfast_store::get_json(&BOT_STATUS, &path).ok().flatten();
     let connecting = Status { pid, condition: Condition::Connecting, since_ms: crate::desk::now_ms() };
     Some(said.filter(|said| said.pid == pid).unwrap_or(connecting))
 }
@@ -161,7 +164,15 @@ pub fn serve(home: &Home, program: PathBuf, service: Service) -> Result<Served, 
     let config = Config::get(home, service)?;
     let failed = |error| BotError::Io(lock_file(home, service), error);
     let mut lock = open_lock(home, service).map_err(failed)?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+    // Whoever asks whether a bot runs has the lock for a moment.
+    let has_it = (0..LOCK_TRIES).any(|_| {
+        let taken = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if !taken {
+            std::thread::sleep(LOCK_PAUSE);
+        }
+        taken
+    });
+    if !has_it {
         return Ok(Served::Yielded);
     }
     lock.set_len(0).and_then(|()| lock.rewind()).map_err(failed)?;

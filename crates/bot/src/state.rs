@@ -7,7 +7,7 @@ use crate::Service;
 use crate::chat::Button;
 use crate::config::{BotError, Config};
 use crate::envelope::Envelope;
-use holdfast_store::{Format, Survives};
+use holdfast_store::{BOT_STATE, Survives};
 use holdfast_types::{Fence, Handle, Home, SessionId, TimeMs};
 use holdfast_wire::runs::RunId;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 
-const STATE: Format = Format { kind: "bot-state", version: 2 };
 /// Updates that are remembered: services repeat the last few, not the last thousand.
 const SEEN_MAX: usize = 1_000;
 /// Replies that wait to be sent; the oldest go first where a service is away for long.
@@ -205,13 +204,13 @@ fn path(home: &Home, service: Service) -> PathBuf {
 impl State {
     /// What was remembered.
     pub fn load(home: &Home, service: Service) -> Result<State, BotError> {
-        Ok(holdfast_store::get_json(&STATE, &path(home, service))?.unwrap_or_default())
+        Ok(holdfast_store::get_json(&BOT_STATE, &path(home, service))?.unwrap_or_default())
     }
 
     /// Writes it.
     pub fn save(&self, home: &Home, service: Service) -> io::Result<()> {
         let dir = Config::dir(home, service);
-        holdfast_store::put_json(&STATE, &dir, "state.json", self, Survives::PowerCut)
+        holdfast_store::put_json(&BOT_STATE, &dir, "state.json", self, Survives::PowerCut)
     }
 
     /// Notes an update as acted on.

@@ -5,7 +5,7 @@ use crate::config::{Config, Known};
 use crate::engine::{Batch, Input};
 use crate::http::{Answer, Attached, Http, Sending, pause};
 use crate::state::Cursor;
-use crate::text::{harmless, head, html};
+use crate::text::{harmless, head, html, units};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::mpsc::{Sender, channel};
@@ -16,6 +16,8 @@ const POLL_S: u64 = 25;
 /// Pauses between polls that fail.
 const AGAIN_MIN: Duration = Duration::from_millis(500);
 const AGAIN_MAX: Duration = Duration::from_secs(60);
+/// Units of a text: Telegram counts 4,096.
+const TEXT_MAX: usize = 4_090;
 /// Units of a caption.
 const CAPTION_MAX: usize = 1_000;
 
@@ -213,12 +215,14 @@ fn keyboard(buttons: &[Vec<Button>]) -> Value {
     json!({"inline_keyboard": buttons.iter().map(row).collect::<Vec<_>>()})
 }
 
-fn rendered(head: &str, block: Option<&str>) -> String {
-    let words = html(&harmless(head));
-    match block {
-        Some(block) => format!("{words}\n<pre>{}</pre>", html(&harmless(block))),
-        None => words,
-    }
+/// Words and a block, which together fit a message.
+fn rendered(words: &str, block: Option<&str>) -> String {
+    let words = harmless(words);
+    let words = head(&words, TEXT_MAX);
+    let Some(block) = block else { return html(words) };
+    let block = harmless(block);
+    let block = head(&block, TEXT_MAX - units(words));
+    format!("{}\n<pre>{}</pre>", html(words), html(block))
 }
 
 impl Chat for Telegram {

@@ -89,7 +89,7 @@ pub fn fenced(text: &str) -> String {
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if "\\*_~`|>#[]()<@:-".contains(c) {
+        if "\\*_~`|>#[]<@".contains(c) {
             out.push('\\');
         }
         out.push(c);

@@ -220,12 +220,8 @@ impl Gateway<'_> {
     fn pass_on(&mut self, all: Vec<Inbound>) -> Result<(), Ended> {
         let Some((session, url, seq)) = self.session.clone() else { return Ok(()) };
         for inbound in &all {
-            if let (Said::Text { message, .. }, true) = (&inbound.said, self.channels.contains_key(&inbound.chat)) {
-                self.channels.insert(inbound.chat.clone(), message.clone());
-            } else if let Said::Text { message, .. } = &inbound.said
-                && inbound.private
-                && self.channels.len() < crate::state::USERS_MAX
-            {
+            let room = self.channels.contains_key(&inbound.chat) || self.channels.len() < crate::state::USERS_MAX;
+            if let (Said::Text { message, .. }, true) = (&inbound.said, inbound.private && room) {
                 self.channels.insert(inbound.chat.clone(), message.clone());
             }
         }

@@ -2,6 +2,8 @@
 //! is sent. A ledger outside counts what really happened.
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
+mod discord;
+mod guarded;
 mod http;
 mod once;
 mod telegram;

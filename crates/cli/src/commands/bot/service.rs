@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 /// How soon the next bot follows one that was killed, and how slowly where they fail one after the other.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
-const PAUSE_MAX: Duration = Duration::from_secs(10);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// One that lived this long did not fail by itself at once.
+const LIVED: Duration = Duration::from_secs(1);
 /// How long a bot may take to begin or to end.
 const CHANGE: Duration = Duration::from_secs(10);
 /// Between two looks.
@@ -51,7 +53,7 @@ pub fn tend(here: &Here, service: &str) -> Result<u8, Failure> {
         if ended.success() || !wanted(here, of(service)?) {
             return Ok(0);
         }
-        pause = if began.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+        pause = if began.elapsed() > LIVED { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
         std::thread::sleep(pause);
     }
 }
