@@ -68,7 +68,10 @@ impl Engine {
         };
         match done {
             Ok(()) => {}
-            Err(Refused::Removed) => self.forget(&inbound.user),
+            Err(Refused::Removed) => {
+                self.forget(&inbound.user);
+                self.stranger(inbound);
+            }
             Err(refused) => self.reply(inbound, refused.to_string()),
         }
     }
@@ -237,8 +240,8 @@ impl Engine {
             Command::Me => self.me(user, inbound),
             Command::Leave => {
                 self.desk.leave(user)?;
+                self.forget(&inbound.user);
                 self.state.say(None, &inbound.chat, text_reply("You are removed."), vec![], None);
-                return Err(Refused::Removed);
             }
             Command::Unknown(word) => {
                 return Err(Refused::Said(format!("unknown command {:?}; /help lists them", line(word, 40))));

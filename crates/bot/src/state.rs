@@ -278,5 +278,8 @@ fn keep<T>(all: &mut VecDeque<T>, max: usize) {
 
 /// The chat users of a bot, by the service's numbers.
 pub fn users(home: &Home, service: Service) -> Result<BTreeMap<String, User>, BotError> {
-    Ok(State::load(home, service)?.users)
+    let mut users = State::load(home, service)?.users;
+    // A removed actor is nobody, also before its bot has noticed.
+    users.retain(|_, user| home.actor_public(&user.handle).exists());
+    Ok(users)
 }

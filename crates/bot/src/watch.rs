@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// How long one question for events waits at the host; a watcher that is not wanted any more ends after that.
-const WAIT_MS: u64 = 20_000;
+/// How long one question for events waits at the host. The actor's key is looked for between two, and a watcher that is not wanted any more ends
+/// there.
+const WAIT_MS: u64 = 10_000;
 /// Between two looks for a host.
 const AGAIN: Duration = Duration::from_secs(2);
 /// And the first.
@@ -65,6 +66,10 @@ fn watch(home: &Home, handle: &Handle, user: &str, tell: &Sender<Input>, over: &
                 let Ok(answer) = link.call::<op::Watch>(&params) else { break };
                 if over.load(Ordering::Relaxed) {
                     return;
+                }
+                // The host tells a removed actor nothing, and does not say why.
+                if Identity::load(home, handle).is_err() {
+                    break;
                 }
                 // What was asked before there were events to hear of is looked for now.
                 if (after.is_none() || answer.lost > 0) && tell.send(Input::Connected(user.to_owned())).is_err() {

@@ -124,6 +124,7 @@ fn nothing_is_typed_where_the_terminal_hides_it() {
     let bot = Bot::new();
     bot.session("work");
     bot.chat.says(ANN, "/type read -rs -p 'Password: ' x");
+    bot.chat.hears("the screen", |message| message.block.contains("Password:"));
     until("the prompt", || bot.home.json(&["state", "work"])["kind"] == "password");
     for text in ["/type hunter2", "/key h u n t e r 2 Enter"] {
         let said = bot.replied(ANN, text);
