@@ -161,7 +161,6 @@ pub fn stop(home: &Home, service: Service) -> io::Result<Option<u32>> {
 
 /// Serves a bot until it is ended.
 pub fn serve(home: &Home, program: PathBuf, service: Service) -> Result<Served, BotError> {
-    let config = Config::get(home, service)?;
     let failed = |error| BotError::Io(lock_file(home, service), error);
     let mut lock = open_lock(home, service).map_err(failed)?;
     // Whoever asks whether a bot runs has the lock for a moment.
@@ -174,6 +173,11 @@ pub fn serve(home: &Home, program: PathBuf, service: Service) -> Result<Served, 
     });
     if !has_it {
         return Ok(Served::Yielded);
+    }
+    // Looked at with the lock: it may have been stopped meanwhile.
+    let config = Config::get(home, service)?;
+    if !config.enabled {
+        return Ok(Served::Stopped);
     }
     lock.set_len(0).and_then(|()| lock.rewind()).map_err(failed)?;
     writeln!(lock, "{}", std::process::id()).map_err(failed)?;

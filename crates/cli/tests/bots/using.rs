@@ -124,12 +124,14 @@ fn users_are_told_when_it_ends_or_waits_and_decide_about_acts() {
     bot.chat.says(ANN, "/tell ends");
     bot.chat.hears("the promise", |message| message.text == "You are told when work ends.");
     bot.chat.hears("the news", |message| message.text == "work: at its prompt");
-    bot.home.ok(&["release", "work"]);
     // An act of an agent that the policy asks about.
     bot.home.ok(&["actor", "new", "agent:bot"]);
     let held = |line: &str| {
-        let ran = bot.home.run_as("agent:bot", &["--json", "run", "work", "--", line]);
-        assert!(ran.err.contains("approval_needed") || ran.out.contains("approval_needed"), "{ran}");
+        // The person who typed has the turn for a moment.
+        until("the approval", || {
+            let ran = bot.home.run_as("agent:bot", &["--json", "run", "work", "--", line]);
+            ran.err.contains("approval_needed") || ran.out.contains("approval_needed")
+        });
     };
     let ledger = bot.ledger().display().to_string();
     held(&format!("eval \"echo yes >> {ledger}$NOTHING\""));

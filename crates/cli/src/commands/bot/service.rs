@@ -47,15 +47,16 @@ pub fn tend(here: &Here, service: &str) -> Result<u8, Failure> {
     let _ = holdfast_observe::leave_sessions();
     let _ = rustix::thread::set_name(c"holdfast-bot");
     let mut pause = PAUSE_MIN;
-    loop {
+    while wanted(here, of(service)?) {
         let began = Instant::now();
         let ended = background(here, "serve", service).status().map_err(|e| Failure::io("cannot start the bot", e))?;
-        if ended.success() || !wanted(here, of(service)?) {
-            return Ok(0);
+        if ended.success() {
+            break;
         }
         pause = if began.elapsed() > LIVED { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
         std::thread::sleep(pause);
     }
+    Ok(0)
 }
 
 /// `holdfast bot serve`: the bot itself.
