@@ -57,6 +57,8 @@ impl Http {
             .http_status_as_error(false)
             // A token is for one host.
             .max_redirects(0)
+            // The gateway's WebSocket knows none either, and a service has the environment of nobody.
+            .proxy(None)
             .build()
             .into();
         Http { agent }
