@@ -220,7 +220,7 @@ impl Engine {
             }
             Command::Answer(text) => {
                 let mut open = self.desk.questions(user)?;
-                open.retain(|question| question.options.is_empty());
+                open.retain(|question| question.options.is_empty() && question.by.handle != user.handle);
                 match (open.pop(), open.is_empty()) {
                     (Some(question), true) => self.answer(user, inbound, &question, text)?,
                     (None, _) => return Err(Refused::Said("no question waits for an answer in words".into())),
@@ -557,6 +557,10 @@ impl Engine {
     }
 
     fn answer(&mut self, user: &User, inbound: &Inbound, question: &QuestionView, text: &str) -> Done {
+        // A process in a session that wants to act in this user's name: it would have all of a human's rights, and not this envelope.
+        if question.by.handle == user.handle {
+            return Err(Refused::Said("nobody confirms here to be at a process in a session; use a terminal".into()));
+        }
         let ask = Ask::other(terms_of("question.answer"), detail(question.id, text, &question.text));
         let params = |proof| QuestionAnswerParams {
             question: question.id,

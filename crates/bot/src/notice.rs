@@ -144,7 +144,7 @@ impl Engine {
 
     /// Shows a question to whoever may answer it.
     pub fn show_question(&mut self, id: &str, user: &User, question: &QuestionView) {
-        if !user.envelope.can.rights().has(holdfast_types::Right::Type) {
+        if !user.envelope.can.rights().has(holdfast_types::Right::Type) || question.by.handle == user.handle {
             return;
         }
         let hash: String = question.hash.to_string().chars().take(HASH_DIGITS).collect();

@@ -111,6 +111,30 @@ fn nobody_gets_more_than_their_envelope_and_removal_counts_at_once() {
 }
 
 #[test]
+fn no_process_in_a_session_gets_more_in_the_name_of_a_chat_user_than_its_envelope() {
+    let bot = Bot::new();
+    bot.session("work");
+    bot.enrols(BOB, &["--can", "run"]);
+    let program = holdfast_harness::program();
+    bot.chat.says(BOB, &format!("/run {} --as human:telegram-502 seize work --reason mine", program.display()));
+    let mut asked = Value::Null;
+    until("the question who that is", || {
+        asked = bot.home.json(&["questions"])[0].clone();
+        asked["by"]["handle"] == "human:telegram-502"
+    });
+    let newest = bot.chat.newest();
+    let (id, hash) = (&asked["id"].as_str().unwrap()[4..], &asked["hash"].as_str().unwrap()[..16]);
+    bot.chat.presses(BOB, 1, &format!("q:{id}:1:{hash}"));
+    bot.chat.hears_after(newest, "the refusal", |message| message.text.contains("use a terminal"));
+    let shown =
+        bot.chat.seen().messages.values().any(|message| message.chat == BOB && message.text.contains("are you pid"));
+    assert!(!shown, "nor is it shown to them");
+    assert_ne!(bot.home.json(&["turn", "work"])["holder"]["how"], "seized");
+    bot.chat.says(BOB, "/key C-c");
+    bot.is_clean();
+}
+
+#[test]
 fn an_envelope_ends_by_itself() {
     let bot = Bot::new();
     bot.session("work");

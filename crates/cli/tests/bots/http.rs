@@ -48,7 +48,7 @@ pub fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
 /// What is done with a connection: answered by a status and JSON, or taken over.
 pub enum Answer {
     Json(u16, serde_json::Value),
-    Taken(TcpStream),
+    Taken,
 }
 
 /// Serves on a free port of this machine until the test ends; gives the address.
@@ -87,7 +87,7 @@ fn one(stream: TcpStream, handle: &(impl Fn(Request, TcpStream) -> Answer + ?Siz
     reader.read_exact(&mut request.body).ok()?;
     let mut stream = stream;
     match handle(request, stream.try_clone().ok()?) {
-        Answer::Taken(_) => {}
+        Answer::Taken => {}
         Answer::Json(status, json) => {
             let body = if json.is_null() { String::new() } else { json.to_string() };
             let head = format!(

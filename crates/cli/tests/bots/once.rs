@@ -16,8 +16,8 @@ fn killed_at_each_named_point_the_bot_runs_and_types_once() {
             let pause = bot.home.pause(point);
             let line = format!("echo {what} {point} >> {ledger}");
             bot.chat.says(ANN, &format!("{what} {line}"));
-            // What is noted is not taken again.
-            for _ in 0..if point == "bot.noted" { 1 } else { 2 } {
+            // What is noted is not taken again; what was only done is.
+            for _ in 0..if point == "bot.acted" { 2 } else { 1 } {
                 let held = pause.reached();
                 kill(bot.pid());
                 drop(held);
