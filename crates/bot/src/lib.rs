@@ -29,10 +29,12 @@ mod http;
 mod notice;
 mod picture;
 mod png;
+mod press;
 mod serve;
 mod state;
 mod telegram;
 mod text;
+mod typing;
 mod watch;
 
 pub use chat::Service;

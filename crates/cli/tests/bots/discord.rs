@@ -93,6 +93,11 @@ impl Discord {
         })
     }
 
+    fn is_clean(&self) {
+        let wrong = self.seen().wrong.clone();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+
     fn answer(&self, request: &Request, stream: TcpStream) -> Answer {
         if request.header("upgrade").is_some() {
             let key = request.header("sec-websocket-key").unwrap();
@@ -258,8 +263,8 @@ fn posted(seen: &mut Seen, edit: Option<u64>, body: &Value) -> Answer {
     Answer::Json(200, json!({"id": id.to_string()}))
 }
 
-#[test]
-fn discord_pairs_runs_presses_resumes_and_catches_up_once() {
+/// A home whose Discord bot is paired, with a shell.
+fn paired() -> (Home, Discord) {
     let (home, (discord, api)) = (Home::new(), Discord::start());
     let words = ["bot", "init", "discord", "--stdin", "--no-wait", "--json", "--api", &api];
     let ran = home.run_with_input(&words, format!("{TOKEN}\n").as_bytes());
@@ -270,6 +275,12 @@ fn discord_pairs_runs_presses_resumes_and_catches_up_once() {
     discord.hears("the welcome", |text| text.contains(&format!("human:discord-{ANN}")));
     home.ok(&["new", "-d", "-n", "work", "--", "bash", "--norc", "--noprofile"]);
     until("its prompt", || home.json(&["state", "work"])["state"] == "idle_prompt");
+    (home, discord)
+}
+
+#[test]
+fn discord_pairs_runs_resumes_and_catches_up_once() {
+    let (home, discord) = paired();
     let ledger = home.join("ledger");
     let counted = || std::fs::read_to_string(&ledger).unwrap_or_default().lines().count();
     let line = |word: &str| format!("/run echo {word} >> {}; echo 'a``` @everyone'", ledger.display());
@@ -300,6 +311,13 @@ fn discord_pairs_runs_presses_resumes_and_catches_up_once() {
     drop(pause);
     until("the fourth", || counted() == 4);
     assert_eq!(discord.seen().identified, 2);
+    assert_eq!(counted(), 4, "each once");
+    discord.is_clean();
+}
+
+#[test]
+fn at_discord_too_buttons_and_pictures_work_and_a_revoked_token_is_said() {
+    let (home, discord) = paired();
     // Buttons, a limit and a picture.
     discord.seen().slow = 1;
     discord.says("screen");
@@ -318,10 +336,8 @@ fn discord_pairs_runs_presses_resumes_and_catches_up_once() {
     until("the change", || discord.seen().edits > edits);
     until("the acknowledgements", || discord.seen().acknowledged.len() >= 2);
     until("heartbeats", || discord.seen().heartbeats > 1);
-    assert_eq!(counted(), 4, "each once");
     // The token is revoked.
     discord.seen().close = Some(4_004);
     until("the news", || home.run(&["bot", "status"]).out.contains("does not accept its token"));
-    let wrong = discord.seen().wrong.clone();
-    assert!(wrong.is_empty(), "{wrong:?}");
+    discord.is_clean();
 }
