@@ -233,8 +233,14 @@ impl Engine {
         if self.doing.is_some() {
             return IDLE;
         }
-        let beats = self.beats.values().map(|beat| beat.at);
-        let next = self.held.values().copied().chain(self.held_all).chain(beats).min();
+        let due = |live: &Live| {
+            let beat = self.beats.get(&live.run).map(|beat| beat.at);
+            beat.max(self.held.get(&live.chat).copied())
+        };
+        let next = match self.held_all {
+            Some(until) => Some(until),
+            None => self.held.values().copied().chain(self.state.live.iter().filter_map(due)).min(),
+        };
         next.map_or(IDLE, |at| at.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
     }
 
