@@ -103,6 +103,8 @@ fn nobody_gets_more_than_their_envelope_and_removal_counts_at_once() {
     bot.home.ok(&["actor", "remove", "human:telegram-502"]);
     until("their removal", || bot.home.json(&["bot", "users"])["users"].as_array().unwrap().len() == 1);
     assert!(bot.replied(BOB, "/ls").contains("This bot is private"));
+    let ran = bot.home.run(&["bot", "remove", "human:tester"]);
+    assert!(ran.status == 1 && ran.err.contains("no chat user"), "{ran}");
     // Nor does an agent let itself in.
     let ran = bot.home.run_as("agent:bot", &["bot", "enrol", "--can", "full"]);
     assert!(ran.status == 1 && ran.err.contains("only a human"), "{ran}");

@@ -303,6 +303,14 @@ fn enrol(here: &Here, args: &BotEnrolArgs) -> Result<u8, Failure> {
 }
 
 fn remove(here: &Here, args: &BotRemoveArgs) -> Result<u8, Failure> {
+    let mut known = Vec::new();
+    for service in Service::EACH {
+        known.extend(holdfast_bot::users(&here.home, service).map_err(failed)?.into_values().map(|user| user.handle));
+    }
+    if !known.contains(&args.handle) {
+        let failure = Failure::new("no_such_actor", format!("{} is no chat user", args.handle));
+        return Err(failure.hint("see `holdfast bot users`"));
+    }
     here.link()?.call::<op::ActorRemove>(&ActorParams { handle: args.handle.clone() })?;
     if here.json {
         print_json(&json!({"removed": args.handle}))?;
