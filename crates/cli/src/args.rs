@@ -2,6 +2,7 @@
 
 mod attention;
 mod authority;
+mod bot;
 mod distance;
 mod env;
 mod flow;
@@ -16,6 +17,7 @@ mod run;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
+pub use bot::{BotCommand, BotEnrolArgs, BotForgetArgs, BotInitArgs, BotRemoveArgs, BotServiceArgs};
 pub use distance::{
     AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs, Store,
 };
@@ -181,6 +183,9 @@ pub enum Command {
     Actor(ActorCommand),
     /// Open the web client in a browser, logged in as you
     Web(WebArgs),
+    /// Use sessions from a chat: bots at Telegram and Discord
+    #[command(subcommand, arg_required_else_help = false)]
+    Bot(BotCommand),
     /// Manage API tokens
     #[command(subcommand, arg_required_else_help = false)]
     Token(TokenCommand),

@@ -32,7 +32,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("The turn", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
     ("Actors and rights", &["whoami", "actor", "grant", "revoke", "grants"]),
     ("Other machines", &["hosts", "invite", "invites", "accept", "devices", "relay", "connect"]),
-    ("Agents and programs", &["mcp", "skill", "token", "web"]),
+    ("Agents and programs", &["mcp", "skill", "token", "web", "bot"]),
 ];
 const REST: &str = "Setup";
 

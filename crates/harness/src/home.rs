@@ -327,6 +327,9 @@ impl Drop for Home {
         if self.path.join("flows.db").exists() {
             last(&["flow", "stop"]);
         }
+        if self.path.join("bots").exists() {
+            last(&["bot", "stop"]);
+        }
         last(&["end", "--all", "--grace", "0"]);
         last(&["host", "stop"]);
         leaves_nothing(&self.path, &self.places().host_log(), || {

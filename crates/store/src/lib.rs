@@ -2,7 +2,7 @@
 //!
 //! | shape | files | what tells damage |
 //! |---|---|---|
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json` | the checksum |
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
 //! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
@@ -85,5 +85,13 @@ pub const RELAYS: Format = Format { kind: "relays", version: 2 };
 pub const DEVICES: Format = Format { kind: "devices", version: 2 };
 /// What browsers' logins are made with.
 pub const BROWSERS_KEY: Format = Format { kind: "browsers-key", version: 2 };
+/// A chat bot: its service, token and second factor.
+pub const BOT: Format = Format { kind: "bot", version: 2 };
+/// What a chat bot remembers: its users, what it acted on, what it has still to say.
+pub const BOT_STATE: Format = Format { kind: "bot-state", version: 2 };
+/// How a chat bot is.
+pub const BOT_STATUS: Format = Format { kind: "bot-status", version: 2 };
+/// What a code gives to whoever sends it to a chat bot.
+pub const BOT_CODE: Format = Format { kind: "bot-code", version: 2 };
 /// Where to listen for HTTP.
 pub const HTTP: Format = Format { kind: "http", version: 2 };

@@ -118,6 +118,7 @@ fn is_only_here(command: &Command) -> bool {
             | Command::Completions(_)
             | Command::Connect(_)
             | Command::Doctor(_)
+            | Command::Bot(_)
             | Command::Flow(_)
             | Command::Prove(_)
             | Command::Host(_)
@@ -201,6 +202,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Approvals(_)
         | Command::Policy(_)
         | Command::Ls(_)
+        | Command::Bot(_)
         | Command::Flow(_)
         | Command::Whoami
         | Command::Mcp(_)

@@ -73,6 +73,7 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         Err(error) => return Err(error.into()),
     }
     super::flow::wake(here);
+    super::bot::wake(here);
     print(format!("host {} listens on {}\n", env!("CARGO_PKG_VERSION"), here.home.host_socket().display()))?;
     match holdfast_host::run_at(&here.home, &config, given).map_err(cannot)? {
         Ran::Stopped => {}

@@ -4,6 +4,7 @@ mod actor;
 mod approvals;
 mod as_user;
 mod attach;
+mod bot;
 mod canvas;
 mod checkpoint;
 mod completions;
@@ -93,6 +94,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Export(args)) => export::export(&here()?, &args),
         Some(Command::Run(args)) => run::run(&here()?, &args),
         Some(Command::Flow(command)) => flow::flow(&here()?, &command),
+        Some(Command::Bot(command)) => bot::bot(&here()?, &command),
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::State(args)) => state::state(&here()?, &args.session),
         Some(Command::Env(args)) => env::env(&here()?, &args),
@@ -159,6 +161,9 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
         ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
         ["host", "hold"] => Some(here().and_then(|here| host::hold(&here))),
+        ["bot", "spawn", service] => Some(here().and_then(|here| bot::spawn(&here, service))),
+        ["bot", "tend", service] => Some(here().and_then(|here| bot::tend(&here, service))),
+        ["bot", "serve", service] => Some(here().and_then(|here| bot::serve(&here, service))),
         ["flow", "spawn"] => Some(here().and_then(|here| flow::spawn(&here))),
         ["flow", "tend"] => Some(here().and_then(|here| flow::tend(&here))),
         ["flow", "serve"] => Some(here().and_then(|here| flow::serve(&here))),

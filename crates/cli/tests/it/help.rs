@@ -55,6 +55,7 @@ fn every_command_explains_itself() {
         "actor",
         "token",
         "web",
+        "bot",
         "host",
         "upgrade",
         "doctor",

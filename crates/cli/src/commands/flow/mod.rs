@@ -4,7 +4,7 @@ mod service;
 mod show;
 mod worker;
 
-pub use service::{put_down, serve, spawn, tend, wake};
+pub use service::{in_background, put_down, serve, spawn, tend, wake};
 
 use crate::args::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,

@@ -34,8 +34,15 @@ const KEPT: [&str; 14] = [
 ];
 
 fn background(here: &Here, what: &str) -> Command {
+    let mut command = in_background(here);
+    command.args(["flow", what]);
+    command
+}
+
+/// The program, for a service that outlives whoever starts it.
+pub fn in_background(here: &Here) -> Command {
     let mut command = Command::new(&here.program);
-    command.args(["flow", what]).env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::null());
+    command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::null());
     for key in KEPT {
         if let Some(value) = std::env::var_os(key) {
             command.env(key, value);
