@@ -4,6 +4,7 @@ mod attention;
 mod authority;
 mod distance;
 mod env;
+mod files;
 mod flow;
 mod gate;
 mod graph;
@@ -20,6 +21,7 @@ pub use distance::{
     AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs, Store,
 };
 pub use env::EnvArgs;
+pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesLsArgs};
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
     FlowWatchArgs,
@@ -107,6 +109,9 @@ pub enum Command {
     Env(EnvArgs),
     /// Print events of a session, or of all sessions, as they happen
     Watch(WatchArgs),
+    /// List, download, upload and edit files of a session's working tree
+    #[command(subcommand)]
+    Files(FilesCommand),
     /// Run a command in a session and exit with its status
     Run(RunArgs),
     /// Run durable flows: steps in sessions, timers, questions and undo that survive every crash

@@ -2,6 +2,7 @@
 
 mod ask_human;
 mod end;
+mod files;
 mod graph;
 mod interrupt;
 mod may;
@@ -101,6 +102,10 @@ tools! {
     sessions::Open,
     end::End,
     turn::Turn,
+    files::List,
+    files::Read,
+    files::Write,
+    files::Edit,
     ask_human::AskHuman,
     may::May,
     graph::Graph,
