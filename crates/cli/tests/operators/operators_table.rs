@@ -517,7 +517,7 @@ fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
             (Kind::Looks, Ok(_)) => {}
             (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
             (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion | Code::NoSuchApproval)) => {}
-            (Kind::Mine, Err(Code::Denied)) => {}
+            (Kind::Mine, Err(Code::Denied)) | (Kind::Files, Err(Code::Denied)) => {}
             (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}
             (_, other) => panic!("{name}: {other:?}"),
         }

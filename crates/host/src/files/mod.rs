@@ -113,7 +113,7 @@ impl Session {
         actor: &Actor,
     ) -> Result<FileChange, Fault> {
         let terms = const { terms_of("files.write") };
-        self.must_write(terms, actor, &params.path)?;
+        self.must_write(terms, actor, &params.path).await?;
         if bytes.len() > WRITE_BYTES_MAX {
             return Err(Fault::new(Code::TooLarge, format!("a write may have at most {WRITE_BYTES_MAX} bytes"))
                 .hint("upload it in pieces: holdfast files put FILE NAME:PATH"));
@@ -129,7 +129,7 @@ impl Session {
     /// Replaces a text in a file.
     pub(crate) async fn files_edit(&self, params: FilesEditParams, actor: &Actor) -> Result<FilesEditAnswer, Fault> {
         let terms = const { terms_of("files.edit") };
-        self.must_write(terms, actor, &params.path)?;
+        self.must_write(terms, actor, &params.path).await?;
         let _one = self.filing.lock().await;
         let (ground, kept) = (self.files_ground(actor)?, Kept::of(&self.dir));
         let plan = there(move || {
@@ -144,7 +144,7 @@ impl Session {
     /// Undoes an actor's last write, unless the file has changed since.
     pub(crate) async fn files_undo(&self, params: FilesUndoParams, actor: &Actor) -> Result<FileChange, Fault> {
         let terms = const { terms_of("files.undo") };
-        self.must_write(terms, actor, params.path.as_deref().unwrap_or_default())?;
+        self.must_write(terms, actor, params.path.as_deref().unwrap_or_default()).await?;
         let _one = self.filing.lock().await;
         let (ground, kept, id) = (self.files_ground(actor)?, Kept::of(&self.dir), actor.id);
         let (plan, undoes) = there(move || {
@@ -187,7 +187,7 @@ impl Session {
         released: Option<ApprovalId>,
     ) -> Result<(), Fault> {
         let terms = const { terms_of("files.write") };
-        self.must_write(terms, actor, &held.path)?;
+        self.must_write(terms, actor, &held.path).await?;
         let _one = self.filing.lock().await;
         let (ground, kept, mode, held) = (self.files_ground(actor)?, Kept::of(&self.dir), held.mode, held.clone());
         let plan = there(move || {
@@ -207,11 +207,13 @@ impl Session {
     }
 
     /// Who may not write is refused before anything is looked at, and that is on record.
-    fn must_write(&self, terms: &'static Terms, actor: &Actor, path: &str) -> Result<(), Fault> {
+    async fn must_write(&self, terms: &'static Terms, actor: &Actor, path: &str) -> Result<(), Fault> {
         if self.rights(actor).has(Right::FilesWrite) {
-            return Ok(());
+            return self.running().await.map(drop);
         }
-        self.ask(actor, None, Ask::other(terms, path.to_owned()), None).map(drop)
+        let decided = self.ask(actor, None, Ask::other(terms, path.to_owned()), None)?;
+        drop(self.begun(&decided));
+        Ok(())
     }
 
     /// Judges a write, records it, and does it.

@@ -43,7 +43,7 @@ impl Session {
         process: Option<Arc<Peer>>,
     ) -> Result<FilesUploadAnswer, Fault> {
         let terms = const { terms_of("files.upload") };
-        self.must_write(terms, actor, &params.path)?;
+        self.must_write(terms, actor, &params.path).await?;
         check(&params, &bytes)?;
         let (ground, owner, id) = (self.files_ground(actor)?, actor.clone(), self.id.to_string());
         if params.finish {

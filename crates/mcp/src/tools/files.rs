@@ -20,7 +20,7 @@ const ENTRIES: u32 = 200;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListIn {
-    /// From the session's directory on; omitted: that directory.
+    /// Omitted: the session's directory.
     #[serde(default)]
     path: Option<String>,
     /// Session. Omitted: your own.
@@ -54,7 +54,7 @@ pub struct List;
 impl Operate for List {
     const NAME: &'static str = "list_files";
     const TITLE: &'static str = "List files";
-    const DESCRIPTION: &'static str = "Lists a directory of a session's working tree, 200 names a page.";
+    const DESCRIPTION: &'static str = "Lists a directory of a session's working tree: 200 names a page.";
     const HINTS: Hints = LOOKS;
     type In = ListIn;
     type Out = ListOut;
@@ -86,7 +86,6 @@ pub struct ReadIn {
 /// A piece of it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ReadOut {
-    path: String,
     text: String,
     /// Bytes in the file.
     size: u64,
@@ -131,7 +130,7 @@ impl Operate for Read {
         }
         let next = Some(offset + bytes.len() as u64).filter(|_| !answer.end);
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Ok(ReadOut { path: answer.path, text, size: answer.size, next })
+        Ok(ReadOut { text, size: answer.size, next })
     }
 }
 
@@ -147,9 +146,6 @@ pub struct WriteIn {
     /// Session. Omitted: your own.
     #[serde(default)]
     session: Option<String>,
-    /// Fail if the file exists.
-    #[serde(default)]
-    new: bool,
 }
 
 /// What was written.
@@ -176,7 +172,7 @@ impl Operate for Write {
     const NAME: &'static str = "write_file";
     const TITLE: &'static str = "Write a file";
     const DESCRIPTION: &'static str =
-        "Writes a whole text file of a session's working tree at once. To change a part, use edit_file.";
+        "Writes a whole text file of a session's working tree. To change a part: edit_file.";
     const HINTS: Hints = WRITES;
     type In = WriteIn;
     type Out = WriteOut;
@@ -186,8 +182,8 @@ impl Operate for Write {
             return Err(Trouble::new("too_large", "the text is too long").hint("Make it with a command."));
         }
         let session = desk.find_or_there(input.session.as_deref()).await?.id.to_string();
-        let WriteIn { path, text, new, .. } = input;
-        let params = FilesWriteParams { session, path, new, ..FilesWriteParams::default() };
+        let WriteIn { path, text, .. } = input;
+        let params = FilesWriteParams { session, path, ..FilesWriteParams::default() };
         let (change, _) = desk.ask_with_bytes::<op::FilesWrite>(params, text.into_bytes()).await?;
         Ok(WriteOut { path: change.path, size: change.size })
     }
@@ -212,7 +208,6 @@ pub struct EditIn {
 /// What was changed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EditOut {
-    path: String,
     /// As a unified diff.
     diff: String,
 }
@@ -239,6 +234,6 @@ impl Operate for Edit {
         let session = desk.find_or_there(input.session.as_deref()).await?.id.to_string();
         let EditIn { path, old, new, .. } = input;
         let answer = desk.ask::<op::FilesEdit>(FilesEditParams { session, path, old, new }).await?;
-        Ok(EditOut { path: answer.change.path, diff: answer.diff })
+        Ok(EditOut { diff: answer.diff })
     }
 }
