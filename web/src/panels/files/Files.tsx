@@ -202,7 +202,7 @@ function Changes({ files, changes }: { files: PanelProps["live"]["session"]["fil
             <button type="button" class="entry" aria-expanded={diff?.id === change.id} onClick={() => void show(change)}>
               <Line text={change.path.split("/").pop() ?? change.path} />
               <span class="muted">
-                {change.by}, {span(Date.now() - change.at_ms)} ago
+                {change.by}, {ago(change.at_ms)}
               </span>
             </button>
             {diff?.id === change.id && <Diff text={diff.text} />}
@@ -213,11 +213,17 @@ function Changes({ files, changes }: { files: PanelProps["live"]["session"]["fil
   );
 }
 
+function ago(atMs: number): string {
+  const words = span(Date.now() - atMs);
+  return words === "now" ? words : `${words} ago`;
+}
+
 function Diff({ text }: { text: string }) {
-  const kind = (line: string) => (line.startsWith("+") ? "added" : line.startsWith("-") ? "gone" : "");
+  const isHead = (line: string) => line.startsWith("+++ ") || line.startsWith("--- ");
+  const kind = (line: string) => (isHead(line) ? "" : line.startsWith("+") ? "added" : line.startsWith("-") ? "gone" : "");
   return (
     <pre class="file-text diff">
-      {text.split("\n").map((line, at) => (
+      {text.trimEnd().split("\n").map((line, at) => (
         <Lines key={at} class={kind(line)} text={`${line}\n`} />
       ))}
     </pre>
