@@ -1,6 +1,6 @@
 //! Questions and their answers, whatever they came by.
 
-use crate::connection::{Connection, PROCESS, only_looks, tells_later};
+use crate::connection::{Connection, only_looks, tells_later};
 use crate::lobby::Lobby;
 use crate::lookout::Lookout;
 use crate::metrics::Gauges;
@@ -231,10 +231,6 @@ impl Server {
                 let look = async |session: &Session| self.lookout.watch(session, &params).await;
                 plain(Box::pin(registry.look(&params.session, &actor, look)).await?)
             }
-            Call::FilesList(params) => plain(Box::pin(find(&params.session)?.files_list(params, &actor)).await?),
-            Call::FilesRead(params) => with(Box::pin(find(&params.session)?.files_read(params, &actor)).await?),
-            Call::FilesChanges(params) => plain(Box::pin(find(&params.session)?.files_changes(&params)).await?),
-            Call::FilesDiff(params) => plain(Box::pin(find(&params.session)?.files_diff(&params)).await?),
             Call::RunGet(params) => plain(Box::pin(self.run_get(&params, &actor)).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor).await?),
             Call::RunList(params) => here(|| plain(self.run_list(&params, &actor)?)).await,
@@ -358,13 +354,7 @@ impl Server {
                 self.registry.checkpoint_remove(&params, actor).await?;
                 plain(Nothing {})
             }
-            Call::FilesWrite(params) => plain(find(&params.session)?.files_write(params, bytes.to_vec(), actor).await?),
-            Call::FilesEdit(params) => plain(find(&params.session)?.files_edit(params, actor).await?),
-            Call::FilesUpload(params) => {
-                let process = PROCESS.try_with(Clone::clone).ok().flatten();
-                plain(find(&params.session)?.files_upload(params, bytes.to_vec(), actor, process).await?)
-            }
-            Call::FilesUndo(params) => plain(find(&params.session)?.files_undo(params, actor).await?),
+            call if call.row().name.starts_with("files.") => self.answer_files(call, bytes, actor).await,
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
@@ -551,11 +541,11 @@ fn json(answer: impl Serialize) -> Value {
     serde_json::to_value(answer).expect("answers are texts, numbers and lists")
 }
 
-fn with((answer, bytes): (impl Serialize, Vec<u8>)) -> Answer {
+pub(crate) fn with((answer, bytes): (impl Serialize, Vec<u8>)) -> Answer {
     Ok((json(answer), bytes))
 }
 
-fn plain(answer: impl Serialize) -> Answer {
+pub(crate) fn plain(answer: impl Serialize) -> Answer {
     Ok((json(answer), Vec::new()))
 }
 

@@ -206,7 +206,7 @@ async fn take(
         loop {
             let room = UPLOAD_BYTES_MAX - piece.len();
             piece.extend_from_slice(&rest.split_to(room.min(rest.len())));
-            if piece.len() < UPLOAD_BYTES_MAX && !(is_last && !piece.is_empty()) {
+            if piece.len() < UPLOAD_BYTES_MAX && (!is_last || piece.is_empty()) {
                 break;
             }
             let call = Call::FilesUpload(FilesUploadParams { offset: Some(offset), ..params.clone() });

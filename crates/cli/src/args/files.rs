@@ -23,6 +23,21 @@ pub enum FilesCommand {
     Diff(FilesDiffArgs),
 }
 
+impl FilesCommand {
+    /// The session it is about.
+    pub fn session(&mut self) -> &mut String {
+        match self {
+            FilesCommand::Ls(args) => &mut args.of.place.session,
+            FilesCommand::Get(args) => &mut args.of.place.session,
+            FilesCommand::Put(args) => &mut args.of.place.session,
+            FilesCommand::Edit(args) => &mut args.of.place.session,
+            FilesCommand::Undo(args) => &mut args.place.session,
+            FilesCommand::Changes(args) => &mut args.session,
+            FilesCommand::Diff(args) => &mut args.of.session,
+        }
+    }
+}
+
 /// A session, and a path there: `NAME:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlace {

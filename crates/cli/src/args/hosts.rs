@@ -1,8 +1,7 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
 use super::{
-    ApprovalsCommand, Args, CheckpointsCommand, Command, FilesCommand, LsArgs, PolicyCommand, QuestionsArgs,
-    RunCommand, WatchArgs,
+    ApprovalsCommand, Args, CheckpointsCommand, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs,
 };
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
@@ -172,15 +171,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
             Some(_) => Vec::new(),
             None => maybe(&mut args.start.session),
         },
-        Command::Files(command) => vec![match command {
-            FilesCommand::Ls(args) => &mut args.of.place.session,
-            FilesCommand::Get(args) => &mut args.of.place.session,
-            FilesCommand::Put(args) => &mut args.of.place.session,
-            FilesCommand::Edit(args) => &mut args.of.place.session,
-            FilesCommand::Undo(args) => &mut args.place.session,
-            FilesCommand::Changes(args) => &mut args.session,
-            FilesCommand::Diff(args) => &mut args.of.session,
-        }],
+        Command::Files(command) => vec![command.session()],
         Command::Ask(args) => [&mut args.session, &mut args.wait, &mut args.withdraw].into_iter().flatten().collect(),
         Command::Answer(args) => maybe(&mut args.question),
         Command::Questions(args) => maybe(&mut args.session),

@@ -460,3 +460,17 @@ fn a_file_is_downloaded_in_ranges_and_uploaded_as_a_stream() {
     assert!(rest.starts_with("HTTP/1.1 200"), "{rest}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "abcdef");
 }
+
+#[test]
+fn a_session_of_another_user_has_no_files_that_the_host_would_reach_as_itself() {
+    let home = Home::new();
+    if !rustix::process::getuid().is_root() {
+        assert!(home.fails(&["new", "-d", "--user", "nobody"]).contains("does not run as root"));
+        return;
+    }
+    home.ok(&["new", "-d", "-n", "theirs", "--user", "nobody", "--cwd", "/tmp", "--", "sh"]);
+    assert_eq!(code(&home, None, &["files", "ls", "theirs"]), "denied");
+    assert_eq!(code(&home, None, &["files", "put", "/etc/hostname", "theirs:hf-test"]), "denied");
+    let said = home.fails(&["files", "get", "theirs:x"]);
+    assert!(said.contains("holdfast run theirs -- cat FILE"), "{said}");
+}

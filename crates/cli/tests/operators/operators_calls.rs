@@ -91,14 +91,8 @@ pub fn params(call: &Call) -> Value {
         Call::CheckpointList(params) => json(params),
         Call::CheckpointRemove(params) => json(params),
         Call::Journal(params) => json(params),
-        Call::FilesList(params) => json(params),
-        Call::FilesRead(params) => json(params),
-        Call::FilesWrite(params) => json(params),
-        Call::FilesEdit(params) => json(params),
-        Call::FilesUpload(params) => json(params),
-        Call::FilesUndo(params) => json(params),
-        Call::FilesChanges(params) => json(params),
-        Call::FilesDiff(params) => json(params),
+        Call::FilesList(_) | Call::FilesRead(_) | Call::FilesChanges(_) | Call::FilesDiff(_) => params_of_files(call),
+        Call::FilesWrite(_) | Call::FilesEdit(_) | Call::FilesUpload(_) | Call::FilesUndo(_) => params_of_files(call),
         Call::RunStart(params) => json(params),
         Call::RunGet(params) => json(params),
         Call::RunOutput(params) => json(params),
@@ -131,4 +125,19 @@ pub fn params(call: &Call) -> Value {
         Call::ActorRemove(params) => json(params),
         Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
     }
+}
+
+fn params_of_files(call: &Call) -> Value {
+    let params = match call {
+        Call::FilesList(params) => serde_json::to_value(params),
+        Call::FilesRead(params) => serde_json::to_value(params),
+        Call::FilesWrite(params) => serde_json::to_value(params),
+        Call::FilesEdit(params) => serde_json::to_value(params),
+        Call::FilesUpload(params) => serde_json::to_value(params),
+        Call::FilesUndo(params) => serde_json::to_value(params),
+        Call::FilesChanges(params) => serde_json::to_value(params),
+        Call::FilesDiff(params) => serde_json::to_value(params),
+        other => panic!("{} is not about files", other.row().name),
+    };
+    params.unwrap()
 }

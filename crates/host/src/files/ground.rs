@@ -112,7 +112,7 @@ impl Ground {
 
 impl Root {
     /// A path as it is asked for, from the top on.
-    fn from_top(&self, path: &str) -> Result<String, Fault> {
+    fn below_top(&self, path: &str) -> Result<String, Fault> {
         if path.len() > PATH_BYTES_MAX || path.contains('\0') {
             return Err(Fault::new(Code::BadRequest, format!("a path has at most {PATH_BYTES_MAX} bytes, and no NUL")));
         }
@@ -150,7 +150,7 @@ impl Root {
 
     /// What a path means now.
     pub fn look(&self, path: &str) -> Result<Found, Fault> {
-        let at = self.find(&self.from_top(path)?, OFlags::empty(), ResolveFlags::empty(), path)?;
+        let at = self.find(&self.below_top(path)?, OFlags::empty(), ResolveFlags::empty(), path)?;
         let (stat, real) = (rustix::fs::fstat(&at).map_err(|error| refused(error, path))?, real(&at)?);
         self.must_be_open(&real, path)?;
         self.must_be_data(&at, path)?;
@@ -184,7 +184,7 @@ impl Root {
 
     /// Where a path would be written. A link is followed as long as it stays below the top.
     pub fn target(&self, path: &str) -> Result<Target, Fault> {
-        let rest = self.from_top(path)?;
+        let rest = self.below_top(path)?;
         let target = match self.find(&rest, OFlags::empty(), ResolveFlags::empty(), path) {
             Ok(at) => {
                 let stat = rustix::fs::fstat(&at).map_err(|error| refused(error, path))?;

@@ -121,13 +121,12 @@ pub(super) fn read(ground: Ground, params: &FilesReadParams) -> Result<(FilesRea
 /// Changes whenever the file does.
 pub(super) fn etag(stat: &Stat) -> String {
     let time = |seconds: i64, nanoseconds: u64| (seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(nanoseconds);
-    let (written, changed) =
-        (time(stat.st_mtime, stat.st_mtime_nsec as u64), time(stat.st_ctime, stat.st_ctime_nsec as u64));
+    let (written, changed) = (time(stat.st_mtime, stat.st_mtime_nsec), time(stat.st_ctime, stat.st_ctime_nsec));
     format!("{:x}-{:x}-{:x}-{written:x}-{changed:x}", stat.st_dev, stat.st_ino, stat.st_size)
 }
 
 fn modified_ms(stat: &Stat) -> TimeMs {
-    (stat.st_mtime.max(0) as u64) * 1000 + stat.st_mtime_nsec as u64 / 1_000_000
+    (stat.st_mtime.max(0) as u64) * 1000 + stat.st_mtime_nsec / 1_000_000
 }
 
 /// An error of the system, as it is told.

@@ -12,7 +12,9 @@ mod look;
 mod upload;
 mod write;
 
+use crate::connection::PROCESS;
 use crate::gate::{Act, Asked, Text};
+use crate::serve::{Answer, Server, plain, with};
 use crate::session::Session;
 use crate::shares::aside;
 use ground::Ground;
@@ -25,7 +27,7 @@ use holdfast_wire::files::{
     WRITE_BYTES_MAX,
 };
 use holdfast_wire::gate::ApprovalId;
-use holdfast_wire::{Code, Fault};
+use holdfast_wire::{Call, Code, Fault};
 use kept::{Change, Kept};
 use serde::{Deserialize, Serialize};
 use write::{Content, Expected, Plan};
@@ -44,6 +46,29 @@ pub(crate) struct HeldWrite {
 async fn there<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
     let done = aside(move || Ok(work())).await;
     done.map_err(|_| crate::connection::internal())?
+}
+
+impl Server {
+    /// What is asked about files. Who looks needs the right to; of who writes the session's authority decides, and records it.
+    pub(crate) async fn answer_files(&self, call: Call, bytes: &[u8], actor: &Actor) -> Answer {
+        let rights = call.row().terms.rights;
+        let find = |session: &str| self.registry.find_for(session, actor, rights);
+        let act = |session: &str| self.registry.find_acting(session, actor);
+        match call {
+            Call::FilesList(params) => plain(find(&params.session)?.files_list(params, actor).await?),
+            Call::FilesRead(params) => with(find(&params.session)?.files_read(params, actor).await?),
+            Call::FilesChanges(params) => plain(find(&params.session)?.files_changes(&params).await?),
+            Call::FilesDiff(params) => plain(find(&params.session)?.files_diff(&params).await?),
+            Call::FilesWrite(params) => plain(act(&params.session)?.files_write(params, bytes.to_vec(), actor).await?),
+            Call::FilesEdit(params) => plain(act(&params.session)?.files_edit(params, actor).await?),
+            Call::FilesUndo(params) => plain(act(&params.session)?.files_undo(params, actor).await?),
+            Call::FilesUpload(params) => {
+                let process = PROCESS.try_with(Clone::clone).ok().flatten();
+                plain(act(&params.session)?.files_upload(params, bytes.to_vec(), actor, process).await?)
+            }
+            other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
+        }
+    }
 }
 
 impl Session {
@@ -118,7 +143,7 @@ impl Session {
             return Err(Fault::new(Code::TooLarge, format!("a write may have at most {WRITE_BYTES_MAX} bytes"))
                 .hint("upload it in pieces: holdfast files put FILE NAME:PATH"));
         }
-        let _one = self.filing.lock().await;
+        let _one = self.gate.filing.lock().await;
         let (ground, kept, mode) = (self.files_ground(actor)?, Kept::of(&self.dir), params.mode);
         let expected = Expected { etag: params.etag, new: params.new, hash: None };
         let content = Content::Bytes(bytes);
@@ -130,7 +155,7 @@ impl Session {
     pub(crate) async fn files_edit(&self, params: FilesEditParams, actor: &Actor) -> Result<FilesEditAnswer, Fault> {
         let terms = const { terms_of("files.edit") };
         self.must_write(terms, actor, &params.path).await?;
-        let _one = self.filing.lock().await;
+        let _one = self.gate.filing.lock().await;
         let (ground, kept) = (self.files_ground(actor)?, Kept::of(&self.dir));
         let plan = there(move || {
             let (after, before) = write::edited(ground.clone(), &params.path, &params.old, &params.new)?;
@@ -145,7 +170,7 @@ impl Session {
     pub(crate) async fn files_undo(&self, params: FilesUndoParams, actor: &Actor) -> Result<FileChange, Fault> {
         let terms = const { terms_of("files.undo") };
         self.must_write(terms, actor, params.path.as_deref().unwrap_or_default()).await?;
-        let _one = self.filing.lock().await;
+        let _one = self.gate.filing.lock().await;
         let (ground, kept, id) = (self.files_ground(actor)?, Kept::of(&self.dir), actor.id);
         let (plan, undoes) = there(move || {
             let root = ground.clone().open()?;
@@ -188,7 +213,7 @@ impl Session {
     ) -> Result<(), Fault> {
         let terms = const { terms_of("files.write") };
         self.must_write(terms, actor, &held.path).await?;
-        let _one = self.filing.lock().await;
+        let _one = self.gate.filing.lock().await;
         let (ground, kept, mode, held) = (self.files_ground(actor)?, Kept::of(&self.dir), held.mode, held.clone());
         let plan = there(move || {
             let content = match held.after {

@@ -47,7 +47,7 @@ impl Session {
         check(&params, &bytes)?;
         let (ground, owner, id) = (self.files_ground(actor)?, actor.clone(), self.id.to_string());
         if params.finish {
-            let _one = self.filing.lock().await;
+            let _one = self.gate.filing.lock().await;
             let (kept, mode) = (Kept::of(&self.dir), params.mode);
             let planned = there(move || finish(ground, kept, &params, &id, &owner)).await?;
             let change = match planned {

@@ -201,8 +201,11 @@ impl Plan {
     }
 }
 
-/// The hash of a file that is there, and its bytes where they are few.
-fn there(target: &Target) -> Result<Option<(Hash, Option<Vec<u8>>)>, Fault> {
+/// The hash of a file, and its bytes where they are few.
+type Before = (Hash, Option<Vec<u8>>);
+
+/// What is there.
+fn there(target: &Target) -> Result<Option<Before>, Fault> {
     let Some(stat) = &target.there else { return Ok(None) };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&target.dir, &*target.name, flags, Mode::empty());

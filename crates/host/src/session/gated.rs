@@ -24,11 +24,13 @@ pub(crate) struct Gated {
     gate: Rc<Gate>,
     /// One program at a time types at the prompt: a line is judged as it will stand there.
     typing: tokio::sync::Mutex<()>,
+    /// One file is written at a time: from the look at it to its new content.
+    pub filing: tokio::sync::Mutex<()>,
 }
 
 impl Gated {
     pub fn new(gate: &Rc<Gate>) -> Gated {
-        Gated { gate: Rc::clone(gate), typing: tokio::sync::Mutex::new(()) }
+        Gated { gate: Rc::clone(gate), typing: Default::default(), filing: Default::default() }
     }
 }
 

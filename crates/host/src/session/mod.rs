@@ -99,8 +99,6 @@ pub struct Session {
     pub(crate) stilling: tokio::sync::Mutex<()>,
     /// One run is entered at a time: from the look at the prompt to the last key.
     entering: tokio::sync::Mutex<()>,
-    /// One file is written at a time: from the look at it to its new content.
-    pub(crate) filing: tokio::sync::Mutex<()>,
     pub(crate) freezer: Arc<Freezer>,
     turns: Arc<Turns>,
     pub(crate) metrics: Arc<Metrics>,
@@ -197,7 +195,6 @@ impl Session {
             looks: Rc::clone(&shared.looks),
             stilling: tokio::sync::Mutex::new(()),
             entering: tokio::sync::Mutex::new(()),
-            filing: tokio::sync::Mutex::new(()),
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
             turns: Arc::new(Turns::new(&spec.id.to_string())),
             metrics: Arc::clone(&shared.metrics),
