@@ -5,6 +5,7 @@ mod authority;
 mod bot;
 mod distance;
 mod env;
+mod files;
 mod flow;
 mod gate;
 mod graph;
@@ -22,6 +23,7 @@ pub use distance::{
     AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs, Store,
 };
 pub use env::EnvArgs;
+pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesLsArgs};
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
     FlowWatchArgs,
@@ -109,6 +111,9 @@ pub enum Command {
     Env(EnvArgs),
     /// Print events of a session, or of all sessions, as they happen
     Watch(WatchArgs),
+    /// List, download, upload and edit files of a session's working tree
+    #[command(subcommand)]
+    Files(FilesCommand),
     /// Run a command in a session and exit with its status
     Run(RunArgs),
     /// Run durable flows: steps in sessions, timers, questions and undo that survive every crash

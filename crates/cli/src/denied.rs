@@ -59,6 +59,8 @@ fn deed(right: Right) -> &'static str {
         Right::Fork => "fork this session",
         Right::End => "end this session",
         Right::Configure => "configure this session",
+        Right::FilesRead => "read files of this session",
+        Right::FilesWrite => "write files of this session",
     }
 }
 

@@ -8,7 +8,8 @@ use crate::signals::SignalNumber;
 use holdfast_authority::{
     Act, Ask, Burst, By, Change, DeedId, Ending, GrantId, Lapse, OperatorId, Outcome, Record, Revoke, State, Turn,
 };
-use holdfast_types::{Actor, ActorId, Handle, TimeMs};
+use holdfast_types::{Actor, ActorId, Handle, Hash, TimeMs};
+use holdfast_wire::files::Written;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use std::collections::BTreeMap;
@@ -176,6 +177,7 @@ impl Teller {
                 "newest" => "restored the session from its newest checkpoint".into(),
                 id => format!("restored the session from checkpoint {}", text(id)),
             },
+            Ask::Operation { name, detail, .. } if name.starts_with("files.") => wrote(name, detail),
             Ask::Operation { name, detail, .. } if name == "approval.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
@@ -362,6 +364,19 @@ fn target_text(target: u8) -> &'static str {
 #[cfg(test)]
 #[path = "tell_tests.rs"]
 mod tests;
+
+/// A write to a file: what it was, what it is.
+fn wrote(name: &str, detail: &str) -> String {
+    let Some(written) = Written::read(detail) else { return format!("did {}: {}", text(name), text(detail)) };
+    let hash = |hash: Option<Hash>| hash.map_or_else(|| "nothing".to_owned(), |hash| hash.to_string()[..12].to_owned());
+    let word = match (name, written.after) {
+        ("files.undo", _) => "undid a write to",
+        (_, None) => "removed",
+        (_, Some(_)) => "wrote",
+    };
+    let (before, after) = (hash(written.before), hash(written.after));
+    format!("{word} {} ({} bytes, sha256 {before} to {after})", text(&written.path), written.size)
+}
 
 /// Who keeps a session, as the record has it.
 fn kept(detail: &str) -> String {

@@ -157,6 +157,19 @@ pub fn look(line: &Line, around: &Surroundings, places: &dyn Places) -> Seen {
     seen
 }
 
+/// Looks at a write to one resolved path, by no command at all.
+#[must_use]
+pub fn look_at_write(path: &str, around: &Surroundings) -> Seen {
+    let mut seen = Seen::nothing();
+    let does = Does::Writes;
+    let hit = Hit { path: Some(path.to_owned()), does, whole: false, below: false, certain: true, everything: false };
+    risks(&hit, around, &mut |risk| {
+        seen.risks.extend([Some(risk), risk.wider()].into_iter().flatten());
+    });
+    note(&mut seen, hit);
+    seen
+}
+
 /// Whether a line would do something catastrophic on another machine, of which nothing is known.
 fn destroys(line: &Line, around: &Surroundings) -> bool {
     let there = Surroundings { cwd: around.home.clone(), home: around.home.clone(), ..Surroundings::default() };

@@ -88,6 +88,8 @@ pub enum Action {
     End,
     /// Starts a program: a process of a session does.
     Exec,
+    /// Writes a file of a session's working tree.
+    Write,
 }
 
 impl Action {
@@ -101,6 +103,7 @@ impl Action {
             Action::Signal => "signal",
             Action::End => "end",
             Action::Exec => "exec",
+            Action::Write => "write",
         }
     }
 }

@@ -119,6 +119,8 @@ tokio::task_local! {
     pub(crate) static ASKER: Rc<Asker>;
     /// Under which terms.
     pub(crate) static ASKED: Terms;
+    /// The process that asks, where it is of this machine and there.
+    pub(crate) static PROCESS: Option<Arc<Peer>>;
 }
 
 /// What an operation does on another thread is in its terms.
@@ -408,7 +410,10 @@ impl Server {
                 };
                 let answer = match (refused, call) {
                     (Some(fault), _) | (None, Err(fault)) => Err(fault),
-                    (None, Ok(call)) => ASKED.scope(call.row().terms, server.answer(call, message.bytes, &asker)).await,
+                    (None, Ok(call)) => {
+                        let answer = ASKED.scope(call.row().terms, server.answer(call, message.bytes, &asker));
+                        PROCESS.scope(asker.process.clone(), answer).await
+                    }
                 };
                 place.iter().for_each(|place| place.answered(&answer));
                 (answer, place)

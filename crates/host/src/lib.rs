@@ -19,6 +19,7 @@ mod attention;
 mod birth;
 mod connection;
 mod disk;
+mod files;
 mod follow;
 mod gate;
 mod given;

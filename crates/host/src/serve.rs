@@ -354,6 +354,7 @@ impl Server {
                 self.registry.checkpoint_remove(&params, actor).await?;
                 plain(Nothing {})
             }
+            call if call.row().name.starts_with("files.") => self.answer_files(call, bytes, actor).await,
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),
@@ -540,11 +541,11 @@ fn json(answer: impl Serialize) -> Value {
     serde_json::to_value(answer).expect("answers are texts, numbers and lists")
 }
 
-fn with((answer, bytes): (impl Serialize, Vec<u8>)) -> Answer {
+pub(crate) fn with((answer, bytes): (impl Serialize, Vec<u8>)) -> Answer {
     Ok((json(answer), bytes))
 }
 
-fn plain(answer: impl Serialize) -> Answer {
+pub(crate) fn plain(answer: impl Serialize) -> Answer {
     Ok((json(answer), Vec::new()))
 }
 

@@ -462,7 +462,7 @@ mod tests {
             (
                 "actor.me",
                 serde_json::json!({}),
-                "observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure",
+                "observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure,files:read,files:write",
             ),
             ("session.new", serde_json::json!({}), "start"),
             ("run.start", serde_json::json!({ "session": "s", "command": "x" }), "run"),

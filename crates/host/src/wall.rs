@@ -203,6 +203,11 @@ impl Server {
                 &params.session
             }
             Call::Give(params) => &params.session,
+            // Below the same wall: a write beyond it is refused where the file is known.
+            Call::FilesWrite(params) => &params.session,
+            Call::FilesEdit(params) => &params.session,
+            Call::FilesUpload(params) => &params.session,
+            Call::FilesUndo(params) => &params.session,
             Call::QuestionAsk(params) => &params.session,
             Call::RunStart(params) => match &params.session {
                 Some(session) => session,

@@ -5,6 +5,7 @@
 //! what comes before a question: that the page which asks is ours, that the token is there, that it is not too much.
 
 mod bytes;
+mod files;
 mod guard;
 mod listen;
 mod login;

@@ -39,9 +39,10 @@ fn status(code: Code) -> StatusCode {
         Code::Unidentified => StatusCode::UNAUTHORIZED,
         // Nothing is wrong with it; it happens once a human agrees.
         Code::ApprovalNeeded => StatusCode::FORBIDDEN,
-        Code::Denied | Code::Unconfirmed | Code::TooWide | Code::TooLong => StatusCode::FORBIDDEN,
+        Code::Denied | Code::Unconfirmed | Code::TooWide | Code::TooLong | Code::OutsideRoot => StatusCode::FORBIDDEN,
         Code::UnknownOperation
         | Code::NotFound
+        | Code::NoSuchFile
         | Code::NoSuchActor
         | Code::NoSuchGrant
         | Code::NoSuchRun
@@ -66,6 +67,8 @@ fn status(code: Code) -> StatusCode {
         | Code::QuestionClosed
         | Code::ApprovalClosed
         | Code::UnknownKeeper
+        | Code::FileChanged
+        | Code::NotAFile
         | Code::Damaged => StatusCode::CONFLICT,
         Code::Ended | Code::InviteOver => StatusCode::GONE,
         Code::Lost => StatusCode::CONFLICT,

@@ -3,7 +3,7 @@
 use crate::guard::Names;
 use crate::listen::Http;
 use crate::refusal::Refused;
-use crate::{bytes, login, openapi, pages, preview, socket, stream, tools};
+use crate::{bytes, files, login, openapi, pages, preview, socket, stream, tools};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -117,6 +117,7 @@ pub fn router(http: Arc<Http>, endpoints: Vec<Endpoint>) -> Router {
     router
         .merge(login::routes())
         .merge(preview::routes())
+        .merge(files::routes())
         .route("/v1/{*rest}", axum::routing::any(nothing))
         .route("/", get(pages::page))
         .route("/{*rest}", get(pages::page))
@@ -171,7 +172,7 @@ async fn answer(
     if let Some(wait) = wait {
         put(&mut fields, "wait_ms", wait)?;
     }
-    if endpoint.row.bytes == Bytes::Asked && !fields.contains_key("stream") && !fields.contains_key("seq") {
+    if endpoint.row.name == "session.send" && !fields.contains_key("stream") && !fields.contains_key("seq") {
         // A client that does not repeat lost requests needs no number of its own.
         put(&mut fields, "stream", random().into())?;
         put(&mut fields, "seq", 1.into())?;
@@ -232,7 +233,10 @@ async fn read_body(
         JSON => return Err(bad("this request takes its fields in the query, not in a body")),
         _ => return Err(not_json()),
     }
-    Ok((if takes_bytes { bytes::take(fields)? } else { Vec::new() }, length))
+    // An upload also asks without bytes: how far it is, or that it is over.
+    let has_none = !fields.contains_key(bytes::TEXT) && !fields.contains_key(bytes::BASE64);
+    let is_without = !takes_bytes || endpoint.row.name == "files.upload" && has_none;
+    Ok((if is_without { Vec::new() } else { bytes::take(fields)? }, length))
 }
 
 /// The fields of a body that is a JSON object of at most so many bytes.
@@ -312,7 +316,7 @@ fn seconds(text: &str) -> Result<Value, Fault> {
     Ok(Value::from((seconds * 1000.0) as u64))
 }
 
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     getrandom::u64().expect("the kernel gives random numbers")
 }
 

@@ -3,11 +3,11 @@
 //! | shape | files | what tells damage |
 //! |---|---|---|
 //! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
-//! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl` | a checksum in each line |
+//! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
 //! | [a count and two ends](stderr) | `stderr` | nothing: what is missing was not written |
-//! | plain, [replaced whole](replace) | `env`, `shell/*`, `shells/*`, `bin/*`, `actors/*` | nothing here: shells, the kernel and clients in other languages read them |
+//! | plain, [replaced whole](replace) | `env`, `shell/*`, `shells/*`, `bin/*`, `actors/*`, `files/HASH` | nothing here: shells, the kernel and clients in other languages read them |
 //!
 //! What makes it safe:
 //!
@@ -63,6 +63,8 @@ pub const RUNS: Format = Format { kind: "runs", version: 2 };
 pub const QUESTIONS: Format = Format { kind: "questions", version: 2 };
 /// Acts that wait for a human.
 pub const APPROVALS: Format = Format { kind: "approvals", version: 2 };
+/// Writes to files through the host.
+pub const FILES: Format = Format { kind: "files", version: 2 };
 /// What a shell is made of, and who changed it.
 pub const SHELL: Format = Format { kind: "shell", version: 2 };
 /// What the hashes in a [`SHELL`] file are made with.

@@ -15,8 +15,7 @@ macro_rules! rights {
     ($( #[doc = $doc:literal] $variant:ident = $word:literal; )*) => {
         /// One thing an actor may do in a session.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "snake_case")]
-        pub enum Right { $( #[doc = $doc] $variant, )* }
+        pub enum Right { $( #[doc = $doc] #[serde(rename = $word)] $variant, )* }
 
         impl Right {
             /// All, in the glossary's order.
@@ -44,6 +43,8 @@ rights! {
     #[doc = "Start another session from a copy."] Fork = "fork";
     #[doc = "End the session."] End = "end";
     #[doc = "Rename, detach others, change settings."] Configure = "configure";
+    #[doc = "List and read files of the session's working tree."] FilesRead = "files:read";
+    #[doc = "Write files of the session's working tree."] FilesWrite = "files:write";
 }
 
 impl fmt::Display for Right {
@@ -55,13 +56,13 @@ impl fmt::Display for Right {
 /// A set of rights; its text form is `observe,run`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
-#[schemars(extend("pattern" = "^(((observe|type|run|start|signal|seize|grant|approve|checkpoint|fork|end|configure)(,(observe|type|run|start|signal|seize|grant|approve|checkpoint|fork|end|configure))*)|)$"))]
+#[schemars(extend("pattern" = "^(((observe|type|run|start|signal|seize|grant|approve|checkpoint|fork|end|configure|files:read|files:write)(,(observe|type|run|start|signal|seize|grant|approve|checkpoint|fork|end|configure|files:read|files:write))*)|)$"))]
 pub struct Rights(u16);
 
 /// A word that is no right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown right {0:?}; expected observe, type, run, start, signal, seize, grant, approve, checkpoint, fork, end or configure"
+    "unknown right {0:?}; expected observe, type, run, start, signal, seize, grant, approve, checkpoint, fork, end, configure, files:read or files:write"
 )]
 pub struct RightsError(pub String);
 
@@ -229,7 +230,15 @@ impl Default for Defaults {
         Defaults {
             spawner: Rights::ALL,
             human: Rights::ALL,
-            agent: Rights::of(&[Right::Observe, Right::Run, Right::Type, Right::Start]),
+            // Whoever may run commands can do with files what commands can; the gate judges both.
+            agent: Rights::of(&[
+                Right::Observe,
+                Right::Run,
+                Right::Type,
+                Right::Start,
+                Right::FilesRead,
+                Right::FilesWrite,
+            ]),
             service: Rights::NONE,
             device: Rights::NONE,
             unknown: Rights::NONE,

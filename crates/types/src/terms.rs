@@ -243,6 +243,15 @@ terms! {
     "graph.get": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.ports": Holder one(Observe), Ignores, Processes, Other, Looks;
     "graph.watch": Holder one(Observe), Ignores, Answer, Host, Looks;
+    "files.list": Holder one(FilesRead), Ignores, Answer, Other, Looks;
+    "files.read": Holder one(FilesRead), Ignores, Answer, Other, Looks;
+    // Programs respect the turn; a human who drops a file does not have to wait for it.
+    "files.write": Holder one(FilesWrite), Respects, Request, Other, Journal;
+    "files.edit": Holder one(FilesWrite), Respects, Request, Other, Journal;
+    "files.upload": Holder one(FilesWrite), Respects, Request, Other, Journal;
+    "files.undo": Holder one(FilesWrite), Respects, Fixed, Other, Journal;
+    "files.changes": Holder one(FilesRead), Ignores, Listed, Other, Looks;
+    "files.diff": Holder one(FilesRead), Ignores, Answer, Other, Looks;
     "run.start": Holder one(Run), Takes, Request, Other, Journal;
     "run.get": Holder one(Observe), Ignores, Answer, Host, Looks;
     "run.output": Holder one(Observe), Ignores, Answer, Host, Looks;
@@ -344,8 +353,9 @@ mod tests {
                 }
                 TurnNeed::Ignores => {}
             }
-            // Whoever only looks needs no right but to observe.
-            let only_observes = terms.rights.without(Right::Observe.into()).is_empty();
+            // Whoever only looks needs no right but to observe, and for files to read them.
+            let looking = Rights::of(&[Right::Observe, Right::FilesRead]);
+            let only_observes = terms.rights.without(looking).is_empty();
             assert!(terms.trace != Trace::Looks || only_observes, "{}", terms.name);
         }
     }

@@ -99,6 +99,14 @@ pub enum Code {
     NoSuchApproval,
     /// The approval was answered, or is over.
     ApprovalClosed,
+    /// There is no such file or directory, or nothing to undo.
+    NoSuchFile,
+    /// The path leaves the session's working tree, or is Holdfast's own.
+    OutsideRoot,
+    /// It is not a file that can be read or written so: a directory, a device, a pipe.
+    NotAFile,
+    /// The file is not as the caller expected it.
+    FileChanged,
     /// The host cannot record the act, so it does not perform it.
     Unrecorded,
     /// Unexpected error in the host.

@@ -10,6 +10,7 @@ pub mod devices;
 pub mod env;
 pub mod events;
 pub mod fault;
+pub mod files;
 pub mod follow;
 pub mod frame;
 pub mod gate;

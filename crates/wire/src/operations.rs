@@ -7,6 +7,7 @@ use crate::attention::*;
 use crate::devices::*;
 use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
+use crate::files::*;
 use crate::follow::*;
 use crate::gate::*;
 use crate::graphs::*;
@@ -239,6 +240,22 @@ operations! {
     Ports = "graph.ports" (PortsParams) -> Vec<PortView>, Route::Get("/ports");
     #[doc = "Get events of the session's processes; can wait for them."]
     WatchGraph = "graph.watch" (WatchGraphParams) -> WatchGraphAnswer, Route::Get("/sessions/{session}/graph/events");
+    #[doc = "List a directory of the session's working tree, page by page."]
+    FilesList = "files.list" (FilesListParams) -> FilesListAnswer, Route::Get("/sessions/{session}/files");
+    #[doc = "Read a file of the session's working tree, from an offset on."]
+    FilesRead = "files.read" (FilesReadParams) -> FilesReadAnswer, Route::Get("/sessions/{session}/file"), Bytes::Answered;
+    #[doc = "Write a file of the session's working tree, whole and at once."]
+    FilesWrite = "files.write" (FilesWriteParams) -> FileChange, Route::Put("/sessions/{session}/file"), Bytes::Asked;
+    #[doc = "Replace a text in a file of the session's working tree; it must be there once."]
+    FilesEdit = "files.edit" (FilesEditParams) -> FilesEditAnswer, Route::Post("/sessions/{session}/file/edit");
+    #[doc = "Upload a file to the session's working tree in pieces, which can be resumed."]
+    FilesUpload = "files.upload" (FilesUploadParams) -> FilesUploadAnswer, Route::Post("/sessions/{session}/file/upload"), Bytes::Asked;
+    #[doc = "Undo your last write to a file, where the bytes before it are kept."]
+    FilesUndo = "files.undo" (FilesUndoParams) -> FileChange, Route::Post("/sessions/{session}/file/undo");
+    #[doc = "List the last writes to files through the host, newest first."]
+    FilesChanges = "files.changes" (FilesChangesParams) -> Vec<FileChange>, Route::Get("/sessions/{session}/files/changes");
+    #[doc = "Get what a write changed, as a diff, where the bytes are kept."]
+    FilesDiff = "files.diff" (FilesDiffParams) -> FilesDiffAnswer, Route::Get("/sessions/{session}/files/changes/{change}");
     #[doc = "Run a command in a session's shell or in a new session; once per key."]
     RunStart = "run.start" (RunStartParams) -> RunAnswer, Route::Post("/runs");
     #[doc = "Get a run and its output; can wait for its end."]

@@ -31,6 +31,7 @@ def surface(kind: type) -> dict[str, Any]:
         (aio.Session, holdfast.Session),
         (aio.Run, holdfast.Run),
         (aio.Turn, holdfast.Turn),
+        (aio.Files, holdfast.Files),
         (calls.AsyncCalls, calls.Calls),
     ],
 )

@@ -14,6 +14,8 @@ export type { Answer, CallOptions, ClientOptions, OperationName, Params, RunNewO
 export type { Own } from "./command.js";
 export { HoldfastError, isBroken } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
+export { Files } from "./files.js";
+export type { FileEvent, ReadFileOptions, WriteOptions } from "./files.js";
 export { decodeFrame, encodeFrame, encodeStreamFrame, FrameReader } from "./frame.js";
 export type { Frame } from "./frame.js";
 export { newKey, newRunId, newStream } from "./ids.js";

@@ -4,6 +4,7 @@ import { Attachment, type AttachOptions } from "./attach.js";
 import type { Answer, CallOptions, Client, WatchEvent } from "./client.js";
 import { withOwn, type Own } from "./command.js";
 import { HoldfastError, isBroken } from "./errors.js";
+import { Files } from "./files.js";
 import { newRunId } from "./ids.js";
 import { hasTwoForms, keyText } from "./keys.js";
 import { chunks, gather, type Chunk } from "./output.js";
@@ -96,6 +97,8 @@ export class Session {
   view: SessionView;
   /** The turn: who may type. */
   readonly turn: Turn;
+  /** Files of its working tree. */
+  readonly files: Files;
   readonly client: Client;
   private readonly typist: Typist;
 
@@ -104,6 +107,7 @@ export class Session {
     this.view = view;
     this.id = view.id;
     this.turn = new Turn(client, view.id);
+    this.files = new Files(client, view.id);
     this.typist = new Typist(view.id, async () => ({ connection: await client.link.connection(), params: {} }));
   }
 

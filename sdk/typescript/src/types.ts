@@ -2056,6 +2056,214 @@ export type HowWatched =
   /** Everything is looked for from time to time, more rarely while nothing happens: short lives are missed. */
   | "polling";
 
+/** Which directory to list. */
+export interface FilesListParams {
+  /** Name or id. */
+  session: string;
+  /** A path from the session's live working directory on, or an absolute one; left out: that directory. */
+  path?: string | null;
+  /** `next` of the page before. */
+  after?: string | null;
+  /** Entries of this page, at most 1000. */
+  limit?: number | null;
+}
+
+/** A page of a directory, in the order of the names' bytes; for a file, its one entry. */
+export interface FilesListAnswer {
+  /** The directory, or the file, without links. */
+  path: string;
+  /** The top of the working tree: nothing above it can be reached. */
+  root: string;
+  /** The session's live working directory, where it is in that tree. */
+  cwd: string;
+  /** It is a directory. */
+  is_dir: boolean;
+  /** This page. */
+  entries: FileEntry[];
+  /** Where the next page begins; absent: this is the last. */
+  next?: string | null;
+}
+
+/** A file or directory. */
+export interface FileEntry {
+  /** Its name; where that is not UTF-8, the nearest text. */
+  name: string;
+  /** What it is. */
+  kind: FileKind;
+  /** Bytes in it. */
+  size: number;
+  /** When it last changed. */
+  modified_ms: number;
+  /** Its permissions, as in chmod(1). */
+  mode: number;
+  /** Where a link points. */
+  target?: string | null;
+}
+
+/** What an entry is. */
+export type FileKind =
+  /** A file. */
+  | "file"
+  /** A directory. */
+  | "dir"
+  /** A symbolic link. */
+  | "link"
+  /** A pipe, a socket or a device, which is never opened. */
+  | "special";
+
+/** Which part of a file to read. */
+export interface FilesReadParams {
+  /** Name or id. */
+  session: string;
+  /** A path from the session's live working directory on, or an absolute one. */
+  path: string;
+  /** The first byte. */
+  offset?: number;
+  /** Bytes of this piece, at most 4 MiB; left out: as many as that. 0 tells size and etag alone. */
+  max?: number | null;
+  /** The file as it was read before; where it is another by now, the answer is `file_changed`. */
+  etag?: string | null;
+}
+
+/** A piece of a file; its bytes belong to the answer. */
+export interface FilesReadAnswer {
+  /** The file, without links. */
+  path: string;
+  /** Bytes in the whole file. */
+  size: number;
+  /** When it last changed. */
+  modified_ms: number;
+  /** Its permissions, as in chmod(1). */
+  mode: number;
+  /** Changes whenever the file does. */
+  etag: string;
+  /** The first byte of this piece. */
+  offset: number;
+  /** The file ends with this piece. */
+  end: boolean;
+}
+
+/** A file to write, whole; its bytes belong to the question. */
+export interface FilesWriteParams {
+  /** Name or id. */
+  session: string;
+  /** A path from the session's live working directory on, or an absolute one. */
+  path: string;
+  /** The permissions of a new file, as in chmod(1); left out: 0644. A file that exists keeps its own. */
+  mode?: number | null;
+  /** Write only while the file has this etag, from `files.read`. */
+  etag?: string | null;
+  /** Write only where there is no file yet. */
+  new?: boolean;
+}
+
+/** A write to a file through the host. */
+export interface FileChange {
+  /** Its number in the session. */
+  id: number;
+  /** The file, without links. */
+  path: string;
+  /** Who wrote it. */
+  by: Handle;
+  /** When. */
+  at_ms: number;
+  /** The SHA-256 before; absent: there was no file. */
+  before?: Hash | null;
+  /** The SHA-256 after; absent: there is no file. */
+  after?: Hash | null;
+  /** Bytes in the file after. */
+  size: number;
+  /** The bytes before are kept: it can be undone. */
+  can_undo: boolean;
+  /** The bytes before and after are kept: it can be shown as a diff. */
+  can_diff: boolean;
+  /** The number of the write that this one undid. */
+  undoes?: number | null;
+}
+
+/** What to replace in a file. */
+export interface FilesEditParams {
+  /** Name or id. */
+  session: string;
+  /** A path from the session's live working directory on, or an absolute one. */
+  path: string;
+  /** The text that is there now. It must be there exactly once. */
+  old: string;
+  /** What stands there after. */
+  new: string;
+}
+
+/** What an edit came to. */
+export interface FilesEditAnswer {
+  /** The write. */
+  change: FileChange;
+  /** What it changed, as a unified diff. */
+  diff: string;
+}
+
+/**
+ * A piece of an upload; its bytes belong to the question. The same session, path, size and tag are the same upload: whoever was cut
+ * off asks without bytes where it stands, and goes on from there.
+ */
+export interface FilesUploadParams {
+  /** Name or id. */
+  session: string;
+  /** A path from the session's live working directory on, or an absolute one. */
+  path: string;
+  /** Bytes in the whole file. */
+  size: number;
+  /** What tells this content from another of the same size: 1 to 64 letters and digits of the caller's choice. */
+  tag: string;
+  /** Where this piece begins; left out: tell how far the upload is. */
+  offset?: number | null;
+  /** A descriptor of the asking process, from which the host takes the piece itself. For clients at the host's own socket. */
+  descriptor?: number | null;
+  /** Everything was sent: put the file in its place. */
+  finish?: boolean;
+  /** The SHA-256 of the whole file. Where what arrived has another, it is thrown away. */
+  hash?: Hash | null;
+  /** The permissions of a new file, as in chmod(1); left out: 0644. A file that exists keeps its own. */
+  mode?: number | null;
+}
+
+/** How far an upload is. */
+export interface FilesUploadAnswer {
+  /** Bytes that arrived: the next piece begins here. */
+  offset: number;
+  /** The write, once it was finished. */
+  change?: FileChange | null;
+}
+
+/** Whose last write to undo. */
+export interface FilesUndoParams {
+  /** Name or id. */
+  session: string;
+  /** The file; left out: the one you wrote last. */
+  path?: string | null;
+}
+
+/** Which writes to list. */
+export interface FilesChangesParams {
+  /** Name or id. */
+  session: string;
+}
+
+/** Which write to show. */
+export interface FilesDiffParams {
+  /** Name or id. */
+  session: string;
+  /** Its number. */
+  change: number;
+}
+
+/** What a write changed. */
+export interface FilesDiffAnswer {
+  /** The write. */
+  change: FileChange;
+  /** What it changed, as a unified diff; absent: the bytes are not kept, or are no text. */
+  diff?: string | null;
+}
+
 /** What to run. */
 export interface RunStartParams {
   /** Name or id of the session whose shell runs it. */
@@ -3173,6 +3381,14 @@ export type Code =
   | "no_such_approval"
   /** The approval was answered, or is over. */
   | "approval_closed"
+  /** There is no such file or directory, or nothing to undo. */
+  | "no_such_file"
+  /** The path leaves the session's working tree, or is Holdfast's own. */
+  | "outside_root"
+  /** It is not a file that can be read or written so: a directory, a device, a pipe. */
+  | "not_a_file"
+  /** The file is not as the caller expected it. */
+  | "file_changed"
   /** The host cannot record the act, so it does not perform it. */
   | "unrecorded"
   /** Unexpected error in the host. */
@@ -3252,6 +3468,22 @@ export interface Operations {
   "graph.ports": { params: PortsParams; answer: PortView[] };
   /** Get events of the session's processes; can wait for them. */
   "graph.watch": { params: WatchGraphParams; answer: WatchGraphAnswer };
+  /** List a directory of the session's working tree, page by page. */
+  "files.list": { params: FilesListParams; answer: FilesListAnswer };
+  /** Read a file of the session's working tree, from an offset on. */
+  "files.read": { params: FilesReadParams; answer: FilesReadAnswer };
+  /** Write a file of the session's working tree, whole and at once. */
+  "files.write": { params: FilesWriteParams; answer: FileChange };
+  /** Replace a text in a file of the session's working tree; it must be there once. */
+  "files.edit": { params: FilesEditParams; answer: FilesEditAnswer };
+  /** Upload a file to the session's working tree in pieces, which can be resumed. */
+  "files.upload": { params: FilesUploadParams; answer: FilesUploadAnswer };
+  /** Undo your last write to a file, where the bytes before it are kept. */
+  "files.undo": { params: FilesUndoParams; answer: FileChange };
+  /** List the last writes to files through the host, newest first. */
+  "files.changes": { params: FilesChangesParams; answer: FileChange[] };
+  /** Get what a write changed, as a diff, where the bytes are kept. */
+  "files.diff": { params: FilesDiffParams; answer: FilesDiffAnswer };
   /** Run a command in a session's shell or in a new session; once per key. */
   "run.start": { params: RunStartParams; answer: RunAnswer };
   /** Get a run and its output; can wait for its end. */
@@ -3361,7 +3593,7 @@ export interface HostEvents {
 }
 
 /** Operations that are asked with bytes beside their parameters. */
-export type SendsBytes = "session.send";
+export type SendsBytes = "session.send" | "files.write" | "files.upload";
 
 /** Operations that answer with bytes beside their answer. */
 export type GivesBytes = (typeof GIVES_BYTES)[number];
@@ -3372,6 +3604,7 @@ export const GIVES_BYTES = [
   "session.paint",
   "session.read",
   "session.journal",
+  "files.read",
   "run.output",
 ] as const;
 
@@ -3413,6 +3646,14 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "graph.get",
   "graph.ports",
   "graph.watch",
+  "files.list",
+  "files.read",
+  "files.write",
+  "files.edit",
+  "files.upload",
+  "files.undo",
+  "files.changes",
+  "files.diff",
   "run.start",
   "run.get",
   "run.output",

@@ -32,6 +32,7 @@ export interface Page {
 export const panels: Panel[] = [
   { id: "timeline", title: "Timeline", load: () => import("./timeline/Timeline.js") },
   { id: "graph", title: "Graph", load: () => import("./graph/Graph.js") },
+  { id: "files", title: "Files", needs: "files:read", load: () => import("./files/Files.js") },
   { id: "share", title: "Share", needs: "grant", load: () => import("./share/Share.js") },
 ];
 

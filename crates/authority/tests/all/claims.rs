@@ -165,7 +165,7 @@ fn an_agent_never_seizes_from_a_human_whatever_it_was_granted() {
             0s bot attaches: done
             0s kit attaches: done
             1s bot seizes x: no, this needs the right `seize`
-            2s ann grants bot type,seize,grant: grant 2; tell 2: may observe,type,run,start,seize,grant
+            2s ann grants bot type,seize,grant: grant 2; tell 2: may observe,type,run,start,seize,grant,files:read,files:write
             3s ann takes: turn 1; fence 1 for 1
             4s bot seizes please: no, only a human may do this to a human
             5s ann gives kit: done; fence 2 for 3

@@ -35,6 +35,10 @@ fn asks() -> Vec<(&'static str, Ask)> {
         other("session.restore"),
         other("checkpoint.make"),
         other("checkpoint.remove"),
+        other("files.write"),
+        other("files.edit"),
+        other("files.upload"),
+        other("files.undo"),
     ]
 }
 

@@ -71,7 +71,8 @@ pub struct GrantArgs {
     /// Actor that gets the rights
     #[arg(long, value_name = "ACTOR")]
     pub to: Handle,
-    /// Rights, separated by commas: observe, type, run, signal, seize, grant, approve, checkpoint, fork, end, configure, or all
+    /// Rights, separated by commas: observe, type, run, signal, seize, grant, approve, checkpoint, fork, end, configure,
+    /// files:read, files:write, or all
     #[arg(long, value_name = "RIGHTS", value_parser = rights)]
     pub can: Rights,
     /// Grant for this long, for example 90s, 2h or 3d

@@ -107,7 +107,7 @@ pub struct InviteArgs {
     #[arg(long)]
     pub host_wide: bool,
     /// Limit guests to these rights, separated by commas: observe, type, run, start, signal, seize, grant, approve,
-    /// checkpoint, fork, end, configure [default: observe; with --host-wide: all of yours]
+    /// checkpoint, fork, end, configure, files:read, files:write [default: observe; with --host-wide: all of yours]
     #[arg(long, value_name = "RIGHTS", value_parser = rights)]
     pub can: Option<Rights>,
     /// How long the link can be accepted, for example 10m or 2d [default: 1h]

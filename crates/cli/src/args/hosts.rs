@@ -173,6 +173,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
             Some(_) => Vec::new(),
             None => maybe(&mut args.start.session),
         },
+        Command::Files(command) => vec![command.session()],
         Command::Ask(args) => [&mut args.session, &mut args.wait, &mut args.withdraw].into_iter().flatten().collect(),
         Command::Answer(args) => maybe(&mut args.question),
         Command::Questions(args) => maybe(&mut args.session),

@@ -85,7 +85,7 @@ pub enum TokenCommand {
 #[derive(Debug, clap::Args)]
 pub struct TokenNewArgs {
     /// Limit the token to these rights, separated by commas: observe, type, run, start, signal, seize, grant, approve,
-    /// checkpoint, fork, end, configure [default: all rights of its actor]
+    /// checkpoint, fork, end, configure, files:read, files:write [default: all rights of its actor]
     #[arg(long, value_name = "RIGHTS", value_parser = rights)]
     pub can: Option<Rights>,
     /// Lifetime, for example 90s, 2h or 3d [default: 30d]

@@ -49,6 +49,15 @@ _holdfast_named() {
         local done=${COMP_WORDS[COMP_CWORD]%"${COMP_WORDS[COMP_CWORD]##*,}"}
         compopt -o nospace 2>/dev/null
         COMPREPLY=($(compgen -P "$done" -W "@RIGHTS@" -- "${COMP_WORDS[COMP_CWORD]##*,}"))
+    elif [[ ${COMP_WORDS[1]} == files && ${COMP_WORDS[COMP_CWORD]} != -* && (
+        ( $COMP_CWORD -eq 3 && " ls get edit undo changes diff " == *" ${COMP_WORDS[2]} "* ) ||
+        ( $COMP_CWORD -eq 4 && ${COMP_WORDS[2]} == put ) ) ]]; then
+        _holdfast_sessions ""
+        compopt -o nospace 2>/dev/null
+        if [[ " changes diff " != *" ${COMP_WORDS[2]} "* ]]; then
+            COMPREPLY=("${COMPREPLY[@]/%/:}")
+            COMPREPLY=("${COMPREPLY[@]/%\/:/\/}")
+        fi
     elif [[ $COMP_CWORD -eq 3 && ${COMP_WORDS[1]} == run && " status wait output cancel " == *" ${COMP_WORDS[2]} "* ]]; then
         COMPREPLY=($(compgen -W "$(holdfast __runs 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
     elif [[ $COMP_CWORD -eq 3 && ${COMP_WORDS[1]} == flow && " @FLOWING@ " == *" ${COMP_WORDS[2]} "* ]]; then
@@ -66,6 +75,8 @@ complete -F _holdfast_named -o bashdefault -o default holdfast
 
 const FISH: &str = r#"
 complete -c holdfast -n "__fish_seen_subcommand_from @NAMING@; and not __fish_seen_subcommand_from hosts" -f -a "(holdfast __names (commandline -ct) 2>/dev/null)"
+complete -c holdfast -n "__fish_seen_subcommand_from files; and __fish_seen_subcommand_from ls get put edit undo" -a "(holdfast __names (commandline -ct) 2>/dev/null | string replace -r '([^/])$' '\$1:')"
+complete -c holdfast -n "__fish_seen_subcommand_from files; and __fish_seen_subcommand_from changes diff" -f -a "(holdfast __names (commandline -ct) 2>/dev/null)"
 complete -c holdfast -n "__fish_seen_subcommand_from connect" -f -a "(holdfast __hosts 2>/dev/null)"
 complete -c holdfast -n "__fish_seen_subcommand_from hosts; and __fish_seen_subcommand_from rename forget" -f -a "(holdfast __hosts 2>/dev/null)"
 complete -c holdfast -l host -x -a "(holdfast __hosts 2>/dev/null)"
@@ -87,6 +98,14 @@ _holdfast_names() {
     hosts=(${(M)names:#*/})
     names=(${names:#*/})
     compadd -a names
+    compadd -S '' -a hosts
+}
+_holdfast_places() {
+    local -a names hosts
+    names=(${(f)"$(holdfast __names "$PREFIX" 2>/dev/null)"})
+    hosts=(${(M)names:#*/})
+    names=(${names:#*/})
+    compadd -S ':' -a names
     compadd -S '' -a hosts
 }
 _holdfast_hosts() {
@@ -159,6 +178,7 @@ fn with_names(text: &str) -> String {
         let line = if host { line.replace(":_default", ":_holdfast_hosts") } else { line };
         let line = if line.contains("run -- ") { line.replace(":_default", ":_holdfast_runs") } else { line };
         let line = if line.contains("flow -- ") { line.replace(":_default", ":_holdfast_flows") } else { line };
+        let line = if line.contains("place -- ") { line.replace(":_default", ":_holdfast_places") } else { line };
         out.push_str(&if session { line.replace(":_default", ":_holdfast_names") } else { line.clone() });
         out.push('\n');
         if line.starts_with("autoload ") {

@@ -196,7 +196,7 @@ mod tests {
         2   agent:bot  observe,signal  2024-02-29 12:34:56 UTC (in 1m)  human:ann
 
         humans    all
-        agents    observe,type,run,start
+        agents    observe,type,run,start,files:read,files:write
         services  none
         devices   none
         unknown   none

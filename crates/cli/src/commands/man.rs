@@ -17,9 +17,9 @@ chord ("C\-\e\e", or "none"), detach_key ("d"), greeting (true), title (true), s
 shell, recover ("manual"), attach_history (true). Flags override environment variables (HOLDFAST_KEY), which
 override the file.
 .IP
-Rights of actors in a session before any grant: rights_human ("all"), rights_agent ("observe,type,run,start"),
+Rights of actors in a session before any grant: rights_human ("all"), rights_agent ("observe,type,run,start,files:read,files:write"),
 rights_service, rights_device, rights_unknown ("none"), and of the actor that started it: rights_spawner ("all").
-Rights are observe, type, run, start, signal, seize, grant, approve, checkpoint, fork, end, configure.
+Rights are observe, type, run, start, signal, seize, grant, approve, checkpoint, fork, end, configure, files:read, files:write.
 .IP
 policy ("solo"): by which policy acts are judged: solo, careful, locked or off. Files in policy/*.cedar beside it add rules.
 .IP

@@ -13,6 +13,7 @@ mod doctor;
 mod end;
 mod env;
 mod export;
+mod files;
 mod flow;
 mod gated;
 mod grants;
@@ -92,6 +93,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Logs(args)) => logs::logs(&here()?, &args),
         Some(Command::Journal(args)) => journal::journal(&here()?, &args),
         Some(Command::Export(args)) => export::export(&here()?, &args),
+        Some(Command::Files(command)) => files::files(&here()?, &command),
         Some(Command::Run(args)) => run::run(&here()?, &args),
         Some(Command::Flow(command)) => flow::flow(&here()?, &command),
         Some(Command::Bot(command)) => bot::bot(&here()?, &command),

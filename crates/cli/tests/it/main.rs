@@ -15,6 +15,7 @@ mod cgroups;
 mod config;
 mod env;
 mod everywhere;
+mod files;
 mod follow;
 mod gate;
 mod grants;

@@ -3,6 +3,7 @@
 use holdfast_types::{Actor, Signature};
 use holdfast_wire::Call;
 use holdfast_wire::devices::{DeviceParams, InviteAcceptParams, InviteNewParams, InviteParams, RelayParams};
+use holdfast_wire::files::*;
 use holdfast_wire::params::Nothing;
 use serde_json::Value;
 
@@ -17,6 +18,36 @@ pub fn calls_about_relays(session: String, human: &Actor) -> Vec<Call> {
         Call::InviteAccept(InviteAcceptParams { actor: human.clone(), signature: Signature([0; 64]) }),
         Call::DeviceList(Nothing {}),
         Call::DeviceRevoke(DeviceParams { device: "dev_0".into() }),
+    ]
+}
+
+pub fn calls_about_files(session: &str) -> Vec<Call> {
+    let session = session.to_owned();
+    let path = "/nonexistent/file".to_owned();
+    vec![
+        Call::FilesList(FilesListParams { session: session.clone(), ..FilesListParams::default() }),
+        Call::FilesRead(FilesReadParams { session: session.clone(), path: path.clone(), ..FilesReadParams::default() }),
+        Call::FilesWrite(FilesWriteParams {
+            session: session.clone(),
+            path: path.clone(),
+            ..FilesWriteParams::default()
+        }),
+        Call::FilesEdit(FilesEditParams {
+            session: session.clone(),
+            path: path.clone(),
+            old: "a".into(),
+            new: "b".into(),
+        }),
+        Call::FilesUpload(FilesUploadParams {
+            session: session.clone(),
+            path,
+            size: 1,
+            tag: "t".into(),
+            ..FilesUploadParams::default()
+        }),
+        Call::FilesUndo(FilesUndoParams { session: session.clone(), path: None }),
+        Call::FilesChanges(FilesChangesParams { session: session.clone() }),
+        Call::FilesDiff(FilesDiffParams { session, change: 1 }),
     ]
 }
 
@@ -60,6 +91,8 @@ pub fn params(call: &Call) -> Value {
         Call::CheckpointList(params) => json(params),
         Call::CheckpointRemove(params) => json(params),
         Call::Journal(params) => json(params),
+        Call::FilesList(_) | Call::FilesRead(_) | Call::FilesChanges(_) | Call::FilesDiff(_) => params_of_files(call),
+        Call::FilesWrite(_) | Call::FilesEdit(_) | Call::FilesUpload(_) | Call::FilesUndo(_) => params_of_files(call),
         Call::RunStart(params) => json(params),
         Call::RunGet(params) => json(params),
         Call::RunOutput(params) => json(params),
@@ -92,4 +125,19 @@ pub fn params(call: &Call) -> Value {
         Call::ActorRemove(params) => json(params),
         Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
     }
+}
+
+fn params_of_files(call: &Call) -> Value {
+    let params = match call {
+        Call::FilesList(params) => serde_json::to_value(params),
+        Call::FilesRead(params) => serde_json::to_value(params),
+        Call::FilesWrite(params) => serde_json::to_value(params),
+        Call::FilesEdit(params) => serde_json::to_value(params),
+        Call::FilesUpload(params) => serde_json::to_value(params),
+        Call::FilesUndo(params) => serde_json::to_value(params),
+        Call::FilesChanges(params) => serde_json::to_value(params),
+        Call::FilesDiff(params) => serde_json::to_value(params),
+        other => panic!("{} is not about files", other.row().name),
+    };
+    params.unwrap()
 }

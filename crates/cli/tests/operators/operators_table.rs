@@ -3,7 +3,7 @@
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
 use crate::asking::{calls_about_questions, calls_about_the_gate};
-use crate::operators_calls::{calls_about_relays, params};
+use crate::operators_calls::{calls_about_files, calls_about_relays, params};
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;
@@ -48,6 +48,8 @@ enum Kind {
     Takes,
     /// Changes the session.
     Changes,
+    /// Reads or writes files of the session's working tree.
+    Files,
 }
 
 fn kind(call: &Call) -> Kind {
@@ -85,6 +87,8 @@ fn kind(call: &Call) -> Kind {
         Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) | Call::Keep(_) => Kind::Changes,
         Call::Restore(_) | Call::CheckpointMake(_) | Call::CheckpointRemove(_) => Kind::Changes,
         Call::CheckpointCheck(_) | Call::CheckpointList(_) => Kind::Looks,
+        Call::FilesList(_) | Call::FilesRead(_) | Call::FilesChanges(_) | Call::FilesDiff(_) => Kind::Files,
+        Call::FilesWrite(_) | Call::FilesEdit(_) | Call::FilesUpload(_) | Call::FilesUndo(_) => Kind::Files,
     }
 }
 
@@ -116,6 +120,9 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),
         Call::Ports(PortsParams { session: Some(session.clone()) }),
         Call::WatchGraph(WatchGraphParams { session: session.clone(), after: None, wait_ms: 0 }),
+    ]);
+    all.extend(calls_about_files(&session));
+    all.extend([
         Call::RunStart(RunStartParams {
             session: Some(session.clone()),
             command: "rm".into(),
@@ -284,6 +291,10 @@ fn the_terms_of_an_operation_are_those_of_its_kind() {
             Kind::Writes => assert!(matches!(terms.turn, TurnNeed::Takes | TurnNeed::Respects), "{name}"),
             Kind::Takes => assert_eq!(terms.turn, TurnNeed::Asks, "{name}"),
             Kind::Changes => assert!(!terms.who.is_hosts() && !observes, "{name}"),
+            Kind::Files => {
+                let right = if terms.trace == Trace::Looks { Right::FilesRead } else { Right::FilesWrite };
+                assert_eq!((terms.who, terms.rights), (Who::Holder, right.into()), "{name}");
+            }
         }
     }
 }
@@ -361,14 +372,18 @@ const RECORDED: [&str; 21] = [
     "session.detach",
     "session.end",
 ];
-/// A run needs a shell, a recovery a lost session, a checkpoint a portable one, an approval an act that waits, and a new session has a journal of its own: tests of their own
+/// A run needs a shell, a write a file, a recovery a lost session, a checkpoint a portable one, an approval an act that waits, and a new session has a journal of its own: tests of their own
 /// look at these.
-const RECORDED_ELSEWHERE: [&str; 8] = [
+const RECORDED_ELSEWHERE: [&str; 12] = [
     "session.new",
     "session.recover",
     "session.restore",
     "checkpoint.make",
     "checkpoint.remove",
+    "files.write",
+    "files.edit",
+    "files.upload",
+    "files.undo",
     "run.start",
     "run.cancel",
     "approval.answer",
@@ -502,7 +517,7 @@ fn an_agent_that_may_only_observe_sees_and_changes_nothing() {
             (Kind::Looks, Ok(_)) => {}
             (Kind::Own, Err(Code::NotAttached | Code::NotFound)) => {}
             (Kind::Run, Err(Code::NoSuchRun | Code::NoSuchQuestion | Code::NoSuchApproval)) => {}
-            (Kind::Mine, Err(Code::Denied)) => {}
+            (Kind::Mine, Err(Code::Denied)) | (Kind::Files, Err(Code::Denied)) => {}
             (Kind::Writes | Kind::Takes | Kind::Changes, Err(Code::Denied)) => {}
             (_, other) => panic!("{name}: {other:?}"),
         }

@@ -1,7 +1,7 @@
 //! Each rule of the ready policies, by its name: when it decides, and when it does not.
 
 use crate::{judge, request};
-use holdfast_gate::{Action, Judge, Outcome};
+use holdfast_gate::{Action, Judge, Outcome, Surroundings, look_at_write};
 
 fn says(judge: &mut Judge, who: &str, action: Action, line: &str) -> (Outcome, String) {
     let verdict = judge.decide(&request(who, action, line));
@@ -130,5 +130,32 @@ fn programs_are_judged_by_class_and_risks_alone_where_no_rule_is_ones_own() {
             assert_eq!((known.outcome, &known.rule), (verdict.outcome, &verdict.rule), "{name}: {line}");
         }
         assert!(said.len() > 20, "{name}: {}", said.len());
+    }
+}
+
+/// Policy, actor, path, outcome, rule; in /home/user/project.
+const WRITES: &[(&str, &str, &str, Outcome, &str)] = &[
+    ("solo", "agent:bot", "/home/user/project/a.c", Outcome::Allow, "solo.free"),
+    ("solo", "agent:bot", "/home/user/notes", Outcome::Allow, "solo.free"),
+    ("solo", "agent:bot", "/home/user/.ssh/authorized_keys", Outcome::Ask, "solo.catastrophic"),
+    ("solo", "human:ann", "/home/user/.ssh/authorized_keys", Outcome::Allow, "solo.free"),
+    ("solo", "agent:bot", "/home/user/.config/holdfast/policy/x.cedar", Outcome::Deny, "solo.holdfast"),
+    ("careful", "agent:bot", "/home/user/project/a.c", Outcome::Allow, "careful.free"),
+    ("careful", "agent:bot", "/home/user/notes", Outcome::Ask, "careful.outside"),
+    ("careful", "agent:bot", "/tmp/x", Outcome::Allow, "careful.free"),
+    ("careful", "service:ci", "/etc/passwd", Outcome::Ask, "careful.catastrophic"),
+    ("locked", "agent:bot", "/home/user/project/a.c", Outcome::Deny, "gate.unlisted"),
+    ("locked", "human:ann", "/home/user/project/a.c", Outcome::Allow, "locked.humans"),
+];
+
+#[test]
+fn a_write_is_judged_by_its_path_as_a_command_that_writes_it() {
+    let own = vec!["/home/user/.local/state/holdfast".into(), "/home/user/.config/holdfast".into()];
+    let around = Surroundings::new("/home/user/project", "/home/user", None, own);
+    for (policy, who, path, outcome, rule) in WRITES {
+        let mut request = request(who, Action::Write, "");
+        request.facts.seen = look_at_write(path, &around);
+        let verdict = judge(policy).decide(&request);
+        assert_eq!((verdict.outcome, &*verdict.rule), (*outcome, *rule), "{policy}: {who} writes {path}");
     }
 }

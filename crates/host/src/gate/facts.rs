@@ -6,6 +6,7 @@ use crate::shells::Kind;
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{
     Action, Facts, Line, Outcome, Places, Principal, Request, Resource, Seen, Surroundings, Verdict, look,
+    look_at_write,
 };
 use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, EXPIRES_MS, OPEN};
@@ -73,16 +74,28 @@ pub(crate) enum Text {
     Words(Vec<String>),
     /// It is a line at a prompt, and only the shell knows which.
     Hidden(&'static str),
+    /// A file is written: its path without links, and the hash of what it shall have in it; none: it is removed.
+    Write(String, Option<Hash>),
     /// It is no command.
     None,
 }
 
 impl Text {
+    /// The command line, where it is one.
+    fn line(&self) -> String {
+        match self {
+            Text::Write(..) => String::new(),
+            Text::Line(_) | Text::Words(_) | Text::Hidden(_) | Text::None => self.shown(),
+        }
+    }
+
     /// As people read it.
     pub fn shown(&self) -> String {
         match self {
             Text::Line(line) => line.clone(),
             Text::Words(words) => words.join(" "),
+            Text::Write(path, Some(hash)) => format!("write {path} (sha256 {hash})"),
+            Text::Write(path, None) => format!("remove {path}"),
             Text::Hidden(_) | Text::None => String::new(),
         }
     }
@@ -136,7 +149,7 @@ impl Gate {
         };
         let (hour, weekday) = time_of_day();
         let facts = Facts {
-            line: text.shown(),
+            line: text.line(),
             seen,
             cwd: place.cwd.clone(),
             home: place.home.clone(),
@@ -157,7 +170,7 @@ impl Gate {
         Reals::default().of_own(&self.own_paths())
     }
 
-    fn own_paths(&self) -> Vec<PathBuf> {
+    pub fn own_paths(&self) -> Vec<PathBuf> {
         let state = OWN_STATE.iter().map(|name| self.home.state.join(name));
         let config = OWN_CONFIG.iter().map(|name| self.home.config.join(name));
         state.chain(config).chain([self.home.run.clone()]).collect()
@@ -386,6 +399,7 @@ fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen,
             let seen = look(&line, &around, &live);
             (Some(line), seen)
         }
+        Text::Write(path, _) => (None, look_at_write(path, &around)),
         Text::Hidden(why) => (None, Seen::hidden(why)),
         Text::None => (None, Seen::nothing()),
     };

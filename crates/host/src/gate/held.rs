@@ -42,6 +42,8 @@ pub(crate) enum Act {
     Checkpoint(CheckpointParams),
     /// Another life from a checkpoint.
     Restore(RestoreParams),
+    /// A file of a session is written. The bytes are kept beside the session's writes, under their hash.
+    Write(crate::files::HeldWrite),
 }
 
 impl Act {
@@ -55,7 +57,8 @@ impl Act {
             | Act::Recover(_)
             | Act::Exec(_)
             | Act::Checkpoint(_)
-            | Act::Restore(_) => None,
+            | Act::Restore(_)
+            | Act::Write(_) => None,
         }
     }
 }

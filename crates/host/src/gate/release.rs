@@ -114,9 +114,11 @@ impl Server {
             (Act::Recover(params), Some(_)) => self.registry.recover_one(params, by, id).await.map(drop),
             (Act::Checkpoint(params), Some(_)) => self.registry.checkpoint_make(params, by, id).await.map(drop),
             (Act::Restore(params), Some(_)) => self.registry.restore(params, by, id).await.map(drop),
-            (Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Checkpoint(_) | Act::Restore(_), None) => {
-                Err(Fault::new(Code::Internal, "it has no session"))
-            }
+            (Act::Write(held), Some(session)) => session.files_release(held, by, id).await,
+            (
+                Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Checkpoint(_) | Act::Restore(_) | Act::Write(_),
+                None,
+            ) => Err(Fault::new(Code::Internal, "it has no session")),
         }
     }
 }

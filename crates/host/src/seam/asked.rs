@@ -34,7 +34,8 @@ impl Holding {
             | Act::End(_)
             | Act::Recover(_)
             | Act::Checkpoint(_)
-            | Act::Restore(_) => None,
+            | Act::Restore(_)
+            | Act::Write(_) => None,
         }
     }
 

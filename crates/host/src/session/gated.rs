@@ -24,11 +24,13 @@ pub(crate) struct Gated {
     gate: Rc<Gate>,
     /// One program at a time types at the prompt: a line is judged as it will stand there.
     typing: tokio::sync::Mutex<()>,
+    /// One file is written at a time: from the look at it to its new content.
+    pub filing: tokio::sync::Mutex<()>,
 }
 
 impl Gated {
     pub fn new(gate: &Rc<Gate>) -> Gated {
-        Gated { gate: Rc::clone(gate), typing: tokio::sync::Mutex::new(()) }
+        Gated { gate: Rc::clone(gate), typing: Default::default(), filing: Default::default() }
     }
 }
 
@@ -84,7 +86,7 @@ impl Session {
     }
 
     /// What the policy says of an act; none where nothing is judged, or where its actor may not ask for it anyway.
-    async fn consider(&self, ask: &Ask, asked: Asked) -> Option<Considered> {
+    pub(crate) async fn consider(&self, ask: &Ask, asked: Asked) -> Option<Considered> {
         if self.gate.is_off() || !self.rights(&asked.by).meets(ask.needs().1) {
             return None;
         }
@@ -111,7 +113,7 @@ impl Session {
     }
 
     /// What the gate says: what a rule asks about is held, and the session's people are told.
-    pub(super) fn said(&self, considered: Considered, act: Act, released: Option<ApprovalId>) -> Result<Said, Fault> {
+    pub(crate) fn said(&self, considered: Considered, act: Act, released: Option<ApprovalId>) -> Result<Said, Fault> {
         let (said, held) = self.gate.said(considered, act, released)?;
         if let Some(holding) = held {
             self.used();
@@ -121,7 +123,7 @@ impl Session {
     }
 
     /// Decides about something that the gate has judged, or that it does not judge.
-    pub(super) fn ask_said(
+    pub(crate) fn ask_said(
         &self,
         actor: &Actor,
         ask: Ask,

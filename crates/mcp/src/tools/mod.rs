@@ -2,6 +2,7 @@
 
 mod ask_human;
 mod end;
+mod files;
 mod graph;
 mod interrupt;
 mod may;
@@ -101,6 +102,10 @@ tools! {
     sessions::Open,
     end::End,
     turn::Turn,
+    files::List,
+    files::Read,
+    files::Write,
+    files::Edit,
     ask_human::AskHuman,
     may::May,
     graph::Graph,
@@ -287,7 +292,7 @@ mod tests {
         let tools = listing();
         let bytes = serde_json::to_string(&tools).unwrap().len();
         // 28,660 bytes of it were 6,974 tokens of o200k and 6,999 of Claude's tokenizer: a little over four bytes each.
-        assert!(bytes <= 31_500, "{bytes} bytes are about 7,800 tokens");
+        assert!(bytes <= 32_200, "{bytes} bytes are about 7,900 tokens");
         for tool in &tools {
             let text = tool.description.as_deref().unwrap_or_default();
             let first: usize = text.find(['.', ':']).unwrap_or(text.len());

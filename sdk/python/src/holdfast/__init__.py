@@ -5,8 +5,9 @@
 
 from . import aio, errors, types
 from ._client import Lost
+from ._files import FileEvent
 from ._session import Paint, Piece, RunOutput, Screen
-from ._sync import Client, Run, Session, Turn, connect
+from ._sync import Client, Files, Run, Session, Turn, connect
 from .errors import Fault, HoldfastError, Interrupted, TimedOut, Unreachable, Untrusted
 from .types import Event, Gap
 
@@ -16,6 +17,8 @@ __all__ = [
     "Client",
     "Event",
     "Fault",
+    "FileEvent",
+    "Files",
     "Gap",
     "HoldfastError",
     "Interrupted",

@@ -16,6 +16,7 @@ from . import keys as key_names
 from ._command import with_own
 from ._deadline import WAIT_MS, Deadline, InLine
 from ._fault import TimedOut
+from ._files import Files
 from ._link import PAUSE_MIN_S, Params, read
 from ._turn import Turn
 from ._wire import Broken
@@ -116,6 +117,7 @@ class Session:
         self.client = client
         self.view = view
         self.turn = Turn(self)
+        self.files = Files(self)
         self._mark: int | None = None
         """Where the output stood when we last wrote: what came of it is behind."""
 

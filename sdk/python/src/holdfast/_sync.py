@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from types import TracebackType
 from typing import Any, Literal, TypeVar, cast, overload
 
-from . import _client, _session, _turn, aio
+from . import _client, _files, _session, _turn, aio
 from ._client import Lost
+from ._files import Changes, Entries, FileEvent
 from ._link import PATIENCE_S
 from ._session import Paint, Piece, RunOutput, Screen
 from .calls import Calls
@@ -22,6 +23,8 @@ from .types import (
     DetectPrompt,
     DetectQuiet,
     Event,
+    FileChange,
+    FilesEditAnswer,
     GraphAnswer,
     HostStatus,
     Listener,
@@ -255,6 +258,7 @@ class Session:
     def __init__(self, client: Client, inner: _session.Session) -> None:
         self.client, self._inner, self._portal = client, inner, client._portal
         self.turn = Turn(client._portal, inner.turn)
+        self.files = Files(client._portal, inner.files)
 
     def __repr__(self) -> str:
         return repr(self._inner)
@@ -458,6 +462,49 @@ class Run:
     def cancel(self, timeout: float = 5.0) -> RunAnswer:
         """Interrupts the run and waits for its end."""
         return self._portal.run(self._inner.cancel(timeout))
+
+
+class Files:
+    """Files of a session. Paths are from its live working directory on, and do not leave its working tree."""
+
+    def __init__(self, portal: Portal, inner: _files.Files) -> None:
+        self._portal, self._inner = portal, inner
+
+    def list(self, path: str | None = None) -> Entries:
+        """Lists a directory; of a file, its own entry."""
+        return self._portal.run(self._inner.list(path))
+
+    def read(self, path: str) -> bytes:
+        """Reads a whole file. Raises `FileChanged` where somebody writes it meanwhile."""
+        return self._portal.run(self._inner.read(path))
+
+    def read_text(self, path: str) -> str:
+        """Reads a whole file as UTF-8."""
+        return self._portal.run(self._inner.read_text(path))
+
+    def write(self, path: str, data: str | bytes, *, new: bool = False, mode: int | None = None) -> FileChange:
+        """Writes a whole file at once. With `new` it must not exist yet."""
+        return self._portal.run(self._inner.write(path, data, new=new, mode=mode))
+
+    def edit(self, path: str, old: str, new: str) -> FilesEditAnswer:
+        """Replaces a text that is in the file exactly once."""
+        return self._portal.run(self._inner.edit(path, old, new))
+
+    def undo(self, path: str | None = None) -> FileChange:
+        """Undoes your last write, where the bytes before it are kept."""
+        return self._portal.run(self._inner.undo(path))
+
+    def changes(self) -> Changes:
+        """The last writes through the host, newest first."""
+        return self._portal.run(self._inner.changes())
+
+    def diff(self, change: FileChange | int) -> str | None:
+        """What a write changed, where the bytes are kept."""
+        return self._portal.run(self._inner.diff(change))
+
+    def watch(self, path: str | None = None, *, interval: float = 1.0) -> Iterator[FileEvent]:
+        """What happens to the entries of a directory from now on. It is looked at every `interval` seconds."""
+        return self._portal.each(self._inner.watch(path, interval=interval))
 
 
 class Turn:

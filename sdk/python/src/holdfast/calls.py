@@ -118,6 +118,62 @@ class AsyncCalls:
         found, _ = await self._ask("device.revoke", params, b"", DeviceView)
         return found
 
+    async def files_changes(self, *, session: str) -> list[FileChange]:
+        """List the last writes to files through the host, newest first."""
+        params = _given({"session": session})
+        found: list[FileChange]
+        found, _ = await self._ask("files.changes", params, b"", list[FileChange])
+        return found
+
+    async def files_diff(self, *, change: int, session: str) -> FilesDiffAnswer:
+        """Get what a write changed, as a diff, where the bytes are kept."""
+        params = _given({"change": change, "session": session})
+        found: FilesDiffAnswer
+        found, _ = await self._ask("files.diff", params, b"", FilesDiffAnswer)
+        return found
+
+    async def files_edit(self, *, new: str, old: str, path: str, session: str) -> FilesEditAnswer:
+        """Replace a text in a file of the session's working tree; it must be there once."""
+        params = _given({"new": new, "old": old, "path": path, "session": session})
+        found: FilesEditAnswer
+        found, _ = await self._ask("files.edit", params, b"", FilesEditAnswer)
+        return found
+
+    async def files_list(self, *, session: str, after: str | None = None, limit: int | None = None, path: str | None = None) -> FilesListAnswer:
+        """List a directory of the session's working tree, page by page."""
+        params = _given({"session": session, "after": after, "limit": limit, "path": path})
+        found: FilesListAnswer
+        found, _ = await self._ask("files.list", params, b"", FilesListAnswer)
+        return found
+
+    async def files_read(self, *, path: str, session: str, etag: str | None = None, max: int | None = None, offset: int | None = None) -> FilesReadAnswer:
+        """Read a file of the session's working tree, from an offset on."""
+        params = _given({"path": path, "session": session, "etag": etag, "max": max, "offset": offset})
+        found: FilesReadAnswer
+        found, _ = await self._ask("files.read", params, b"", FilesReadAnswer)
+        return found
+
+    async def files_undo(self, *, session: str, path: str | None = None) -> FileChange:
+        """Undo your last write to a file, where the bytes before it are kept."""
+        params = _given({"session": session, "path": path})
+        found: FileChange
+        found, _ = await self._ask("files.undo", params, b"", FileChange)
+        return found
+
+    async def files_upload(self, *, path: str, session: str, size: int, tag: str, descriptor: int | None = None, finish: bool | None = None, hash: Hash | None = None, mode: int | None = None, offset: int | None = None) -> FilesUploadAnswer:
+        """Upload a file to the session's working tree in pieces, which can be resumed."""
+        params = _given({"path": path, "session": session, "size": size, "tag": tag, "descriptor": descriptor, "finish": finish, "hash": hash, "mode": mode, "offset": offset})
+        found: FilesUploadAnswer
+        found, _ = await self._ask("files.upload", params, b"", FilesUploadAnswer)
+        return found
+
+    async def files_write(self, *, path: str, session: str, etag: str | None = None, mode: int | None = None, new: bool | None = None) -> FileChange:
+        """Write a file of the session's working tree, whole and at once."""
+        params = _given({"path": path, "session": session, "etag": etag, "mode": mode, "new": new})
+        found: FileChange
+        found, _ = await self._ask("files.write", params, b"", FileChange)
+        return found
+
     async def grant_add(self, *, rights: Rights, session: str, to: Actor, proof: Proof | None = None, until_ms: int | None = None) -> GrantView:
         """Grant rights in a session to an actor."""
         params = _given({"rights": rights, "session": session, "to": to, "proof": proof, "until_ms": until_ms})
@@ -655,6 +711,62 @@ class Calls:
         params = _given({"device": device})
         found: DeviceView
         found, _ = self._ask("device.revoke", params, b"", DeviceView)
+        return found
+
+    def files_changes(self, *, session: str) -> list[FileChange]:
+        """List the last writes to files through the host, newest first."""
+        params = _given({"session": session})
+        found: list[FileChange]
+        found, _ = self._ask("files.changes", params, b"", list[FileChange])
+        return found
+
+    def files_diff(self, *, change: int, session: str) -> FilesDiffAnswer:
+        """Get what a write changed, as a diff, where the bytes are kept."""
+        params = _given({"change": change, "session": session})
+        found: FilesDiffAnswer
+        found, _ = self._ask("files.diff", params, b"", FilesDiffAnswer)
+        return found
+
+    def files_edit(self, *, new: str, old: str, path: str, session: str) -> FilesEditAnswer:
+        """Replace a text in a file of the session's working tree; it must be there once."""
+        params = _given({"new": new, "old": old, "path": path, "session": session})
+        found: FilesEditAnswer
+        found, _ = self._ask("files.edit", params, b"", FilesEditAnswer)
+        return found
+
+    def files_list(self, *, session: str, after: str | None = None, limit: int | None = None, path: str | None = None) -> FilesListAnswer:
+        """List a directory of the session's working tree, page by page."""
+        params = _given({"session": session, "after": after, "limit": limit, "path": path})
+        found: FilesListAnswer
+        found, _ = self._ask("files.list", params, b"", FilesListAnswer)
+        return found
+
+    def files_read(self, *, path: str, session: str, etag: str | None = None, max: int | None = None, offset: int | None = None) -> FilesReadAnswer:
+        """Read a file of the session's working tree, from an offset on."""
+        params = _given({"path": path, "session": session, "etag": etag, "max": max, "offset": offset})
+        found: FilesReadAnswer
+        found, _ = self._ask("files.read", params, b"", FilesReadAnswer)
+        return found
+
+    def files_undo(self, *, session: str, path: str | None = None) -> FileChange:
+        """Undo your last write to a file, where the bytes before it are kept."""
+        params = _given({"session": session, "path": path})
+        found: FileChange
+        found, _ = self._ask("files.undo", params, b"", FileChange)
+        return found
+
+    def files_upload(self, *, path: str, session: str, size: int, tag: str, descriptor: int | None = None, finish: bool | None = None, hash: Hash | None = None, mode: int | None = None, offset: int | None = None) -> FilesUploadAnswer:
+        """Upload a file to the session's working tree in pieces, which can be resumed."""
+        params = _given({"path": path, "session": session, "size": size, "tag": tag, "descriptor": descriptor, "finish": finish, "hash": hash, "mode": mode, "offset": offset})
+        found: FilesUploadAnswer
+        found, _ = self._ask("files.upload", params, b"", FilesUploadAnswer)
+        return found
+
+    def files_write(self, *, path: str, session: str, etag: str | None = None, mode: int | None = None, new: bool | None = None) -> FileChange:
+        """Write a file of the session's working tree, whole and at once."""
+        params = _given({"path": path, "session": session, "etag": etag, "mode": mode, "new": new})
+        found: FileChange
+        found, _ = self._ask("files.write", params, b"", FileChange)
         return found
 
     def grant_add(self, *, rights: Rights, session: str, to: Actor, proof: Proof | None = None, until_ms: int | None = None) -> GrantView:

@@ -190,6 +190,22 @@ class ApprovalClosed(Fault):
     """The approval was answered, or is over."""
 
 
+class NoSuchFile(Fault):
+    """There is no such file or directory, or nothing to undo."""
+
+
+class OutsideRoot(Fault):
+    """The path leaves the session's working tree, or is Holdfast's own."""
+
+
+class NotAFile(Fault):
+    """It is not a file that can be read or written so: a directory, a device, a pipe."""
+
+
+class FileChanged(Fault):
+    """The file is not as the caller expected it."""
+
+
 class Unrecorded(Fault):
     """The host cannot record the act, so it does not perform it."""
 
@@ -245,6 +261,10 @@ BY_CODE: dict[str, type[Fault]] = {
     "approval_needed": ApprovalNeeded,
     "no_such_approval": NoSuchApproval,
     "approval_closed": ApprovalClosed,
+    "no_such_file": NoSuchFile,
+    "outside_root": OutsideRoot,
+    "not_a_file": NotAFile,
+    "file_changed": FileChanged,
     "unrecorded": Unrecorded,
     "internal": Internal,
 }
@@ -266,6 +286,7 @@ __all__ = [
     "Ended",
     "Fault",
     "FenceStale",
+    "FileChanged",
     "Frozen",
     "HoldfastError",
     "Internal",
@@ -277,16 +298,19 @@ __all__ = [
     "NoSuchActor",
     "NoSuchApproval",
     "NoSuchDevice",
+    "NoSuchFile",
     "NoSuchGrant",
     "NoSuchInvite",
     "NoSuchQuestion",
     "NoSuchRelay",
     "NoSuchRun",
     "NoSuchToken",
+    "NotAFile",
     "NotAttached",
     "NotFound",
     "NotFrozen",
     "NotHolder",
+    "OutsideRoot",
     "QuestionClosed",
     "ShellBusy",
     "Stopping",

@@ -354,8 +354,8 @@ class ClientView(Model):
     """Who; none until a client that outlived the last host has reported back."""
 
 
-Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "lost", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "no_such_invite", "invite_over", "no_such_device", "no_such_relay", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "approval_needed", "no_such_approval", "approval_closed", "unrecorded", "internal"]
-"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `lost`: The session was lost; it can be recovered; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `no_such_invite`: There is no such invite; `invite_over`: The invite was used, has expired, or was revoked; `no_such_device`: There is no such device; `no_such_relay`: There is no such relay, or none at all; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `approval_needed`: A human must approve this first: it is held under the approval in the details; `no_such_approval`: There is no such approval; `approval_closed`: The approval was answered, or is over; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
+Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "lost", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "no_such_invite", "invite_over", "no_such_device", "no_such_relay", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "approval_needed", "no_such_approval", "approval_closed", "no_such_file", "outside_root", "not_a_file", "file_changed", "unrecorded", "internal"]
+"""What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `lost`: The session was lost; it can be recovered; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `no_such_invite`: There is no such invite; `invite_over`: The invite was used, has expired, or was revoked; `no_such_device`: There is no such device; `no_such_relay`: There is no such relay, or none at all; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `approval_needed`: A human must approve this first: it is held under the approval in the details; `no_such_approval`: There is no such approval; `approval_closed`: The approval was answered, or is over; `no_such_file`: There is no such file or directory, or nothing to undo; `outside_root`: The path leaves the session's working tree, or is Holdfast's own; `not_a_file`: It is not a file that can be read or written so: a directory, a device, a pipe; `file_changed`: The file is not as the caller expected it; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
 
 
 class Connected(Model):
@@ -404,11 +404,11 @@ class CreditParams(Model):
 
 class Defaults(Model):
     """What actors hold in a session before anything is granted or revoked."""
-    spawner: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure'
+    spawner: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure,files:read,files:write'
     """The first grant, to the actor that starts a session."""
-    human: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure'
+    human: Rights = 'observe,type,run,start,signal,seize,grant,approve,checkpoint,fork,end,configure,files:read,files:write'
     """Humans the host vouches for."""
-    agent: Rights = 'observe,type,run,start'
+    agent: Rights = 'observe,type,run,start,files:read,files:write'
     """Agents."""
     service: Rights = ''
     """Services."""
@@ -700,6 +700,204 @@ class FdNode(Model):
 
 Fence: TypeAlias = int
 """A number that grows with each change of turn or incarnation; a write with an old fence is dropped."""
+
+
+class FileChange(Model):
+    """A write to a file through the host."""
+    id: int
+    """Its number in the session."""
+    path: str
+    """The file, without links."""
+    by: Handle
+    """Who wrote it."""
+    at_ms: int
+    """When."""
+    size: int
+    """Bytes in the file after."""
+    can_undo: bool
+    """The bytes before are kept: it can be undone."""
+    can_diff: bool
+    """The bytes before and after are kept: it can be shown as a diff."""
+    before: Hash | None = None
+    """The SHA-256 before; absent: there was no file."""
+    after: Hash | None = None
+    """The SHA-256 after; absent: there is no file."""
+    undoes: int | None = None
+    """The number of the write that this one undid."""
+
+
+class FileEntry(Model):
+    """A file or directory."""
+    name: str
+    """Its name; where that is not UTF-8, the nearest text."""
+    kind: FileKind | str
+    """What it is."""
+    size: int
+    """Bytes in it."""
+    modified_ms: int
+    """When it last changed."""
+    mode: int
+    """Its permissions, as in chmod(1)."""
+    target: str | None = None
+    """Where a link points."""
+
+
+FileKind: TypeAlias = Literal["file", "dir", "link", "special"]
+"""What an entry is. `file`: A file; `dir`: A directory; `link`: A symbolic link; `special`: A pipe, a socket or a device, which is never opened."""
+
+
+class FilesChangesParams(Model):
+    """Which writes to list."""
+    session: str
+    """Name or id."""
+
+
+class FilesDiffAnswer(Model):
+    """What a write changed."""
+    change: FileChange
+    """The write."""
+    diff: str | None = None
+    """What it changed, as a unified diff; absent: the bytes are not kept, or are no text."""
+
+
+class FilesDiffParams(Model):
+    """Which write to show."""
+    session: str
+    """Name or id."""
+    change: int
+    """Its number."""
+
+
+class FilesEditAnswer(Model):
+    """What an edit came to."""
+    change: FileChange
+    """The write."""
+    diff: str
+    """What it changed, as a unified diff."""
+
+
+class FilesEditParams(Model):
+    """What to replace in a file."""
+    session: str
+    """Name or id."""
+    path: str
+    """A path from the session's live working directory on, or an absolute one."""
+    old: str
+    """The text that is there now. It must be there exactly once."""
+    new: str
+    """What stands there after."""
+
+
+class FilesListAnswer(Model):
+    """A page of a directory, in the order of the names' bytes; for a file, its one entry."""
+    path: str
+    """The directory, or the file, without links."""
+    root: str
+    """The top of the working tree: nothing above it can be reached."""
+    cwd: str
+    """The session's live working directory, where it is in that tree."""
+    is_dir: bool
+    """It is a directory."""
+    entries: list[FileEntry]
+    """This page."""
+    next: str | None = None
+    """Where the next page begins; absent: this is the last."""
+
+
+class FilesListParams(Model):
+    """Which directory to list."""
+    session: str
+    """Name or id."""
+    path: str | None = None
+    """A path from the session's live working directory on, or an absolute one; left out: that directory."""
+    after: str | None = None
+    """`next` of the page before."""
+    limit: int | None = None
+    """Entries of this page, at most 1000."""
+
+
+class FilesReadAnswer(Model):
+    """A piece of a file; its bytes belong to the answer."""
+    path: str
+    """The file, without links."""
+    size: int
+    """Bytes in the whole file."""
+    modified_ms: int
+    """When it last changed."""
+    mode: int
+    """Its permissions, as in chmod(1)."""
+    etag: str
+    """Changes whenever the file does."""
+    offset: int
+    """The first byte of this piece."""
+    end: bool
+    """The file ends with this piece."""
+
+
+class FilesReadParams(Model):
+    """Which part of a file to read."""
+    session: str
+    """Name or id."""
+    path: str
+    """A path from the session's live working directory on, or an absolute one."""
+    offset: int = 0
+    """The first byte."""
+    max: int | None = None
+    """Bytes of this piece, at most 4 MiB; left out: as many as that. 0 tells size and etag alone."""
+    etag: str | None = None
+    """The file as it was read before; where it is another by now, the answer is `file_changed`."""
+
+
+class FilesUndoParams(Model):
+    """Whose last write to undo."""
+    session: str
+    """Name or id."""
+    path: str | None = None
+    """The file; left out: the one you wrote last."""
+
+
+class FilesUploadAnswer(Model):
+    """How far an upload is."""
+    offset: int
+    """Bytes that arrived: the next piece begins here."""
+    change: FileChange | None = None
+    """The write, once it was finished."""
+
+
+class FilesUploadParams(Model):
+    """A piece of an upload; its bytes belong to the question. The same session, path, size and tag are the same upload: whoever was cut off asks without bytes where it stands, and goes on from there."""
+    session: str
+    """Name or id."""
+    path: str
+    """A path from the session's live working directory on, or an absolute one."""
+    size: int
+    """Bytes in the whole file."""
+    tag: str
+    """What tells this content from another of the same size: 1 to 64 letters and digits of the caller's choice."""
+    offset: int | None = None
+    """Where this piece begins; left out: tell how far the upload is."""
+    descriptor: int | None = None
+    """A descriptor of the asking process, from which the host takes the piece itself. For clients at the host's own socket."""
+    finish: bool = False
+    """Everything was sent: put the file in its place."""
+    hash: Hash | None = None
+    """The SHA-256 of the whole file. Where what arrived has another, it is thrown away."""
+    mode: int | None = None
+    """The permissions of a new file, as in chmod(1); left out: 0644. A file that exists keeps its own."""
+
+
+class FilesWriteParams(Model):
+    """A file to write, whole; its bytes belong to the question."""
+    session: str
+    """Name or id."""
+    path: str
+    """A path from the session's live working directory on, or an absolute one."""
+    mode: int | None = None
+    """The permissions of a new file, as in chmod(1); left out: 0644. A file that exists keeps its own."""
+    etag: str | None = None
+    """Write only while the file has this etag, from `files.read`."""
+    new: bool = False
+    """Write only where there is no file yet."""
 
 
 class FollowParams(Model):
