@@ -25,6 +25,21 @@ pub enum OnLost {
     Fail,
 }
 
+/// What is waited for in a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitFor {
+    /// Its command ends.
+    #[default]
+    Exit,
+    /// Its shell waits for a command.
+    Idle,
+    /// A program in it waits for input.
+    Waiting,
+    /// Something in it takes connections at this port.
+    Port(u16),
+}
+
 /// A command in a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +112,18 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout_ms: Option<u64>,
     },
+    /// Waits for something in a session.
+    Wait {
+        /// What the step is called.
+        name: String,
+        /// The session's name or id.
+        session: String,
+        /// For what.
+        until: WaitFor,
+        /// How long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout_ms: Option<u64>,
+    },
     /// Records what the decider computed itself.
     Step {
         /// What the step is called.
@@ -142,6 +169,7 @@ impl Command {
             | Command::Until { name, .. }
             | Command::Ask { name, .. }
             | Command::Signal { name, .. }
+            | Command::Wait { name, .. }
             | Command::Step { name, .. }
             | Command::Undo { name, .. } => name,
             Command::End { .. } => "End",
@@ -157,6 +185,7 @@ impl Command {
             Command::Until { .. } => "until",
             Command::Ask { .. } => "ask",
             Command::Signal { .. } => "signal",
+            Command::Wait { .. } => "wait",
             Command::Step { .. } => "step",
             Command::Undo { .. } => "undo",
             Command::End { .. } => "end",
@@ -186,6 +215,9 @@ impl Command {
             Command::Ask { options, .. } if options.iter().any(|one| one.trim().is_empty() || one.len() > 200) => {
                 bad(format!("{name}: an option has 1 to 200 bytes"))
             }
+            Command::Wait { session, .. } if session.is_empty() || session.len() > NAME_BYTES_MAX => {
+                bad(format!("{name}: a session's name or id has 1 to {NAME_BYTES_MAX} bytes"))
+            }
             Command::Step { value, .. } | Command::End { value, .. } if value.to_string().len() > VALUE_BYTES_MAX => {
                 bad(format!(
                     "{name}: the value is longer than {VALUE_BYTES_MAX} bytes; keep it in a file and pass its path"
@@ -199,6 +231,7 @@ impl Command {
             | Command::Until { .. }
             | Command::Ask { .. }
             | Command::Signal { .. }
+            | Command::Wait { .. }
             | Command::Step { .. }
             | Command::Undo { .. }
             | Command::End { .. } => Ok(()),

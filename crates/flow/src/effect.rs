@@ -1,6 +1,6 @@
 //! What the caller has to do once the events are written.
 
-use crate::Run;
+use crate::{Run, WaitFor};
 use holdfast_types::TimeMs;
 
 /// When a timer is due.
@@ -50,6 +50,15 @@ pub enum Effect {
         n: u32,
         /// Its key.
         key: String,
+    },
+    /// Say when something has come in a session. Asked again after a restart: it is there then, or still to come.
+    Watch {
+        /// Which command.
+        n: u32,
+        /// The session's name or id.
+        session: String,
+        /// For what.
+        until: WaitFor,
     },
     /// Say when it is time.
     Timer {

@@ -34,6 +34,9 @@ pub enum Event {
         /// Where its new sessions start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
+        /// It does not wait for `sleep` and `until`: somebody tries it out.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        skip_timers: bool,
     },
     /// A command was asked for.
     Asked {

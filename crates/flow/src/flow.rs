@@ -1,10 +1,12 @@
 //! One flow: its state, made from recorded events alone, and what an input adds to them.
 
+mod outside;
+
 use crate::command::{Command, OnLost, Run};
 use crate::effect::{Due, Effect, Fires};
 use crate::event::{Event, Outcome, Recorded, RunState};
 use crate::shell::fill_output;
-use crate::{EVENTS_MAX, MAIL_MAX, OPEN_MAX, VALUE_BYTES_MAX};
+use crate::{EVENTS_MAX, OPEN_MAX};
 use holdfast_types::TimeMs;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -77,6 +79,7 @@ pub struct Flow {
     /// Its decider has something new to look at.
     pub wants: bool,
     nonce: String,
+    skip_timers: bool,
     next: u32,
     /// Boxed: the map has room for eleven at once, and most flows have one.
     pub(crate) open: BTreeMap<u32, Box<Open>>,
@@ -158,7 +161,8 @@ impl Flow {
     pub fn apply(&mut self, at_ms: TimeMs, event: &Event) {
         self.seq += 1;
         match event {
-            Event::Started { name, code, by, nonce, cwd, .. } => {
+            Event::Started { name, code, by, nonce, cwd, skip_timers, .. } => {
+                self.skip_timers = *skip_timers;
                 (self.name, self.code, self.by, self.nonce) = (name.clone(), code.clone(), by.clone(), nonce.clone());
                 (self.cwd, self.started_ms, self.wants) = (cwd.clone(), at_ms, true);
             }
@@ -272,12 +276,18 @@ impl Flow {
                 vec![Effect::Timer { n, fires: Fires::Attempt(attempt), due }]
             }
             Command::Run(_) => self.attempt(n, open),
+            Command::Sleep { .. } | Command::Until { .. } if self.skip_timers => over(Due::After { since_ms, ms: 0 }),
             Command::Sleep { ms, .. } => over(Due::After { since_ms, ms: *ms }),
             Command::Until { at_ms, .. } => over(Due::At(*at_ms)),
             Command::Ask { expires_ms: Some(ms), .. } | Command::Signal { timeout_ms: Some(ms), .. } => {
                 over(Due::After { since_ms, ms: *ms })
             }
             Command::Ask { .. } | Command::Signal { .. } => Vec::new(),
+            Command::Wait { session, until, timeout_ms, .. } => {
+                let limit = timeout_ms.map(|ms| over(Due::After { since_ms, ms })).unwrap_or_default();
+                let watch = Effect::Watch { n, session: session.clone(), until: *until };
+                std::iter::once(watch).chain(limit).collect()
+            }
             Command::Step { .. } | Command::Undo { .. } | Command::End { .. } => Vec::new(),
         }
     }
@@ -492,6 +502,9 @@ impl Flow {
             (Command::Ask { .. } | Command::Signal { .. }, Fires::Over) => {
                 self.done(&mut out, n, false, json!({"expired": true}), now_ms);
             }
+            (Command::Wait { .. }, Fires::Over) => {
+                self.done(&mut out, n, false, json!({"expired": true, "why": "it did not come in time"}), now_ms);
+            }
             (Command::Run(_), Fires::Attempt(attempt)) if attempt == open.attempt && self.blocked.is_none() => {
                 out.effects = self.attempt(n, open);
             }
@@ -501,94 +514,6 @@ impl Flow {
             _ => {}
         }
         out
-    }
-
-    fn first_mail(&self, name: &str) -> Option<Value> {
-        self.mail.iter().find(|mail| mail.0 == name).map(|mail| mail.1.clone())
-    }
-
-    /// A signal came; one with an id that came before changes nothing.
-    pub fn signal(&mut self, name: &str, value: Value, id: &str, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
-        let mut out = Decided::default();
-        if self.phase != Phase::Going {
-            return Err(Refusal::Ended);
-        }
-        if !id.is_empty() && self.ids.contains(id) {
-            return Ok(out);
-        }
-        if self.mail.len() >= MAIL_MAX || self.seq >= EVENTS_MAX {
-            return Err(Refusal::TooMany("too many signals wait in this flow"));
-        }
-        if value.to_string().len() > VALUE_BYTES_MAX {
-            return Err(Refusal::TooMany("a signal's value has at most 65536 bytes"));
-        }
-        let (name, id, by) = (name.to_owned(), id.to_owned(), by.to_owned());
-        let waits = |open: &Open| matches!(&open.command, Command::Signal { name: wanted, .. } if *wanted == name);
-        let n = self.open.iter().find(|(_, open)| waits(open)).map(|(n, _)| *n);
-        self.put(&mut out, Event::Signal { name: name.clone(), value, id, by }, now_ms);
-        if let Some((n, value)) = n.zip(self.first_mail(&name)) {
-            self.done(&mut out, n, true, value, now_ms);
-        }
-        Ok(out)
-    }
-
-    /// The open questions: number, text and options.
-    pub fn questions(&self) -> impl Iterator<Item = (u32, &str, &[String])> {
-        self.open.iter().filter_map(|(n, open)| match &open.command {
-            Command::Ask { text, options, .. } => Some((*n, text.as_str(), options.as_slice())),
-            _ => None,
-        })
-    }
-
-    /// A human answers a question: the only open one, or that with this number.
-    pub fn answer(&mut self, n: Option<u32>, text: &str, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
-        let mut asked = self.questions().filter(|(number, ..)| n.is_none_or(|n| n == *number));
-        let (number, _, options) = asked.next().ok_or(Refusal::NoQuestion)?;
-        if asked.next().is_some() {
-            return Err(Refusal::WhichQuestion);
-        }
-        if !options.is_empty() && !options.iter().any(|option| option == text) {
-            return Err(Refusal::NoOption(options.join(", ")));
-        }
-        drop(asked);
-        let mut out = Decided::default();
-        self.done(&mut out, number, true, json!({"answer": text, "by": by}), now_ms);
-        Ok(out)
-    }
-
-    /// Somebody cancels it: what runs is stopped, what was done is undone.
-    pub fn cancel(&mut self, reason: &str, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
-        if self.phase != Phase::Going {
-            return Err(Refusal::Ended);
-        }
-        let mut out = Decided::default();
-        let reason: String = reason.chars().take(WHY_CHARS_MAX).collect();
-        let value =
-            if reason.is_empty() { format!("cancelled by {by}") } else { format!("cancelled by {by}: {reason}") };
-        self.end(&mut out, false, value.into(), Some(by.to_owned()), now_ms);
-        Ok(out)
-    }
-
-    /// Somebody has mended something: a blocked flow goes on, a stuck step gets its verdict.
-    pub fn retry(&mut self, verdict: &Verdict, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
-        let mut out = Decided::default();
-        let stuck: Vec<(u32, u32, Outcome)> =
-            self.open.iter().filter_map(|(n, open)| Some((*n, open.attempt, open.stuck.clone()?))).collect();
-        if self.blocked.is_none() && stuck.is_empty() {
-            return Err(if self.is_over() { Refusal::Ended } else { Refusal::NotStuck });
-        }
-        if self.blocked.is_some() {
-            self.put(&mut out, Event::Unblocked { by: by.to_owned() }, now_ms);
-            out.effects.extend(self.resume());
-        }
-        for (n, attempt, outcome) in stuck {
-            match verdict {
-                Verdict::Again => self.again(&mut out, n, attempt, outcome, 0, now_ms),
-                Verdict::Failed => self.done(&mut out, n, false, value_of(&outcome), now_ms),
-                Verdict::Done(value) => self.done(&mut out, n, true, value.clone(), now_ms),
-            }
-        }
-        Ok(out)
     }
 }
 

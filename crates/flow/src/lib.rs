@@ -18,7 +18,7 @@ mod shell;
 mod state;
 pub mod yaml;
 
-pub use command::{BadCommand, Command, OnLost, Run};
+pub use command::{BadCommand, Command, OnLost, Run, WaitFor};
 pub use duration::{BadDuration, duration_ms, show_ms};
 pub use effect::{Due, Effect, Fires};
 pub use event::{Event, Outcome, Recorded, RunState};

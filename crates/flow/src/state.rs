@@ -12,7 +12,7 @@ pub struct Waits {
     pub n: u32,
     /// The step's name.
     pub name: String,
-    /// `run`, `sleep`, `until`, `ask` or `signal`.
+    /// `run`, `sleep`, `until`, `ask`, `signal` or `wait`.
     pub kind: String,
     /// Since when.
     pub since_ms: u64,
@@ -124,6 +124,10 @@ impl Flow {
                     until_ms = expires_ms.map(|ms| open.since_ms.saturating_add(ms));
                 }
                 Command::Signal { timeout_ms, .. } => {
+                    until_ms = timeout_ms.map(|ms| open.since_ms.saturating_add(ms));
+                }
+                Command::Wait { session: at, timeout_ms, .. } => {
+                    session = Some(at.clone());
                     until_ms = timeout_ms.map(|ms| open.since_ms.saturating_add(ms));
                 }
                 Command::Run(run) => session = run.session.clone(),

@@ -3,7 +3,7 @@
 
 use holdfast_flow::{
     Command, Decided, Effect, Event, Fires, Flow, OnLost, Outcome, Recorded, Refusal, Run, RunState, State, Verdict,
-    yaml,
+    WaitFor, yaml,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +29,7 @@ impl World {
             by: "human:ann".into(),
             nonce: "a1".into(),
             cwd: None,
+            skip_timers: false,
         };
         world.change(|flow, now| flow.start(started, now));
         world
@@ -256,6 +257,42 @@ fn a_question_is_answered_with_one_of_its_options() {
 }
 
 #[test]
+fn a_flow_that_is_tried_out_waits_for_no_timer() {
+    let text = r#"{"event": "started", "name": "F", "input": null, "code": "", "by": "human:ann", "nonce": "a1"}"#;
+    let mut started: Value = serde_json::from_str(text).unwrap();
+    for (skip, ms) in [(false, 432_000_000), (true, 0)] {
+        started["skip_timers"] = skip.into();
+        let mut flow = Flow::new("F-1");
+        flow.start(serde_json::from_value(started.clone()).unwrap(), 10);
+        flow.decide(1, vec![(0, Command::Sleep { name: "Timer".into(), ms: 432_000_000 })], 20).unwrap();
+        let due = holdfast_flow::Due::After { since_ms: 20, ms };
+        assert_eq!(flow.resume(), [Effect::Timer { n: 0, fires: Fires::Over, due }]);
+    }
+}
+
+#[test]
+fn a_wait_is_asked_again_until_it_came_and_ends_with_its_timeout() {
+    let wait = |timeout_ms| {
+        let (name, session) = ("Up".into(), "web".into());
+        Command::Wait { name, session, until: WaitFor::Port(3000), timeout_ms }
+    };
+    let watch = Effect::Watch { n: 0, session: "web".into(), until: WaitFor::Port(3000) };
+    let mut world = World::start(None);
+    world.asks(vec![wait(None)]);
+    world.change(|flow, now| flow.watched(0, None, now));
+    assert_eq!(world.effects.iter().filter(|effect| **effect == watch).count(), 2, "nothing came so far");
+    assert_eq!(Flow::replay("F-1", &world.history).resume(), [watch], "a restart watches too");
+    world.change(|flow, now| flow.watched(0, Some((true, json!({"exit_code": 0}))), now));
+    assert!(matches!(world.history.last().unwrap().event, Event::Done { n: 0, ok: true, .. }));
+    world.asks(vec![wait(Some(50))]);
+    world.change(|flow, now| flow.fire(1, Fires::Over, now));
+    assert!(matches!(world.history.last().unwrap().event, Event::Done { n: 1, ok: false, .. }));
+    let seq = world.flow.seq;
+    world.change(|flow, now| flow.watched(1, Some((true, Value::Null)), now));
+    assert_eq!(world.flow.seq, seq, "what comes too late changes nothing");
+}
+
+#[test]
 fn commands_have_bounds_and_do_not_play_the_engine() {
     let long = "x".repeat(holdfast_flow::VALUE_BYTES_MAX + 1);
     for bad in [
@@ -290,6 +327,10 @@ steps:
       - ask: Deliver?
         options: [yes, no]
         name: Deliver
+  - wait: oven
+    for: idle
+    name: Cold
+    timeout: 1h
   - run: Go
     command: go {{ Bake }} {{ flow }}
 ";
@@ -346,6 +387,10 @@ fn replaying_any_prefix_of_any_life_gives_the_same_state_effects_and_commands() 
                 ("run", _) => world.over(one.n, attempt, exit(0, "OUT")),
                 ("ask", 1) => world.change(|flow, now| flow.fire(one.n, Fires::Over, now)),
                 ("ask", _) => world.change(|flow, now| flow.answer(Some(one.n), "yes", "human:ann", now).unwrap()),
+                ("wait", 1) => world.change(|flow, now| flow.watched(one.n, None, now)),
+                ("wait", 2) => world.change(|flow, now| flow.watched(one.n, Some((false, json!({"why": "x"}))), now)),
+                ("wait", 3) => world.change(|flow, now| flow.fire(one.n, Fires::Over, now)),
+                ("wait", _) => world.change(|flow, now| flow.watched(one.n, Some((true, Value::Null)), now)),
                 ("signal", _) => {
                     world.change(|flow, now| flow.signal("manager", json!("yes"), "", "human:ann", now).unwrap())
                 }

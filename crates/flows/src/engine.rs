@@ -95,6 +95,15 @@ pub enum Input {
         /// Why.
         why: Option<String>,
     },
+    /// What was waited for in a session has come or never will; or nothing came so far.
+    Watched {
+        /// Whose.
+        flow: String,
+        /// Which command.
+        n: u32,
+        /// Whether it came, and what is known.
+        came: Option<(bool, Value)>,
+    },
     /// The host refuses.
     Denied {
         /// Which flow.
@@ -333,6 +342,7 @@ impl Engine {
                     live.runs.entry(n).or_default().1 = why;
                 }
             }
+            Input::Watched { flow, n, came } => self.change(&flow, |flow| Ok(flow.watched(n, came, now_ms()))),
             Input::Denied { flow, why } => self.change(&flow, |flow| Ok(flow.block(&why, now_ms()))),
             Input::Tick => self.clock.due().into_iter().for_each(|timer| self.fire(timer)),
         }
@@ -412,6 +422,10 @@ impl Engine {
                 let age_ms = again.then(|| now_ms().saturating_sub(since_ms));
                 let job = Job::start(whose, key, run, age_ms, cwd, self.tell.clone());
                 self.host(&by, job);
+            }
+            Effect::Watch { n, session, until } => {
+                let whose = Whose { flow: id.to_owned(), n, attempt: 0 };
+                self.host(&by, Job::watch(whose, session, until, self.tell.clone()));
             }
             Effect::Stop { n, key } => {
                 let attempt = key.rsplit('/').next().and_then(|attempt| attempt.parse().ok()).unwrap_or(0);

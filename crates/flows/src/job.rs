@@ -7,15 +7,16 @@ use crate::engine::Input;
 use crate::link::ask;
 use holdfast_authority::{Ask, recorded};
 use holdfast_client::{CallError, Connection, Identity};
-use holdfast_flow::{Outcome, Run, RunState, VALUE_BYTES_MAX};
-use holdfast_types::{SessionId, SessionName, terms_of};
+use holdfast_flow::{Outcome, Run, RunState, VALUE_BYTES_MAX, WaitFor};
+use holdfast_types::{Exit, SessionId, SessionName, terms_of};
+use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{NewParams, SessionParams, SessionView};
+use holdfast_wire::params::{NewParams, SessionParams, SessionView, WaitAnswer, WaitParams};
 use holdfast_wire::runs::{
     RunAnswer, RunCancelParams, RunEnd, RunId, RunParams, RunRef, RunStartParams, RunState as HostState,
 };
 use holdfast_wire::{Code, Fault};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ enum Phase {
     Cancel(RunId, SessionId),
     /// Wait for the end of what was interrupted.
     Stopped(RunId),
+    /// Wait for something in the session.
+    Watch(Until),
 }
 
 /// What is to be done with a job.
@@ -118,6 +121,18 @@ impl Job {
         if self.run.session.is_some() { Phase::Find } else { Phase::Start(None) }
     }
 
+    /// Waits for something in a session; asks once, and whoever still wants it asks again.
+    pub fn watch(whose: Whose, session: String, until: WaitFor, tell: Sender<Input>) -> Job {
+        let until = match until {
+            WaitFor::Exit => Until::Exit,
+            WaitFor::Idle => Until::Idle,
+            WaitFor::Waiting => Until::Waiting,
+            WaitFor::Port(port) => Until::Port(port),
+        };
+        let run = Run { name: format!("waiting in {session}"), session: Some(session), ..Run::default() };
+        Job { phase: Phase::Watch(until), run, ..Job::stop(whose, String::new(), tell) }
+    }
+
     /// Interrupts a run and waits for its end.
     pub fn stop(whose: Whose, key: String, tell: Sender<Input>) -> Job {
         let (run, cwd) = (Run::default(), None);
@@ -154,6 +169,11 @@ impl Job {
             Phase::Wait(run) | Phase::Stopped(run) => {
                 ask::<op::RunGet>(connection, &RunParams { run: (*run).into(), wait_ms: WAIT_MS })
             }
+            Phase::Watch(until) => {
+                let session = self.run.session.clone().unwrap_or_default();
+                let params = WaitParams { session, timeout_ms: Some(WAIT_MS), until: *until };
+                ask::<op::Wait>(connection, &params)
+            }
             Phase::Cancel(run, session) => {
                 let asked = Ask::other(const { terms_of("run.cancel") }, run.to_string());
                 let proof = Some(who.prove(*session, &asked));
@@ -169,6 +189,10 @@ impl Job {
             Ok(value) => match &self.phase {
                 Phase::Find | Phase::Make => match serde_json::from_value::<SessionView>(value) {
                     Ok(session) => self.go(Phase::Start(Some(session.id))),
+                    Err(error) => self.not_now(&format!("cannot read the host's answer: {error}")),
+                },
+                Phase::Watch(until) => match serde_json::from_value::<WaitAnswer>(value) {
+                    Ok(answer) => self.watched(came(*until, &answer)),
                     Err(error) => self.not_now(&format!("cannot read the host's answer: {error}")),
                 },
                 Phase::Check
@@ -201,7 +225,7 @@ impl Job {
         match self.phase {
             Phase::Stop => self.go(Phase::Cancel(answer.run.id, answer.run.session)),
             Phase::Cancel(run, _) | Phase::Stopped(run) => self.go(Phase::Stopped(run)),
-            Phase::Check | Phase::Find | Phase::Make | Phase::Start(_) | Phase::Wait(_) => {
+            Phase::Check | Phase::Find | Phase::Make | Phase::Start(_) | Phase::Wait(_) | Phase::Watch(_) => {
                 let Whose { flow, n, .. } = self.whose.clone();
                 let session = answer.run.session.to_string();
                 let _ = self.tell.send(Input::Runs { flow, n, session });
@@ -213,6 +237,10 @@ impl Job {
     fn refused(&mut self, fault: &Fault) -> Next {
         let never = |why: String| Outcome { state: RunState::Refused, why: Some(why), ..Outcome::default() };
         match (fault.code, &self.phase) {
+            // What is not there does not come. A session that is to be made first is another step's.
+            (Code::NotFound | Code::Ambiguous | Code::BadRequest, Phase::Watch(_)) => {
+                self.watched(Some((false, json!({"why": fault.message}))))
+            }
             // It never started, or its session is gone with its outcome.
             (Code::NoSuchRun | Code::NotFound, Phase::Stop) => self.over(never("it had not started".into())),
             (Code::NoSuchRun, Phase::Check) if !self.is_old => {
@@ -259,6 +287,12 @@ impl Job {
         Next::Over
     }
 
+    fn watched(&self, came: Option<(bool, Value)>) -> Next {
+        let Whose { flow, n, .. } = self.whose.clone();
+        let _ = self.tell.send(Input::Watched { flow, n, came });
+        Next::Over
+    }
+
     fn say(&self, why: Option<String>) {
         let Whose { flow, n, .. } = self.whose.clone();
         let _ = self.tell.send(Input::HeldUp { flow, n, why });
@@ -276,6 +310,24 @@ impl Job {
     /// The host cannot be reached for now.
     pub fn held_up(&self, why: &str) {
         self.say(Some(why.to_owned()));
+    }
+}
+
+/// Whether what was waited for has come, and what is known of it; none: not so far.
+fn came(until: Until, answer: &WaitAnswer) -> Option<(bool, Value)> {
+    let is_there = match until {
+        Until::Exit => answer.exit.is_some(),
+        Until::Idle | Until::Waiting => answer.state.is_some(),
+        Until::Port(_) => answer.listener.is_some(),
+    };
+    let exit_code = answer.exit.map(Exit::as_status);
+    match (is_there, exit_code) {
+        (true, Some(status)) => Some((true, json!({"exit_code": status}))),
+        (true, None) => Some((true, json!({"address": answer.listener.as_ref().map(|one| one.address.to_string())}))),
+        (false, Some(status)) => {
+            Some((false, json!({"why": format!("the session ended with {status}"), "exit_code": status})))
+        }
+        (false, None) => None,
     }
 }
 

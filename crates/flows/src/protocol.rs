@@ -84,6 +84,9 @@ pub enum Request {
         /// Where its new sessions start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
+        /// It does not wait for `sleep` and `until`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        skip_timers: bool,
     },
     /// Lists flows, the newest first.
     List {

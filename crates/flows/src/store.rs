@@ -234,7 +234,7 @@ mod tests {
 
     fn started(name: &str) -> Event {
         let (name, by, nonce) = (name.to_owned(), "human:ann".to_owned(), "00".to_owned());
-        Event::Started { name, input: Value::Null, code: String::new(), by, nonce, cwd: None }
+        Event::Started { name, input: Value::Null, code: String::new(), by, nonce, cwd: None, skip_timers: false }
     }
 
     #[test]

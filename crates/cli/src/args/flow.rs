@@ -64,6 +64,9 @@ pub struct FlowStartArgs {
     /// Wait for the end, print the result, and exit with 0 if it completes
     #[arg(long)]
     pub wait: bool,
+    /// Try it out: pass over its timers at once
+    #[arg(long)]
+    pub skip_timers: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -135,7 +138,7 @@ pub struct FlowRetryArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct FlowWorkerArgs {
-    /// A Python file with functions marked `@flow`
+    /// A Python file with functions marked `@flow`, or a JavaScript or TypeScript file that gives functions to `flow(…)`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 }

@@ -1,5 +1,6 @@
 //! `holdfast ask`, `holdfast questions`, `holdfast answer`: an operator asks the humans, and one of them answers.
 
+use super::flow::FlowQuestion;
 use crate::args::{AnswerArgs, AskArgs, QuestionsArgs};
 use crate::everywhere::{self, called};
 use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
@@ -141,12 +142,28 @@ pub fn questions(here: &Here, args: &QuestionsArgs) -> Result<u8, Failure> {
         return questions_everywhere(here, params);
     }
     let questions = here.link()?.call::<op::QuestionList>(&params)?;
+    // A flow's question belongs to no session.
+    let flows = if args.session.is_none() && !here.is_elsewhere() { super::flow::questions(here) } else { Vec::new() };
     if here.json {
-        print_json(&questions)?;
+        let of_flows = flows.iter().map(serde_json::to_value);
+        let all: Result<Vec<_>, _> = questions.iter().map(serde_json::to_value).chain(of_flows).collect();
+        print_json(&all.map_err(|e| Failure::new("internal", e.to_string()))?)?;
         return Ok(0);
     }
-    print(listed(&questions.iter().map(|question| (None, question)).collect::<Vec<_>>()))?;
+    if !questions.is_empty() || flows.is_empty() {
+        print(listed(&questions.iter().map(|question| (None, question)).collect::<Vec<_>>()))?;
+    }
+    print(flows.iter().map(asked_by_flow).collect::<String>())?;
     Ok(0)
+}
+
+/// A flow's question, and how it is answered.
+fn asked_by_flow(question: &FlowQuestion) -> String {
+    let FlowQuestion { flow, step, by, text, options, asked_ms } = question;
+    let age = span(now_ms().saturating_sub(*asked_ms));
+    let answers = if options.is_empty() { "TEXT".to_owned() } else { visible(&options.join("|")) };
+    let asks = cut(&visible(text), TEXT_COLUMNS);
+    format!("flow {flow}, {age} ago, by {by}, asks: {asks}\n  holdfast flow answer {flow} --step {step} {answers}\n")
 }
 
 /// The questions of every host. A host that does not answer is told beside the list.

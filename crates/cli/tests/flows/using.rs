@@ -1,6 +1,7 @@
 //! What each command does.
 
 use crate::Kitchen;
+use holdfast_harness::kill;
 use serde_json::{Value, json};
 
 #[test]
@@ -55,6 +56,11 @@ fn questions_and_signals_wait_for_people_and_an_agent_cannot_answer() {
     kitchen.start(text, "B-1");
     let view = kitchen.until_status("B-1", "WAITING_FOR(Deliver)");
     assert_eq!(view["waits_for"][0]["question"], "Deliver margherita?");
+    // It stands with the questions of sessions too.
+    let listed = home.ok(&["questions"]);
+    assert!(listed.contains("flow B-1") && listed.contains("asks: Deliver margherita?"), "{listed}");
+    assert!(listed.contains("holdfast flow answer B-1 --step 1 yes|no") && !listed.contains("no open"), "{listed}");
+    assert_eq!(home.json(&["questions"])[0]["flow"], "B-1");
     // A signal that comes early is kept, and the same one counts once.
     for _ in 0..2 {
         home.ok(&["flow", "signal", "B-1", "manager", "of course", "--id", "s1"]);
@@ -82,6 +88,33 @@ fn steps_at_once_share_a_session_that_people_see_and_wait_for_its_shell() {
     let done = kitchen.until_status("C-1", "COMPLETED");
     assert_eq!(done["value"], "123");
     assert!(home.ok(&["journal", "oven"]).contains("human:tester"));
+}
+
+#[test]
+fn a_flow_waits_for_what_comes_in_a_session_whatever_dies_meanwhile() {
+    let kitchen = Kitchen::new();
+    let home = &kitchen.home;
+    let gate = home.join("gate");
+    let ends = format!("until [ -e {} ]; do sleep 0.02; done; exit 7", gate.display());
+    home.ok(&["new", "-d", "-n", "oven", "--", "sh", "-c", &ends]);
+    home.ok(&["new", "-d", "-n", "desk", "--", "bash", "--norc", "--noprofile"]);
+    let text = "flow: W\nsteps:\n- wait: desk\n  for: idle\n  name: Desk\n- wait: oven\n  name: Oven\n- run: Say\n  command: echo {{ Oven.exit_code }}\n";
+    kitchen.start(text, "W-1");
+    kitchen.until_status("W-1", "WAITING_FOR(Oven)");
+    kill(kitchen.service_pid());
+    std::fs::write(&gate, "").unwrap();
+    assert_eq!(kitchen.until_status("W-1", "COMPLETED")["value"], "7");
+    let history = home.ok(&["flow", "history", "W-1"]);
+    assert!(history.contains("2. Oven → it came in oven"), "{history}");
+    // Tried out, it waits for no timer.
+    let file = kitchen.file("flow: T\nsteps:\n- sleep: 5d\n- run: Say\n  command: echo tried\n");
+    assert_eq!(home.ok(&["flow", "start", &file, "--skip-timers", "--wait"]), "tried\n");
+    // What does not come in time fails the flow, and so does what cannot come.
+    kitchen.start("flow: W\nsteps:\n- wait: desk\n  for: port:1\n  name: Up\n  timeout: 50ms\n", "W-2");
+    assert_eq!(kitchen.until_status("W-2", "FAILED")["value"], "Up: it did not come in time");
+    kitchen.start("flow: W\nsteps:\n- wait: nowhere\n  name: Up\n", "W-3");
+    let why = kitchen.until_status("W-3", "FAILED")["value"].to_string();
+    assert!(why.contains("nowhere"), "{why}");
 }
 
 #[test]

@@ -92,6 +92,10 @@ impl<'a> Deciding<'a> {
                 (said != *expect).then(|| format!("{name}: {said}"))
             }
             (_, true) => None,
+            (Step::Wait { .. }, false) => {
+                let why = value["why"].as_str().unwrap_or("it did not come in time");
+                Some(format!("{name}: {why}"))
+            }
             (Step::Ask { .. } | Step::Signal { .. }, false) => Some(format!("{name}: nobody answered in time")),
             (_, false) => {
                 let outcome: Result<Outcome, _> = serde_json::from_value((*value).clone());
@@ -131,6 +135,10 @@ impl<'a> Deciding<'a> {
                 options: options.clone(),
                 expires_ms: *expires_ms,
             },
+            Step::Wait { name, session, until, timeout_ms } => {
+                let (name, session) = (name.clone(), session.clone());
+                Command::Wait { name, session, until: *until, timeout_ms: *timeout_ms }
+            }
             Step::Signal { name, timeout_ms, .. } => Command::Signal { name: name.clone(), timeout_ms: *timeout_ms },
             // A definition has none inside each other.
             Step::All(_) | Step::Race(_) => Command::End { ok: false, value: "steps inside steps".into() },

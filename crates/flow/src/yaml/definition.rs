@@ -3,7 +3,7 @@
 use super::template::{Piece, names_in_command, pieces};
 use super::tree::{Kind, Node, read};
 use super::{Problem, STEPS_MAX, problem};
-use crate::command::{OnLost, Run};
+use crate::command::{OnLost, Run, WaitFor};
 use crate::{NAME_BYTES_MAX, duration_ms};
 
 /// The keys of a file, and of each kind of step: what the published schema has too.
@@ -13,6 +13,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ("sleep", &["sleep", "name"]),
     ("ask", &["ask", "name", "options", "expires", "expect"]),
     ("signal", &["signal", "timeout", "expect"]),
+    ("wait", &["wait", "for", "name", "timeout"]),
     ("all", &["all"]),
     ("race", &["race"]),
 ];
@@ -62,6 +63,17 @@ pub enum Step {
         /// Any other value fails the flow.
         expect: Option<String>,
     },
+    /// Something in a session.
+    Wait {
+        /// What it is called.
+        name: String,
+        /// The session.
+        session: String,
+        /// What is waited for.
+        until: WaitFor,
+        /// How long.
+        timeout_ms: Option<u64>,
+    },
     /// Several at once, until all are done.
     All(Vec<Step>),
     /// Several at once, until the first is done.
@@ -74,7 +86,9 @@ impl Step {
     pub fn name(&self) -> &str {
         match self {
             Step::Run(run) => &run.name,
-            Step::Sleep { name, .. } | Step::Ask { name, .. } | Step::Signal { name, .. } => name,
+            Step::Sleep { name, .. } | Step::Ask { name, .. } | Step::Signal { name, .. } | Step::Wait { name, .. } => {
+                name
+            }
             Step::All(_) => "all",
             Step::Race(_) => "race",
         }
@@ -207,6 +221,7 @@ fn step(node: &Node, known: &mut Vec<String>, count: &mut usize, is_top: bool) -
             let expect = fields.text("expect")?.map(|(_, text)| text);
             Ok(Step::Signal { name, timeout_ms: fields.duration("timeout")?, expect })
         }
+        "wait" => wait(&fields, line),
         kind @ ("all" | "race") => {
             if !is_top {
                 return problem(line, format!("`{kind}` inside `all` or `race`"), "move it out");
@@ -253,6 +268,24 @@ fn run(fields: &Fields<'_>, known: &[String], line: usize) -> Result<Run, Proble
     let (backoff_ms, timeout_ms) = (fields.duration("backoff")?.unwrap_or(0), fields.duration("timeout")?);
     let session = fields.text("session")?.map(|(_, text)| text);
     Ok(Run { name, command, session, retries, backoff_ms, timeout_ms, undo, on_lost, undoes: None })
+}
+
+fn wait(fields: &Fields<'_>, line: usize) -> Result<Step, Problem> {
+    let (_, session) = fields.text("wait")?.ok_or_else(|| missing(line, "wait", "write the session behind it"))?;
+    let (at, what) = fields.text("for")?.unwrap_or_else(|| (line, "exit".to_owned()));
+    let until = match what.as_str() {
+        "exit" => WaitFor::Exit,
+        "idle" => WaitFor::Idle,
+        "waiting" => WaitFor::Waiting,
+        other => match other.strip_prefix("port:").and_then(|port| port.parse().ok()) {
+            Some(port) => WaitFor::Port(port),
+            None => {
+                return problem(at, format!("invalid value {what:?} for `for`"), "use exit, idle, waiting or port:N");
+            }
+        },
+    };
+    let name = fields.name("name")?.unwrap_or_else(|| "Wait".to_owned());
+    Ok(Step::Wait { name, session, until, timeout_ms: fields.duration("timeout")? })
 }
 
 fn plain_names(text: &str, known: &[String], line: usize) -> Result<(), Problem> {
@@ -386,6 +419,10 @@ mod tests {
             ),
             (&format!("{head}- run: A\n  sleep: 5s"), "line 3: the step says both `run` and `sleep`"),
             (&format!("{head}- all:\n  - all:\n    - sleep: 1s"), "line 4: `all` inside `all` or `race`"),
+            (
+                &format!("{head}- wait: web\n  for: port"),
+                "line 4: invalid value \"port\" for `for`; use exit, idle, waiting or port:N",
+            ),
             (&format!("{head}- run: A\n  command: [a]"), "line 4: `command` must be text, not a list"),
             ("flow: [", "this is not YAML"),
         ] {

@@ -23,9 +23,10 @@ impl Engine {
     ) -> Result<Option<Value>, Trouble> {
         let who = by.handle.to_string();
         match request {
-            Request::Start { flow, definition, name, input, cwd } => {
-                self.start(flow, definition, name, input, cwd, &who).and_then(|answer| in_json(&answer)).map(Some)
-            }
+            Request::Start { flow, definition, name, input, cwd, skip_timers } => self
+                .start(flow, (definition, name), input, (cwd, skip_timers), &who)
+                .and_then(|answer| in_json(&answer))
+                .map(Some),
             Request::List { all } => self.list(all).and_then(|list| in_json(&list)).map(Some),
             Request::Get { flow, after, wait_ms } => {
                 let answer = self.get(&flow, after)?;
@@ -85,10 +86,9 @@ impl Engine {
     fn start(
         &mut self,
         id: Option<String>,
-        definition: Option<String>,
-        name: Option<String>,
+        (definition, name): (Option<String>, Option<String>),
         input: Value,
-        cwd: Option<String>,
+        (cwd, skip_timers): (Option<String>, bool),
         by: &str,
     ) -> Result<StartAnswer, Trouble> {
         let bad = |message: String| Trouble::new("bad_request", message);
@@ -133,7 +133,8 @@ impl Engine {
         let nonce = holdfast_types::hex_text(&nonce);
         let mut flow = Flow::new(&id);
         let (code, by) = (digest, by.to_owned());
-        let decided = flow.start(Event::Started { name, input, code: code.clone(), by, nonce, cwd }, now_ms());
+        let started = Event::Started { name, input, code: code.clone(), by, nonce, cwd, skip_timers };
+        let decided = flow.start(started, now_ms());
         let definition = self.definition(&code).map_err(|error| unrecorded(&error))?;
         let live = Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None };
         self.live.insert(id.clone(), live);

@@ -52,6 +52,7 @@ impl Rig {
             name: None,
             input: input.into(),
             cwd: None,
+            skip_timers: false,
         })
     }
 }

@@ -60,8 +60,9 @@ export class Identity implements Prover {
     return { identify };
   }
 
-  identify(challenge: string) {
-    const signature = sign(null, challengeBytes(challenge, "unix", this.actor), this.key).toString("hex");
+  /** Proves itself on a connection; `binding` is whose: a proof for one protocol is none for another. */
+  identify(challenge: string, binding = "unix") {
+    const signature = sign(null, challengeBytes(challenge, binding, this.actor), this.key).toString("hex");
     return { actor: this.actor, signature };
   }
 

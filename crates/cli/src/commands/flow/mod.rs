@@ -107,7 +107,7 @@ fn start(here: &Here, args: &FlowStartArgs) -> Result<u8, Failure> {
     let cwd = Some(cwd.display().to_string());
     // With an id of its own, a start that is asked twice starts once.
     let flow = args.id.clone();
-    let request = Request::Start { flow, definition, name, input, cwd };
+    let request = Request::Start { flow, definition, name, input, cwd, skip_timers: args.skip_timers };
     let answer: Result<StartAnswer, Failure> = match args.id {
         Some(_) => ask(here, &request),
         None => connect(here)?.ask(&request).map_err(Failure::from),
@@ -248,6 +248,36 @@ fn check(here: &Here, args: &FlowCheckArgs) -> Result<u8, Failure> {
         print(format!("{shown}: {} with {} steps is fine\n", definition.name, definition.steps.len()))?;
     }
     Ok(0)
+}
+
+/// A question of a flow.
+#[derive(Debug, serde::Serialize)]
+pub struct FlowQuestion {
+    /// The flow.
+    pub flow: String,
+    /// Its step, from 1.
+    pub step: u32,
+    /// Who started the flow.
+    pub by: String,
+    pub text: String,
+    pub options: Vec<String>,
+    pub asked_ms: u64,
+}
+
+/// What flows ask the humans now; nothing where no service runs.
+pub fn questions(here: &Here) -> Vec<FlowQuestion> {
+    let client = here.who_if_there().and_then(|who| Client::connect(&here.home, &who).ok());
+    let flows: Vec<FlowView> =
+        client.and_then(|mut client| client.ask(&Request::List { all: false }).ok()).unwrap_or_default();
+    let asks = |flow: FlowView| {
+        let FlowView { id, by, waits_for, .. } = flow;
+        waits_for.into_iter().filter_map(move |one| {
+            let text = one.question?;
+            let (flow, by, options, asked_ms) = (id.clone(), by.clone(), one.options, one.since_ms);
+            Some(FlowQuestion { flow, step: one.n + 1, by, text, options, asked_ms })
+        })
+    };
+    flows.into_iter().flat_map(asks).collect()
 }
 
 /// The ids of all flows, one a line; completes nothing where no service runs.

@@ -106,6 +106,11 @@ fn done(command: &Command, ok: bool, value: &Value) -> String {
             format!("{name} ({}) → {said}, by {by}", cut(&visible(text), VALUE_COLUMNS))
         }
         (Command::Ask { .. } | Command::Signal { .. }, false) => format!("{name} ✗ nobody answered in time"),
+        (Command::Wait { session, .. }, true) => format!("{name} → it came in {}", visible(session)),
+        (Command::Wait { .. }, false) => {
+            let why = value["why"].as_str().unwrap_or("it did not come in time");
+            format!("{name} ✗ {}", visible(why))
+        }
         (Command::Run(_), false) => match serde_json::from_value::<Outcome>(value.clone()) {
             Ok(outcome) => format!("{name} ✗ {}", visible(&outcome.words())),
             Err(_) => format!("{name} ✗ {said}"),
@@ -238,6 +243,7 @@ fn waiting(waits: Option<&Waits>, now_ms: u64, flow: &str) -> String {
             let options = if waits.options.is_empty() { "TEXT".to_owned() } else { waits.options.join("|") };
             format!("asks: {}  answer: holdfast flow answer {flow} {options}{left}", visible(question))
         }
+        ("wait", _) => format!("waits in {}{left}", waits.session.as_deref().unwrap_or("a session")),
         ("signal", _) => format!("waits for the signal{left}"),
         ("run", _) => match &waits.session {
             Some(session) => format!("runs in {session}{left}"),

@@ -9,6 +9,7 @@ import re
 import shlex
 import time
 import uuid
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
@@ -17,6 +18,10 @@ Function = Callable[..., Coroutine[Any, Any, Any]]
 FLOWS: dict[str, Function] = {}
 """The flows of the files that were loaded, by name."""
 _UNSAID: dict[str, Any] = {"retries": 0, "backoff_ms": 0, "on_lost": "ask"}
+_AGENTS = {"claude": "claude -p", "codex": "codex exec", "gemini": "gemini -p", "opencode": "opencode run"}
+"""How coding agents are given a task that they do without asking, to its end."""
+_AT_ONCE = ("step", "undo")
+"""What is known as soon as it is asked for: the code does not wait for the service."""
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 
@@ -95,12 +100,22 @@ class _Any:
             yield self
 
 
+def computed(local: Callable[[], Any]) -> tuple[bool, Any]:
+    """Calls a function: whether it succeeded, and what it gave, which must be JSON."""
+    try:
+        value = local()
+    except Failed as failed:
+        return False, str(failed)
+    json.dumps(value)
+    return True, value
+
+
 def _why(value: Any) -> str:
     if isinstance(value, dict):
-        if value.get("expired"):
-            return "nobody answered in time"
         if value.get("why"):
             return str(value["why"])
+        if value.get("expired"):
+            return "nobody answered in time"
         if value.get("exit_code") is not None:
             return f"exit {value['exit_code']}"
         return str(value.get("state", "failed"))
@@ -119,17 +134,32 @@ class Context:
         """The flow's id."""
         self._asked: dict[int, dict[str, Any]] = {}
         self._outcomes: dict[int, tuple[int, bool, Any]] = {}
-        self._events = 0
+        self._queue: deque[tuple[int, bool, Any]] = deque()
+        self._recorded: dict[int, tuple[bool, Any]] = {}
         self._n = 0
         self._new: list[tuple[int, dict[str, Any]]] = []
 
     def _feed(self, event: dict[str, Any]) -> None:
-        self._events += 1
         # What undoes something is the engine's own, behind everything that the code asked for.
         if event["event"] == "asked" and event["command"].get("undoes") is None:
             self._asked[event["n"]] = event["command"]
         elif event["event"] == "done":
-            self._outcomes[event["n"]] = (self._events, event["ok"], event["value"])
+            n, ok, value = event["n"], event["ok"], event["value"]
+            if self._asked.get(n, {}).get("do") in _AT_ONCE:
+                self._recorded[n] = (ok, value)
+            else:
+                self._queue.append((n, ok, value))
+
+    def _know(self, n: int, ok: bool, value: Any) -> None:
+        self._outcomes[n] = (len(self._outcomes), ok, value)
+
+    def _release(self) -> bool:
+        # One by one, in the order of the history: what the code does between two of them is the same in each replay, however
+        # much of the history a worker got at once.
+        if not self._queue:
+            return False
+        self._know(*self._queue.popleft())
+        return True
 
     def _ask(
         self, name: str, command: dict[str, Any], convert: Callable[[Any], T], local: Callable[[], Any] | None = None
@@ -140,19 +170,22 @@ class Context:
         was = self._asked.get(n)
         if was is not None:
             self._must_be(n, was, command)
+            if n in self._recorded:
+                self._know(n, *self._recorded[n])
             return Step(self, n, name, convert)
+        if command["do"] == "undo":
+            self._know(n, True, None)
         if local is not None:
-            # It runs here, at least once; what it gave is recorded, and a replay does not run it again.
-            try:
-                ok, value = True, local()
-                json.dumps(value)
-            except Failed as failed:
-                ok, value = False, str(failed)
-            command |= {"ok": ok, "value": value}
-            self._outcomes[n] = (self._events, ok, value)
+            command |= self._compute(n, local)
         self._asked[n] = command
         self._new.append((n, command))
         return Step(self, n, name, convert)
+
+    def _compute(self, n: int, local: Callable[[], Any]) -> dict[str, Any]:
+        # It runs here, at least once; what it gave is recorded, and a replay does not run it again.
+        ok, value = computed(local)
+        self._know(n, ok, value)
+        return {"ok": ok, "value": value}
 
     @staticmethod
     def _must_be(n: int, was: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -186,6 +219,30 @@ class Context:
         }  # fmt: skip
         return self._ask(name, asked, _text)
 
+    def agent(
+        self, session: str | None, task: str, *, agent: str = "claude", name: str = "Agent",
+        timeout: str | float | None = None, undo: str | None = None, on_lost: str = "ask",
+    ) -> Step[str]:  # fmt: skip
+        """Gives a coding agent a task and waits for its end; gives what it printed.
+
+        `agent` is `claude`, `codex`, `gemini`, `opencode`, or the beginning of a command whose last word is the task.
+        """
+        begins = _AGENTS.get(agent, agent)
+        command = f"{begins} {self.quote(task)}"
+        return self.run(name, command, session=session, timeout=timeout, undo=undo, on_lost=on_lost)
+
+    def wait(
+        self, session: str, until: str = "exit", *, port: int | None = None, timeout: str | float | None = None,
+        name: str = "Wait",
+    ) -> Step[int | None]:  # fmt: skip
+        """Waits for something in a session: `exit` of its command (gives the status), `idle`, `waiting` for input, or a
+        `port` that takes connections. Has failed if it does not come in time, or the session ends first."""
+        if until not in ("exit", "idle", "waiting"):
+            raise ValueError(f"invalid wait {until!r}; expected 'exit', 'idle', 'waiting' or port=N")
+        asked = {"do": "wait", "name": name, "session": session, "until": until if port is None else {"port": port},
+                 "timeout_ms": None if timeout is None else milliseconds(timeout)}  # fmt: skip
+        return self._ask(name, asked, lambda value: cast("int | None", (value or {}).get("exit_code")))
+
     def sleep(self, duration: str | float | datetime.timedelta, name: str = "Timer") -> Step[None]:
         """Waits for so much elapsed time, whatever dies meanwhile. Setting the clock does not change it."""
         return self._ask(name, {"do": "sleep", "name": name, "ms": milliseconds(duration)}, lambda _: None)
@@ -203,6 +260,12 @@ class Context:
         asked = {"do": "ask", "name": name, "text": text, "options": list(options),
                  "expires_ms": None if expires is None else milliseconds(expires)}  # fmt: skip
         return self._ask(name, asked, lambda value: str(value["answer"]))
+
+    def approve(self, text: str, expires: str | float | None = None, name: str = "Approve") -> Step[bool]:
+        """Asks the humans for a yes: whether somebody approved. Has failed if nobody answers before it expires."""
+        asked = {"do": "ask", "name": name, "text": text, "options": ["approve", "deny"],
+                 "expires_ms": None if expires is None else milliseconds(expires)}  # fmt: skip
+        return self._ask(name, asked, lambda value: value["answer"] == "approve")
 
     def signal(self, name: str, timeout: str | float | None = None) -> Step[Any]:
         """Waits for a signal; one that came early is there already."""
@@ -261,8 +324,8 @@ class Context:
 class Replay:
     """One flow's function, as far as it has come."""
 
-    def __init__(self, flow_id: str) -> None:
-        self.context = Context(flow_id)
+    def __init__(self, flow_id: str, context: Context | None = None) -> None:
+        self.context = context or Context(flow_id)
         self._function: Function | None = None
         self._running: Coroutine[Any, Any, Any] | None = None
 
@@ -291,8 +354,9 @@ class Replay:
                 if not isinstance(awaited, (Step, _Any)):
                     running.close()
                     return {"blocked": f"a flow awaits only what ctx gives, not {awaited!r}; put it into ctx.step"}
-                if not awaited.done:
-                    return {"commands": context._new}
+                while not awaited.done:
+                    if not context._release():
+                        return {"commands": context._new}
         except StopIteration as end:
             return self._end(True, end.value)
         except Failed as failed:

@@ -1,0 +1,180 @@
+// Workers against the real flow service: killed in the middle, a flow goes on with the next one.
+
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it, onTestFinished } from "vitest";
+import { Home, program, until } from "./home.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const example = fileURLToPath(new URL("../../../examples/pizza-order.mjs", import.meta.url));
+const run = promisify(execFile);
+
+const SAGA = `
+import { Failed, flow } from "@holdfast/client/flow";
+flow(async function Saga(ctx, ledger) {
+  const effect = (what, rest = "true") => \`echo \${ctx.id} \${what} >> \${ctx.quote(ledger)}; \${rest}\`;
+  await ctx.run("Take", effect("take"), { undo: effect("untake") });
+  await ctx.all(ctx.run("Bake", effect("bake", "sleep 0.2")), ctx.run("Box", effect("box")));
+  await ctx.sleep("0.2s");
+  const manager = ctx.signal("manager");
+  const first = await ctx.race(manager, ctx.sleep("1h", "Late"));
+  if (first.step !== manager || first.result() !== "yes") throw new Failed("refused");
+  return "delivered";
+});
+`;
+
+const CHANGING = `
+import { flow } from "@holdfast/client/flow";
+flow(async function Changing(ctx) {
+  await ctx.run("A", "echo a");
+  await ctx.signal("go");
+  return "done \\u2028";
+});
+`;
+
+interface View {
+  status: string;
+  value?: unknown;
+  why?: string;
+}
+
+/** A home with workers. */
+class Workshop {
+  readonly home = Home.make();
+  readonly env: NodeJS.ProcessEnv = { ...this.home.env, HOLDFAST_ACTOR: "agent:node", HOLDFAST_NODE: process.execPath };
+
+  constructor() {
+    expect(existsSync(`${root}/dist/flow.js`), "run `npm run build` first").toBe(true);
+    mkdirSync(this.home.join("node_modules/@holdfast"), { recursive: true });
+    symlinkSync(root, this.home.join("node_modules/@holdfast/client"));
+    onTestFinished(() => this.holdfast("flow", "stop").catch(() => {}));
+  }
+
+  holdfast = (...words: string[]) => this.home.holdfast(...words);
+
+  write(name: string, text: string): string {
+    writeFileSync(this.home.join(name), text);
+    return this.home.join(name);
+  }
+
+  work(file: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
+    const worker = spawn(program(), ["flow", "worker", file], { env: { ...this.env, ...env }, cwd: this.home.dir, stdio: "ignore" });
+    onTestFinished(() => void worker.kill("SIGKILL"));
+    return worker;
+  }
+
+  async kill(worker: ChildProcess): Promise<void> {
+    const gone = new Promise((resolve) => worker.once("exit", resolve));
+    worker.kill("SIGKILL");
+    await gone;
+  }
+
+  async until(flow: string, wanted: (view: View) => boolean): Promise<View> {
+    const look = async () => JSON.parse(await this.holdfast("--json", "flow", "show", flow)) as View;
+    return until(`${flow} to get so far`, async () => look().then((view) => (wanted(view) ? view : undefined)));
+  }
+
+  untilStatus(flow: string, status: string): Promise<View> {
+    return this.until(flow, (view) => view.status === status);
+  }
+
+  async test(file: string): Promise<{ code: number; stdout: string }> {
+    const tested = run(program(), ["flow", "test", file], { env: this.env, cwd: this.home.dir });
+    return tested.then(
+      ({ stdout }) => ({ code: 0, stdout }),
+      (error: { code: number; stdout: string }) => ({ code: error.code, stdout: error.stdout }),
+    );
+  }
+}
+
+it("the pizza order prints its history, whatever worker decides", async () => {
+  const shop = new Workshop();
+  const file = shop.write("pizza-order.mjs", readFileSync(example, "utf8"));
+  await shop.holdfast("flow", "start", "PizzaOrder", "margherita", "--id", "PizzaOrder-128");
+  const first = shop.work(file);
+  await shop.untilStatus("PizzaOrder-128", "WAITING_FOR(PreparePizza)");
+  await shop.kill(first);
+  shop.work(file);
+  await shop.untilStatus("PizzaOrder-128", "COMPLETED");
+  expect((await shop.holdfast("flow", "history", "PizzaOrder-128")).trim().split("\n")).toEqual([
+    "1. TakeOrder → ORDER-MARGHERITA",
+    "2. PreparePizza → PIZZA-ORDER-MARGHERITA",
+    "3. Timer → 5s elapsed",
+    "4. DeliverPizza → DELIVERED",
+    "5. SendReceipt → RECEIPT SENT",
+  ]);
+});
+
+it("each effect happens once while worker and service are killed", async () => {
+  const shop = new Workshop();
+  const file = shop.write("saga.mjs", SAGA);
+  const ledger = shop.home.join("ledger");
+  for (const [number, answer] of ["yes", "no"].entries()) {
+    const flow = `Saga-${number}`;
+    await shop.holdfast("flow", "start", "Saga", ledger, "--id", flow);
+    let worker = shop.work(file);
+    for (const status of ["Bake", "Timer", "manager"]) {
+      await shop.until(flow, (view) => view.status.includes(status) || view.status.includes("manager"));
+      await shop.kill(worker);
+      const { pid } = JSON.parse(await shop.holdfast("--json", "flow", "status")) as { pid: number };
+      process.kill(pid, "SIGKILL");
+      worker = shop.work(file);
+    }
+    await shop.untilStatus(flow, "WAITING_FOR(manager, Late)");
+    await shop.holdfast("flow", "signal", flow, "manager", answer);
+    const end = await shop.untilStatus(flow, answer === "yes" ? "COMPLETED" : "FAILED");
+    expect(end.value).toBe(answer === "yes" ? "delivered" : "refused");
+    await shop.kill(worker);
+  }
+  const each = ["bake", "box", "take"];
+  const wanted = [...each.map((what) => `Saga-0 ${what}`), ...[...each, "untake"].map((what) => `Saga-1 ${what}`)];
+  expect(readFileSync(ledger, "utf8").trim().split("\n").sort()).toEqual(wanted.sort());
+});
+
+it("changed code is blocked, and goes on once it is mended", async () => {
+  const shop = new Workshop();
+  const file = shop.write("changing.mjs", CHANGING);
+  await shop.holdfast("flow", "start", "Changing", "--id", "C-1");
+  let worker = shop.work(file);
+  await shop.untilStatus("C-1", "WAITING_FOR(go)");
+  await shop.kill(worker);
+  shop.write("changing.mjs", CHANGING.replace("echo a", "echo b"));
+  // It says so before it is deployed.
+  const tested = await shop.test(file);
+  expect(tested.code).toBe(1);
+  expect(tested.stdout).toContain("C-1: would be blocked: step 1: the history has");
+  worker = shop.work(file);
+  await shop.holdfast("flow", "signal", "C-1", "go");
+  const blocked = await shop.untilStatus("C-1", "BLOCKED");
+  expect(blocked.why).toMatch(/step 1: the history has .*echo b/);
+  await shop.kill(worker);
+  shop.write("changing.mjs", CHANGING);
+  shop.work(file);
+  await shop.holdfast("flow", "retry", "C-1");
+  expect((await shop.untilStatus("C-1", "COMPLETED")).value).toBe("done \u2028");
+  expect(await shop.test(file)).toEqual({ code: 0, stdout: "C-1: fine\n1 histories, 0 would be blocked\n" });
+});
+
+it("a TypeScript file needs a loader where node does not strip types, and a file needs the package", async () => {
+  const shop = new Workshop();
+  const file = shop.write("typed.ts", `import { flow, type Context } from "@holdfast/client/flow";\nflow(async function Typed(ctx: Context, n: number) { return n; });\n`);
+  const fails = async (path: string) => run(program(), ["flow", "worker", path], { env: shop.env }).then(() => "", (error: { stderr: string }) => error.stderr);
+  if (!(process.features as { typescript?: unknown }).typescript) expect(await fails(file)).toContain("NODE_OPTIONS='--import tsx'");
+  // A loader is any module that teaches node: here one that knows just these types.
+  const strip = `export const load = async (url, context, next) => url.endsWith(".ts")
+    ? { format: "module", shortCircuit: true, source: (await import("node:fs")).readFileSync(new URL(url), "utf8").replace(/: Context|: number|, type Context/g, "") }
+    : next(url, context);`;
+  const loader = `import { register } from "node:module"; register("data:text/javascript,${encodeURIComponent(strip)}");`;
+  await shop.holdfast("flow", "start", "Typed", "--data", "7", "--id", "T-1");
+  shop.work(file, { NODE_OPTIONS: `--import ${shop.write("loader.mjs", loader)}` });
+  expect((await shop.untilStatus("T-1", "COMPLETED")).value).toBe(7);
+  expect(await fails("/dev/null")).toContain("cannot read");
+  const elsewhere = mkdtempSync(join(tmpdir(), "hfts"));
+  onTestFinished(() => rmSync(elsewhere, { recursive: true }));
+  writeFileSync(join(elsewhere, "alone.mjs"), "");
+  expect(await fails(join(elsewhere, "alone.mjs"))).toContain("cannot import @holdfast/client/flow");
+});
