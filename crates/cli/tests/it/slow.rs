@@ -49,6 +49,7 @@ fn a_run_whose_key_takes_a_slow_disk_longer_than_its_turn_lasts_is_entered_all_t
 fn a_run_that_somebody_else_came_before_is_refused_and_its_key_is_free() {
     let home = with_bash();
     home.ok(&["actor", "new", "agent:bot"]);
+    until_free(&home);
     let pause = home.pause("run.key_taken");
     let run = spawn(&home, &["--as", "agent:bot", "run", "work", "--json", "--key", "k", "--", "echo x >> ran"]);
     let reached = pause.reached();
