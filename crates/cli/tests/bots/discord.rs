@@ -283,6 +283,7 @@ fn discord_pairs_runs_resumes_and_catches_up_once() {
     let (home, discord) = paired();
     let ledger = home.join("ledger");
     let counted = || std::fs::read_to_string(&ledger).unwrap_or_default().lines().count();
+    let idle = || until("its prompt", || home.json(&["state", "work"])["state"] == "idle_prompt");
     let line = |word: &str| format!("/run echo {word} >> {}; echo 'a``` @everyone'", ledger.display());
     discord.says(&line("one"));
     let (_, post) = discord.hears("the run", |text| text.contains("exit 0"));
@@ -292,6 +293,7 @@ fn discord_pairs_runs_resumes_and_catches_up_once() {
     until("a resumption", || discord.seen().resumed == 1);
     discord.says(&line("two"));
     until("the second", || counted() == 2);
+    idle();
     // Killed in the middle of one: the session is resumed where it was noted.
     let pause = home.pause("bot.acted");
     discord.says(&line("three"));
@@ -301,6 +303,7 @@ fn discord_pairs_runs_resumes_and_catches_up_once() {
     drop(pause);
     until("a resumption", || discord.seen().resumed == 2);
     until("the third", || counted() == 3);
+    idle();
     // Killed, and its session is forgotten: what was written meanwhile is read from the channel.
     let pause = home.pause("bot.taken");
     discord.says(&line("four"));
