@@ -109,6 +109,7 @@ usage: cargo xtask tidy [--shrink]
 
 Checks what no compiler checks:
   purity      pure crates and the keeper depend on nothing but what their list allows; their clippy.toml bans IO
+  portable    what clients of other operating systems need names none
   reasons     every dependency line of every Cargo.toml ends with `# what it is for`
   long        files over 600 lines and functions of Rust over 80 are in xtask/long.txt, and no longer than it says
   frames      frame numbers in the code are those of their written spec

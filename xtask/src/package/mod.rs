@@ -115,14 +115,21 @@ fn make(root: &Path, target: &Path, wanted: &Wanted, out: &Path) -> Result<Vec<P
     packages.sort();
     let sums: String = packages.iter().map(|(name, bytes)| format!("{}  {name}\n", archive::sha256(bytes))).collect();
     packages.push(("SHA256SUMS".into(), sums.into()));
-    // Packages of an earlier version would be taken for today's.
-    let _ = std::fs::remove_dir_all(out);
+    remove_earlier(out);
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     for (name, bytes) in &packages {
         std::fs::write(out.join(name), bytes).with_context(|| format!("cannot write {name}"))?;
         say(&format!("{:>12} bytes  {}", bytes.len(), out.join(name).display()));
     }
     Ok(packages)
+}
+
+/// Removes what an earlier run wrote, and nothing else: packages of an earlier version would be taken for today's.
+fn remove_earlier(out: &Path) {
+    let sums = std::fs::read_to_string(out.join("SHA256SUMS")).unwrap_or_default();
+    for (_, name) in sums.lines().filter_map(|line| line.split_once("  ")).filter(|(_, name)| !name.contains('/')) {
+        let _ = std::fs::remove_file(out.join(name));
+    }
 }
 
 /// What other package managers make a package by, from the tarball.
@@ -234,6 +241,20 @@ mod tests {
         assert!(told("--verify --program x").contains("--program"));
         assert!(told("now").contains("does not take now"));
         assert_eq!(told("--only deb,npm --profile dev"), "");
+    }
+
+    #[test]
+    fn a_run_removes_what_an_earlier_one_wrote_and_nothing_else() {
+        let dir = std::env::temp_dir().join(format!("hfpack{}", std::process::id()));
+        std::fs::create_dir(&dir).unwrap();
+        for (name, text) in
+            [("old.deb", ""), ("photo", ""), ("SHA256SUMS", "abc  old.deb\nabc  ../photo\nabc  photo/../photo\n")]
+        {
+            std::fs::write(dir.join(name), text).unwrap();
+        }
+        remove_earlier(&dir);
+        assert!(!dir.join("old.deb").exists() && dir.join("photo").exists());
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

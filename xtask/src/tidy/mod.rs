@@ -7,6 +7,7 @@ mod documents;
 mod frames;
 mod long;
 mod npm;
+mod portable;
 mod purity;
 mod reasons;
 mod rust;
@@ -42,9 +43,10 @@ pub fn run(root: &Path) -> Result<ExitCode> {
     let tree = Tree::read(root)?;
     let metadata = metadata(root)?;
     let sources = rust::parse(&tree);
-    let checks: [(&str, Vec<Problem>); 9] = [
+    let checks: [(&str, Vec<Problem>); 10] = [
         ("rust", sources.problems()),
         ("purity", purity::check(&tree, &metadata)),
+        ("portable", portable::check(&tree)),
         ("reasons", reasons::check(&tree)),
         ("long", long::check(&tree, &sources)),
         ("frames", frames::check(&tree)),
