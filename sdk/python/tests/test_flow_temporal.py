@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from holdfast.flow import temporal
 
 EXAMPLE = Path(__file__).parents[3] / "examples/pizza_order.py"
 SERVER = shutil.which("temporal", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+LOOK = timedelta(seconds=2)
+"""A question to a worker that is dead by now is asked again after so long."""
 SAGA = '''
 from holdfast.flow import Context, Failed, flow
 
@@ -58,7 +61,8 @@ class Temporal:
         async def look() -> None:
             while True:
                 try:
-                    found: dict[str, Any] = await self.client.get_workflow_handle(id).query(temporal.HoldfastFlow.status)
+                    handle = self.client.get_workflow_handle(id)
+                    found: dict[str, Any] = await handle.query(temporal.HoldfastFlow.status, rpc_timeout=LOOK)
                     if wanted([one["name"] for one in found["waits_for"]]):
                         return
                 except Exception as error:

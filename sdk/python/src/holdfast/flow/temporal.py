@@ -41,6 +41,8 @@ _FOREVER = timedelta(days=3650)
 _HEARTBEAT = timedelta(seconds=5)
 """A worker that is silent for so long is dead, and its activities go to another one."""
 _BEAT_S = 1.0
+_STICKY = timedelta(seconds=2)
+"""What a dead worker had in its memory is decided by another one after so long."""
 _AGAIN = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5))
 """A broken connection, a busy shell, a refusal: asked again under the same key until it is mended."""
 _UNDO_RETRIES = 3
@@ -354,7 +356,7 @@ async def work(client: Client, *, queue: str = QUEUE) -> None:
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         worker = Worker(
             client, task_queue=queue, workflows=[HoldfastFlow], activities=[_run, _wait, _step], activity_executor=threads,
-            workflow_runner=UnsandboxedWorkflowRunner(),
+            workflow_runner=UnsandboxedWorkflowRunner(), sticky_queue_schedule_to_start_timeout=_STICKY,
         )  # fmt: skip
         await worker.run()
 
