@@ -225,6 +225,7 @@ impl Server {
             Call::Cost(params) => plain(Box::pin(self.cost(&params, &actor)).await?),
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
             Call::CheckpointCheck(params) => plain(Box::pin(registry.checkpoint_check(&params.session, &actor)).await?),
+            Call::ForkDiff(params) => plain(Box::pin(registry.fork_diff(&params, &actor)).await?),
             Call::CheckpointList(params) => plain(Box::pin(registry.checkpoint_list(&params, &actor)).await?),
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => {
@@ -354,6 +355,9 @@ impl Server {
                 self.registry.checkpoint_remove(&params, actor).await?;
                 plain(Nothing {})
             }
+            Call::Fork(params) => plain(self.registry.fork(&params, actor, None).await?),
+            Call::ForkKeep(params) => plain(self.registry.fork_keep(&params, actor).await?),
+            Call::ForkDiscard(params) => plain(self.registry.fork_discard(&params, actor, None).await?),
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),

@@ -11,6 +11,7 @@ pub mod env;
 pub mod events;
 pub mod fault;
 pub mod follow;
+pub mod forks;
 pub mod frame;
 pub mod gate;
 pub mod graphs;

@@ -1,7 +1,7 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
 use super::{
-    ApprovalsCommand, Args, CheckpointsCommand, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs,
+    ApprovalsCommand, Args, CheckpointsCommand, Command, ForkCommand, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs,
 };
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
@@ -188,6 +188,12 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Checkpoint(args) => vec![&mut args.of.session],
         Command::Checkpoints(CheckpointsCommand::Ls(args)) => maybe(&mut args.session),
         Command::Restore(args) => vec![&mut args.what],
+        Command::Fork(args) => match &mut args.about {
+            None => maybe(&mut args.start.session),
+            Some(ForkCommand::Diff(args)) => std::iter::once(&mut args.of.session).chain(&mut args.with).collect(),
+            Some(ForkCommand::Keep(args)) => vec![&mut args.of.session],
+            Some(ForkCommand::Discard(of)) => vec![&mut of.session],
+        },
         Command::Request(args) => vec![&mut args.of.session],
         Command::Give(args) => vec![&mut args.of.session],
         Command::Seize(args) => vec![&mut args.of.session],

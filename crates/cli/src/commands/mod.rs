@@ -13,6 +13,7 @@ mod end;
 mod env;
 mod export;
 mod flow;
+mod fork;
 mod gated;
 mod grants;
 mod graph;
@@ -111,6 +112,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Recover(args)) => recover::recover(&here()?, &args),
         Some(Command::Checkpoint(args)) => checkpoint::checkpoint(&here()?, &args),
         Some(Command::Checkpoints(command)) => checkpoint::checkpoints(&here()?, &command),
+        Some(Command::Fork(args)) => fork::fork(&here()?, &args),
         Some(Command::Restore(args)) => checkpoint::restore(&here()?, &args),
         Some(Command::Turn(args)) => turn::turn(&here()?, &args),
         Some(Command::Take(args)) => turn::take(&here()?, &args),

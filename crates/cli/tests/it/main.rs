@@ -42,6 +42,7 @@ mod outcomes;
 mod output;
 mod places;
 mod port;
+mod forks;
 mod portable;
 mod previews;
 mod prove;

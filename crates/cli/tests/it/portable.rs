@@ -19,7 +19,7 @@ const RESTORING: [&str; 5] = ["deed.recorded", "recover.moved", "recover.recorde
 const COUNTS: &str = "n=0; while :; do n=$((n+1)); echo $n >> count; sleep 0.02; done";
 
 /// A home whose host is root's and finds CRIU; none where a test is not run by root, who alone can have portable sessions.
-fn home() -> Option<Home> {
+pub fn home() -> Option<Home> {
     let home = Home::new();
     if !rustix::process::getuid().is_root() {
         let refused = home.fails(&["new", "-d", "--portable"]);
@@ -33,19 +33,19 @@ fn home() -> Option<Home> {
     Some(home)
 }
 
-fn start(home: &Home, name: &str, command: &[&str]) {
+pub fn start(home: &Home, name: &str, command: &[&str]) {
     home.ok(&[&["new", "-d", "-n", name, "--portable", "--"], command].concat());
 }
 
-fn shell(home: &Home, name: &str) {
+pub fn shell(home: &Home, name: &str) {
     start(home, name, &["/bin/bash", "--norc", "--noprofile"]);
 }
 
-fn info(home: &Home, name: &str) -> Value {
+pub fn info(home: &Home, name: &str) -> Value {
     home.json(&["info", name])
 }
 
-fn life(home: &Home, name: &str) -> String {
+pub fn life(home: &Home, name: &str) -> String {
     info(home, name)["life"].as_str().unwrap().to_owned()
 }
 
@@ -60,24 +60,28 @@ fn counts_on(home: &Home, from: u64) -> u64 {
 }
 
 /// Its keeper is killed, and all that is in it is gone.
-fn lose(home: &Home, name: &str) {
+pub fn lose(home: &Home, name: &str) {
     let (keeper, command) = (home.number(name, "keeper_pid") as u32, home.number(name, "pid") as u32);
     kill(keeper);
     until("the loss", || (life(home, name) == "lost").then_some(()));
     until("the end of its processes", || gone(command).then_some(()));
 }
 
-/// Processes that are the init of a session.
-fn inits(home: &Home, name: &str) -> usize {
-    let program = home.session_dir(name).join("portable");
+/// Processes that are the init of a session: those that have its directory as their own.
+pub fn inits(home: &Home, name: &str) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let own = home.places().state.join("own");
+    let identity = |path: std::path::PathBuf| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let dir = identity(home.session_dir(name));
     let is_its = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).next() == Some(program.as_os_str().as_encoded_bytes())
+        line.split(|byte| *byte == 0).next() == Some(own.join("portable").as_os_str().as_encoded_bytes())
+            && identity(format!("/proc/{pid}/root{}", own.display()).into()) == dir
     };
     home.processes().iter().filter(|pid| is_its(pid)).count()
 }
 
-fn type_line(home: &Home, name: &str, line: &str) {
+pub fn type_line(home: &Home, name: &str, line: &str) {
     home.ok(&["send", name, "--enter", line]);
 }
 
@@ -332,7 +336,7 @@ fn a_damaged_image_is_refused_and_costs_nothing_else() {
 }
 
 /// Asks for something during which the host is killed.
-fn killed_at(home: &Home, step: &str, words: &[&str]) {
+pub fn killed_at(home: &Home, step: &str, words: &[&str]) {
     let host = home.host_pid();
     let held = home.pause(step);
     let mut asked = home.command(words);

@@ -16,6 +16,7 @@ use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::*;
+use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
 use holdfast_wire::portable::{CheckpointListParams, CheckpointParams, CheckpointRemoveParams, RestoreParams};
 use holdfast_wire::reaping::{CostParams, KeepParams};
 use holdfast_wire::runs::*;
@@ -83,6 +84,8 @@ fn kind(call: &Call) -> Kind {
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
         Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) | Call::Keep(_) => Kind::Changes,
+        Call::Fork(_) | Call::ForkKeep(_) | Call::ForkDiscard(_) => Kind::Changes,
+        Call::ForkDiff(_) => Kind::Looks,
         Call::Restore(_) | Call::CheckpointMake(_) | Call::CheckpointRemove(_) => Kind::Changes,
         Call::CheckpointCheck(_) | Call::CheckpointList(_) => Kind::Looks,
     }
@@ -107,6 +110,10 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
         Call::Recover(RecoverParams { session: session.clone(), ..RecoverParams::default() }),
         Call::Restore(RestoreParams { session: session.clone(), ..RestoreParams::default() }),
+        Call::Fork(ForkParams { session: session.clone(), ..ForkParams::default() }),
+        Call::ForkDiff(ForkDiffParams { session: session.clone(), ..ForkDiffParams::default() }),
+        Call::ForkKeep(ForkKeepParams { session: session.clone(), ..ForkKeepParams::default() }),
+        Call::ForkDiscard(ForkDiscardParams { session: session.clone(), proof: None }),
         Call::CheckpointCheck(one()),
         Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
         Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
@@ -363,10 +370,13 @@ const RECORDED: [&str; 21] = [
 ];
 /// A run needs a shell, a recovery a lost session, a checkpoint a portable one, an approval an act that waits, and a new session has a journal of its own: tests of their own
 /// look at these.
-const RECORDED_ELSEWHERE: [&str; 8] = [
+const RECORDED_ELSEWHERE: [&str; 11] = [
     "session.new",
     "session.recover",
     "session.restore",
+    "session.fork",
+    "fork.keep",
+    "fork.discard",
     "checkpoint.make",
     "checkpoint.remove",
     "run.start",

@@ -4,6 +4,7 @@
 use crate::seam::ExecAct;
 use holdfast_store::{APPROVALS, lines};
 use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, TimeMs};
+use holdfast_wire::forks::{ForkDiscardParams, ForkParams};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, ApprovalView, EXPIRES_MS};
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::{EndParams, NewParams};
@@ -42,6 +43,10 @@ pub(crate) enum Act {
     Checkpoint(CheckpointParams),
     /// Another life from a checkpoint.
     Restore(RestoreParams),
+    /// Branches of a session.
+    Fork(ForkParams),
+    /// The end of a branch, with its files.
+    Discard(ForkDiscardParams),
 }
 
 impl Act {
@@ -55,7 +60,9 @@ impl Act {
             | Act::Recover(_)
             | Act::Exec(_)
             | Act::Checkpoint(_)
-            | Act::Restore(_) => None,
+            | Act::Restore(_)
+            | Act::Fork(_)
+            | Act::Discard(_) => None,
         }
     }
 }

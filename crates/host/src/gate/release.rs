@@ -114,9 +114,18 @@ impl Server {
             (Act::Recover(params), Some(_)) => self.registry.recover_one(params, by, id).await.map(drop),
             (Act::Checkpoint(params), Some(_)) => self.registry.checkpoint_make(params, by, id).await.map(drop),
             (Act::Restore(params), Some(_)) => self.registry.restore(params, by, id).await.map(drop),
-            (Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Checkpoint(_) | Act::Restore(_), None) => {
-                Err(Fault::new(Code::Internal, "it has no session"))
-            }
+            (Act::Fork(params), Some(_)) => self.registry.fork(params, by, id).await.map(drop),
+            (Act::Discard(params), Some(_)) => self.registry.fork_discard(params, by, id).await.map(drop),
+            (
+                Act::Signal(_)
+                | Act::End(_)
+                | Act::Recover(_)
+                | Act::Checkpoint(_)
+                | Act::Restore(_)
+                | Act::Fork(_)
+                | Act::Discard(_),
+                None,
+            ) => Err(Fault::new(Code::Internal, "it has no session")),
         }
     }
 }

@@ -34,7 +34,9 @@ impl Holding {
             | Act::End(_)
             | Act::Recover(_)
             | Act::Checkpoint(_)
-            | Act::Restore(_) => None,
+            | Act::Restore(_)
+            | Act::Fork(_)
+            | Act::Discard(_) => None,
         }
     }
 

@@ -11,6 +11,7 @@ use holdfast_abi::start::Started;
 use holdfast_authority::{Ask, Ending};
 use holdfast_session::{Core, Decided, Origin, Run, ShellState, Tracker};
 use holdfast_types::{Actor, Exit, Size, TimeMs};
+use holdfast_wire::forks::{ForkDiscardParams, ForkParams};
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::lives::{Cause, RecoverParams};
 use holdfast_wire::params::Life;
@@ -168,6 +169,28 @@ impl Session {
         self.ask_judged(actor, ask, params.proof, Act::Checkpoint(params.clone()), released).await
     }
 
+    /// Decides about a fork: judged as a start is.
+    pub(crate) async fn ask_fork(
+        &self,
+        actor: &Actor,
+        ask: Ask,
+        params: &ForkParams,
+        released: Option<ApprovalId>,
+    ) -> Result<Decided, Fault> {
+        self.ask_judged(actor, ask, params.proof, Act::Fork(params.clone()), released).await
+    }
+
+    /// Decides about an end with all files of a branch: judged as an end is.
+    pub(crate) async fn ask_discard(
+        &self,
+        actor: &Actor,
+        ask: Ask,
+        params: &ForkDiscardParams,
+        released: Option<ApprovalId>,
+    ) -> Result<Decided, Fault> {
+        self.ask_judged(actor, ask, params.proof, Act::Discard(params.clone()), released).await
+    }
+
     /// The screen as escape sequences for a cleared terminal of its size, once it has everything that was printed.
     pub(crate) async fn painted(&self) -> (Vec<u8>, Size) {
         self.warm().await;
@@ -216,7 +239,7 @@ impl Session {
     }
 
     /// Somebody ended it: whatever comes, it gets no other life by itself.
-    pub(super) fn is_to_end(&self) {
+    pub(crate) fn is_to_end(&self) {
         let mut state = self.state.borrow_mut();
         if !std::mem::replace(&mut state.spec.end_asked, true) {
             let saved = state.spec.save(&self.dir);
@@ -225,7 +248,7 @@ impl Session {
     }
 
     /// A lost session that nobody wants any more is one that has ended.
-    pub(super) fn dismiss(&self) {
+    pub(crate) fn dismiss(&self) {
         let mut state = self.state.borrow_mut();
         state.spec.end_asked = true;
         state.spec.lost = None;

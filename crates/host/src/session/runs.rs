@@ -59,6 +59,11 @@ impl Session {
         self.dir.join(super::held::SHELL_DIR)
     }
 
+    /// The same, as the shell sees it.
+    pub(crate) fn seen_shell_dir(&self) -> PathBuf {
+        crate::portable::seen_dir(self, &self.state.borrow().spec).join(super::held::SHELL_DIR)
+    }
+
     /// A run begins that has this session for itself: on disk before anything of it is done.
     pub(crate) fn record_run(&self, run: Run) -> std::io::Result<()> {
         self.state.borrow_mut().core.runs.begin(run);

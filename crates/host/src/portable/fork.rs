@@ -1,0 +1,351 @@
+//! Forking: copies of a session's processes as sessions of their own.
+//!
+//! The session stands still for a checkpoint and goes on. Each branch is then a life from that checkpoint under a new identity: with the
+//! session's history, grants and shell, and with files and a network of its own. A branch that is being made is marked as one that nobody
+//! has (`ahead` in its spec), and one without a spec is none: a host that is killed meanwhile leaves nothing but what its successor
+//! removes.
+
+use super::branch::{self, Branch};
+use super::make::Ready;
+use super::restore::Restore;
+use super::kept;
+use crate::off_thread;
+use crate::registry::{Registry, new_id};
+use crate::session::{Origin, Session};
+use crate::store::{Spec, make_dir};
+use holdfast_abi::ring::Base;
+use holdfast_authority::{Ask, Ending, Forked, Input};
+use holdfast_types::{Actor, SessionId, SessionName, terms_of};
+use holdfast_wire::forks::{BRANCHES_MAX, ForkAnswer, ForkParams, ForkedView};
+use holdfast_wire::gate::ApprovalId;
+use holdfast_wire::{Code, Fault};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+
+/// What a branch takes over of its session's directory: its past, and what its shell and the host share.
+const PAST: [&str; 7] = ["keyframe", "history.0", "history.1", "shell", "shell.jsonl", "shell.key", "birth"];
+/// Where that is kept beside the image.
+const PAST_DIR: &str = "past";
+
+/// One that is to be made.
+#[derive(Debug, Clone)]
+struct Wanted {
+    id: SessionId,
+    name: SessionName,
+}
+
+/// Takes copies of what branches take over, while the session stands still. Blocks.
+pub(super) fn take_past(dir: &Path, partial: &Path, is_branch: bool) -> io::Result<()> {
+    let past = partial.join(PAST_DIR);
+    make_dir(&past)?;
+    let names = fs::read_dir(dir)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    for name in names.filter(|name| PAST.contains(&name.as_str()) || name.starts_with("history.")) {
+        copy_plain(&dir.join(&name), &past.join(&name))?;
+    }
+    if is_branch { copy_all(&dir.join("files"), &past.join("files")) } else { Ok(()) }
+}
+
+/// Copies files and directories, and nothing else.
+fn copy_plain(from: &Path, to: &Path) -> io::Result<()> {
+    let kind = fs::symlink_metadata(from)?.file_type();
+    if kind.is_file() {
+        return fs::copy(from, to).map(drop);
+    }
+    if kind.is_dir() {
+        make_dir(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            copy_plain(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies everything as it is: whiteouts and `overlay`'s own attributes are part of what a branch changed.
+fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
+    let mut command = Command::new("/bin/cp");
+    command.args(["-a", "--reflink=auto", "--"]).arg(from).arg(to);
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other("the branch's files cannot be copied")) }
+}
+
+/// Fills a branch's directory; its spec comes last, and from another hand. Blocks.
+fn fill(parent: &Path, dir: &Path, past: &Path, branch: &Branch) -> io::Result<()> {
+    for entry in fs::read_dir(past)?.flatten().filter(|entry| entry.file_name() != "files") {
+        copy_plain(&entry.path(), &dir.join(entry.file_name()))?;
+    }
+    super::link(&super::program_of(parent), &super::program_of(dir))?;
+    make_dir(&dir.join("root"))?;
+    if past.join("files").exists() {
+        copy_all(&past.join("files"), &dir.join("files"))?;
+    }
+    branch.make(dir)
+}
+
+/// A branch's own checkpoint: the same image under its own name.
+fn manifest_of(first: &kept::Manifest, wanted: &Wanted) -> kept::Manifest {
+    let mut manifest = first.clone();
+    (manifest.view.session, manifest.view.name) = (wanted.id, wanted.name.clone());
+    manifest.view.id = kept::new_id();
+    manifest
+}
+
+impl Registry {
+    /// Starts branches of a session.
+    pub(crate) async fn fork(
+        &self,
+        params: &ForkParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+    ) -> Result<ForkAnswer, Fault> {
+        let session = self.find_acting(&params.session, actor)?;
+        let ask = Ask::other(const { terms_of("session.fork") }, params.detail());
+        self.may(&session, &params.session, actor, ask.needs().1)?;
+        let count = params.branches();
+        if !(1..=BRANCHES_MAX).contains(&count) || (!params.names.is_empty() && params.names.len() as u32 != count) {
+            let what = format!("a fork has 1 to {BRANCHES_MAX} branches, and as many names as branches");
+            return Err(Fault::new(Code::BadRequest, what));
+        }
+        crate::room::must_be(crate::room::START_ROOM * count as usize)
+            .map_err(|error| Fault::new(Code::CannotStart, format!("the host has no room for branches: {error}")))?;
+        let _one = session.reviving.lock().await;
+        if session.portable().is_some_and(|portable| portable.own.is_none()) {
+            return Err(Fault::new(Code::BadRequest, "it was started by an earlier version, which could not fork")
+                .hint("start it anew: holdfast new --portable"));
+        }
+        let ready = self.ready(&session, true).await?;
+        if let Some(why) = branch::unfit(&session.dir) {
+            return Err(Fault::new(Code::CannotStart, format!("a branch's files cannot be kept apart: {why}"))
+                .hint("put Holdfast's state on another file system: HOLDFAST_HOME=DIR"));
+        }
+        let wanted = self.reserve_branches(&session, params, count)?;
+        let done = self.fork_reserved(&session, params, actor, released, ask, ready, &wanted).await;
+        wanted.iter().for_each(|one| self.shared.names.started(&one.name));
+        done
+    }
+
+    /// Names for branches, which nobody else gets meanwhile.
+    fn reserve_branches(&self, parent: &Session, params: &ForkParams, count: u32) -> Result<Vec<Wanted>, Fault> {
+        let parent = parent.state.borrow().spec.name.clone();
+        let names = match params.names.is_empty() {
+            true => branch::names(&parent, count, |name| self.is_taken(name)),
+            false => params.names.clone(),
+        };
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for name in names {
+            match self.reserve(Some(name), &[]) {
+                Ok(name) => wanted.push(Wanted { id: new_id(), name }),
+                Err(fault) => {
+                    wanted.iter().for_each(|one| self.shared.names.started(&one.name));
+                    return Err(fault);
+                }
+            }
+        }
+        Ok(wanted)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what was asked for, by whom, and what for it is ready")]
+    async fn fork_reserved(
+        &self,
+        session: &Rc<Session>,
+        params: &ForkParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+        ask: Ask,
+        ready: Ready,
+        wanted: &[Wanted],
+    ) -> Result<ForkAnswer, Fault> {
+        let decided = session.ask_fork(actor, ask, params, released).await?;
+        let deed = decided.deed.map(|(id, _)| id);
+        holdfast_pause::task_point("fork.recorded").await;
+        // Done also where the actor goes away meanwhile.
+        let (this, registry) = (Rc::clone(session), self.clone());
+        let (actor, wanted, own_network) = (actor.clone(), wanted.to_vec(), !params.share_network);
+        let made = tokio::task::spawn_local(async move {
+            let made = registry.fork_into(&this, ready, &actor, &wanted, own_network).await;
+            let ending = match &made {
+                Ok(_) => Ending::Done,
+                Err(fault) => Ending::Failed { why: fault.message.clone() },
+            };
+            if let Some(deed) = deed {
+                this.with_core(|core, held, now| core.did(held, now, deed, ending));
+            }
+            made
+        });
+        made.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to fork the session")))
+    }
+
+    /// Makes all branches, or none.
+    async fn fork_into(
+        &self,
+        parent: &Rc<Session>,
+        mut ready: Ready,
+        actor: &Actor,
+        wanted: &[Wanted],
+        own_network: bool,
+    ) -> Result<ForkAnswer, Fault> {
+        let since_ms = crate::now_ms();
+        let (portable, criu) = (ready.plan.portable.clone(), ready.plan.criu.clone());
+        let (spec, state, record) = {
+            let state = parent.state.borrow();
+            (state.spec.clone(), state.core.authority().state().clone(), state.journal.last())
+        };
+        let record = record.ok_or_else(|| Fault::new(Code::Unrecorded, "its journal cannot be written"))?;
+        let dirs: Vec<_> = wanted.iter().map(|one| self.shared.home.session(one.id)).collect();
+        let remove = |dirs: Vec<std::path::PathBuf>| off_thread(move || Ok(dirs.iter().for_each(|dir| clear(dir))));
+        ready.plan.branch = dirs.first().cloned();
+        let dumped = async {
+            make_dir(&dirs[0]).map_err(|error| failed(&error))?;
+            parent.dump(ready, false).await
+        };
+        let manifest = match dumped.await {
+            Ok(manifest) => manifest,
+            Err(fault) => {
+                let _ = remove(dirs).await;
+                return Err(fault);
+            }
+        };
+        holdfast_pause::task_point("fork.dumped").await;
+        let of = ForkedView {
+            session: parent.id,
+            name: spec.name.clone(),
+            at_ms: crate::now_ms(),
+            seq: record.seq,
+            hash: record.hash,
+            cut: manifest.view.cut.clone(),
+            own_network,
+        };
+        let branch = match &portable.branch {
+            // What it has of its own was the other branch's, whose files lie over the same real ones.
+            Some(branch) => Branch { of, ..(**branch).clone() },
+            None => {
+                let home = &self.shared.home;
+                let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+                Branch::first(of, &portable, &[&real(&home.state), &real(&home.run)], since_ms)
+            }
+        };
+        let manifests: Vec<_> = wanted.iter().map(|one| manifest_of(&manifest, one)).collect();
+        let filled = {
+            let (parent, dirs, first) = (parent.dir.clone(), dirs.clone(), manifest.view.id.clone());
+            let (branch, manifests) = (branch.clone(), manifests.clone());
+            off_thread(move || fill_all(&parent, &dirs, &first, &branch, &manifests)).await
+        };
+        if let Err(error) = filled {
+            let _ = remove(dirs).await;
+            return Err(failed(&error));
+        }
+        holdfast_pause::task_point("fork.filled").await;
+        let forked = Forked {
+            parent: parent.id,
+            name: spec.name.clone(),
+            record,
+            checkpoint: String::new(),
+            cut: manifest.view.cut.clone(),
+        };
+        let base = Base { output: manifest.head, log: 0 };
+        let begun: Vec<_> = wanted
+            .iter()
+            .zip(manifests)
+            .map(|(one, manifest)| {
+                let restore = Restore {
+                    screen: kept::small(&self.shared.home.session(one.id), &manifest.view.id, "screen"),
+                    criu: criu.clone(),
+                    manifest,
+                };
+                let of = Forked { checkpoint: restore.id().to_owned(), ..forked.clone() };
+                let input = Input::Forked { by: actor.clone(), of, parent: Box::new(state.clone()) };
+                let spec = spec_of(&spec, one, &restore, branch.clone());
+                let (shared, session) = (Rc::clone(&self.shared), Session::new(spec, &self.shared, Origin::New));
+                let begun = Rc::clone(&session);
+                let task = tokio::task::spawn_local(async move {
+                    crate::lives::begin::begin_branch(shared, begun, restore, base, input).await
+                });
+                (session, task)
+            })
+            .collect();
+        let mut all = Ok(());
+        let mut sessions = Vec::new();
+        for (session, task) in begun {
+            let done = task.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to begin it")));
+            all = all.and(done);
+            sessions.push(session);
+        }
+        holdfast_pause::task_point("fork.begun").await;
+        let all = all.and_then(|()| sessions.iter().try_for_each(|session| session.is_wanted().map_err(|e| failed(&e))));
+        if let Err(fault) = all {
+            for session in sessions {
+                session.end_unwanted().await;
+                let _ = fs::remove_file(&session.socket);
+                let _ = fs::remove_file(&session.agent_link);
+            }
+            let _ = remove(dirs).await;
+            return Err(fault);
+        }
+        let branches = sessions.into_iter().map(|session| self.show(session, actor)).collect();
+        Ok(ForkAnswer { branches, cut: manifest.view.cut, still_ms: manifest.view.still_ms })
+    }
+}
+
+fn failed(error: &io::Error) -> Fault {
+    Fault::new(Code::CannotStart, format!("no branch was made: {error}")).hint("the session goes on; is the disk full?")
+}
+
+/// Removes a branch's directory. One with a spec goes by its name first: what is half-removed is none.
+pub(super) fn clear(dir: &Path) {
+    let _ = fs::remove_file(dir.join("spec"));
+    let _ = fs::remove_file(dir.join("ring"));
+    let _ = fs::remove_dir_all(dir);
+}
+
+/// Fills all directories, and gives each branch its own checkpoint. Blocks.
+fn fill_all(
+    parent: &Path,
+    dirs: &[std::path::PathBuf],
+    first: &str,
+    branch: &Branch,
+    manifests: &[kept::Manifest],
+) -> io::Result<()> {
+    let image = kept::place(&dirs[0]).join(first);
+    for (dir, manifest) in dirs.iter().zip(manifests) {
+        make_dir(dir)?;
+        fill(parent, dir, &image.join(PAST_DIR), branch)?;
+        kept::share(&dirs[0], first, dir, manifest)?;
+    }
+    fs::remove_dir_all(image)
+}
+
+/// What a branch is: as its session, under its own name.
+fn spec_of(parent: &Spec, wanted: &Wanted, restore: &Restore, branch: Branch) -> Spec {
+    let portable = restore.portable(parent.portable.clone());
+    let now = crate::now_ms();
+    Spec {
+        id: wanted.id,
+        name: wanted.name.clone(),
+        secret: String::new(),
+        created_ms: now,
+        begun_ms: None,
+        size: restore.size(),
+        portable: Some(super::Portable { branch: Some(Box::new(branch)), ..portable }),
+        ahead: true,
+        passing: false,
+        kept: None,
+        reaped: None,
+        tries: Vec::new(),
+        restart_on_failure: None,
+        recover: None,
+        end_asked: false,
+        ..parent.clone()
+    }
+}
+
+impl Session {
+    /// A branch that runs is one like any other session from now on.
+    fn is_wanted(&self) -> io::Result<()> {
+        let mut state = self.state.borrow_mut();
+        state.spec.ahead = false;
+        state.spec.save(&self.dir)
+    }
+}
