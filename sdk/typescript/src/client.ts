@@ -84,6 +84,7 @@ const REPEATABLE = new Set<string>([
   "checkpoint.check",
   "checkpoint.list",
   "device.list",
+  "fork.diff",
   "grant.list",
   "graph.get",
   "graph.ports",

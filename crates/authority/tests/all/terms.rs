@@ -33,6 +33,9 @@ fn asks() -> Vec<(&'static str, Ask)> {
         other("approval.answer"),
         other("session.keep"),
         other("session.restore"),
+        other("session.fork"),
+        other("fork.keep"),
+        other("fork.discard"),
         other("checkpoint.make"),
         other("checkpoint.remove"),
     ]

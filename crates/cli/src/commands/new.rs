@@ -19,12 +19,13 @@ use rustix::termios::tcgetwinsize;
 use std::path::{Path, PathBuf};
 
 /// Variables that belong to the caller alone: the session or pane it is in itself, and who it is. What runs inside is somebody else.
-const OUTER: [&str; 8] = [
+const OUTER: [&str; 9] = [
     "TMUX",
     "TMUX_PANE",
     "HOLDFAST_SESSION",
     "HOLDFAST_SESSION_NAME",
     "HOLDFAST_ENV",
+    "HOLDFAST_LIFE",
     who::VARIABLE,
     who::TOKEN,
     "HOLDFAST_URL",

@@ -197,6 +197,39 @@ fn a_restored_shell_takes_runs_at_its_prompt_and_none_behind_a_half_typed_line()
 }
 
 #[test]
+fn a_run_that_is_on_goes_on_after_a_restore_and_its_end_is_known_and_after_a_recovery_it_is_lost() {
+    let Some(home) = home() else { return };
+    shell(&home, "work");
+    let begin = |key: &str| {
+        let line = "echo begun; while [ ! -e go ]; do sleep 0.05; done; rm go; echo done-$((40+2)); (exit 7)";
+        let run = home.run(&["--json", "run", "work", "--key", key, "--timeout", "0", "--", line]);
+        home.until_screen_shows("work", "begun");
+        serde_json::from_str::<Value>(&run.out).unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let status = |run: &str| home.json(&["run", "status", run]);
+    let id = begin("first");
+    home.ok(&["checkpoint", "work"]);
+    assert_eq!((life(&home, "work").as_str(), &status(&id)["state"]), ("lost", &"running".into()));
+    assert_eq!(info(&home, "work")["lost"].get("runs").cloned().unwrap_or_default(), Value::Null);
+    home.kill_host();
+    assert_eq!(status(&id)["state"], "running", "also for the next host");
+    home.ok(&["restore", "work"]);
+    assert_eq!(status(&id)["state"], "running");
+    // A host that is killed meanwhile changes nothing.
+    home.kill_host();
+    std::fs::write(home.join("go"), "").unwrap();
+    let run = until("its end", || Some(status(&id)).filter(|run| run["state"] == "ended"));
+    assert_eq!((&run["exit_code"], &run["end"]), (&7.into(), &"exact".into()), "{run}");
+    let again = home.json(&["run", "work", "--", "echo again"]);
+    assert_eq!(again["output"], "again\n");
+    // A shell without the processes cannot end it.
+    let id = begin("second");
+    home.ok(&["checkpoint", "work"]);
+    home.ok(&["recover", "work"]);
+    assert_eq!(status(&id)["state"], "lost");
+}
+
+#[test]
 fn a_session_that_keeps_running_goes_on_and_can_be_taken_back_to_then() {
     let Some(home) = home() else { return };
     start(&home, "counter", &["sh", "-c", COUNTS]);

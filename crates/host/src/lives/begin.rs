@@ -113,6 +113,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     match keep(&shared, &session, &spec, shell.as_ref(), &how, &mut start).await {
         Ok((child, started)) => {
             holdfast_pause::task_point("recover.started").await;
+            session.settle_runs(how.restore.as_ref().and_then(|restore| restore.run()));
             let at_prompt = how.restore.as_ref().is_some_and(|restore| restore.at_prompt());
             session.reborn(spec, base, (child, started), at_prompt);
             if how.restore.is_some() {
@@ -185,7 +186,12 @@ fn spec_of(session: &Session, old: &Spec, how: &How, secret: &[u8], stand_in: Op
         stand_in,
         portable: match &how.restore {
             Some(restore) => Some(restore.portable(old.portable.clone())),
-            None => old.portable.clone().map(|portable| Portable { stopped_for: None, restored: None, ..portable }),
+            None => old.portable.clone().map(|portable| Portable {
+                stopped_for: None,
+                restored: None,
+                at_prompt: false,
+                ..portable
+            }),
         },
         shell: None,
         exit: None,

@@ -21,7 +21,7 @@ mod told;
 mod why;
 
 pub(crate) use begin::next_base;
-pub(crate) use dead::is_locked;
+pub(crate) use dead::{is_locked, keeper_of};
 pub(crate) use look::{Looking, boot_id};
 pub(crate) use policy::{Lives, WINDOW_MS, follow};
 pub(crate) use told::{Began, LIFE, tell};

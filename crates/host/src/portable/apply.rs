@@ -290,7 +290,7 @@ impl Registry {
 
 impl Session {
     /// Ends its processes at once: nothing of what they do is wanted.
-    async fn cut_down(&self) {
+    pub(super) async fn cut_down(&self) {
         match self.view_life() {
             Life::Running => {
                 self.is_to_end();

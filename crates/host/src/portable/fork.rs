@@ -14,7 +14,8 @@ use crate::registry::{Registry, new_id};
 use crate::session::{Origin, Session};
 use crate::store::{Spec, make_dir};
 use holdfast_abi::ring::Base;
-use holdfast_authority::{Ask, Ending, Forked, Input};
+use holdfast_authority::journal::Link;
+use holdfast_authority::{Ask, Forked, Input};
 use holdfast_types::{Actor, SessionId, SessionName, terms_of};
 use holdfast_wire::forks::{BRANCHES_MAX, ForkAnswer, ForkParams, ForkedView};
 use holdfast_wire::gate::ApprovalId;
@@ -24,9 +25,14 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// What a branch takes over of its session's directory: its past, and what its shell and the host share.
 const PAST: [&str; 7] = ["keyframe", "history.0", "history.1", "shell", "shell.jsonl", "shell.key", "birth"];
+/// How long the restore of a branch may take that nobody wants any more: as long as any.
+const LEFT_MAX: Duration = Duration::from_secs(130);
+/// How often it is looked at.
+const LEFT_LOOK: Duration = Duration::from_millis(10);
 /// Where that is kept beside the image.
 const PAST_DIR: &str = "past";
 
@@ -111,27 +117,55 @@ impl Registry {
         }
         crate::room::must_be(crate::room::START_ROOM * count as usize)
             .map_err(|error| Fault::new(Code::CannotStart, format!("the host has no room for branches: {error}")))?;
-        let _one = session.reviving.lock().await;
+        // Done also where the actor goes away meanwhile: nothing else is made of the session until it is over.
+        let (registry, params, actor) = (self.clone(), params.clone(), actor.clone());
+        let forked = tokio::task::spawn_local(async move {
+            let _one = session.reviving.lock().await;
+            registry.fork_alone(&session, &params, &actor, released, ask).await
+        });
+        forked.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to fork the session")))
+    }
+
+    /// The same, while no other life or copy of the session is being made.
+    async fn fork_alone(
+        &self,
+        session: &Rc<Session>,
+        params: &ForkParams,
+        actor: &Actor,
+        released: Option<ApprovalId>,
+        ask: Ask,
+    ) -> Result<ForkAnswer, Fault> {
         if session.portable().is_some_and(|portable| portable.own.is_none()) {
             return Err(Fault::new(Code::BadRequest, "it was started by an earlier version, which could not fork")
                 .hint("start it anew: holdfast new --portable"));
         }
-        let ready = self.ready(&session, true).await?;
+        let ready = self.ready(session, true).await?;
         if let Some(why) = branch::unfit(&session.dir) {
             return Err(Fault::new(Code::CannotStart, format!("a branch's files cannot be kept apart: {why}"))
                 .hint("put Holdfast's state on another file system: HOLDFAST_HOME=DIR"));
         }
-        let wanted = self.reserve_branches(&session, params, count)?;
-        let done = self.fork_reserved(&session, params, actor, released, ask, ready, &wanted).await;
+        let wanted = self.reserve_branches(session, params)?;
+        let asked = session.ask_fork(actor, ask, params, released).await;
+        let done = match asked {
+            Ok(decided) => {
+                // The record of this very act.
+                let record = session.state.borrow().journal.last();
+                holdfast_pause::task_point("fork.recorded").await;
+                let made = self.fork_into(session, record, ready, actor, &wanted, !params.share_network).await;
+                session.begun(&decided).over(&made.as_ref().map(|_| ()).map_err(|fault| &fault.message));
+                made
+            }
+            Err(fault) => Err(fault),
+        };
         wanted.iter().for_each(|one| self.shared.names.started(&one.name));
         done
     }
 
     /// Names for branches, which nobody else gets meanwhile.
-    fn reserve_branches(&self, parent: &Session, params: &ForkParams, count: u32) -> Result<Vec<Wanted>, Fault> {
+    fn reserve_branches(&self, parent: &Session, params: &ForkParams) -> Result<Vec<Wanted>, Fault> {
         let parent = parent.state.borrow().spec.name.clone();
         let names = match params.names.is_empty() {
-            true => branch::names(&parent, count, |name| self.is_taken(name)),
+            true => branch::names(&parent, params.branches(), |name| self.is_taken(name)),
             false => params.names.clone(),
         };
         let mut wanted: Vec<Wanted> = Vec::new();
@@ -147,41 +181,11 @@ impl Registry {
         Ok(wanted)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what was asked for, by whom, and what for it is ready")]
-    async fn fork_reserved(
-        &self,
-        session: &Rc<Session>,
-        params: &ForkParams,
-        actor: &Actor,
-        released: Option<ApprovalId>,
-        ask: Ask,
-        ready: Ready,
-        wanted: &[Wanted],
-    ) -> Result<ForkAnswer, Fault> {
-        let decided = session.ask_fork(actor, ask, params, released).await?;
-        let deed = decided.deed.map(|(id, _)| id);
-        holdfast_pause::task_point("fork.recorded").await;
-        // Done also where the actor goes away meanwhile.
-        let (this, registry) = (Rc::clone(session), self.clone());
-        let (actor, wanted, own_network) = (actor.clone(), wanted.to_vec(), !params.share_network);
-        let made = tokio::task::spawn_local(async move {
-            let made = registry.fork_into(&this, ready, &actor, &wanted, own_network).await;
-            let ending = match &made {
-                Ok(_) => Ending::Done,
-                Err(fault) => Ending::Failed { why: fault.message.clone() },
-            };
-            if let Some(deed) = deed {
-                this.with_core(|core, held, now| core.did(held, now, deed, ending));
-            }
-            made
-        });
-        made.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to fork the session")))
-    }
-
     /// Makes all branches, or none.
     async fn fork_into(
         &self,
         parent: &Rc<Session>,
+        record: Option<Link>,
         mut ready: Ready,
         actor: &Actor,
         wanted: &[Wanted],
@@ -189,9 +193,9 @@ impl Registry {
     ) -> Result<ForkAnswer, Fault> {
         let since_ms = crate::now_ms();
         let (portable, criu) = (ready.plan.portable.clone(), ready.plan.criu.clone());
-        let (spec, state, record) = {
+        let (spec, state) = {
             let state = parent.state.borrow();
-            (state.spec.clone(), state.core.authority().state().clone(), state.journal.last())
+            (state.spec.clone(), state.core.authority().state().clone())
         };
         let record = record.ok_or_else(|| Fault::new(Code::Unrecorded, "its journal cannot be written"))?;
         let dirs: Vec<_> = wanted.iter().map(|one| self.shared.home.session(one.id)).collect();
@@ -269,17 +273,21 @@ impl Registry {
         let mut all = Ok(());
         let mut sessions = Vec::new();
         for (session, task) in begun {
-            let done = task.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to begin it")));
-            all = all.and(done);
-            sessions.push(session);
+            match task.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to begin it"))) {
+                Ok(()) => sessions.push(session),
+                // Its keeper has ended by then, and all that was made.
+                Err(fault) => all = all.and(Err(fault)),
+            }
         }
         holdfast_pause::task_point("fork.begun").await;
         let all = all.and_then(|()| sessions.iter().try_for_each(|session| session.is_wanted().map_err(|e| failed(&e))));
         if let Err(fault) = all {
-            for session in sessions {
-                session.end_unwanted().await;
-                let _ = fs::remove_file(&session.socket);
-                let _ = fs::remove_file(&session.agent_link);
+            for session in &sessions {
+                session.cut_down().await;
+            }
+            for one in wanted {
+                let _ = fs::remove_file(self.shared.home.keeper_socket(one.id));
+                let _ = fs::remove_file(self.shared.home.agent_link(one.id));
             }
             let _ = remove(dirs).await;
             return Err(fault);
@@ -291,6 +299,30 @@ impl Registry {
 
 fn failed(error: &io::Error) -> Fault {
     Fault::new(Code::CannotStart, format!("no branch was made: {error}")).hint("the session goes on; is the disk full?")
+}
+
+/// Removes a branch that an earlier host was making: nobody was told of it. Its restore is not cut off, which would leave what is half-made;
+/// then its keeper is killed, and everything in it ends with that.
+pub(crate) async fn remove_left(shared: &crate::session::Shared, id: SessionId) {
+    let dir = shared.home.session(id);
+    let files = [shared.home.keeper_socket(id), shared.home.agent_link(id)];
+    let removed = off_thread(move || {
+        let deadline = Instant::now() + LEFT_MAX;
+        while let Some(keeper) = crate::lives::keeper_of(id)?.filter(|_| Instant::now() < deadline) {
+            if super::restore::is_done(&dir)
+                && let Some(pid) = rustix::process::Pid::from_raw(keeper as i32)
+            {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            std::thread::sleep(LEFT_LOOK);
+        }
+        clear(&dir);
+        files.iter().for_each(|file| drop(fs::remove_file(file)));
+        Ok(())
+    });
+    if let Err(error) = removed.await {
+        tracing::warn!(session = %id, "a branch that was being made cannot be removed: {error}");
+    }
 }
 
 /// Removes a branch's directory. One with a spec goes by its name first: what is half-removed is none.

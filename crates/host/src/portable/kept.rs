@@ -4,6 +4,7 @@ use holdfast_observe::portable::Terminal;
 use holdfast_store::{CHECKPOINT, Survives, checksum, get_json, make_dir, put_json};
 use holdfast_types::{Offset, SessionId, SessionName};
 use holdfast_wire::portable::CheckpointView;
+use holdfast_wire::runs::RunId;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -35,6 +36,9 @@ pub(crate) struct Manifest {
     /// An integrated shell that can be asked for its line stood at a prompt.
     #[serde(default)]
     pub prompt: bool,
+    /// The run that was on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// Where the output stood.
     #[serde(default)]
     pub head: Offset,

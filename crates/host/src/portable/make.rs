@@ -18,6 +18,7 @@ use holdfast_wire::params::Life;
 use holdfast_wire::portable::{
     CheckAnswer, CheckpointListParams, CheckpointParams, CheckpointRemoveParams, CheckpointView, Obstacle,
 };
+use holdfast_wire::runs::RunState;
 use holdfast_wire::{Code, Fault};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -143,6 +144,8 @@ impl Session {
         let still_ms = began.elapsed().as_millis() as u64;
         let manifest = kept::Manifest {
             view: self.checkpoint_view(&plan, &graph, &check, size, still_ms),
+            // Its end will be shown under its token, whichever life it is.
+            run: self.run_on().filter(|run| run.state == RunState::Running && !run.token.is_empty()).map(|run| run.id),
             head,
             terminal: terminal.key,
             tty: terminal.tty_key,
@@ -318,7 +321,10 @@ pub(crate) async fn mend(session: Rc<Session>) {
     let mended = off_thread(move || {
         let place = kept::place(&dir);
         let still: Option<Still> = get_json(&CHECKPOINT, &place.join(STILL)).ok().flatten();
-        let Some(still) = still else { return Ok(()) };
+        let Some(still) = still else {
+            kept::sweep(&dir);
+            return Ok(());
+        };
         let deadline = Instant::now() + Duration::from_secs(120);
         while is_dumping(&place) && Instant::now() < deadline {
             std::thread::sleep(QUIET);

@@ -21,7 +21,7 @@ mod apply;
 mod branch;
 pub mod criu;
 mod files;
-mod fork;
+pub(crate) mod fork;
 pub(crate) mod kept;
 mod make;
 mod mounts;
@@ -65,6 +65,9 @@ pub struct Portable {
     /// The checkpoint for which it was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_for: Option<String>,
+    /// Its shell stood at a prompt when this life began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_prompt: bool,
     /// What this life began from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Box<holdfast_wire::portable::RestoredView>>,

@@ -11,6 +11,7 @@ use holdfast_types::{Actor, Home, SessionName, Size, terms_of};
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::params::Life;
 use holdfast_wire::portable::{RestoreAnswer, RestoreParams, RestoredView};
+use holdfast_wire::runs::RunId;
 use holdfast_wire::{Code, Fault};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -46,12 +47,18 @@ impl Restore {
     pub fn portable(&self, before: Option<Portable>) -> Portable {
         let view = &self.manifest.view;
         let restored = RestoredView { checkpoint: view.id.clone(), made_ms: view.at_ms, cut: view.cut.clone() };
-        Portable { stopped_for: None, restored: Some(Box::new(restored)), ..before.unwrap_or_default() }
+        let before = before.unwrap_or_default();
+        Portable { stopped_for: None, at_prompt: self.at_prompt(), restored: Some(Box::new(restored)), ..before }
     }
 
     /// The checkpoint.
     pub fn id(&self) -> &str {
         &self.manifest.view.id
+    }
+
+    /// The run that was on, and goes on.
+    pub fn run(&self) -> Option<RunId> {
+        self.manifest.run
     }
 
     /// Connections that are cut.
@@ -147,6 +154,11 @@ impl Restore {
             tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+/// Whether the restore that was begun last in this directory brought the processes back.
+pub(super) fn is_done(dir: &Path) -> bool {
+    dir.join("restore").join(DONE).exists()
 }
 
 /// Whether a checkpoint can be restored here: it is whole, and the machine has what it needs. Blocks.
