@@ -184,7 +184,9 @@ impl Teller {
                 "newest" => "restored the session from its newest checkpoint".into(),
                 id => format!("restored the session from checkpoint {}", text(id)),
             },
-            Ask::Operation { name, detail, .. } if name == "session.fork" => format!("forked the session: {}", text(detail)),
+            Ask::Operation { name, detail, .. } if name == "session.fork" => {
+                format!("forked the session: {}", text(detail))
+            }
             Ask::Operation { name, detail, .. } if name == "fork.keep" => {
                 format!("applied this branch's files: {}", text(detail))
             }

@@ -179,8 +179,11 @@ impl Birth {
             set(&mut env, key, value);
         }
         if params.on_resume.is_some() && !params.portable {
-            return Err(Fault::new(Code::BadRequest, "`on_resume` is for portable sessions: their processes can come back")
-                .hint("add --portable, or leave out --on-resume"));
+            return Err(Fault::new(
+                Code::BadRequest,
+                "`on_resume` is for portable sessions: their processes can come back",
+            )
+            .hint("add --portable, or leave out --on-resume"));
         }
         let has_nul = |texts: &[String]| texts.iter().any(|text| text.contains('\0'));
         if has_nul(&command) || has_nul(&env) || has_nul(params.on_resume.as_slice()) || cwd.contains('\0') {

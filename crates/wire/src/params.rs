@@ -1,9 +1,9 @@
 //! Parameters and answers of the operations.
 
 use crate::attention::{Listener, StateView, Until};
+use crate::forks::ForkedView;
 use crate::lives::LostView;
 pub use crate::new::NewParams;
-use crate::forks::ForkedView;
 use crate::portable::RestoredView;
 use crate::reaping::ReapView;
 use crate::seam::Seam;

@@ -32,13 +32,7 @@ impl Authority {
     }
 
     /// Who may do what is as in the session it is a copy of; who asked for the copy gets nothing by that. The turn is free.
-    pub(super) fn forked(
-        &mut self,
-        step: &mut Step,
-        by: Actor,
-        of: Forked,
-        parent: &State,
-    ) -> Result<Reply, Refusal> {
+    pub(super) fn forked(&mut self, step: &mut Step, by: Actor, of: Forked, parent: &State) -> Result<Reply, Refusal> {
         let mut changes = vec![Change::Incarnation(1)];
         changes.extend(parent.ledger.grants.values().cloned().map(Change::Granted));
         changes.extend(parent.ledger.barred.iter().copied().map(Change::Barred));

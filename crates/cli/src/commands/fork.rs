@@ -7,8 +7,8 @@ use crate::show::{bytes, print, print_json, table, visible};
 use holdfast_authority::Ask;
 use holdfast_types::terms_of;
 use holdfast_wire::forks::{
-    Conflict, FileChange, ForkAnswer, ForkDiffAnswer, ForkDiffParams, ForkDiscardParams, ForkKeepAnswer, ForkKeepParams,
-    ForkParams, HowChanged,
+    Conflict, FileChange, ForkAnswer, ForkDiffAnswer, ForkDiffParams, ForkDiscardParams, ForkKeepAnswer,
+    ForkKeepParams, ForkParams, HowChanged,
 };
 use holdfast_wire::operations::op;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,10 @@ fn told(made: &ForkAnswer, name: &str) -> String {
     }
     let all: Vec<&str> = made.branches.iter().map(|branch| branch.name.as_str()).collect();
     let first = visible(all.first().copied().unwrap_or_default());
-    text + &format!("  compare  holdfast fork diff {}\n  decide   holdfast fork keep {first}, holdfast fork discard NAME\n", visible(&all.join(" ")))
+    text + &format!(
+        "  compare  holdfast fork diff {}\n  decide   holdfast fork keep {first}, holdfast fork discard NAME\n",
+        visible(&all.join(" "))
+    )
 }
 
 fn word(how: HowChanged) -> &'static str {
@@ -143,7 +146,8 @@ fn keep(here: &Here, args: &ForkKeepArgs) -> Result<u8, Failure> {
 fn kept(done: &ForkKeepAnswer, name: &str) -> String {
     if done.conflicts.is_empty() {
         let count = done.applied.len();
-        return listed(&done.applied) + &format!("{count} applied\n  end the branch  holdfast fork discard {}\n", visible(name));
+        return listed(&done.applied)
+            + &format!("{count} applied\n  end the branch  holdfast fork discard {}\n", visible(name));
     }
     let row = |one: &Conflict| vec!["conflict".to_owned(), visible(&one.path), one.why.clone()];
     let rows: Vec<_> = done.conflicts.iter().map(row).collect();

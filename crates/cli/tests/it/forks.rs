@@ -107,7 +107,10 @@ fn branches_have_the_memory_history_and_files_of_then_and_change_nothing_but_the
     // One is kept: nothing while a file conflicts, and then what was chosen.
     fs::write(work.file("kept"), "mine\n").unwrap();
     let refused = home.run(&["fork", "keep", "left"]);
-    assert!(refused.status == 1 && refused.out.contains("conflict") && refused.out.contains("--take PATH"), "{refused}");
+    assert!(
+        refused.status == 1 && refused.out.contains("conflict") && refused.out.contains("--take PATH"),
+        "{refused}"
+    );
     assert!(work.file("gone").exists() && !work.file("sub").exists());
     let kept = work.file("kept").display().to_string();
     home.ok(&["fork", "keep", "left", "--take", &kept]);
@@ -199,10 +202,14 @@ fn a_branch_begins_with_a_record_of_its_parent_and_gives_nobody_more_than_that_d
     let journal = journal.filter(|entry| entry.file_name().to_string_lossy().starts_with("journal."));
     let text: String = journal.map(|entry| fs::read_to_string(entry.path()).unwrap()).collect();
     let named = text.lines().find(|line| line.contains(forked["record"]["hash"].as_str().unwrap())).unwrap();
-    assert!(named.contains("session.fork") && named.contains(&format!("\"seq\":{}", forked["record"]["seq"])), "{named}");
+    assert!(
+        named.contains("session.fork") && named.contains(&format!("\"seq\":{}", forked["record"]["seq"])),
+        "{named}"
+    );
     // What was granted there counts here; what was revoked there is revoked here; the turn is free.
     assert!(home.run_as("agent:bot", &["fork", "diff", "copy"]).status == 0);
-    for words in [&["send", "copy", "x"][..], &["end", "copy"], &["fork", "keep", "copy"], &["fork", "discard", "copy"]] {
+    for words in [&["send", "copy", "x"][..], &["end", "copy"], &["fork", "keep", "copy"], &["fork", "discard", "copy"]]
+    {
         let refused = home.run_as("agent:other", words);
         assert!(refused.status != 0, "{words:?}: {refused}");
     }
@@ -276,7 +283,10 @@ fn a_branch_can_be_checkpointed_restored_and_forked_again_and_its_files_stay_its
     home.ok(&["fork", "first", "-n", "1", "--as-names", "second"]);
     run(&home, "first", "echo later > untouched");
     run(&home, "second", "echo second >> kept");
-    assert_eq!(run(&home, "second", "echo $V $W; cat kept untouched; ls"), "forty-two 7\nfirst\nsecond\nold\nkept  untouched\n");
+    assert_eq!(
+        run(&home, "second", "echo $V $W; cat kept untouched; ls"),
+        "forty-two 7\nfirst\nsecond\nold\nkept  untouched\n"
+    );
     assert_eq!(run(&home, "first", "cat kept"), "first\n");
     assert_eq!(info(&home, "second")["forked_from"]["session"], info(&home, "first")["id"]);
     let dir = fs::canonicalize(work.0.path()).unwrap();

@@ -12,11 +12,11 @@ use holdfast_types::{Actor, Right, SessionId, Signature, Size, Trace, TurnNeed, 
 use holdfast_wire::attention::{Until, WatchParams};
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
+use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
 use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::*;
-use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
 use holdfast_wire::portable::{CheckpointListParams, CheckpointParams, CheckpointRemoveParams, RestoreParams};
 use holdfast_wire::reaping::{CostParams, KeepParams};
 use holdfast_wire::runs::*;
@@ -91,6 +91,16 @@ fn kind(call: &Call) -> Kind {
     }
 }
 
+fn calls_of_forks(session: &str) -> [Call; 4] {
+    let session = session.to_owned();
+    [
+        Call::Fork(ForkParams { session: session.clone(), ..ForkParams::default() }),
+        Call::ForkDiff(ForkDiffParams { session: session.clone(), ..ForkDiffParams::default() }),
+        Call::ForkKeep(ForkKeepParams { session: session.clone(), ..ForkKeepParams::default() }),
+        Call::ForkDiscard(ForkDiscardParams { session, proof: None }),
+    ]
+}
+
 /// One valid call of each operation, about a session where `human` is attached as `client`.
 fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let session = id.to_string();
@@ -99,6 +109,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let turn = || TurnParams { session: session.clone(), client: None, proof: None };
     let run = RunId::from_random_bits(1);
     let mut all = calls_at_a_terminal(&session, client, human);
+    all.extend(calls_of_forks(&session));
     all.extend([
         Call::Env(EnvParams { session: session.clone(), all: true }),
         Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
@@ -110,10 +121,6 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
         Call::Recover(RecoverParams { session: session.clone(), ..RecoverParams::default() }),
         Call::Restore(RestoreParams { session: session.clone(), ..RestoreParams::default() }),
-        Call::Fork(ForkParams { session: session.clone(), ..ForkParams::default() }),
-        Call::ForkDiff(ForkDiffParams { session: session.clone(), ..ForkDiffParams::default() }),
-        Call::ForkKeep(ForkKeepParams { session: session.clone(), ..ForkKeepParams::default() }),
-        Call::ForkDiscard(ForkDiscardParams { session: session.clone(), proof: None }),
         Call::CheckpointCheck(one()),
         Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
         Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),

@@ -81,7 +81,9 @@ fn is_newer_below(dir: &Path, since_ms: TimeMs, looked: &mut usize) -> bool {
         let found = entry.and_then(|entry| Ok((entry.path(), fs::symlink_metadata(entry.path())?)));
         match found {
             Ok(_) if *looked > BELOW_MAX => true,
-            Ok((path, found)) if found.is_dir() => is_newer(&found, since_ms) || is_newer_below(&path, since_ms, looked),
+            Ok((path, found)) if found.is_dir() => {
+                is_newer(&found, since_ms) || is_newer_below(&path, since_ms, looked)
+            }
             Ok((_, found)) => is_newer(&found, since_ms),
             Err(_) => true,
         }
@@ -92,7 +94,9 @@ fn is_newer_below(dir: &Path, since_ms: TimeMs, looked: &mut usize) -> bool {
 fn apply(dir: &Path, branch: &Branch, choices: &Choices) -> io::Result<ForkKeepAnswer> {
     let found = files::changes(dir, branch)?;
     if found.more {
-        return Err(io::Error::other("the branch changed too many files: copy them with --into, or choose with a patch"));
+        return Err(io::Error::other(
+            "the branch changed too many files: copy them with --into, or choose with a patch",
+        ));
     }
     if let Some(path) = choices.unknown(&found.changes) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is no changed file", path.display())));
@@ -150,7 +154,8 @@ fn copy_into(dir: &Path, branch: &Branch, into: &Path) -> io::Result<ForkKeepAns
 fn parent(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     let (dir, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)?;
+    let fd =
+        rustix::fs::openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)?;
     Ok((fd, name))
 }
 
@@ -158,7 +163,11 @@ fn parent(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
 fn put(change: &Change, path: &Path) -> io::Result<()> {
     let (dir, name) = parent(path)?;
     let Some(at) = &change.at else {
-        return if change.is_dir { fs::remove_dir_all(path) } else { Ok(rustix::fs::unlinkat(&dir, name, AtFlags::empty())?) };
+        return if change.is_dir {
+            fs::remove_dir_all(path)
+        } else {
+            Ok(rustix::fs::unlinkat(&dir, name, AtFlags::empty())?)
+        };
     };
     let new = fs::symlink_metadata(at)?;
     let mode = Mode::from_raw_mode(new.mode() & 0o7777);

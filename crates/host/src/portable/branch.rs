@@ -121,7 +121,8 @@ pub(super) fn unfit(dir: &Path) -> Option<String> {
         return Some(format!("{} has a comma, colon or backslash in its name", dir.display()));
     }
     let kind = rustix::fs::statfs(dir).map_or(0, |found| found.f_type as i64);
-    (kind == OVERLAY_MAGIC).then(|| format!("{} is on an overlay file system, which cannot hold another", dir.display()))
+    (kind == OVERLAY_MAGIC)
+        .then(|| format!("{} is on an overlay file system, which cannot hold another", dir.display()))
 }
 
 /// Names for branches of a session that nobody has.

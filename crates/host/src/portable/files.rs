@@ -206,7 +206,8 @@ pub(super) fn place(dir: &Path, branch: &Branch, path: &Path) -> Option<PathBuf>
 pub(super) fn between(one: (&Path, &Branch), other: (&Path, &Branch)) -> io::Result<Found> {
     let (first, second) = (changes(one.0, one.1)?, changes(other.0, other.1)?);
     let mut found = Found { more: first.more || second.more, ..Found::default() };
-    let paths: BTreeMap<PathBuf, ()> = [&first, &second].iter().flat_map(|all| all.changes.iter()).map(|change| (change.path.clone(), ())).collect();
+    let paths: BTreeMap<PathBuf, ()> =
+        [&first, &second].iter().flat_map(|all| all.changes.iter()).map(|change| (change.path.clone(), ())).collect();
     for path in paths.into_keys() {
         let (was, is) = (place(one.0, one.1, &path), place(other.0, other.1, &path));
         let meta = |at: &Option<PathBuf>| at.as_ref().and_then(|at| fs::symlink_metadata(at).ok());

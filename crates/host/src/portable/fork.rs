@@ -8,7 +8,8 @@
 use super::branch::{self, Branch};
 use super::make::Ready;
 use super::restore::Restore;
-use super::kept;
+use super::{Portable, kept};
+use crate::lives::begin::begin_branch;
 use crate::off_thread;
 use crate::registry::{Registry, new_id};
 use crate::session::{Origin, Session};
@@ -16,25 +17,25 @@ use crate::store::{Spec, make_dir};
 use holdfast_abi::ring::Base;
 use holdfast_authority::journal::Link;
 use holdfast_authority::{Ask, Forked, Input};
-use holdfast_types::{Actor, SessionId, SessionName, terms_of};
+use holdfast_types::{Actor, SessionId, SessionName, TimeMs, terms_of};
 use holdfast_wire::forks::{BRANCHES_MAX, ForkAnswer, ForkParams, ForkedView};
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::{Code, Fault};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// What a branch takes over of its session's directory: its past, and what its shell and the host share.
-const PAST: [&str; 7] = ["keyframe", "history.0", "history.1", "shell", "shell.jsonl", "shell.key", "birth"];
+const PAST: [&str; 5] = ["keyframe", "shell", "shell.jsonl", "shell.key", "birth"];
+/// Where that is kept beside the image.
+const PAST_DIR: &str = "past";
 /// How long the restore of a branch may take that nobody wants any more: as long as any.
 const LEFT_MAX: Duration = Duration::from_secs(130);
 /// How often it is looked at.
 const LEFT_LOOK: Duration = Duration::from_millis(10);
-/// Where that is kept beside the image.
-const PAST_DIR: &str = "past";
 
 /// One that is to be made.
 #[derive(Debug, Clone)]
@@ -151,7 +152,15 @@ impl Registry {
                 // The record of this very act.
                 let record = session.state.borrow().journal.last();
                 holdfast_pause::task_point("fork.recorded").await;
-                let made = self.fork_into(session, record, ready, actor, &wanted, !params.share_network).await;
+                let made = match record {
+                    Some(record) => {
+                        let own_network = !params.share_network;
+                        let fork =
+                            Fork { registry: self, parent: session, record, actor, wanted: &wanted, own_network };
+                        fork.make(ready).await
+                    }
+                    None => Err(Fault::new(Code::Unrecorded, "its journal cannot be written")),
+                };
                 session.begun(&decided).over(&made.as_ref().map(|_| ()).map_err(|fault| &fault.message));
                 made
             }
@@ -180,120 +189,142 @@ impl Registry {
         }
         Ok(wanted)
     }
+}
+
+/// A fork on its way.
+struct Fork<'a> {
+    registry: &'a Registry,
+    parent: &'a Rc<Session>,
+    /// By which it was asked for.
+    record: Link,
+    actor: &'a Actor,
+    wanted: &'a [Wanted],
+    own_network: bool,
+}
+
+/// A branch, and what becomes of its first life.
+type Beginning = (Rc<Session>, tokio::task::JoinHandle<Result<(), Fault>>);
+
+impl Fork<'_> {
+    fn dirs(&self) -> Vec<PathBuf> {
+        self.wanted.iter().map(|one| self.registry.shared.home.session(one.id)).collect()
+    }
 
     /// Makes all branches, or none.
-    async fn fork_into(
-        &self,
-        parent: &Rc<Session>,
-        record: Option<Link>,
-        mut ready: Ready,
-        actor: &Actor,
-        wanted: &[Wanted],
-        own_network: bool,
-    ) -> Result<ForkAnswer, Fault> {
+    async fn make(&self, ready: Ready) -> Result<ForkAnswer, Fault> {
+        let made = self.try_make(ready).await;
+        if made.is_err() {
+            let (dirs, home) = (self.dirs(), &self.registry.shared.home);
+            for one in self.wanted {
+                let _ = fs::remove_file(home.keeper_socket(one.id));
+                let _ = fs::remove_file(home.agent_link(one.id));
+            }
+            let removed = off_thread(move || {
+                dirs.iter().for_each(|dir| clear(dir));
+                Ok(())
+            });
+            let _ = removed.await;
+        }
+        made
+    }
+
+    async fn try_make(&self, mut ready: Ready) -> Result<ForkAnswer, Fault> {
         let since_ms = crate::now_ms();
         let (portable, criu) = (ready.plan.portable.clone(), ready.plan.criu.clone());
-        let (spec, state) = {
-            let state = parent.state.borrow();
-            (state.spec.clone(), state.core.authority().state().clone())
-        };
-        let record = record.ok_or_else(|| Fault::new(Code::Unrecorded, "its journal cannot be written"))?;
-        let dirs: Vec<_> = wanted.iter().map(|one| self.shared.home.session(one.id)).collect();
-        let remove = |dirs: Vec<std::path::PathBuf>| off_thread(move || Ok(dirs.iter().for_each(|dir| clear(dir))));
-        ready.plan.branch = dirs.first().cloned();
-        let dumped = async {
-            make_dir(&dirs[0]).map_err(|error| failed(&error))?;
-            parent.dump(ready, false).await
-        };
-        let manifest = match dumped.await {
-            Ok(manifest) => manifest,
-            Err(fault) => {
-                let _ = remove(dirs).await;
-                return Err(fault);
-            }
-        };
+        let dirs = self.dirs();
+        make_dir(&dirs[0]).map_err(|error| failed(&error))?;
+        ready.plan.branch = Some(dirs[0].clone());
+        let manifest = self.parent.dump(ready, false).await?;
         holdfast_pause::task_point("fork.dumped").await;
+        let branch = self.branch(&portable, &manifest, since_ms);
+        let manifests: Vec<_> = self.wanted.iter().map(|one| manifest_of(&manifest, one)).collect();
+        let (parent, first) = (self.parent.dir.clone(), manifest.view.id.clone());
+        let (over, theirs) = (branch.clone(), manifests.clone());
+        let filled = off_thread(move || fill_all(&parent, &dirs, &first, &over, &theirs)).await;
+        filled.map_err(|error| failed(&error))?;
+        holdfast_pause::task_point("fork.filled").await;
+        let begun = self.begin(&manifest, manifests, &branch, &criu);
+        let sessions = all_begun(begun).await?;
+        let branches = sessions.into_iter().map(|session| self.registry.show(session, self.actor)).collect();
+        Ok(ForkAnswer { branches, cut: manifest.view.cut, still_ms: manifest.view.still_ms })
+    }
+
+    /// How they are branches.
+    fn branch(&self, portable: &Portable, manifest: &kept::Manifest, since_ms: TimeMs) -> Branch {
         let of = ForkedView {
-            session: parent.id,
-            name: spec.name.clone(),
+            session: self.parent.id,
+            name: manifest.view.name.clone(),
             at_ms: crate::now_ms(),
-            seq: record.seq,
-            hash: record.hash,
+            seq: self.record.seq,
+            hash: self.record.hash,
             cut: manifest.view.cut.clone(),
-            own_network,
+            own_network: self.own_network,
         };
-        let branch = match &portable.branch {
+        match &portable.branch {
             // What it has of its own was the other branch's, whose files lie over the same real ones.
             Some(branch) => Branch { of, ..(**branch).clone() },
             None => {
-                let home = &self.shared.home;
+                let home = &self.registry.shared.home;
                 let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-                Branch::first(of, &portable, &[&real(&home.state), &real(&home.run)], since_ms)
+                Branch::first(of, portable, &[&real(&home.state), &real(&home.run)], since_ms)
             }
-        };
-        let manifests: Vec<_> = wanted.iter().map(|one| manifest_of(&manifest, one)).collect();
-        let filled = {
-            let (parent, dirs, first) = (parent.dir.clone(), dirs.clone(), manifest.view.id.clone());
-            let (branch, manifests) = (branch.clone(), manifests.clone());
-            off_thread(move || fill_all(&parent, &dirs, &first, &branch, &manifests)).await
-        };
-        if let Err(error) = filled {
-            let _ = remove(dirs).await;
-            return Err(failed(&error));
         }
-        holdfast_pause::task_point("fork.filled").await;
-        let forked = Forked {
-            parent: parent.id,
-            name: spec.name.clone(),
-            record,
-            checkpoint: String::new(),
-            cut: manifest.view.cut.clone(),
+    }
+
+    /// Begins all of them at once.
+    fn begin(
+        &self,
+        manifest: &kept::Manifest,
+        manifests: Vec<kept::Manifest>,
+        branch: &Branch,
+        criu: &Path,
+    ) -> Vec<Beginning> {
+        let shared = &self.registry.shared;
+        let (spec, state) = {
+            let state = self.parent.state.borrow();
+            (state.spec.clone(), state.core.authority().state().clone())
         };
         let base = Base { output: manifest.head, log: 0 };
-        let begun: Vec<_> = wanted
-            .iter()
-            .zip(manifests)
-            .map(|(one, manifest)| {
-                let restore = Restore {
-                    screen: kept::small(&self.shared.home.session(one.id), &manifest.view.id, "screen"),
-                    criu: criu.clone(),
-                    manifest,
-                };
-                let of = Forked { checkpoint: restore.id().to_owned(), ..forked.clone() };
-                let input = Input::Forked { by: actor.clone(), of, parent: Box::new(state.clone()) };
-                let spec = spec_of(&spec, one, &restore, branch.clone());
-                let (shared, session) = (Rc::clone(&self.shared), Session::new(spec, &self.shared, Origin::New));
-                let begun = Rc::clone(&session);
-                let task = tokio::task::spawn_local(async move {
-                    crate::lives::begin::begin_branch(shared, begun, restore, base, input).await
-                });
-                (session, task)
-            })
-            .collect();
-        let mut all = Ok(());
-        let mut sessions = Vec::new();
-        for (session, task) in begun {
-            match task.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to begin it"))) {
-                Ok(()) => sessions.push(session),
-                // Its keeper has ended by then, and all that was made.
-                Err(fault) => all = all.and(Err(fault)),
-            }
+        let begin = |(one, manifest): (&Wanted, kept::Manifest)| {
+            let screen = kept::small(&shared.home.session(one.id), &manifest.view.id, "screen");
+            let of = Forked {
+                parent: self.parent.id,
+                name: spec.name.clone(),
+                record: self.record,
+                checkpoint: manifest.view.id.clone(),
+                cut: manifest.view.cut.clone(),
+            };
+            let restore = Restore { manifest, criu: criu.to_owned(), screen };
+            let input = Input::Forked { by: self.actor.clone(), of, parent: Box::new(state.clone()) };
+            let session = Session::new(spec_of(&spec, one, &restore, branch.clone()), shared, Origin::New);
+            let first = begin_branch(Rc::clone(shared), Rc::clone(&session), restore, base, input);
+            (session, tokio::task::spawn_local(first))
+        };
+        self.wanted.iter().zip(manifests).map(begin).collect()
+    }
+}
+
+/// Waits for all of them, and ends those that run where one does not.
+async fn all_begun(begun: Vec<Beginning>) -> Result<Vec<Rc<Session>>, Fault> {
+    let mut all = Ok(());
+    let mut sessions = Vec::new();
+    for (session, task) in begun {
+        match task.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to begin it"))) {
+            Ok(()) => sessions.push(session),
+            // Its keeper has ended by then, and all that was made.
+            Err(fault) => all = all.and(Err(fault)),
         }
-        holdfast_pause::task_point("fork.begun").await;
-        let all = all.and_then(|()| sessions.iter().try_for_each(|session| session.is_wanted().map_err(|e| failed(&e))));
-        if let Err(fault) = all {
+    }
+    holdfast_pause::task_point("fork.begun").await;
+    let wanted = |session: &Rc<Session>| session.is_wanted().map_err(|error| failed(&error));
+    match all.and_then(|()| sessions.iter().try_for_each(wanted)) {
+        Ok(()) => Ok(sessions),
+        Err(fault) => {
             for session in &sessions {
                 session.cut_down().await;
             }
-            for one in wanted {
-                let _ = fs::remove_file(self.shared.home.keeper_socket(one.id));
-                let _ = fs::remove_file(self.shared.home.agent_link(one.id));
-            }
-            let _ = remove(dirs).await;
-            return Err(fault);
+            Err(fault)
         }
-        let branches = sessions.into_iter().map(|session| self.show(session, actor)).collect();
-        Ok(ForkAnswer { branches, cut: manifest.view.cut, still_ms: manifest.view.still_ms })
     }
 }
 
@@ -335,7 +366,7 @@ pub(super) fn clear(dir: &Path) {
 /// Fills all directories, and gives each branch its own checkpoint. Blocks.
 fn fill_all(
     parent: &Path,
-    dirs: &[std::path::PathBuf],
+    dirs: &[PathBuf],
     first: &str,
     branch: &Branch,
     manifests: &[kept::Manifest],
@@ -360,7 +391,7 @@ fn spec_of(parent: &Spec, wanted: &Wanted, restore: &Restore, branch: Branch) ->
         created_ms: now,
         begun_ms: None,
         size: restore.size(),
-        portable: Some(super::Portable { branch: Some(Box::new(branch)), ..portable }),
+        portable: Some(Portable { branch: Some(Box::new(branch)), ..portable }),
         ahead: true,
         passing: false,
         kept: None,

@@ -41,7 +41,8 @@ pub(crate) fn run(shared: &Shared, session: &Rc<Session>, began: Began) {
             waited(run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
         });
         if let Err(error) = done.await {
-            session.set_note(format!("its command for --on-resume failed ({error}): see on_resume.log in its directory"));
+            session
+                .set_note(format!("its command for --on-resume failed ({error}): see on_resume.log in its directory"));
         }
     });
 }
