@@ -275,6 +275,35 @@ pub enum Lapse {
     Lent,
 }
 
+/// Of what a session is a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forked {
+    /// Of which session.
+    pub parent: SessionId,
+    /// What that was called then.
+    pub name: SessionName,
+    /// The record in its journal by which the copy was asked for.
+    pub record: Link,
+    /// The checkpoint it was started from.
+    pub checkpoint: String,
+    /// Connections that were cut in the copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<String>,
+}
+
+/// From what the processes of a life came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// Which checkpoint.
+    pub checkpoint: String,
+    /// Connections of theirs that were cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<String>,
+    /// The command that is run in the session for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -302,8 +331,12 @@ pub enum Act {
     },
     /// The session was started.
     Started,
+    /// The session was started as a copy of another one, with what was granted and revoked there.
+    Forked(Forked),
     /// A new life of the session began.
     Began,
+    /// The processes of this life came from a checkpoint.
+    Restored(Restored),
     /// A host came back to a session that went on without it.
     Restarted,
     /// The host has a connection to the keeper and knows its log so far.
@@ -356,6 +389,7 @@ impl Act {
             Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked | Act::Damaged { .. } => {
                 false
             }
+            Act::Forked(_) | Act::Restored(_) => false,
             Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) | Act::Took | Act::Did { .. } => false,
             Act::RefusedMore { .. } => false,
             Act::Attached(_) | Act::Resumed(_) | Act::Joined(_) | Act::Left(_) | Act::CutOff(_) => false,

@@ -1,6 +1,7 @@
 //! What happened, what to do about it, and what to answer.
 
-use crate::act::{Ask, Burst, Gate, Record};
+use crate::act::{Ask, Burst, Forked, Gate, Record, Restored};
+use crate::authority::State;
 use crate::deed::{Deed, DeedId, Ending};
 use crate::grants::GrantId;
 use crate::refusal::Refusal;
@@ -55,6 +56,17 @@ pub enum Input {
         /// Who gets the first grant.
         by: Actor,
     },
+    /// The session was started as a copy of another one.
+    Forked {
+        /// Who asked for it: it holds here what it holds there.
+        by: Actor,
+        /// Of what.
+        of: Forked,
+        /// Of which what was granted and revoked counts here too.
+        parent: Box<State>,
+    },
+    /// The processes of this life came from a checkpoint.
+    Restored(Restored),
     /// A new life of the session began; nobody is attached to it yet.
     Began {
         /// Its number.

@@ -7,6 +7,7 @@ mod distance;
 mod env;
 mod files;
 mod flow;
+mod fork;
 mod gate;
 mod graph;
 mod hosts;
@@ -28,6 +29,7 @@ pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
     FlowWatchArgs,
 };
+pub use fork::{ForkArgs, ForkCommand, ForkDiffArgs, ForkKeepArgs, ForkStartArgs};
 pub use gate::{
     ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs, PolicyCheckArgs, PolicyCommand, PolicyMayArgs,
     PolicyShowArgs, PolicyTestArgs, PolicyWhyArgs,
@@ -155,6 +157,8 @@ pub enum Command {
     Checkpoints(CheckpointsCommand),
     /// Bring a portable session's processes back from a checkpoint
     Restore(RestoreArgs),
+    /// Start copies of a portable session, each with files and a network of its own
+    Fork(ForkArgs),
     /// Show who has the turn to type in a session, and who is waiting for it
     Turn(SessionArg),
     /// Take the turn if it is free
@@ -269,6 +273,9 @@ pub struct NewArgs {
     /// Let checkpoints of the session's processes be kept (holdfast checkpoint); the host must run as root
     #[arg(long, conflicts_with_all = ["wall", "gate"])]
     pub portable: bool,
+    /// With --portable: run CMD with /bin/sh inside the session whenever its processes come back from a checkpoint, or begin as a branch
+    #[arg(long, value_name = "CMD", requires = "portable", conflicts_with = "user")]
+    pub on_resume: Option<String>,
     /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]
     #[arg(long, value_name = "WHEN", value_parser = recovery())]
     pub recover: Option<Recovery>,

@@ -24,6 +24,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "checkpoint",
             "checkpoints",
             "restore",
+            "fork",
         ],
     ),
     ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),

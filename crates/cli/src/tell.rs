@@ -96,6 +96,14 @@ impl Teller {
             Act::Header { previous: Some(_), .. } => "the journal continues in a new segment".into(),
             Act::Started => "started the session".into(),
             Act::Began => format!("the session started again{}", life(record)),
+            Act::Forked(of) => {
+                let record = format!("record {} ({})", of.record.seq, &of.record.hash.to_string()[..12]);
+                format!("forked it from {} ({}, {record}){}", text(of.name.as_str()), of.parent, and_cut(&of.cut))
+            }
+            Act::Restored(from) => {
+                let hook = from.hook.as_ref().map_or_else(String::new, |hook| format!("; runs {}", text(hook)));
+                format!("the processes came from {}{}{hook}", text(&from.checkpoint), and_cut(&from.cut))
+            }
             Act::Restarted => "a host took over".into(),
             Act::Damaged { what } => {
                 format!("found the journal damaged: {}; only humans act until one grants anew", text(what))
@@ -178,6 +186,13 @@ impl Teller {
                 id => format!("restored the session from checkpoint {}", text(id)),
             },
             Ask::Operation { name, detail, .. } if name.starts_with("files.") => wrote(name, detail),
+            Ask::Operation { name, detail, .. } if name == "session.fork" => {
+                format!("forked the session: {}", text(detail))
+            }
+            Ask::Operation { name, detail, .. } if name == "fork.keep" => {
+                format!("applied this branch's files: {}", text(detail))
+            }
+            Ask::Operation { name, .. } if name == "fork.discard" => "discarded this branch and its files".into(),
             Ask::Operation { name, detail, .. } if name == "approval.answer" => format!("answered {}", text(detail)),
             Ask::Operation { name, detail, .. } if detail.is_empty() => format!("did {}", text(name)),
             Ask::Operation { name, detail, .. } => format!("did {}: {}", text(name), text(detail)),
@@ -307,6 +322,15 @@ fn life(record: &Record) -> String {
     let number =
         record.changes.iter().find_map(|c| if let Change::Incarnation(number) = c { Some(number) } else { None });
     number.map_or(String::new(), |number| format!(" (life {number})"))
+}
+
+/// Connections that were cut, at the end of a line.
+fn and_cut(list: &[String]) -> String {
+    match list {
+        [] => String::new(),
+        [one] => format!("; connection cut: {}", text(one)),
+        [one, rest @ ..] => format!("; connections cut: {} and {} more", text(one), rest.len()),
+    }
 }
 
 fn dropped(record: &Record) -> impl Iterator<Item = GrantId> {

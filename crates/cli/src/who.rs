@@ -78,6 +78,15 @@ pub fn is_inside() -> bool {
     std::env::var_os("HOLDFAST_SESSION").is_some_and(|id| !id.is_empty())
 }
 
+/// The session that this process is in, as its environment says. A process of a branch still has the variables of the session it is a copy
+/// of; the file that one of them names is the branch's own.
+pub fn inside() -> Option<String> {
+    let text = std::env::var_os("HOLDFAST_LIFE").and_then(|path| std::fs::read_to_string(path).ok());
+    let told = text.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    let said = told.and_then(|told| Some(told.get("session")?.as_str()?.to_owned()));
+    said.or_else(|| std::env::var("HOLDFAST_SESSION").ok()).filter(|id| !id.is_empty() && is_inside())
+}
+
 fn decide(explicit: Option<Handle>, inside: Option<&Inside>) -> identity::Who {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.to_string_lossy().into_owned())))

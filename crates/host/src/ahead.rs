@@ -128,6 +128,11 @@ impl Registry {
 
     /// What an earlier host left waiting.
     pub(crate) fn end_left(&self, spec: Spec) {
+        if spec.portable.is_some() {
+            let shared = Rc::clone(&self.shared);
+            tokio::task::spawn_local(async move { crate::portable::fork::remove_left(&shared, spec.id).await });
+            return;
+        }
         let session = Session::new(spec, &self.shared, Origin::Found);
         tokio::task::spawn_local(async move {
             crate::registry::take_up(Rc::clone(&session)).await;

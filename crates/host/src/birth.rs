@@ -21,8 +21,9 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 /// Variables of the session, terminal, login and service from which the host happened to be started: not those of a session it starts.
 /// `HOLDFAST_HOME` is none of them: it says where, not who.
-const OUTER: [&str; 35] = [
+const OUTER: [&str; 36] = [
     "HOLDFAST_SESSION",
+    "HOLDFAST_LIFE",
     "HOLDFAST_SESSION_NAME",
     "HOLDFAST_ENV",
     "HOLDFAST_ACTOR",
@@ -83,6 +84,8 @@ pub struct Birth {
     pub gate: Option<Seam>,
     /// It is to be portable.
     pub is_portable: bool,
+    /// What is run in it when its processes come from a checkpoint.
+    pub on_resume: Option<String>,
     /// How, once that was looked at.
     pub portable: Option<crate::portable::Portable>,
     /// Whether it gets another life by itself; none: as the host is configured.
@@ -183,8 +186,15 @@ impl Birth {
             };
             set(&mut env, key, value);
         }
+        if params.on_resume.is_some() && !params.portable {
+            return Err(Fault::new(
+                Code::BadRequest,
+                "`on_resume` is for portable sessions: their processes can come back",
+            )
+            .hint("add --portable, or leave out --on-resume"));
+        }
         let has_nul = |texts: &[String]| texts.iter().any(|text| text.contains('\0'));
-        if has_nul(&command) || has_nul(&env) || cwd.contains('\0') {
+        if has_nul(&command) || has_nul(&env) || has_nul(params.on_resume.as_slice()) || cwd.contains('\0') {
             return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable contains a NUL byte"));
         }
         if matches!(params.reap_after, Some(ReapAfter::Idle(ms)) if ms < REAP_MS_MIN) {
@@ -207,6 +217,7 @@ impl Birth {
             wall: params.wall,
             gate: params.gate,
             is_portable: params.portable,
+            on_resume: params.on_resume,
             portable: None,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),

@@ -18,7 +18,8 @@ pub(crate) fn integrate(shared: &Shared, session: &Session, start: &mut Start, b
     shells::Kind::of(birth.command.first()?)?;
     let scripts = shells::install(&shared.home.state).ok()?;
     let argv0 = birth.argv0.as_deref();
-    let shell = shells::integrate(&birth.command, argv0, &mut start.env, &scripts, &session.shell_dir())?;
+    let seen = session.seen_shell_dir();
+    let shell = shells::integrate(&birth.command, argv0, &mut start.env, &scripts, &seen)?;
     start.argv = shell.argv.iter().map(|argument| argument.clone().into_bytes()).collect();
     Some(shell)
 }
@@ -40,7 +41,10 @@ pub(crate) fn orders(session: &Session, spec: &Spec, birth: &Birth, secret: [u8;
     set("HOLDFAST_FENCE", session.fence().0.to_string().as_bytes());
     let is_own = birth.other.is_none();
     if is_own {
-        set("HOLDFAST_ENV", session.dir.join("env").as_os_str().as_bytes());
+        let seen = crate::portable::seen_dir(session, spec);
+        set("HOLDFAST_ENV", seen.join("env").as_os_str().as_bytes());
+        // The same of each life, for processes that outlive one.
+        set("HOLDFAST_LIFE", seen.join(crate::lives::LIFE).as_os_str().as_bytes());
     }
     // The link follows whoever attaches last; it starts with the agent of whoever started the session.
     let agent = birth.env.iter().find_map(|pair| pair.strip_prefix("SSH_AUTH_SOCK=")).filter(|_| is_own);

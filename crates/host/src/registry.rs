@@ -7,6 +7,7 @@ use crate::attention::Attention;
 use crate::birth::Birth;
 use crate::gate::{Act, Gate};
 use crate::lives::kept::KeptBirth;
+use crate::lives::{Began, tell};
 use crate::metrics::Metrics;
 use crate::names::{Names, Sessions, must_not_mislead};
 use crate::orders::{integrate, orders};
@@ -40,8 +41,8 @@ const ID_PREFIX_MIN: usize = 4;
 /// How long a lost session can be recovered, at the least.
 const LOST_KEEP_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
-/// The sessions of one home.
-#[derive(Debug)]
+/// The sessions of one home. A copy is the same one.
+#[derive(Debug, Clone)]
 pub struct Registry {
     /// What all sessions have in common.
     pub shared: Rc<Shared>,
@@ -179,6 +180,11 @@ impl Registry {
         self.may_start(actor)?;
         let id = new_id();
         let birth = Birth::of(params.clone(), None, &self.shared.config)?;
+        if birth.on_resume.is_some() && !self.shared.policy_is_human(actor) {
+            // No policy has judged that command by the time it is run.
+            return Err(Fault::new(Code::Denied, "only a human says what is run when a session is restored")
+                .hint("leave out `on_resume`"));
+        }
         self.judge_start(actor, &birth, Act::Start(id, Box::new(params)), None, None).await?;
         match self.start_given(&birth, actor) {
             Some(view) => Ok(view),
@@ -207,7 +213,7 @@ impl Registry {
         crate::seam::with_its_seam(&birth)?;
         let mut birth = self.behind_its_wall(birth).await?;
         if birth.is_portable {
-            birth.portable = Some(crate::portable::checked(&self.shared.home, &birth.cwd, birth.wall.is_some())?);
+            birth.portable = Some(crate::portable::checked(&self.shared.home, &birth)?);
         }
         let name = self.reserve(birth.name.clone(), &birth.command)?;
         let begun = self.begin((id, name.clone()), run, &birth, actor, false).await;
@@ -217,7 +223,7 @@ impl Registry {
     }
 
     /// A session of this host from now on, for all to see.
-    fn show(&self, session: Rc<Session>, actor: &Actor) -> SessionView {
+    pub(crate) fn show(&self, session: Rc<Session>, actor: &Actor) -> SessionView {
         self.sessions.borrow_mut().insert(session.id, Rc::clone(&session));
         session.tell_watchers(What::Started { by: actor.handle.clone() });
         if let Some(run) = session.run_on() {
@@ -271,6 +277,7 @@ impl Registry {
                 shell.prepare(&session.shell_dir()).map_err(cannot)?;
             }
             let decided = session.decide(Input::Started { by: actor.clone() })?;
+            tell(&session, &spec, Began::Started).map_err(cannot)?;
             if let Some(own) = run {
                 session.record_run(Run { act: decided.act, ..own.run }).map_err(cannot)?;
             }
@@ -300,7 +307,7 @@ impl Registry {
     }
 
     /// Reserves the name asked for, or one made from the command.
-    fn reserve(&self, name: Option<SessionName>, command: &[String]) -> Result<SessionName, Fault> {
+    pub(crate) fn reserve(&self, name: Option<SessionName>, command: &[String]) -> Result<SessionName, Fault> {
         name.as_ref().map_or(Ok(()), must_not_mislead)?;
         let name = match name {
             Some(name) if self.is_lost(&name) => {

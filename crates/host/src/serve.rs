@@ -224,8 +224,7 @@ impl Server {
             }
             Call::Cost(params) => plain(Box::pin(self.cost(&params, &actor)).await?),
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
-            Call::CheckpointCheck(params) => plain(Box::pin(registry.checkpoint_check(&params.session, &actor)).await?),
-            Call::CheckpointList(params) => plain(Box::pin(registry.checkpoint_list(&params, &actor)).await?),
+            Call::CheckpointCheck(_) | Call::CheckpointList(_) | Call::ForkDiff(_) => self.copies(call, &actor).await,
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => {
                 let look = async |session: &Session| self.lookout.watch(session, &params).await;
@@ -245,6 +244,17 @@ impl Server {
                 let bytes = zeroize::Zeroizing::new(bytes);
                 Box::pin(self.answer_act(act, &bytes, &Speaker { actor, path }, number)).await
             }
+        }
+    }
+
+    /// What would be in the way of a copy of a session's processes, which there are, and what became of their files.
+    async fn copies(&self, call: Call, actor: &Actor) -> Answer {
+        let registry = &self.registry;
+        match call {
+            Call::CheckpointCheck(params) => plain(Box::pin(registry.checkpoint_check(&params.session, actor)).await?),
+            Call::CheckpointList(params) => plain(Box::pin(registry.checkpoint_list(&params, actor)).await?),
+            Call::ForkDiff(params) => plain(Box::pin(registry.fork_diff(&params, actor)).await?),
+            other => Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
         }
     }
 
@@ -355,6 +365,9 @@ impl Server {
                 plain(Nothing {})
             }
             call if call.row().name.starts_with("files.") => self.answer_files(call, bytes, actor).await,
+            Call::Fork(params) => plain(self.registry.fork(&params, actor, None).await?),
+            Call::ForkKeep(params) => plain(self.registry.fork_keep(&params, actor).await?),
+            Call::ForkDiscard(params) => plain(self.registry.fork_discard(&params, actor, None).await?),
             Call::RunStart(params) => plain(self.run_start(&params, actor).await?),
             Call::RunCancel(params) => plain(self.run_cancel(&params, actor).await?),
             Call::QuestionAnswer(params) => plain(self.question_answer(&params, actor).await?),

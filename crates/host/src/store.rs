@@ -3,6 +3,7 @@
 use crate::birth::Birth;
 use holdfast_store::{SPEC, Survives, get_json, put_json};
 use holdfast_types::{Exit, SessionId, SessionName, Size, TimeMs};
+use holdfast_wire::forks::ForkedView;
 use holdfast_wire::lives::{LostView, Recovery};
 use holdfast_wire::params::Life;
 use holdfast_wire::reaping::{KeptView, ReapAfter, ReapWhy};
@@ -138,6 +139,12 @@ impl Spec {
             (Some(_), Some(_)) => Life::Lost,
             (Some(_), None) => Life::Ended,
         }
+    }
+
+    /// What it is a copy of, as clients see it.
+    pub fn forked_from(&self) -> Option<Box<ForkedView>> {
+        let branch = self.portable.as_ref()?.branch.as_ref()?;
+        Some(Box::new(branch.of.clone()))
     }
 
     /// Writes the spec into the session's directory.

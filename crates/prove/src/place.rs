@@ -62,7 +62,8 @@ impl Program {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.path);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("HOLDFAST") {
+            // Where CRIU is says nothing of who or where.
+            if name.to_string_lossy().starts_with("HOLDFAST") && name != "HOLDFAST_CRIU" {
                 command.env_remove(name);
             }
         }

@@ -70,6 +70,8 @@ fn may_wait_for_room(input: &Input) -> bool {
             matches!(ask, Ask::Seize { .. } | Ask::Release | Ask::Revoke(_) | Ask::Thaw | Ask::End { .. })
         }
         Input::Started { .. }
+        | Input::Forked { .. }
+        | Input::Restored(_)
         | Input::Began { .. }
         | Input::Restarted { .. }
         | Input::Damaged { .. }

@@ -234,6 +234,12 @@ terms! {
     // Whoever may run a command there may have its shell started again.
     "session.recover": Holder one(Run), Ignores, Fixed, Other, Journal;
     "session.restore": Holder one(Checkpoint), Ignores, Fixed, Other, Journal;
+    "session.fork": Holder one(Fork), Ignores, Processes, Other, Journal;
+    // Which files; what is in them needs the right to fork as well.
+    "fork.diff": Holder one(Observe), Ignores, Answer, Other, Looks;
+    // A human's: it writes to files outside of the branch.
+    "fork.keep": Holder one(Fork), Ignores, Answer, Other, Journal;
+    "fork.discard": Holder one(End), Ignores, Processes, Other, Journal;
     "checkpoint.check": Holder one(Observe), Ignores, Processes, Other, Looks;
     "checkpoint.make": Holder one(Checkpoint), Ignores, Processes, Other, Journal;
     "checkpoint.list": Holder one(Observe), Ignores, Sessions, Other, Looks;

@@ -12,6 +12,7 @@ pub mod events;
 pub mod fault;
 pub mod files;
 pub mod follow;
+pub mod forks;
 pub mod frame;
 pub mod gate;
 pub mod graphs;

@@ -58,6 +58,10 @@ pub struct NewParams {
     /// its own, and its processes end with its command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub portable: bool,
+    /// For a portable session: a command for `/bin/sh` that is run in it whenever its processes come back from a checkpoint, or begin
+    /// as a branch. It tells programs that connections are cut, and that `$HOLDFAST_LIFE` has a new fence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_resume: Option<String>,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover: Option<Recovery>,

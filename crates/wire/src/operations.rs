@@ -9,6 +9,7 @@ use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::files::*;
 use crate::follow::*;
+use crate::forks::*;
 use crate::gate::*;
 use crate::graphs::*;
 use crate::hello::*;
@@ -222,6 +223,14 @@ operations! {
     Recover = "session.recover" (RecoverParams) -> RecoverAnswer, Route::Post("/sessions/{session}/recover");
     #[doc = "Give a portable session that does not run its processes back, from a checkpoint: the same identity, the next life."]
     Restore = "session.restore" (RestoreParams) -> RestoreAnswer, Route::Post("/sessions/{session}/restore");
+    #[doc = "Start copies of a portable session, each with its own identity, files and network; the session itself goes on."]
+    Fork = "session.fork" (ForkParams) -> ForkAnswer, Route::Post("/sessions/{session}/fork");
+    #[doc = "List the files that differ between a branch and the files it was forked over, or between two branches; as a patch, with the right `fork`."]
+    ForkDiff = "fork.diff" (ForkDiffParams) -> ForkDiffAnswer, Route::Get("/sessions/{session}/changes");
+    #[doc = "Apply a branch's changed files to the real ones, or copy them elsewhere; only humans may. Nothing is applied while files conflict."]
+    ForkKeep = "fork.keep" (ForkKeepParams) -> ForkKeepAnswer, Route::Post("/sessions/{session}/changes");
+    #[doc = "End a branch and remove its files and checkpoints."]
+    ForkDiscard = "fork.discard" (ForkDiscardParams) -> SessionView, Route::Delete("/sessions/{session}/changes");
     #[doc = "Get what a checkpoint of the session would refuse and cut now, by process and descriptor."]
     CheckpointCheck = "checkpoint.check" (SessionParams) -> CheckAnswer, Route::Get("/sessions/{session}/checkpoint");
     #[doc = "Keep a copy of a portable session's live processes; the session stops unless it is to keep running."]

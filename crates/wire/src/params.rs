@@ -1,6 +1,7 @@
 //! Parameters and answers of the operations.
 
 use crate::attention::{Listener, StateView, Until};
+use crate::forks::ForkedView;
 use crate::lives::LostView;
 pub use crate::new::NewParams;
 use crate::portable::RestoredView;
@@ -106,6 +107,9 @@ pub struct SessionView {
     /// Checkpoints of its processes can be kept.
     #[serde(default, skip_serializing_if = "is_false")]
     pub portable: bool,
+    /// What it is a copy of, where it is a branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Box<ForkedView>>,
     /// What this life began from, where that was a checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Box<RestoredView>>,

@@ -89,6 +89,7 @@ const REPEATABLE = new Set<string>([
   "files.list",
   "files.read",
   "files.upload",
+  "fork.diff",
   "grant.list",
   "graph.get",
   "graph.ports",

@@ -32,7 +32,7 @@ export interface LocalOptions extends ClientOptions {
 }
 
 /** Variables that belong to the caller alone: the session it is in itself, and who it is. What runs inside is somebody else. */
-const OUTER = ["HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", "HOLDFAST_ACTOR"];
+const OUTER = ["HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", "HOLDFAST_LIFE", "HOLDFAST_ACTOR"];
 
 /** A client of this machine's host, or of the one at an address, and connected to it. */
 export async function connect(options?: LocalOptions): Promise<Client>;

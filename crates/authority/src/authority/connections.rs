@@ -31,6 +31,21 @@ impl Authority {
         Ok(Reply::Done)
     }
 
+    /// Who may do what is as in the session it is a copy of; who asked for the copy gets nothing by that. The turn is free.
+    pub(super) fn forked(&mut self, step: &mut Step, by: Actor, of: Forked, parent: &State) -> Result<Reply, Refusal> {
+        let mut changes = vec![Change::Incarnation(1)];
+        changes.extend(parent.ledger.grants.values().cloned().map(Change::Granted));
+        changes.extend(parent.ledger.barred.iter().copied().map(Change::Barred));
+        changes.extend(parent.ledger.humans_only.then_some(Change::HumansOnly));
+        self.commit(step, By::Actor(by), Act::Forked(of), self.state.fence, changes);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn restored(&mut self, step: &mut Step, restored: Restored) -> Result<Reply, Refusal> {
+        self.commit(step, By::Host, Act::Restored(restored), self.state.fence, vec![]);
+        Ok(Reply::Done)
+    }
+
     /// The tree is another: nobody is attached, nothing is frozen, and no write of the life before may reach it.
     pub(super) fn began(&mut self, step: &mut Step, incarnation: u32) -> Result<Reply, Refusal> {
         let mut changes = vec![Change::Incarnation(incarnation), Change::Freeze(None)];

@@ -12,7 +12,7 @@ mod writes;
 
 pub use state::{Operator, State};
 
-use crate::act::{Act, Ask, By, Change, Gate, Lapse, Outcome, Record};
+use crate::act::{Act, Ask, By, Change, Forked, Gate, Lapse, Outcome, Record, Restored};
 use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Said, Source};
 use crate::grants::{Grant, GrantId, Policy};
 use crate::journal::Link;
@@ -111,6 +111,8 @@ impl Authority {
     fn decide(&mut self, step: &mut Step, input: Input) -> Result<Reply, Refusal> {
         match input {
             Input::Started { by } => self.started(step, by),
+            Input::Forked { by, of, parent } => self.forked(step, by, of, &parent),
+            Input::Restored(restored) => self.restored(step, restored),
             Input::Began { incarnation } => self.began(step, incarnation),
             Input::Restarted { keeper_fence, connection } => self.restarted(step, keeper_fence, connection),
             Input::Damaged { what } => self.damaged(step, what),

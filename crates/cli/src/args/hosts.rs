@@ -1,7 +1,8 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
 use super::{
-    ApprovalsCommand, Args, CheckpointsCommand, Command, LsArgs, PolicyCommand, QuestionsArgs, RunCommand, WatchArgs,
+    ApprovalsCommand, Args, CheckpointsCommand, Command, ForkArgs, ForkCommand, LsArgs, PolicyCommand, QuestionsArgs,
+    RunCommand, WatchArgs,
 };
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
@@ -191,6 +192,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Checkpoint(args) => vec![&mut args.of.session],
         Command::Checkpoints(CheckpointsCommand::Ls(args)) => maybe(&mut args.session),
         Command::Restore(args) => vec![&mut args.what],
+        Command::Fork(args) => forked(args),
         Command::Request(args) => vec![&mut args.of.session],
         Command::Give(args) => vec![&mut args.of.session],
         Command::Seize(args) => vec![&mut args.of.session],
@@ -224,6 +226,16 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Completions(_)
         | Command::Man
         | Command::Schema => Vec::new(),
+    }
+}
+
+/// Sessions that a fork names, or what is asked about one.
+fn forked(args: &mut ForkArgs) -> Vec<&mut String> {
+    match &mut args.about {
+        None => args.start.session.iter_mut().collect(),
+        Some(ForkCommand::Diff(args)) => std::iter::once(&mut args.of.session).chain(&mut args.with).collect(),
+        Some(ForkCommand::Keep(args)) => vec![&mut args.of.session],
+        Some(ForkCommand::Discard(of)) => vec![&mut of.session],
     }
 }
 

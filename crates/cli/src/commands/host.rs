@@ -104,6 +104,7 @@ fn background(here: &Here, what: &str) -> Command {
         .env_remove("HOLDFAST_SESSION")
         .env_remove("HOLDFAST_SESSION_NAME")
         .env_remove("HOLDFAST_ENV")
+        .env_remove("HOLDFAST_LIFE")
         .env_remove(who::VARIABLE)
         .env_remove(who::TOKEN)
         .env_remove("HOLDFAST_URL")

@@ -356,6 +356,12 @@ fn life_rows(session: &SessionView, now: TimeMs) -> Vec<(&'static str, String)> 
     if session.portable {
         rows.push(("portable", format!("checkpoints can be kept: holdfast checkpoint {}", session.name)));
     }
+    if let Some(of) = &session.forked_from {
+        let network = if of.own_network { ", with a network of its own" } else { "" };
+        let name = visible(of.name.as_str());
+        rows.push(("forked from", format!("{name} ({}), {}{network}", of.session, moment(of.at_ms, now))));
+        rows.push(("files", format!("its own: holdfast fork diff {}", session.name)));
+    }
     if let Some(restored) = &session.restored {
         rows.push((
             "restored",
@@ -449,6 +455,7 @@ mod tests {
             wall: None,
             gate: None,
             portable: false,
+            forked_from: None,
             restored: None,
             incarnation: 1,
             lost: None,

@@ -15,6 +15,7 @@ mod env;
 mod export;
 mod files;
 mod flow;
+mod fork;
 mod gated;
 mod grants;
 mod graph;
@@ -116,6 +117,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Recover(args)) => recover::recover(&here()?, &args),
         Some(Command::Checkpoint(args)) => checkpoint::checkpoint(&here()?, &args),
         Some(Command::Checkpoints(command)) => checkpoint::checkpoints(&here()?, &command),
+        Some(Command::Fork(args)) => fork::fork(&here()?, &args),
         Some(Command::Restore(args)) => checkpoint::restore(&here()?, &args),
         Some(Command::Turn(args)) => turn::turn(&here()?, &args),
         Some(Command::Take(args)) => turn::take(&here()?, &args),

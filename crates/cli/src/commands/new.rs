@@ -19,12 +19,13 @@ use rustix::termios::tcgetwinsize;
 use std::path::{Path, PathBuf};
 
 /// Variables that belong to the caller alone: the session or pane it is in itself, and who it is. What runs inside is somebody else.
-const OUTER: [&str; 8] = [
+const OUTER: [&str; 9] = [
     "TMUX",
     "TMUX_PANE",
     "HOLDFAST_SESSION",
     "HOLDFAST_SESSION_NAME",
     "HOLDFAST_ENV",
+    "HOLDFAST_LIFE",
     who::VARIABLE,
     who::TOKEN,
     "HOLDFAST_URL",
@@ -85,6 +86,7 @@ pub fn params_elsewhere(args: &NewArgs) -> NewParams {
         wall: wall(args, Path::to_path_buf),
         gate: args.gate,
         portable: args.portable,
+        on_resume: args.on_resume.clone(),
         recover: args.recover,
         restart_on_failure: args.restart,
         reap_after: args.reap_after,
@@ -126,6 +128,7 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         wall: wall(args, |dir| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())),
         gate: args.gate,
         portable: args.portable,
+        on_resume: args.on_resume.clone(),
         recover: args.recover,
         restart_on_failure: args.restart,
         reap_after: args.reap_after,

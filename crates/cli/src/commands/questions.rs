@@ -45,8 +45,7 @@ pub fn ask(here: &Here, args: &AskArgs) -> Result<u8, Failure> {
 }
 
 fn begin(here: &Here, link: &mut Link<'_>, args: &AskArgs, until: Option<Instant>) -> Result<QuestionView, Failure> {
-    let inside = || std::env::var("HOLDFAST_SESSION").ok().filter(|id| !id.is_empty());
-    let Some(session) = args.session.clone().or_else(inside) else {
+    let Some(session) = args.session.clone().or_else(crate::who::inside) else {
         return Err(Failure::new("usage", "which session is the question about?")
             .hint("name it: holdfast ask -t NAME TEXT")
             .status(STATUS_USAGE));

@@ -63,8 +63,7 @@ pub fn signal(here: &Here, args: &SignalArgs) -> Result<u8, Failure> {
 
 /// `holdfast detach`. It does not guess: with several clients, the caller names one, or all.
 pub fn detach(here: &Here, args: &DetachArgs) -> Result<u8, Failure> {
-    let inside = || std::env::var("HOLDFAST_SESSION").ok().filter(|id| !id.is_empty());
-    let Some(session) = args.session.clone().or_else(inside) else {
+    let Some(session) = args.session.clone().or_else(crate::who::inside) else {
         return Err(Failure::new("usage", "which session?").hint("name it: holdfast detach NAME").status(STATUS_USAGE));
     };
     let mut link = here.link()?;

@@ -44,6 +44,7 @@ mod outcomes;
 mod output;
 mod places;
 mod port;
+mod forks;
 mod portable;
 mod previews;
 mod previous;

@@ -19,7 +19,7 @@ const RESTORING: [&str; 5] = ["deed.recorded", "recover.moved", "recover.recorde
 const COUNTS: &str = "n=0; while :; do n=$((n+1)); echo $n >> count; sleep 0.02; done";
 
 /// A home whose host is root's and finds CRIU; none where a test is not run by root, who alone can have portable sessions.
-fn home() -> Option<Home> {
+pub fn home() -> Option<Home> {
     let home = Home::new();
     if !rustix::process::getuid().is_root() {
         let refused = home.fails(&["new", "-d", "--portable"]);
@@ -33,19 +33,19 @@ fn home() -> Option<Home> {
     Some(home)
 }
 
-fn start(home: &Home, name: &str, command: &[&str]) {
+pub fn start(home: &Home, name: &str, command: &[&str]) {
     home.ok(&[&["new", "-d", "-n", name, "--portable", "--"], command].concat());
 }
 
-fn shell(home: &Home, name: &str) {
+pub fn shell(home: &Home, name: &str) {
     start(home, name, &["/bin/bash", "--norc", "--noprofile"]);
 }
 
-fn info(home: &Home, name: &str) -> Value {
+pub fn info(home: &Home, name: &str) -> Value {
     home.json(&["info", name])
 }
 
-fn life(home: &Home, name: &str) -> String {
+pub fn life(home: &Home, name: &str) -> String {
     info(home, name)["life"].as_str().unwrap().to_owned()
 }
 
@@ -60,24 +60,28 @@ fn counts_on(home: &Home, from: u64) -> u64 {
 }
 
 /// Its keeper is killed, and all that is in it is gone.
-fn lose(home: &Home, name: &str) {
+pub fn lose(home: &Home, name: &str) {
     let (keeper, command) = (home.number(name, "keeper_pid") as u32, home.number(name, "pid") as u32);
     kill(keeper);
     until("the loss", || (life(home, name) == "lost").then_some(()));
     until("the end of its processes", || gone(command).then_some(()));
 }
 
-/// Processes that are the init of a session.
-fn inits(home: &Home, name: &str) -> usize {
-    let program = home.session_dir(name).join("portable");
+/// Processes that are the init of a session: those that have its directory as their own.
+pub fn inits(home: &Home, name: &str) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let own = home.places().state.join("own");
+    let identity = |path: std::path::PathBuf| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let dir = identity(home.session_dir(name));
     let is_its = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).next() == Some(program.as_os_str().as_encoded_bytes())
+        line.split(|byte| *byte == 0).next() == Some(own.join("portable").as_os_str().as_encoded_bytes())
+            && identity(format!("/proc/{pid}/root{}", own.display()).into()) == dir
     };
     home.processes().iter().filter(|pid| is_its(pid)).count()
 }
 
-fn type_line(home: &Home, name: &str, line: &str) {
+pub fn type_line(home: &Home, name: &str, line: &str) {
     home.ok(&["send", name, "--enter", line]);
 }
 
@@ -190,6 +194,39 @@ fn a_restored_shell_takes_runs_at_its_prompt_and_none_behind_a_half_typed_line()
     assert!(refused.status != 0 && refused.err.contains("the gate cannot tell"), "{refused}");
     home.ok(&["send", "work", "--key", "C-u"]);
     assert_eq!(home.json(&["run", "work", "--", "echo again-$V"])["output"], "again-1\n");
+}
+
+#[test]
+fn a_run_that_is_on_goes_on_after_a_restore_and_its_end_is_known_and_after_a_recovery_it_is_lost() {
+    let Some(home) = home() else { return };
+    shell(&home, "work");
+    let begin = |key: &str| {
+        let line = "echo begun; while [ ! -e go ]; do sleep 0.05; done; rm go; echo done-$((40+2)); (exit 7)";
+        let run = home.run(&["--json", "run", "work", "--key", key, "--timeout", "0", "--", line]);
+        home.until_screen_shows("work", "begun");
+        serde_json::from_str::<Value>(&run.out).unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let status = |run: &str| home.json(&["run", "status", run]);
+    let id = begin("first");
+    home.ok(&["checkpoint", "work"]);
+    assert_eq!((life(&home, "work").as_str(), &status(&id)["state"]), ("lost", &"running".into()));
+    assert_eq!(info(&home, "work")["lost"].get("runs").cloned().unwrap_or_default(), Value::Null);
+    home.kill_host();
+    assert_eq!(status(&id)["state"], "running", "also for the next host");
+    home.ok(&["restore", "work"]);
+    assert_eq!(status(&id)["state"], "running");
+    // A host that is killed meanwhile changes nothing.
+    home.kill_host();
+    std::fs::write(home.join("go"), "").unwrap();
+    let run = until("its end", || Some(status(&id)).filter(|run| run["state"] == "ended"));
+    assert_eq!((&run["exit_code"], &run["end"]), (&7.into(), &"exact".into()), "{run}");
+    let again = home.json(&["run", "work", "--", "echo again"]);
+    assert_eq!(again["output"], "again\n");
+    // A shell without the processes cannot end it.
+    let id = begin("second");
+    home.ok(&["checkpoint", "work"]);
+    home.ok(&["recover", "work"]);
+    assert_eq!(status(&id)["state"], "lost");
 }
 
 #[test]
@@ -332,7 +369,7 @@ fn a_damaged_image_is_refused_and_costs_nothing_else() {
 }
 
 /// Asks for something during which the host is killed.
-fn killed_at(home: &Home, step: &str, words: &[&str]) {
+pub fn killed_at(home: &Home, step: &str, words: &[&str]) {
     let host = home.host_pid();
     let held = home.pause(step);
     let mut asked = home.command(words);

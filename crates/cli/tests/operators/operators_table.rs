@@ -12,6 +12,7 @@ use holdfast_types::{Actor, Right, SessionId, Signature, Size, Trace, TurnNeed, 
 use holdfast_wire::attention::{Until, WatchParams};
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
+use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
 use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
@@ -85,11 +86,23 @@ fn kind(call: &Call) -> Kind {
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
         Call::Request(_) | Call::Rename(_) | Call::Detach(_) | Call::End(_) => Kind::Changes,
         Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) | Call::Keep(_) => Kind::Changes,
+        Call::Fork(_) | Call::ForkKeep(_) | Call::ForkDiscard(_) => Kind::Changes,
+        Call::ForkDiff(_) => Kind::Looks,
         Call::Restore(_) | Call::CheckpointMake(_) | Call::CheckpointRemove(_) => Kind::Changes,
         Call::CheckpointCheck(_) | Call::CheckpointList(_) => Kind::Looks,
         Call::FilesList(_) | Call::FilesRead(_) | Call::FilesChanges(_) | Call::FilesDiff(_) => Kind::Files,
         Call::FilesWrite(_) | Call::FilesEdit(_) | Call::FilesUpload(_) | Call::FilesUndo(_) => Kind::Files,
     }
+}
+
+fn calls_of_forks(session: &str) -> [Call; 4] {
+    let session = session.to_owned();
+    [
+        Call::Fork(ForkParams { session: session.clone(), ..ForkParams::default() }),
+        Call::ForkDiff(ForkDiffParams { session: session.clone(), ..ForkDiffParams::default() }),
+        Call::ForkKeep(ForkKeepParams { session: session.clone(), ..ForkKeepParams::default() }),
+        Call::ForkDiscard(ForkDiscardParams { session, proof: None }),
+    ]
 }
 
 /// One valid call of each operation, about a session where `human` is attached as `client`.
@@ -100,6 +113,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let turn = || TurnParams { session: session.clone(), client: None, proof: None };
     let run = RunId::from_random_bits(1);
     let mut all = calls_at_a_terminal(&session, client, human);
+    all.extend(calls_of_forks(&session));
     all.extend([
         Call::Env(EnvParams { session: session.clone(), all: true }),
         Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
@@ -374,10 +388,13 @@ const RECORDED: [&str; 21] = [
 ];
 /// A run needs a shell, a write a file, a recovery a lost session, a checkpoint a portable one, an approval an act that waits, and a new session has a journal of its own: tests of their own
 /// look at these.
-const RECORDED_ELSEWHERE: [&str; 12] = [
+const RECORDED_ELSEWHERE: [&str; 15] = [
     "session.new",
     "session.recover",
     "session.restore",
+    "session.fork",
+    "fork.keep",
+    "fork.discard",
     "checkpoint.make",
     "checkpoint.remove",
     "files.write",

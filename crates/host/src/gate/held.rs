@@ -4,6 +4,7 @@
 use crate::seam::ExecAct;
 use holdfast_store::{APPROVALS, lines};
 use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, TimeMs};
+use holdfast_wire::forks::{ForkDiscardParams, ForkParams};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, ApprovalView, EXPIRES_MS};
 use holdfast_wire::lives::RecoverParams;
 use holdfast_wire::params::{EndParams, NewParams};
@@ -44,6 +45,10 @@ pub(crate) enum Act {
     Restore(RestoreParams),
     /// A file of a session is written. The bytes are kept beside the session's writes, under their hash.
     Write(crate::files::HeldWrite),
+    /// Branches of a session.
+    Fork(ForkParams),
+    /// The end of a branch, with its files.
+    Discard(ForkDiscardParams),
 }
 
 impl Act {
@@ -58,7 +63,9 @@ impl Act {
             | Act::Exec(_)
             | Act::Checkpoint(_)
             | Act::Restore(_)
-            | Act::Write(_) => None,
+            | Act::Write(_)
+            | Act::Fork(_)
+            | Act::Discard(_) => None,
         }
     }
 }

@@ -115,8 +115,17 @@ impl Server {
             (Act::Checkpoint(params), Some(_)) => self.registry.checkpoint_make(params, by, id).await.map(drop),
             (Act::Restore(params), Some(_)) => self.registry.restore(params, by, id).await.map(drop),
             (Act::Write(held), Some(session)) => session.files_release(held, by, id).await,
+            (Act::Fork(params), Some(_)) => self.registry.fork(params, by, id).await.map(drop),
+            (Act::Discard(params), Some(_)) => self.registry.fork_discard(params, by, id).await.map(drop),
             (
-                Act::Signal(_) | Act::End(_) | Act::Recover(_) | Act::Checkpoint(_) | Act::Restore(_) | Act::Write(_),
+                Act::Signal(_)
+                | Act::End(_)
+                | Act::Recover(_)
+                | Act::Checkpoint(_)
+                | Act::Restore(_)
+                | Act::Write(_)
+                | Act::Fork(_)
+                | Act::Discard(_),
                 None,
             ) => Err(Fault::new(Code::Internal, "it has no session")),
         }

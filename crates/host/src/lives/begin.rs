@@ -6,7 +6,7 @@
 use super::dead::{self, Alive, Grave};
 use super::kept::{KeptBirth, KeptLife};
 use super::preface::{self, Next, Stood};
-use super::{RING_BEFORE, boot_id};
+use super::{Began, RING_BEFORE, boot_id};
 use crate::birth::{self, Birth};
 use crate::orders::{integrate, orders};
 use crate::portable::Portable;
@@ -85,6 +85,10 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     holdfast_pause::task_point("recover.moved").await;
     let incarnation = session.state.borrow().core.authority().state().incarnation() + 1;
     session.decide(Input::Began { incarnation })?;
+    if let Some(restore) = &how.restore {
+        let hook = old.portable.as_ref().and_then(|portable| portable.on_resume.clone());
+        session.decide(Input::Restored(restore.record(hook)))?;
+    }
     holdfast_pause::task_point("recover.recorded").await;
     next.incarnation = incarnation;
     let secret = crate::random_token();
@@ -109,8 +113,12 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     match keep(&shared, &session, &spec, shell.as_ref(), &how, &mut start).await {
         Ok((child, started)) => {
             holdfast_pause::task_point("recover.started").await;
+            session.settle_runs(how.restore.as_ref().and_then(|restore| restore.run()));
             let at_prompt = how.restore.as_ref().is_some_and(|restore| restore.at_prompt());
             session.reborn(spec, base, (child, started), at_prompt);
+            if how.restore.is_some() {
+                crate::portable::resume::run(&shared, &session, Began::Restored);
+            }
             let _ = std::fs::remove_file(session.dir.join(RING_BEFORE));
             let (checkpoint, cut) = match &how.restore {
                 Some(restore) => (Some(restore.id().to_owned()), restore.cut().to_vec()),
@@ -134,6 +142,41 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     }
 }
 
+/// Begins the first life of a branch, from its own copy of the checkpoint.
+pub(crate) async fn begin_branch(
+    shared: Rc<Shared>,
+    session: Rc<Session>,
+    restore: Restore,
+    base: Base,
+    forked: Input,
+) -> Result<(), Fault> {
+    let mut spec = session.state.borrow().spec.clone();
+    let how = How { restore: Some(Rc::new(restore)), ..How::default() };
+    let kept = KeptBirth::load(&session.dir);
+    let (birth, _) = birth_of(&shared, &spec, &kept, &how, None, base)?;
+    let (alternate, column) = session.stood();
+    let secret = crate::random_token();
+    spec.secret = holdfast_types::hex_text(&secret);
+    // A host that finds no spec finds no session; one that finds it, one that nobody has.
+    spec.save(&session.dir).map_err(cannot)?;
+    session.decide(forked)?;
+    holdfast_pause::task_point("branch.recorded").await;
+    let mut start = orders(&session, &spec, &birth, secret)?;
+    if let Some(restore) = &how.restore {
+        start.preface = restore.preface(&preface::plainly(Stood { alternate, column }, &restore.branch_lines(&spec)));
+        start.preface.truncate(PREFACE_BYTES_MAX);
+    }
+    let (child, started) = keep(&shared, &session, &spec, None, &how, &mut start).await?;
+    let at_prompt = how.restore.as_ref().is_some_and(|restore| restore.at_prompt());
+    session.reborn(spec, base, (child, started), at_prompt);
+    crate::portable::resume::run(&shared, &session, Began::Forked);
+    tokio::task::spawn_local(async {
+        tokio::task::yield_now().await;
+        drive(session).await;
+    });
+    Ok(())
+}
+
 /// What is kept of the next life.
 fn spec_of(session: &Session, old: &Spec, how: &How, secret: &[u8], stand_in: Option<String>) -> Spec {
     Spec {
@@ -143,7 +186,12 @@ fn spec_of(session: &Session, old: &Spec, how: &How, secret: &[u8], stand_in: Op
         stand_in,
         portable: match &how.restore {
             Some(restore) => Some(restore.portable(old.portable.clone())),
-            None => old.portable.clone().map(|portable| Portable { stopped_for: None, restored: None, ..portable }),
+            None => old.portable.clone().map(|portable| Portable {
+                stopped_for: None,
+                restored: None,
+                at_prompt: false,
+                ..portable
+            }),
         },
         shell: None,
         exit: None,
@@ -165,6 +213,12 @@ async fn keep(
     start: &mut Start,
 ) -> Result<(Child, Started), Fault> {
     spec.save(&session.dir).map_err(cannot)?;
+    let began = match &how.restore {
+        Some(_) if session.incarnation() <= 1 => Began::Forked,
+        Some(_) => Began::Restored,
+        None => Began::Recovered,
+    };
+    super::tell(session, spec, began).map_err(cannot)?;
     if let Some(shell) = shell {
         shell.prepare(&session.shell_dir()).map_err(cannot)?;
     }
@@ -172,7 +226,8 @@ async fn keep(
     let keeper = spawn::install(&shared.home.state, spawn::KEEPER).map_err(cannot)?;
     let apart = crate::portable::apart(&shared.home, spec).map_err(cannot)?;
     if let Some(restore) = &how.restore {
-        restore.orders(&shared.home, &session.dir, start).map_err(cannot)?;
+        let portable = spec.portable.clone().unwrap_or_default();
+        restore.orders(&shared.home, &session.dir, &portable, start).map_err(cannot)?;
     }
     let (mut child, started) = spawn::start(&keeper, apart.as_deref(), &session.id.to_string(), start).await?;
     if let Some(restore) = &how.restore {
@@ -337,6 +392,7 @@ fn birth_of(
         wall: spec.wall.clone(),
         gate: spec.gate,
         is_portable: spec.portable.is_some(),
+        on_resume: spec.portable.as_ref().and_then(|portable| portable.on_resume.clone()),
         portable: spec.portable.clone(),
         recover: spec.recover,
         restart_on_failure: spec.restart_on_failure,

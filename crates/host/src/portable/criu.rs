@@ -88,10 +88,21 @@ fn until(child: &mut std::process::Child, most: Duration) -> io::Result<bool> {
     }
 }
 
-/// Copies the processes below `init` into `img`, and leaves them stopped. Blocks.
-pub(crate) fn dump(criu: &Path, init: u32, img: &Path, terminal: &Terminal, mounts: &[String]) -> io::Result<()> {
+/// Copies the processes below `init` into `img`, and leaves them stopped. Where they have a network of their own CRIU is run there by the
+/// helper, so that it is not part of the image. Blocks.
+pub(crate) fn dump(
+    criu: &Path,
+    helper: Option<&Path>,
+    init: u32,
+    img: &Path,
+    terminal: &Terminal,
+    mounts: &[String],
+) -> io::Result<()> {
     let log = img.with_file_name("dump.log");
-    let mut command = Command::new(criu);
+    let mut command = Command::new(helper.unwrap_or(criu));
+    if helper.is_some() {
+        command.arg("beside").arg(init.to_string()).arg(criu);
+    }
     command.args(["dump", "-t", &init.to_string(), "-v2", "--leave-stopped", "-D"]).arg(img).arg("-o").arg(&log);
     command.args(["--tcp-close", "--network-lock", "nftables", "--file-locks", "--link-remap", "--force-irmap"]);
     command.args(["--skip-in-flight", "--manage-cgroups=ignore", "--ghost-limit", &GHOST_BYTES_MAX.to_string()]);
@@ -104,17 +115,25 @@ pub(crate) fn dump(criu: &Path, init: u32, img: &Path, terminal: &Terminal, moun
 }
 
 /// CRIU's words for a restore by the keeper's child.
-pub(crate) fn restore(criu: &Path, img: &Path, work: &Path, terminal: &Terminal, mounts: &[String]) -> Vec<OsString> {
+pub(crate) fn restore(
+    criu: &Path,
+    img: &Path,
+    work: &Path,
+    terminal: &Terminal,
+    mounts: &[String],
+    source: impl Fn(&str) -> PathBuf,
+) -> Vec<OsString> {
     let mut words: Vec<OsString> =
         vec![criu.into(), "restore".into(), "-D".into(), img.into(), "-W".into(), work.into()];
     let mut add = |more: &[&str]| words.extend(more.iter().map(OsString::from));
-    add(&["-o", "restore.log", "-v2", "-d", "-S", "--root", "/", "--tcp-close", "--file-locks", "--link-remap"]);
+    add(&["-o", "restore.log", "-v2", "-d", "-S", "--tcp-close", "--file-locks", "--link-remap"]);
     add(&["--manage-cgroups=ignore", "--external", "mnt[pts]:/dev/pts"]);
     add(&["--inherit-fd", &format!("fd[{TERMINAL_FD}]:{}", terminal.key)]);
     add(&["--inherit-fd", &format!("fd[{TTY_FD}]:{}", terminal.tty_key)]);
     for mount in mounts {
-        add(&["--external", &format!("mnt[m{mount}]:{mount}")]);
+        add(&["--external", &format!("mnt[m{mount}]:{}", source(mount).display())]);
     }
+    words.extend(["--root".into(), source("/").into_os_string()]);
     words
 }
 

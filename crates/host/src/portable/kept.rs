@@ -2,8 +2,9 @@
 
 use holdfast_observe::portable::Terminal;
 use holdfast_store::{CHECKPOINT, Survives, checksum, get_json, make_dir, put_json};
-use holdfast_types::{SessionId, SessionName};
+use holdfast_types::{Offset, SessionId, SessionName};
 use holdfast_wire::portable::CheckpointView;
+use holdfast_wire::runs::RunId;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -35,6 +36,12 @@ pub(crate) struct Manifest {
     /// An integrated shell that can be asked for its line stood at a prompt.
     #[serde(default)]
     pub prompt: bool,
+    /// The run that was on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Where the output stood.
+    #[serde(default)]
+    pub head: Offset,
     /// The image's files: name, size, checksum.
     pub files: Vec<(String, u64, u64)>,
 }
@@ -85,8 +92,9 @@ pub(crate) fn sweep(dir: &Path) {
     }
 }
 
-/// Seals what was dumped, and gives it its name. Blocks as long as the disk does.
-pub(crate) fn seal(dir: &Path, mut manifest: Manifest) -> io::Result<CheckpointView> {
+/// Seals what was dumped, and gives it its name among the checkpoints of the session with the directory `into`. Blocks as long as the disk
+/// does.
+pub(crate) fn seal(dir: &Path, into: &Path, mut manifest: Manifest) -> io::Result<Manifest> {
     let id = manifest.view.id.clone();
     let partial = partial(dir, &id);
     manifest.files = files(&partial.join("img"), true)?;
@@ -96,9 +104,23 @@ pub(crate) fn seal(dir: &Path, mut manifest: Manifest) -> io::Result<CheckpointV
     manifest.view.bytes = manifest.files.iter().map(|(_, bytes, _)| bytes).sum();
     put_json(&CHECKPOINT, &partial, "manifest", &manifest, Survives::PowerCut)?;
     holdfast_pause::point("checkpoint.sealed");
-    fs::rename(&partial, place(dir).join(&id))?;
-    File::open(place(dir))?.sync_all()?;
-    Ok(manifest.view)
+    make_dir(&place(into))?;
+    fs::rename(&partial, place(into).join(&id))?;
+    File::open(place(into))?.sync_all()?;
+    Ok(manifest)
+}
+
+/// Gives a branch its own checkpoint: the image's files are shared until the last branch that has them removes them.
+pub(crate) fn share(from: &Path, id: &str, into: &Path, manifest: &Manifest) -> io::Result<()> {
+    let (from, to) = (place(from).join(id), place(into).join(&manifest.view.id));
+    make_dir(&to.join("img"))?;
+    for (name, ..) in &manifest.files {
+        fs::hard_link(from.join("img").join(name), to.join("img").join(name))?;
+    }
+    for name in ["screen", "input"] {
+        fs::hard_link(from.join(name), to.join(name))?;
+    }
+    put_json(&CHECKPOINT, &to, "manifest", manifest, Survives::Crash)
 }
 
 /// The files of an image with their checksums; all closed to others, and synced if asked.

@@ -4,7 +4,7 @@
 //! on, or the image is sealed and they end. Whatever fails or whoever is killed in between, the session goes on or the image is whole: a
 //! file says that they stand still, and the next host lets them go on.
 
-use super::{criu, kept};
+use super::{Portable, criu, fork, kept};
 use crate::registry::Registry;
 use crate::session::Session;
 use crate::{off_thread, spawn};
@@ -12,12 +12,13 @@ use holdfast_authority::{Ask, Ending};
 use holdfast_observe::graph::{Depth, Graph, ProcessId, snapshot};
 use holdfast_observe::portable::{self as seen, Obstacles, Tree};
 use holdfast_store::{CHECKPOINT, Survives, get_json, put_json, replace};
-use holdfast_types::{Actor, Right, Size, terms_of};
+use holdfast_types::{Actor, Offset, Right, Size, terms_of};
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::params::Life;
 use holdfast_wire::portable::{
     CheckAnswer, CheckpointListParams, CheckpointParams, CheckpointRemoveParams, CheckpointView, Obstacle,
 };
+use holdfast_wire::runs::RunState;
 use holdfast_wire::{Code, Fault};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -49,13 +50,23 @@ struct Still {
 
 /// What a dump needs to know.
 #[derive(Debug, Clone)]
-struct Plan {
-    dir: PathBuf,
-    id: String,
-    criu: PathBuf,
-    helper: PathBuf,
-    tree: Tree,
-    mounts: Vec<String>,
+pub(super) struct Plan {
+    pub dir: PathBuf,
+    pub id: String,
+    pub criu: PathBuf,
+    pub helper: PathBuf,
+    pub tree: Tree,
+    pub portable: Portable,
+    /// Where the image goes, where it is for a branch.
+    pub branch: Option<PathBuf>,
+}
+
+/// What a checkpoint can be made of now.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub check: CheckAnswer,
+    pub graph: Graph,
+    pub plan: Plan,
 }
 
 fn told(list: Vec<seen::Obstacle>) -> Vec<Obstacle> {
@@ -90,13 +101,8 @@ impl Session {
     }
 
     /// Makes a checkpoint, once it is recorded.
-    async fn dump(
-        self: &Rc<Session>,
-        plan: Plan,
-        graph: &Graph,
-        check: CheckAnswer,
-        stop: bool,
-    ) -> Result<CheckpointView, Fault> {
+    pub(super) async fn dump(self: &Rc<Session>, ready: Ready, stop: bool) -> Result<kept::Manifest, Fault> {
+        let Ready { check, graph, plan } = ready;
         let failed = |error: io::Error| {
             Fault::new(Code::Busy, format!("no checkpoint was made: {error}"))
                 .hint("the session goes on; `holdfast checkpoint --check` shows what is in the way")
@@ -106,8 +112,11 @@ impl Session {
         let (before, terminal) = off_thread(move || dump_blocking(&dumping)).await.map_err(failed)?;
         // From here on they stand still.
         holdfast_pause::task_point("checkpoint.dumped").await;
-        let (screen, size) = self.still_screen().await;
+        let (screen, size, head) = self.still_screen().await;
         let prompt = self.is_at_known_prompt();
+        if plan.branch.is_some() {
+            self.state.borrow_mut().picture.save(false);
+        }
         let taking = plan.clone();
         let canonical = off_thread(move || take_input(&taking, &screen)).await;
         let resume = {
@@ -134,7 +143,10 @@ impl Session {
         };
         let still_ms = began.elapsed().as_millis() as u64;
         let manifest = kept::Manifest {
-            view: self.checkpoint_view(&plan, graph, &check, size, still_ms),
+            view: self.checkpoint_view(&plan, &graph, &check, size, still_ms),
+            // Its end will be shown under its token, whichever life it is.
+            run: self.run_on().filter(|run| run.state == RunState::Running && !run.token.is_empty()).map(|run| run.id),
+            head,
             terminal: terminal.key,
             tty: terminal.tty_key,
             leaders: terminal.leaders,
@@ -142,21 +154,21 @@ impl Session {
             prompt,
             files: Vec::new(),
         };
-        let (dir, criu) = (plan.dir.clone(), plan.criu.clone());
+        let (dir, criu, branch) = (plan.dir.clone(), plan.criu.clone(), plan.branch.clone());
         let sealed = off_thread(move || {
             let img = kept::partial(&dir, &manifest.view.id).join("img");
             criu::note_processor(&criu, &img)?;
             let mut manifest = manifest;
             manifest.view.criu = criu::version(&criu)?;
-            kept::seal(&dir, manifest)
+            kept::seal(&dir, branch.as_deref().unwrap_or(&dir), manifest)
         });
         let sealed = sealed.await;
         holdfast_pause::task_point("checkpoint.named").await;
         match (sealed, resume) {
-            (Ok(view), None) => Ok(view),
-            (Ok(view), Some(_)) => {
-                self.stop_for(&view.id).await;
-                Ok(view)
+            (Ok(manifest), None) => Ok(manifest),
+            (Ok(manifest), Some(_)) => {
+                self.stop_for(&manifest.view.id).await;
+                Ok(manifest)
             }
             (Err(error), resume) => {
                 if let Some(resume) = resume {
@@ -168,8 +180,8 @@ impl Session {
         }
     }
 
-    /// The screen once everything that was printed is on it, and its size.
-    async fn still_screen(&self) -> (Vec<u8>, Size) {
+    /// The screen once everything that was printed is on it, its size, and where the output stands.
+    async fn still_screen(&self) -> (Vec<u8>, Size, Offset) {
         let head = || self.state.borrow().ring.as_ref().map_or(0, holdfast_abi::ring::Ring::head);
         let mut last = head();
         for _ in 0..QUIET_LOOKS {
@@ -178,7 +190,8 @@ impl Session {
                 break;
             }
         }
-        self.painted().await
+        let (screen, size) = self.painted().await;
+        (screen, size, self.state.borrow_mut().picture.seen())
     }
 
     fn checkpoint_view(
@@ -203,7 +216,7 @@ impl Session {
             still_ms,
             programs: inside.take(PROGRAMS_MAX).map(|process| process.comm.clone()).collect(),
             cut: check.cut.iter().map(line).collect(),
-            mounts: plan.mounts.clone(),
+            mounts: plan.portable.mounts.clone(),
             kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
             criu: String::new(),
             damaged: None,
@@ -212,35 +225,42 @@ impl Session {
 
     /// Its processes end; it is lost until it is restored.
     async fn stop_for(&self, checkpoint: &str) {
-        let keeper = {
+        {
             let mut state = self.state.borrow_mut();
             if let Some(portable) = &mut state.spec.portable {
                 portable.stopped_for = Some(checkpoint.to_owned());
             }
             let saved = state.spec.save(&self.dir);
             state.notes.wrote(crate::notes::About::Spec, "that it was stopped could not be recorded", &saved);
-            state.keeper_pid
-        };
+        }
         holdfast_pause::task_point("checkpoint.stops").await;
-        // The keeper's end is the end of its child, and that of the session's init.
+        self.kill_keeper().await;
+        let _ = std::fs::remove_file(kept::place(&self.dir).join(STILL));
+    }
+}
+
+impl Session {
+    /// The keeper's end is the end of its child, and that of the session's init.
+    pub(super) async fn kill_keeper(&self) {
+        let keeper = self.state.borrow().keeper_pid;
         if let Some(pid) = rustix::process::Pid::from_raw(keeper as i32) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         }
         self.until(Some(GONE), || (self.view_life() != Life::Running).then_some(())).await;
-        let _ = std::fs::remove_file(kept::place(&self.dir).join(STILL));
     }
 }
 
 /// Runs the dump. Whoever was stopped before is noted first: they stay so.
 fn dump_blocking(plan: &Plan) -> io::Result<(Vec<ProcessId>, seen::Terminal)> {
-    let Plan { dir, id, criu, tree, mounts, .. } = plan;
+    let Plan { dir, id, criu, tree, portable, .. } = plan;
     let partial = kept::begin(dir, id)?;
     let before = seen::stopped(tree.init);
     let terminal = seen::terminal(tree.init)?;
     let start = holdfast_observe::process_id(tree.init).ok_or(io::ErrorKind::NotFound)?.start;
     let still = Still { init: tree.init, start, before: before.clone() };
     put_json(&CHECKPOINT, &kept::place(dir), STILL, &still, Survives::Crash)?;
-    let dumped = criu::dump(criu, tree.init, &partial.join("img"), &terminal, mounts);
+    let helper = portable.has_own_network().then_some(plan.helper.as_path());
+    let dumped = criu::dump(criu, helper, tree.init, &partial.join("img"), &terminal, &portable.mounts);
     if let Err(error) = dumped {
         seen::go_on(tree.init, &before);
         let _ = std::fs::remove_file(kept::place(dir).join(STILL));
@@ -255,6 +275,9 @@ fn take_input(plan: &Plan, screen: &[u8]) -> io::Result<bool> {
     let partial = kept::partial(&plan.dir, &plan.id);
     replace(&partial, "screen", screen, Survives::Crash)?;
     replace(&partial, "input", b"", Survives::Crash)?;
+    if plan.branch.is_some() {
+        fork::take_past(&plan.dir, &partial, plan.portable.branch.is_some())?;
+    }
     match input(plan, "take").status()?.code() {
         Some(0) => Ok(false),
         Some(1) => Ok(true),
@@ -298,7 +321,10 @@ pub(crate) async fn mend(session: Rc<Session>) {
     let mended = off_thread(move || {
         let place = kept::place(&dir);
         let still: Option<Still> = get_json(&CHECKPOINT, &place.join(STILL)).ok().flatten();
-        let Some(still) = still else { return Ok(()) };
+        let Some(still) = still else {
+            kept::sweep(&dir);
+            return Ok(());
+        };
         let deadline = Instant::now() + Duration::from_secs(120);
         while is_dumping(&place) && Instant::now() < deadline {
             std::thread::sleep(QUIET);
@@ -370,23 +396,7 @@ impl Registry {
             self.may(&session, &params.session, actor, Right::End.into())?;
         }
         let _one = session.reviving.lock().await;
-        session.running().await?;
-        let name = session.name();
-        if session.state.borrow().core.is_frozen() {
-            return Err(Fault::new(Code::Frozen, format!("session {name} is frozen"))
-                .hint(format!("resume it first: holdfast thaw {name}")));
-        }
-        let (check, tree, graph) = session.obstacles().await?;
-        if let Some(first) = check.refused.first() {
-            let more = check.refused.len() - 1;
-            let others = if more > 0 { format!(", and {more} more") } else { String::new() };
-            let mut fault =
-                Fault::new(Code::Busy, format!("{name} cannot be checkpointed now: {}{others}", line(first)))
-                    .hint(format!("see all of it: holdfast checkpoint --check {name}"));
-            fault.details = serde_json::to_value(&check).ok().map(Box::new);
-            return Err(fault);
-        }
-        let plan = self.plan(&session, tree, &graph)?;
+        let ready = self.ready(&session, false).await?;
         let decided = match stop {
             true => session.ask_checkpoint(actor, ask, params, released).await?,
             false => session.ask(actor, None, ask, params.proof)?,
@@ -396,7 +406,7 @@ impl Registry {
         // Done also where the actor goes away meanwhile.
         let this = Rc::clone(&session);
         let made = tokio::task::spawn_local(async move {
-            let made = this.dump(plan, &graph, check, stop).await;
+            let made = this.dump(ready, stop).await.map(|manifest| manifest.view);
             let ending = match &made {
                 Ok(_) => Ending::Done,
                 Err(fault) => Ending::Failed { why: fault.message.clone() },
@@ -409,8 +419,30 @@ impl Registry {
         made.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to make a checkpoint")))
     }
 
+    /// What a checkpoint can be made of, or what is in the way.
+    pub(super) async fn ready(&self, session: &Session, is_fork: bool) -> Result<Ready, Fault> {
+        session.running().await?;
+        let name = session.name();
+        if session.state.borrow().core.is_frozen() {
+            return Err(Fault::new(Code::Frozen, format!("session {name} is frozen"))
+                .hint(format!("resume it first: holdfast thaw {name}")));
+        }
+        let (check, tree, graph) = session.obstacles().await?;
+        if let Some(first) = check.refused.first() {
+            let more = check.refused.len() - 1;
+            let others = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let verb = if is_fork { "forked" } else { "checkpointed" };
+            let mut fault = Fault::new(Code::Busy, format!("{name} cannot be {verb} now: {}{others}", line(first)))
+                .hint(format!("see all of it: holdfast checkpoint --check {name}"));
+            fault.details = serde_json::to_value(&check).ok().map(Box::new);
+            return Err(fault);
+        }
+        let plan = self.plan(session, tree, &graph, is_fork)?;
+        Ok(Ready { check, graph, plan })
+    }
+
     /// What is needed for a checkpoint, and whether there is room for it.
-    fn plan(&self, session: &Session, tree: Tree, graph: &Graph) -> Result<Plan, Fault> {
+    fn plan(&self, session: &Session, tree: Tree, graph: &Graph, is_fork: bool) -> Result<Plan, Fault> {
         let state = &self.shared.home.state;
         let cannot = |what: String, hint: &str| Fault::new(Code::CannotStart, what).hint(hint);
         let criu = criu::find(state)
@@ -419,7 +451,7 @@ impl Registry {
             .map_err(|error| cannot(format!("cannot make a checkpoint: {error}"), "is the disk full?"))?;
         let spec = session.state.borrow().spec.clone();
         let had = kept::list(&session.dir, session.id, &spec.name).len();
-        if had >= kept::CHECKPOINTS_MAX {
+        if had >= kept::CHECKPOINTS_MAX && !is_fork {
             return Err(Fault::new(Code::TooMany, format!("{} has {had} checkpoints already", spec.name))
                 .hint("remove one: holdfast checkpoints rm ID"));
         }
@@ -432,8 +464,8 @@ impl Registry {
                 "remove older checkpoints: holdfast checkpoints ls",
             ));
         }
-        let mounts = spec.portable.unwrap_or_default().mounts;
-        Ok(Plan { dir: session.dir.clone(), id: kept::new_id(), criu, helper, tree, mounts })
+        let portable = spec.portable.unwrap_or_default();
+        Ok(Plan { dir: session.dir.clone(), id: kept::new_id(), criu, helper, tree, portable, branch: None })
     }
 
     /// Checkpoints of a session, or of all that an actor may observe.

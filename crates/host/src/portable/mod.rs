@@ -12,13 +12,24 @@
 //! | `checkpoints/ckp_….partial/` | one that is being made, or never was: nobody reads it |
 //! | `checkpoints/still` | the processes stand still for a checkpoint: the next host lets them go on |
 //! | `restore/` | what CRIU says while it restores |
+//! | `files/` | of a branch: what it changed of the machine's files ([`branch`]) |
+//!
+//! A portable session sees its own directory as `own/` in the home's state directory, whichever session it is: a branch is a copy of
+//! processes that know their files by these names, and finds its own there.
 
+mod apply;
+mod branch;
 pub mod criu;
+mod files;
+pub(crate) mod fork;
 pub(crate) mod kept;
 mod make;
 mod mounts;
+mod patch;
 pub(crate) mod restore;
+pub(crate) mod resume;
 
+use crate::birth::Birth;
 use crate::session::Session;
 use crate::spawn;
 use crate::store::{Spec, make_dir};
@@ -31,16 +42,32 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+pub(crate) use branch::Branch;
 pub(crate) use make::mend;
+
+/// Where a portable session sees its own directory, in the home's state directory.
+const OWN: &str = "own";
 
 /// How a session is portable, in its spec.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Portable {
     /// Mounts of the machine that it sees, parents first.
     pub mounts: Vec<String>,
+    /// Where it sees its own directory; none: where that lies, as in earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<String>,
+    /// It is a branch of another session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<Box<Branch>>,
+    /// What is run in it when its processes come from a checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_resume: Option<String>,
     /// The checkpoint for which it was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_for: Option<String>,
+    /// Its shell stood at a prompt when this life began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_prompt: bool,
     /// What this life began from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Box<holdfast_wire::portable::RestoredView>>,
@@ -51,8 +78,14 @@ pub(crate) fn program_of(dir: &Path) -> PathBuf {
     dir.join("portable")
 }
 
+/// What a session sees as its own directory.
+pub(crate) fn seen_dir(session: &Session, spec: &Spec) -> PathBuf {
+    let own = spec.portable.as_ref().and_then(|portable| portable.own.as_ref());
+    own.map_or_else(|| session.dir.clone(), PathBuf::from)
+}
+
 /// How a session that is to be portable will be, or why it cannot.
-pub(crate) fn checked(home: &Home, cwd: &str, has_wall: bool) -> Result<Portable, Fault> {
+pub(crate) fn checked(home: &Home, birth: &Birth) -> Result<Portable, Fault> {
     let refused = |message: &str, hint: &str| Err(Fault::new(Code::CannotStart, message).hint(hint));
     if !rustix::process::getuid().is_root() {
         return refused(
@@ -60,7 +93,10 @@ pub(crate) fn checked(home: &Home, cwd: &str, has_wall: bool) -> Result<Portable
             "without root a lost session comes back with its history and directory, but without its processes: see holdfast recover",
         );
     }
-    if has_wall {
+    if birth.other.is_some() && birth.on_resume.is_some() {
+        return refused("a command for --on-resume runs as root: it does not go with --user", "leave out one of them");
+    }
+    if birth.wall.is_some() {
         return refused(
             "a session cannot be portable and have a wall: a restored process would be without it",
             "leave out --portable or --wall",
@@ -71,10 +107,18 @@ pub(crate) fn checked(home: &Home, cwd: &str, has_wall: bool) -> Result<Portable
     }
     let cannot = |error: io::Error| Fault::new(Code::CannotStart, format!("cannot read the machine's mounts: {error}"));
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let needed = [real(&home.state), real(&home.run), real(Path::new(cwd))];
-    let needed: Vec<&Path> = needed.iter().map(PathBuf::as_path).collect();
-    let mounts = mounts::kept(&std::fs::read_to_string("/proc/self/mountinfo").map_err(cannot)?, &needed);
-    Ok(Portable { mounts, ..Portable::default() })
+    let [state, run, cwd] = [real(&home.state), real(&home.run), real(Path::new(&birth.cwd))];
+    let own = state.join(OWN);
+    make_dir(&own).map_err(cannot)?;
+    let mountinfo = std::fs::read_to_string("/proc/self/mountinfo").map_err(cannot)?;
+    let mut mounts = mounts::kept(&mountinfo, &[&state, &run, &cwd]);
+    // Each by itself: in a branch they are the real ones, below files that are not.
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    mounts.extend([text(&state), text(&run), text(&own)]);
+    mounts.sort();
+    mounts.dedup();
+    let on_resume = birth.on_resume.clone();
+    Ok(Portable { mounts, own: Some(text(&own)), on_resume, ..Portable::default() })
 }
 
 /// Puts the session's init and namespaces around its command, if it is portable.
@@ -84,13 +128,19 @@ pub(crate) fn dress(home: &Home, session: &Session, spec: &Spec, start: &mut Sta
     let program = spawn::install(&home.state, spawn::PORTABLE).map_err(cannot)?;
     let (init, root) = (program_of(&session.dir), session.dir.join("root"));
     make_dir(&session.dir).and_then(|()| make_dir(&root)).map_err(cannot)?;
-    if !init.exists() {
-        std::fs::hard_link(&program, &init).or_else(|_| std::fs::copy(&program, &init).map(drop)).map_err(cannot)?;
+    link(&program, &init).map_err(cannot)?;
+    if let Some(branch) = &portable.branch {
+        branch.make(&session.dir).map_err(cannot)?;
     }
-    let mut words = vec![program.into_os_string().into_vec(), b"begin".to_vec()];
-    words.extend([init, root].map(|path| path.into_os_string().into_vec()));
+    let bytes = |path: PathBuf| path.into_os_string().into_vec();
+    let mut words = vec![bytes(program)];
+    words.extend(portable.within(&session.dir, &session.dir.join("said")));
+    let from = portable.source(&session.dir, "/");
+    words.extend([b"begin".to_vec(), bytes(program_of(&seen_dir(session, spec))), bytes(root), bytes(from)]);
     words.push(portable.mounts.len().to_string().into_bytes());
-    words.extend(portable.mounts.iter().map(|mount| mount.clone().into_bytes()));
+    for mount in &portable.mounts {
+        words.extend([bytes(portable.source(&session.dir, mount)), mount.clone().into_bytes()]);
+    }
     words.push(std::mem::take(&mut start.argv0));
     start.argv.splice(0..0, words);
     Ok(())
@@ -101,12 +151,25 @@ pub(crate) fn apart(home: &Home, spec: &Spec) -> io::Result<Option<PathBuf>> {
     spec.portable.as_ref().map(|_| spawn::install(&home.state, spawn::PORTABLE)).transpose()
 }
 
-/// Whether a process of the session's last life is left: its init, which has the session's own program as its name.
-pub(crate) fn is_left(dir: &Path) -> bool {
-    let program = program_of(dir);
+/// The program as the session's own file, if it is not there.
+pub(super) fn link(program: &Path, init: &Path) -> io::Result<()> {
+    if init.exists() {
+        return Ok(());
+    }
+    std::fs::hard_link(program, init).or_else(|_| std::fs::copy(program, init).map(drop))
+}
+
+/// Whether a process of the session's last life is left: its init, which has the session's program as its name, and the session's directory
+/// as its own.
+pub(crate) fn is_left(dir: &Path, seen: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let program = program_of(seen);
+    let identity = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let own = identity(dir);
     let is_its = |pid: &str| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).next() == Some(program.as_os_str().as_bytes())
+        let is_init = line.split(|byte| *byte == 0).next() == Some(program.as_os_str().as_bytes());
+        is_init && identity(Path::new(&format!("/proc/{pid}/root{}", seen.display()))) == own
     };
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     all.filter_map(|entry| entry.file_name().into_string().ok())

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-/// Mounts a session has at most: more are left out.
+/// Mounts of the machine that a session has at most: more are left out.
 const MOUNTS_MAX: usize = 64;
 
 /// File systems of the kernel, of containers, or that cannot be found again.

@@ -3,13 +3,15 @@
 use super::{Portable, criu, is_left, kept};
 use crate::registry::Registry;
 use crate::session::Session;
+use crate::store::Spec;
 use crate::{off_thread, spawn};
 use holdfast_abi::start::{PREFACE_BYTES_MAX, Start};
-use holdfast_authority::Ask;
-use holdfast_types::{Actor, Home, Size, terms_of};
+use holdfast_authority::{Ask, Restored};
+use holdfast_types::{Actor, Home, SessionName, Size, terms_of};
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::params::Life;
 use holdfast_wire::portable::{RestoreAnswer, RestoreParams, RestoredView};
+use holdfast_wire::runs::RunId;
 use holdfast_wire::{Code, Fault};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,6 +21,8 @@ use std::time::Duration;
 
 /// Written by the keeper's child once the processes are back.
 const DONE: &str = "done";
+/// What was said before CRIU wrote a log.
+const SAID: &str = "said";
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(2);
 /// Processes of the last life end with its keeper: so often and with this pause they are looked for.
@@ -28,9 +32,9 @@ const LEFT_PAUSE: Duration = Duration::from_millis(10);
 /// A checkpoint that was found good, and is to be restored.
 #[derive(Debug, Clone)]
 pub(crate) struct Restore {
-    manifest: kept::Manifest,
-    criu: PathBuf,
-    screen: Vec<u8>,
+    pub(super) manifest: kept::Manifest,
+    pub(super) criu: PathBuf,
+    pub(super) screen: Vec<u8>,
 }
 
 impl Restore {
@@ -43,12 +47,18 @@ impl Restore {
     pub fn portable(&self, before: Option<Portable>) -> Portable {
         let view = &self.manifest.view;
         let restored = RestoredView { checkpoint: view.id.clone(), made_ms: view.at_ms, cut: view.cut.clone() };
-        Portable { stopped_for: None, restored: Some(Box::new(restored)), ..before.unwrap_or_default() }
+        let before = before.unwrap_or_default();
+        Portable { stopped_for: None, at_prompt: self.at_prompt(), restored: Some(Box::new(restored)), ..before }
     }
 
     /// The checkpoint.
     pub fn id(&self) -> &str {
         &self.manifest.view.id
+    }
+
+    /// The run that was on, and goes on.
+    pub fn run(&self) -> Option<RunId> {
+        self.manifest.run
     }
 
     /// Connections that are cut.
@@ -61,6 +71,20 @@ impl Restore {
         let mut lines = vec![format!("holdfast: life {incarnation} begins here, restored from {}", self.id())];
         lines.extend(self.cut().iter().take(6).map(|cut| format!("connection cut: {cut}")));
         lines
+    }
+
+    /// What is told above the screen of a branch.
+    pub fn branch_lines(&self, spec: &Spec) -> Vec<String> {
+        let parent = spec.portable.as_ref().and_then(|portable| portable.branch.as_ref()).map(|branch| &branch.of.name);
+        let parent = parent.map_or("another session", SessionName::as_str);
+        let mut lines = vec![format!("holdfast: {} begins here, a branch of {parent}", spec.name)];
+        lines.extend(self.cut().iter().take(6).map(|cut| format!("connection cut: {cut}")));
+        lines
+    }
+
+    /// For the journal.
+    pub fn record(&self, hook: Option<String>) -> Restored {
+        Restored { checkpoint: self.id().to_owned(), cut: self.cut().to_vec(), hook }
     }
 
     /// Its shell stood at a prompt, and can be asked what stands in its line.
@@ -80,20 +104,28 @@ impl Restore {
     }
 
     /// The keeper's child has CRIU bring the processes back.
-    pub fn orders(&self, home: &Home, dir: &Path, start: &mut Start) -> io::Result<()> {
+    pub fn orders(&self, home: &Home, dir: &Path, portable: &Portable, start: &mut Start) -> io::Result<()> {
         let work = dir.join("restore");
         let _ = std::fs::remove_dir_all(&work);
         crate::store::make_dir(&work)?;
         let id = self.id();
         let image = kept::image(dir, id);
-        let criu = criu::restore(&self.criu, &image, &work, &self.manifest.terminal(), &self.manifest.view.mounts);
+        let source = |mount: &str| portable.source(dir, mount);
+        let mounts = &self.manifest.view.mounts;
+        let criu = criu::restore(&self.criu, &image, &work, &self.manifest.terminal(), mounts, source);
         let helper = spawn::install(&home.state, spawn::PORTABLE)?;
         let library = spawn::install(&home.state, spawn::CTTY)?;
         let input = kept::place(dir).join(id).join("input");
         let canonical = if self.manifest.canonical { "1" } else { "0" };
-        let words = [helper.as_os_str(), "restore".as_ref()].map(ToOwned::to_owned).into_iter();
-        let files = [work.join(DONE), work.join("said"), input].map(PathBuf::into_os_string);
-        start.argv = words.chain(files).chain([canonical.into()]).chain(criu).map(OsStringExt::into_vec).collect();
+        let words = [work.join(DONE), work.join(SAID), input].map(PathBuf::into_os_string).into_iter();
+        let words = words.chain([canonical.into()]).chain(criu).map(OsStringExt::into_vec);
+        if let Some(branch) = &portable.branch {
+            branch.make(dir)?;
+        }
+        start.argv = vec![helper.into_os_string().into_vec()];
+        start.argv.extend(portable.within(dir, &work.join(SAID)));
+        start.argv.push(b"restore".to_vec());
+        start.argv.extend(words);
         start.argv0 = Vec::new();
         start.cwd = b"/".to_vec();
         start.env = vec![
@@ -112,7 +144,9 @@ impl Restore {
                 return Ok(());
             }
             if !matches!(keeper.try_wait(), Ok(None)) {
-                let why = criu::errors_in(&work.join("restore.log"));
+                let said = std::fs::read_to_string(work.join(SAID)).unwrap_or_default();
+                let log = work.join("restore.log");
+                let why = if log.exists() { criu::errors_in(&log) } else { said.trim().to_owned() };
                 return Err(Fault::new(Code::CannotStart, format!("{} cannot be restored: {why}", self.id())).hint(
                     "the checkpoint is as it was; CRIU's words are in `restore/restore.log` in the session's directory",
                 ));
@@ -122,14 +156,22 @@ impl Restore {
     }
 }
 
+/// Whether the restore that was begun last in this directory brought the processes back.
+pub(super) fn is_done(dir: &Path) -> bool {
+    dir.join("restore").join(DONE).exists()
+}
+
 /// Whether a checkpoint can be restored here: it is whole, and the machine has what it needs. Blocks.
-fn prepare(home: &Home, dir: &Path, id: &str) -> io::Result<Restore> {
+fn prepare(home: &Home, dir: &Path, portable: &Portable, id: &str) -> io::Result<Restore> {
     let manifest = kept::load(dir, id)?;
     kept::verify(dir, &manifest)?;
     let criu =
         criu::find(&home.state).ok_or_else(|| io::Error::other("CRIU is not installed: holdfast doctor --fix"))?;
+    if let Some(branch) = &portable.branch {
+        branch.make(dir)?;
+    }
     for mount in &manifest.view.mounts {
-        if !Path::new(mount).exists() {
+        if !portable.source(dir, mount).exists() {
             return Err(io::Error::other(format!("{mount} is not there")));
         }
     }
@@ -138,9 +180,10 @@ fn prepare(home: &Home, dir: &Path, id: &str) -> io::Result<Restore> {
     }
     criu::fits_processor(&criu, &kept::image(dir, id))
         .map_err(|error| io::Error::other(format!("this processor lacks what it was made with: {error}")))?;
+    let seen = portable.own.as_ref().map_or(dir, Path::new);
     // Processes of the last life end with its keeper.
     for _ in 0..LEFT_LOOKS {
-        if !is_left(dir) {
+        if !is_left(dir, seen) {
             let screen = kept::small(dir, id, "screen");
             return Ok(Restore { manifest, criu, screen });
         }
@@ -187,7 +230,8 @@ impl Registry {
             })?,
         };
         let (home, dir, wanted) = (self.shared.home.clone(), session.dir.clone(), id.clone());
-        let prepared = off_thread(move || prepare(&home, &dir, &wanted)).await;
+        let portable = session.portable().unwrap_or_default();
+        let prepared = off_thread(move || prepare(&home, &dir, &portable, &wanted)).await;
         let restore = prepared.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Fault::new(Code::NotFound, format!("{name} has no checkpoint {id:?}"))
                 .hint("list them: holdfast checkpoints ls"),

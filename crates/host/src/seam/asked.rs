@@ -35,7 +35,9 @@ impl Holding {
             | Act::Recover(_)
             | Act::Checkpoint(_)
             | Act::Restore(_)
-            | Act::Write(_) => None,
+            | Act::Write(_)
+            | Act::Fork(_)
+            | Act::Discard(_) => None,
         }
     }
 

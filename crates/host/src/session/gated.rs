@@ -149,7 +149,9 @@ impl Session {
             Ask::Signal { number, .. } => (Action::Signal, Text::None, Some(number)),
             Ask::Recover { run: true } => (Action::Start, Text::of_start(&self.state.borrow().spec.command), None),
             Ask::Recover { run: false } => (Action::Start, Text::None, None),
-            Ask::Operation { ref name, .. } if name == "session.restore" => (Action::Start, Text::None, None),
+            Ask::Operation { ref name, .. } if name == "session.restore" || name == "session.fork" => {
+                (Action::Start, Text::None, None)
+            }
             _ => (Action::End, Text::None, None),
         };
         let asked = Asked {

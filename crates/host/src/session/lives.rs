@@ -11,6 +11,7 @@ use holdfast_abi::start::Started;
 use holdfast_authority::{Ask, Ending};
 use holdfast_session::{Core, Decided, Origin, Run, ShellState, Tracker};
 use holdfast_types::{Actor, Exit, Size, TimeMs};
+use holdfast_wire::forks::{ForkDiscardParams, ForkParams};
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::lives::{Cause, RecoverParams};
 use holdfast_wire::params::Life;
@@ -124,8 +125,31 @@ impl Session {
 
     /// Whether an integrated shell that can be asked for its line is at a prompt.
     pub(crate) fn is_at_known_prompt(&self) -> bool {
+        if self.state.borrow().spec.shell.is_some() && self.state.borrow().core.runs.shell() == ShellState::Unknown {
+            // It showed its prompt to an earlier host.
+            self.with_core(|core, held, now| core.scan_marks(held, now, 0));
+        }
         let state = self.state.borrow();
         matches!(state.core.runs.shell(), ShellState::Prompt { .. }) && state.core.runs.can_be_asked()
+    }
+
+    /// Its run goes on while it stands still for a checkpoint: that is no end.
+    pub(crate) fn keeps_its_run(&self) -> bool {
+        let state = self.state.borrow();
+        let is_stopped = state.spec.portable.as_ref().is_some_and(|portable| portable.stopped_for.is_some());
+        is_stopped && !state.spec.end_asked
+    }
+
+    /// Of what ran in its last life, this goes on in the next; everything else is lost.
+    pub(crate) fn settle_runs(&self, goes_on: Option<RunId>) {
+        let on = self.run_on().filter(|run| Some(run.id) != goes_on).map(|run| run.id);
+        if let Some(run) = on {
+            let mut state = self.state.borrow_mut();
+            let head = state.picture.seen();
+            state.core.runs.lose(run, true, head, crate::now_ms());
+            drop(state);
+            self.save_runs();
+        }
     }
 
     /// Gives it another life because an actor asks for one: recorded first, and done also where the actor goes away meanwhile.
@@ -166,6 +190,28 @@ impl Session {
         released: Option<ApprovalId>,
     ) -> Result<Decided, Fault> {
         self.ask_judged(actor, ask, params.proof, Act::Checkpoint(params.clone()), released).await
+    }
+
+    /// Decides about a fork: judged as a start is.
+    pub(crate) async fn ask_fork(
+        &self,
+        actor: &Actor,
+        ask: Ask,
+        params: &ForkParams,
+        released: Option<ApprovalId>,
+    ) -> Result<Decided, Fault> {
+        self.ask_judged(actor, ask, params.proof, Act::Fork(params.clone()), released).await
+    }
+
+    /// Decides about an end with all files of a branch: judged as an end is.
+    pub(crate) async fn ask_discard(
+        &self,
+        actor: &Actor,
+        ask: Ask,
+        params: &ForkDiscardParams,
+        released: Option<ApprovalId>,
+    ) -> Result<Decided, Fault> {
+        self.ask_judged(actor, ask, params.proof, Act::Discard(params.clone()), released).await
     }
 
     /// The screen as escape sequences for a cleared terminal of its size, once it has everything that was printed.
@@ -216,7 +262,7 @@ impl Session {
     }
 
     /// Somebody ended it: whatever comes, it gets no other life by itself.
-    pub(super) fn is_to_end(&self) {
+    pub(crate) fn is_to_end(&self) {
         let mut state = self.state.borrow_mut();
         if !std::mem::replace(&mut state.spec.end_asked, true) {
             let saved = state.spec.save(&self.dir);
@@ -225,7 +271,7 @@ impl Session {
     }
 
     /// A lost session that nobody wants any more is one that has ended.
-    pub(super) fn dismiss(&self) {
+    pub(crate) fn dismiss(&self) {
         let mut state = self.state.borrow_mut();
         state.spec.end_asked = true;
         state.spec.lost = None;
@@ -234,6 +280,7 @@ impl Session {
         let saved = state.spec.save(&self.dir);
         state.notes.wrote(About::Spec, "the end of the session could not be recorded", &saved);
         drop(state);
+        self.settle_runs(None);
         self.lapse_questions();
         self.changed.notify_waiters();
     }

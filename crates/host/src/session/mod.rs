@@ -500,6 +500,7 @@ impl Session {
             wall: state.spec.wall.clone(),
             gate: state.spec.gate,
             portable: state.spec.portable.is_some(),
+            forked_from: state.spec.forked_from(),
             restored: state.spec.portable.as_ref().and_then(|portable| portable.restored.clone()),
             restart_on_failure: state.spec.restart_on_failure,
             next_life_ms: state.next_life_ms,

@@ -18,7 +18,8 @@ impl Session {
             return;
         }
         let (exit, ended_ms) = self.how_it_ended(now_ms);
-        let on: Vec<_> = self.run_on().map(|run| run.id).into_iter().collect();
+        let keeps_run = exit == Exit::Lost && self.keeps_its_run();
+        let on: Vec<_> = self.run_on().filter(|_| !keeps_run).map(|run| run.id).into_iter().collect();
         let life = self.lose(exit, on, ended_ms);
         // The last keys, then the end.
         self.with_core(|core, held, now| {
@@ -37,7 +38,9 @@ impl Session {
                     break;
                 }
             }
-            state.core.runs.session_ended(exit, ring.head(), ended_ms);
+            if !keeps_run {
+                state.core.runs.session_ended(exit, ring.head(), ended_ms);
+            }
             state.picture.save(true);
         }
         state.life = life;

@@ -59,6 +59,11 @@ impl Session {
         self.dir.join(super::held::SHELL_DIR)
     }
 
+    /// The same, as the shell sees it.
+    pub(crate) fn seen_shell_dir(&self) -> PathBuf {
+        crate::portable::seen_dir(self, &self.state.borrow().spec).join(super::held::SHELL_DIR)
+    }
+
     /// A run begins that has this session for itself: on disk before anything of it is done.
     pub(crate) fn record_run(&self, run: Run) -> std::io::Result<()> {
         self.state.borrow_mut().core.runs.begin(run);
@@ -95,7 +100,18 @@ impl Session {
     pub(super) fn take_up_runs(&self) {
         let up = self.with_core(|core, held, now| {
             let tells = held.spec.shell.is_some();
-            core.take_up_runs(held, now, tells)
+            let up = core.take_up_runs(held, now, tells);
+            if held.spec.portable.as_ref().is_some_and(|portable| portable.at_prompt)
+                && core.runs.shell() == ShellState::Unknown
+            {
+                core.scan_marks(held, now, 0);
+                if core.runs.shell() == ShellState::Unknown {
+                    // Its prompt was shown in the life before, and nothing has been since.
+                    let base = held.ring.as_ref().map_or(held.base, |ring| ring.base().output);
+                    core.runs.taken_back(base);
+                }
+            }
+            up
         });
         self.save_runs();
         self.nudge.notify_one();
@@ -120,7 +136,7 @@ impl Session {
     /// What runs in a session that is over is over too, also where its ring was never made, or where an earlier host did not come
     /// to write it down.
     pub(crate) fn end_runs(&self) {
-        let Some(run) = self.run_on() else { return };
+        let Some(run) = self.run_on().filter(|_| !self.keeps_its_run()) else { return };
         let ring = self.open_ring().ok();
         let head = ring.as_ref().map_or(run.from, Ring::head);
         if !run.own && !run.token.is_empty() && ring.is_some() {

@@ -27,14 +27,14 @@ pub fn apart(words: &[&CStr]) -> i32 {
     give_up(program)
 }
 
-/// `begin INIT ROOT COUNT MOUNT… ARGV0 COMMAND ARGUMENT…`: the session's init in its namespaces, waited for.
+/// `begin INIT ROOT FROM COUNT (FROM MOUNT)… ARGV0 COMMAND ARGUMENT…`: the session's init in its namespaces, waited for. Its root and
+/// each of its mounts are bound from where FROM says.
 pub fn begin(words: &[&CStr]) -> i32 {
-    let [init, root, count, rest @ ..] = words else { give_up(c"usage") };
+    let [init, root, from, count, rest @ ..] = words else { give_up(c"usage") };
     let count: usize = count.to_str().ok().and_then(|count| count.parse().ok()).unwrap_or(usize::MAX);
-    if count > rest.len() {
-        give_up(c"usage");
-    }
-    let (mounts, command) = rest.split_at(count);
+    let Some((mounts, command)) = count.checked_mul(2).and_then(|words| rest.split_at_checked(words)) else {
+        give_up(c"usage")
+    };
     signals(true);
     end_with_parent();
     // SAFETY: no memory is involved; the process has one thread.
@@ -45,7 +45,7 @@ pub fn begin(words: &[&CStr]) -> i32 {
     if child == 0 {
         signals(false);
         end_with_parent();
-        inside(root, mounts);
+        inside(root, from, mounts);
         let words = [&[*init, c"init"], command].concat();
         exec(init, &words);
         give_up(init)
@@ -57,7 +57,7 @@ pub fn begin(words: &[&CStr]) -> i32 {
 }
 
 /// This process's mounts become the session's, and its terminal descriptor 3.
-fn inside(root: &CStr, mounts: &[&CStr]) {
+fn inside(root: &CStr, from: &CStr, mounts: &[&CStr]) {
     let cwd = std::env::current_dir().ok().and_then(|cwd| {
         use std::os::unix::ffi::OsStringExt;
         CString::new(cwd.into_os_string().into_vec()).ok()
@@ -65,9 +65,9 @@ fn inside(root: &CStr, mounts: &[&CStr]) {
     // SAFETY: no memory is involved.
     must(unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWIPC) }, c"namespaces");
     propagate(libc::MS_PRIVATE);
-    bind(c"/", root);
-    for mount in mounts {
-        bind(mount, &below(root, mount));
+    bind(from, root);
+    for pair in mounts.chunks_exact(2) {
+        bind(pair[0], &below(root, pair[1]));
     }
     let plain = libc::MS_NOSUID | libc::MS_NODEV;
     mount(c"proc", &below(root, c"/proc"), plain | libc::MS_NOEXEC, c"");

@@ -3,9 +3,12 @@
 //! | words | what it becomes |
 //! |---|---|
 //! | `apart PROGRAM ARGUMENT…` | PROGRAM (the keeper) in a mount namespace of its own, with a devpts of its own |
-//! | `begin INIT ROOT COUNT MOUNT… ARGV0 COMMAND ARGUMENT…` | the keeper's child: makes the session's namespaces and waits for its init |
+//! | `begin INIT ROOT FROM COUNT (FROM MOUNT)… ARGV0 COMMAND ARGUMENT…` | the keeper's child: makes the session's namespaces and waits for its init |
 //! | `init ARGV0 COMMAND ARGUMENT…` | pid 1 of the session: starts the command on descriptor 3, the terminal, and reaps |
 //! | `restore DONE LOG INPUT CANONICAL CRIU ARGUMENT…` | the keeper's child: has CRIU bring the session's init back, and waits for it |
+//! | `within LOG NETWORK COUNT (LOWER UPPER WORK PLACE)… WORD…` | for a branch: one of the two before, above files and a network of its own |
+//! | `beside PID PROGRAM ARGUMENT…` | PROGRAM (CRIU) in the network of a session |
+//! | `enter PID DIRECTORY LOG PROGRAM ARGUMENT…` | PROGRAM inside a session, waited for |
 //! | `mend PID…` | nothing: starts waits again that a checkpoint interrupted in these stopped processes |
 //! | `take TERMINAL FILE` | nothing: takes what was typed and not read into FILE; ends with 1 where lines are edited there, with 0 where not |
 //! | `give TERMINAL FILE` | nothing: puts it back |
@@ -22,6 +25,7 @@ mod kernel;
 mod mend;
 mod restore;
 mod typed;
+mod within;
 
 use std::ffi::CStr;
 
@@ -34,11 +38,19 @@ pub unsafe extern "C" fn main(count: i32, arguments: *const *const libc::c_char)
     // SAFETY: as promised.
     let words: Vec<&CStr> =
         (1..count.max(1) as usize).map(|at| unsafe { CStr::from_ptr(*arguments.add(at)) }).collect();
+    obey(&words)
+}
+
+/// Does what the words say.
+fn obey(words: &[&CStr]) -> i32 {
     match words.split_first().map(|(word, rest)| (word.to_bytes(), rest)) {
         Some((b"apart", rest)) => begin::apart(rest),
         Some((b"begin", rest)) => begin::begin(rest),
         Some((b"init", rest)) => init::init(rest),
         Some((b"restore", rest)) => restore::restore(rest),
+        Some((b"within", rest)) => within::within(rest),
+        Some((b"beside", rest)) => within::beside(rest),
+        Some((b"enter", rest)) => within::enter(rest),
         Some((b"mend", rest)) => mend::mend(rest),
         Some((b"take", rest)) => typed::take(rest),
         Some((b"give", rest)) => typed::give(rest),

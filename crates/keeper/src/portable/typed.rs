@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 /// Input that a terminal keeps for its reader.
 const INPUT_BYTES_MAX: usize = 4096;
 
-fn path(text: &CStr) -> &OsStr {
+/// As the standard library has paths.
+pub fn path(text: &CStr) -> &OsStr {
     OsStr::from_bytes(text.to_bytes())
 }
 

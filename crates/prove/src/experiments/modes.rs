@@ -186,10 +186,46 @@ fn cut_off(place: &Place, server: &TcpListener, name: &str, patience: Duration) 
 
 /// Branches of a live session.
 pub fn fork(t: &mut Trial) -> Result<(), Stop> {
-    match t.program().has(&["fork"]) {
-        true => Err(broken("fork", "the program has it, and this experiment does not know it")),
-        false => Err(Stop::NotProvided("this program has no `fork`; it needs root and CRIU".into())),
+    if !t.program().has(&["fork"]) {
+        return Err(Stop::NotProvided("this program has no `fork`".into()));
     }
+    let place = t.place()?;
+    let started = place.run(&["new", "-d", "work", "--portable", "--", "bash", "--norc", "--noprofile"])?;
+    if started.status != 0 {
+        return Err(Stop::NotProvided(format!("forks need root and CRIU here: {}", started.err.trim())));
+    }
+    at_prompt(&place, "work")?;
+    // Holdfast's own directory is in no branch: the work is elsewhere.
+    let file = place.path("result");
+    std::fs::write(&file, "of the session\n").map_err(|error| broken("a file", error))?;
+    place.ok(&["run", "work", "--", "V=forty-two"])?;
+    let began = Instant::now();
+    let made = place.json(&["fork", "work", "--as-names", "left,right"])?;
+    t.figure("fork in two, ms", began.elapsed().as_millis());
+    t.figure("the session stood still, ms", &made["still_ms"]);
+    for name in ["work", "left", "right"] {
+        at_prompt(&place, name)?;
+        let said = place.ok(&["run", name, "--", "echo $V"])?;
+        t.check(&format!("{name} goes on with the memory of then"), said.contains("forty-two"), &said)?;
+    }
+    let info = |name: &str| place.json(&["info", name]);
+    let (parent, left, right) = (info("work")?, info("left")?, info("right")?);
+    t.check("each has an identity of its own", left["id"] != right["id"] && left["id"] != parent["id"], &left["id"])?;
+    t.check("a branch names its parent", left["forked_from"]["session"] == parent["id"], &left["forked_from"])?;
+    for name in ["left", "right"] {
+        place.ok(&["run", name, "--", &format!("echo {name} > result")])?;
+    }
+    let real = std::fs::read_to_string(&file).unwrap_or_default();
+    t.check("what branches write is not in the real files", real == "of the session\n", &real)?;
+    let differs = place.ok(&["fork", "diff", "left", "right"])?;
+    t.check("`fork diff` names the file in which they differ", differs.contains("result"), &differs)?;
+    place.ok(&["fork", "keep", "left"])?;
+    let real = std::fs::read_to_string(&file).unwrap_or_default();
+    t.check("the branch that is kept is applied", real == "left\n", &real)?;
+    place.ok(&["fork", "discard", "right"])?;
+    place.ok(&["journal", "left", "--verify"])?;
+    t.saw("the other was discarded with its files; the journals verify");
+    Ok(())
 }
 
 /// A run under a key, asked for again and again across host kills.
