@@ -110,7 +110,7 @@ pub enum HowChanged {
 
 /// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FileChange {
+pub struct BranchChange {
     /// Its path; that of a directory ends with a slash.
     pub path: String,
     /// How.
@@ -129,7 +129,7 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkDiffAnswer {
     /// The files, by path.
-    pub changes: Vec<FileChange>,
+    pub changes: Vec<BranchChange>,
     /// There are more than are listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
@@ -188,7 +188,7 @@ pub struct Conflict {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkKeepAnswer {
     /// Files that were applied; none where some conflict.
-    pub applied: Vec<FileChange>,
+    pub applied: Vec<BranchChange>,
     /// Files that changed since the fork, for each of which a choice is needed: `take` or `leave`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<Conflict>,

@@ -7,7 +7,7 @@ use crate::show::{bytes, print, print_json, table, visible};
 use holdfast_authority::Ask;
 use holdfast_types::terms_of;
 use holdfast_wire::forks::{
-    Conflict, FileChange, ForkAnswer, ForkDiffAnswer, ForkDiffParams, ForkDiscardParams, ForkKeepAnswer,
+    BranchChange, Conflict, ForkAnswer, ForkDiffAnswer, ForkDiffParams, ForkDiscardParams, ForkKeepAnswer,
     ForkKeepParams, ForkParams, HowChanged,
 };
 use holdfast_wire::operations::op;
@@ -71,8 +71,8 @@ fn word(how: HowChanged) -> &'static str {
     }
 }
 
-fn listed(changes: &[FileChange]) -> String {
-    let row = |change: &FileChange| {
+fn listed(changes: &[BranchChange]) -> String {
+    let row = |change: &BranchChange| {
         let size = if change.bytes > 0 { bytes(change.bytes) } else { String::new() };
         vec![word(change.how).to_owned(), visible(&change.path), size]
     };

@@ -12,7 +12,8 @@ use crate::session::Session;
 use holdfast_authority::Ask;
 use holdfast_types::{Actor, Right, TimeMs, terms_of};
 use holdfast_wire::forks::{
-    Conflict, FileChange, ForkDiffAnswer, ForkDiffParams, ForkDiscardParams, ForkKeepAnswer, ForkKeepParams, HowChanged,
+    BranchChange, Conflict, ForkDiffAnswer, ForkDiffParams, ForkDiscardParams, ForkKeepAnswer, ForkKeepParams,
+    HowChanged,
 };
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::params::{Life, SessionView};
@@ -117,7 +118,7 @@ fn apply(dir: &Path, branch: &Branch, choices: &Choices) -> io::Result<ForkKeepA
     }
     // What is made first, parents before children; what is deleted last, children before parents.
     let (deleted, made): (Vec<&Change>, Vec<&Change>) = wanted.iter().partition(|change| change.at.is_none());
-    let mut applied: Vec<FileChange> = Vec::new();
+    let mut applied: Vec<BranchChange> = Vec::new();
     for change in made.into_iter().chain(deleted.into_iter().rev()) {
         let view = change.view();
         put(change, &change.path).map_err(|error| {

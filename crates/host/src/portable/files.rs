@@ -5,7 +5,7 @@
 //! hostile program may have made: nothing is followed, and nothing but plain files is opened.
 
 use super::branch::Branch;
-use holdfast_wire::forks::{FileChange, HowChanged};
+use holdfast_wire::forks::{BranchChange, HowChanged};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -34,11 +34,11 @@ pub(super) struct Change {
 
 impl Change {
     /// As users see it.
-    pub fn view(&self) -> FileChange {
+    pub fn view(&self) -> BranchChange {
         let slash = if self.is_dir { "/" } else { "" };
         let found = self.at.as_ref().and_then(|at| fs::symlink_metadata(at).ok()).filter(Metadata::is_file);
         let bytes = found.map_or(0, |found| found.len());
-        FileChange { path: format!("{}{slash}", self.path.display()), how: self.how, bytes }
+        BranchChange { path: format!("{}{slash}", self.path.display()), how: self.how, bytes }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a relay on this machine costs, beside the same bytes without one.
 //!
-//! `cargo run --release -p holdfast-relay --example measure [HOSTS]` prints throughput, the round trip of a byte, the time of a connection, and the memory
+//! `cargo run --release -p holdfast-relay --example relayed [HOSTS]` prints throughput, the round trip of a byte, the time of a connection, and the memory
 //! of a relay that is a process of its own, with so many idle hosts (10,000).
 
 use holdfast_channel::{Secret, exchange_key, prove_host};
