@@ -104,6 +104,11 @@ export interface NewParams {
    * its own, and its processes end with its command.
    */
   portable?: boolean;
+  /**
+   * For a portable session: a command for `/bin/sh` that is run in it whenever its processes come back from a checkpoint, or begin
+   * as a branch. It tells programs that connections are cut, and that `$HOLDFAST_LIFE` has a new fence.
+   */
+  on_resume?: string | null;
   /** Whether it gets another life by itself where it is lost; left out: as the host is configured. */
   recover?: Recovery | null;
   /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
@@ -201,6 +206,8 @@ export interface SessionView {
   gate?: Seam | null;
   /** Checkpoints of its processes can be kept. */
   portable?: boolean;
+  /** What it is a copy of, where it is a branch. */
+  forked_from?: ForkedView | null;
   /** What this life began from, where that was a checkpoint. */
   restored?: RestoredView | null;
   /** Something a person should know (a damaged file, a gap in the screen). */
@@ -310,6 +317,27 @@ export interface FrozenView {
   /** Since when. */
   since_ms: number;
 }
+
+/** What a branch is a copy of. */
+export interface ForkedView {
+  /** The session. */
+  session: SessionId;
+  /** Its name then. */
+  name: SessionName;
+  /** When. */
+  at_ms: number;
+  /** The number of the record in its journal by which the branch was asked for. */
+  seq: number;
+  /** That record's hash. */
+  hash: Hash;
+  /** Connections that were cut in the branch. */
+  cut?: string[];
+  /** It has a network of its own. */
+  own_network?: boolean;
+}
+
+/** The BLAKE3 hash of a journal record, or of a question as it was read. */
+export type Hash = string;
 
 /** What a session's life began from. */
 export interface RestoredView {
@@ -1449,6 +1477,112 @@ export interface CheckpointView {
   damaged?: string | null;
 }
 
+/** Which session to fork. */
+export interface ForkParams {
+  /** Name or id. */
+  session: string;
+  /** How many branches, 1 to 8; left out: 2, or as many as names are given. */
+  count?: number | null;
+  /** Their names; left out: the session's name with a number. */
+  names?: SessionName[];
+  /**
+   * The branches have the machine's network. Ports that the session listens on are taken, so this is for sessions without any. Left
+   * out: each has a network of its own, with nothing but a loopback.
+   */
+  share_network?: boolean;
+  /** The actor's signature. */
+  proof?: Proof | null;
+}
+
+/** Branches that run. */
+export interface ForkAnswer {
+  /** The branches. */
+  branches: SessionView[];
+  /** Connections that are cut in them. What was sent before the fork was sent. */
+  cut?: string[];
+  /** How long the session stood still for it. */
+  still_ms: number;
+}
+
+/** Of which branch the changed files are wanted. */
+export interface ForkDiffParams {
+  /** Name or id of the branch. */
+  session: string;
+  /** Another branch to compare with; left out: the real files. */
+  with?: string | null;
+  /** Also what is in text files, as a unified diff. Needs the right `fork` in each branch. */
+  patch?: boolean;
+}
+
+/** Files that differ. */
+export interface ForkDiffAnswer {
+  /** The files, by path. */
+  changes: FileChange[];
+  /** There are more than are listed. */
+  more?: boolean;
+  /** The unified diff, for `patch -p1`. */
+  patch?: string | null;
+}
+
+/** A file that differs. */
+export interface FileChange {
+  /** Its path; that of a directory ends with a slash. */
+  path: string;
+  /** How. */
+  how: HowChanged;
+  /** Bytes of the new content. */
+  bytes?: number;
+}
+
+/** How a file differs. */
+export type HowChanged =
+  /** It is there, and was not. */
+  | "created"
+  /** It has other content, another target or another kind. */
+  | "changed"
+  /** It has another mode or owner. */
+  | "attributes"
+  /** It is no longer there. */
+  | "deleted";
+
+/** Which branch's files to apply. */
+export interface ForkKeepParams {
+  /** Name or id of the branch. */
+  session: string;
+  /** Copy created and changed files below this directory, and touch nothing else; it must be empty, or not there. */
+  into?: string | null;
+  /** Of conflicting files, those of which the branch's version is taken. */
+  take?: string[];
+  /** Files that are left as they are. */
+  leave?: string[];
+  /** The actor's signature. */
+  proof?: Proof | null;
+}
+
+/** What was applied of a branch. */
+export interface ForkKeepAnswer {
+  /** Files that were applied; none where some conflict. */
+  applied: FileChange[];
+  /** Files that changed since the fork, for each of which a choice is needed: `take` or `leave`. */
+  conflicts?: Conflict[];
+}
+
+/** A file that changed on both sides. */
+export interface Conflict {
+  /** Its path. */
+  path: string;
+  /** Why. */
+  why: string;
+}
+
+/** A branch that nobody wants. */
+export interface ForkDiscardParams {
+  /** Name or id. */
+  session: string;
+  /** The actor's signature. */
+  proof?: Proof | null;
+}
+
 /** What a checkpoint of a session would refuse, cut and disturb now. */
 export interface CheckAnswer {
   /** How many processes it has. */
@@ -1526,9 +1660,6 @@ export interface JournalAnswer {
   /** Its hash. */
   newest_hash?: Hash | null;
 }
-
-/** The BLAKE3 hash of a journal record, or of a question as it was read. */
-export type Hash = string;
 
 /** Of which sessions. */
 export interface CostParams {
@@ -3450,6 +3581,14 @@ export interface Operations {
   "session.recover": { params: RecoverParams; answer: RecoverAnswer };
   /** Give a portable session that does not run its processes back, from a checkpoint: the same identity, the next life. */
   "session.restore": { params: RestoreParams; answer: RestoreAnswer };
+  /** Start copies of a portable session, each with its own identity, files and network; the session itself goes on. */
+  "session.fork": { params: ForkParams; answer: ForkAnswer };
+  /** List the files that differ between a branch and the files it was forked over, or between two branches; as a patch, with the right `fork`. */
+  "fork.diff": { params: ForkDiffParams; answer: ForkDiffAnswer };
+  /** Apply a branch's changed files to the real ones, or copy them elsewhere; only humans may. Nothing is applied while files conflict. */
+  "fork.keep": { params: ForkKeepParams; answer: ForkKeepAnswer };
+  /** End a branch and remove its files and checkpoints. */
+  "fork.discard": { params: ForkDiscardParams; answer: SessionView };
   /** Get what a checkpoint of the session would refuse and cut now, by process and descriptor. */
   "checkpoint.check": { params: SessionParams; answer: CheckAnswer };
   /** Keep a copy of a portable session's live processes; the session stops unless it is to keep running. */
@@ -3637,6 +3776,10 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.end",
   "session.recover",
   "session.restore",
+  "session.fork",
+  "fork.diff",
+  "fork.keep",
+  "fork.discard",
   "checkpoint.check",
   "checkpoint.make",
   "checkpoint.list",
