@@ -43,9 +43,8 @@ pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
-use crate::values::{Bytes, Seconds};
+use crate::values::{Bytes, Seconds, recovery, restart, seam, size, variable};
 use crate::who::Said;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Parser, Subcommand, ValueHint};
 use holdfast_screen::keys::Key;
 use holdfast_types::{SessionName, Size};
@@ -557,47 +556,6 @@ pub enum Shell {
     Bash,
     Zsh,
     Fish,
-}
-
-/// A size as it was asked for; one that no terminal can have is refused, not replaced.
-fn size(text: &str) -> Result<Size, String> {
-    let size: Size = text.parse().map_err(|error: holdfast_types::SizeError| error.to_string())?;
-    let asked: Vec<u32> = text.split(['x', 'X']).filter_map(|number| number.parse().ok()).collect();
-    if asked == [u32::from(size.cols()), u32::from(size.rows())] {
-        return Ok(size);
-    }
-    Err(format!("no terminal can have this size; the nearest is {size}"))
-}
-
-/// Times a failing command is run again within ten minutes, where none is said.
-const RESTARTS: u32 = 5;
-
-fn seam() -> impl TypedValueParser<Value = Seam> {
-    PossibleValuesParser::new([Seam::Exec.word()]).map(|_| Seam::Exec)
-}
-
-fn recovery() -> impl TypedValueParser<Value = Recovery> {
-    PossibleValuesParser::new(["auto", "manual"])
-        .map(|word| if word == "auto" { Recovery::Auto } else { Recovery::Manual })
-}
-
-/// `on-failure`, `on-failure:3`.
-fn restart(text: &str) -> Result<u32, String> {
-    let wrong = || "expected on-failure or on-failure:N".to_owned();
-    match text.strip_prefix("on-failure").ok_or_else(wrong)? {
-        "" => Ok(RESTARTS),
-        rest => {
-            rest.strip_prefix(':').and_then(|times| times.parse().ok()).filter(|times| *times > 0).ok_or_else(wrong)
-        }
-    }
-}
-
-/// `K=V` as it is, where K can name a variable.
-fn variable(text: &str) -> Result<String, String> {
-    match text.split_once('=') {
-        Some((key, _)) if !key.is_empty() => Ok(text.to_owned()),
-        Some(_) | None => Err("expected NAME=VALUE".into()),
-    }
 }
 
 #[cfg(test)]

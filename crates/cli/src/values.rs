@@ -1,7 +1,10 @@
-//! Quantities as people write them: `512k`, `1MiB`, `5s`, `1d`; rights: `observe,run`, `all`, `none`.
+//! Values as people write them on the command line: `512k`, `1MiB`, `5s`, `1d`, `120x40`; rights: `observe,run`, `all`, `none`.
 
-use holdfast_types::{RING_BYTES_MAX, RING_BYTES_MIN, Rights};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use holdfast_types::{RING_BYTES_MAX, RING_BYTES_MIN, Rights, Size};
+use holdfast_wire::lives::Recovery;
 use holdfast_wire::reaping::ReapAfter;
+use holdfast_wire::seam::Seam;
 use std::fmt;
 use std::str::FromStr;
 
@@ -119,6 +122,47 @@ fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     (&text[..end], text[end..].trim_start())
+}
+
+/// A size as it was asked for; one that no terminal can have is refused, not replaced.
+pub fn size(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse().map_err(|error: holdfast_types::SizeError| error.to_string())?;
+    let asked: Vec<u32> = text.split(['x', 'X']).filter_map(|number| number.parse().ok()).collect();
+    if asked == [u32::from(size.cols()), u32::from(size.rows())] {
+        return Ok(size);
+    }
+    Err(format!("no terminal can have this size; the nearest is {size}"))
+}
+
+/// Times a failing command is run again within ten minutes, where none is said.
+const RESTARTS: u32 = 5;
+
+pub fn seam() -> impl TypedValueParser<Value = Seam> {
+    PossibleValuesParser::new([Seam::Exec.word()]).map(|_| Seam::Exec)
+}
+
+pub fn recovery() -> impl TypedValueParser<Value = Recovery> {
+    PossibleValuesParser::new(["auto", "manual"])
+        .map(|word| if word == "auto" { Recovery::Auto } else { Recovery::Manual })
+}
+
+/// `on-failure`, `on-failure:3`.
+pub fn restart(text: &str) -> Result<u32, String> {
+    let wrong = || "expected on-failure or on-failure:N".to_owned();
+    match text.strip_prefix("on-failure").ok_or_else(wrong)? {
+        "" => Ok(RESTARTS),
+        rest => {
+            rest.strip_prefix(':').and_then(|times| times.parse().ok()).filter(|times| *times > 0).ok_or_else(wrong)
+        }
+    }
+}
+
+/// `K=V` as it is, where K can name a variable.
+pub fn variable(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((key, _)) if !key.is_empty() => Ok(text.to_owned()),
+        Some(_) | None => Err("expected NAME=VALUE".into()),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use holdfast_flow::{
     Command, Decided, Effect, Event, Fires, Flow, OnLost, Outcome, Recorded, Refusal, Run, RunState, State, Verdict,
-    WaitFor, yaml,
+    WaitFor, Waits, yaml,
 };
 use serde_json::{Value, json};
 
@@ -347,6 +347,36 @@ impl Chance {
     }
 }
 
+/// Something happens to what a flow waits for.
+fn happens(world: &mut World, chance: &mut Chance, one: &Waits) {
+    let attempt = one.attempt - 1;
+    match (one.kind.as_str(), chance.below(12)) {
+        (_, 0) => {
+            let cancelled = world.flow.clone().cancel("", "human:ann", 0).is_ok();
+            if cancelled && chance.below(4) == 0 {
+                world.change(|flow, now| flow.cancel("", "human:ann", now).unwrap());
+            }
+        }
+        ("run", _) if one.stuck.is_some() => {
+            let verdict = [Verdict::Again, Verdict::Failed, Verdict::Done(json!({"output": "x"}))];
+            let verdict = verdict[chance.below(3) as usize].clone();
+            world.change(|flow, now| flow.retry(&verdict, "human:ann", now).unwrap());
+        }
+        ("run", 1) => world.over(one.n, attempt, lost(chance.below(2) == 0)),
+        ("run", 2 | 3) => world.over(one.n, attempt, exit(1, "")),
+        ("run", 4) => world.change(|flow, now| flow.fire(one.n, Fires::Attempt(attempt), now)),
+        ("run", _) => world.over(one.n, attempt, exit(0, "OUT")),
+        ("ask", 1) => world.change(|flow, now| flow.fire(one.n, Fires::Over, now)),
+        ("ask", _) => world.change(|flow, now| flow.answer(Some(one.n), "yes", "human:ann", now).unwrap()),
+        ("wait", 1) => world.change(|flow, now| flow.watched(one.n, None, now)),
+        ("wait", 2) => world.change(|flow, now| flow.watched(one.n, Some((false, json!({"why": "x"}))), now)),
+        ("wait", 3) => world.change(|flow, now| flow.fire(one.n, Fires::Over, now)),
+        ("wait", _) => world.change(|flow, now| flow.watched(one.n, Some((true, Value::Null)), now)),
+        ("signal", _) => world.change(|flow, now| flow.signal("manager", json!("yes"), "", "human:ann", now).unwrap()),
+        _ => world.change(|flow, now| flow.fire(one.n, Fires::Over, now)),
+    }
+}
+
 #[test]
 fn replaying_any_prefix_of_any_life_gives_the_same_state_effects_and_commands() {
     let (mut ended, mut undone, mut failed) = (0, 0, 0);
@@ -368,34 +398,7 @@ fn replaying_any_prefix_of_any_life_gives_the_same_state_effects_and_commands() 
             assert_eq!(replayed.resume(), world.flow.resume(), "seed {seed}, step {steps}");
             let waits = world.flow.waits();
             let Some(one) = waits.get(chance.below(waits.len().max(1) as u64) as usize).cloned() else { break };
-            let attempt = one.attempt - 1;
-            match (one.kind.as_str(), chance.below(12)) {
-                (_, 0) => {
-                    let cancelled = world.flow.clone().cancel("", "human:ann", 0).is_ok();
-                    if cancelled && chance.below(4) == 0 {
-                        world.change(|flow, now| flow.cancel("", "human:ann", now).unwrap());
-                    }
-                }
-                ("run", _) if one.stuck.is_some() => {
-                    let verdict = [Verdict::Again, Verdict::Failed, Verdict::Done(json!({"output": "x"}))];
-                    let verdict = verdict[chance.below(3) as usize].clone();
-                    world.change(|flow, now| flow.retry(&verdict, "human:ann", now).unwrap());
-                }
-                ("run", 1) => world.over(one.n, attempt, lost(chance.below(2) == 0)),
-                ("run", 2 | 3) => world.over(one.n, attempt, exit(1, "")),
-                ("run", 4) => world.change(|flow, now| flow.fire(one.n, Fires::Attempt(attempt), now)),
-                ("run", _) => world.over(one.n, attempt, exit(0, "OUT")),
-                ("ask", 1) => world.change(|flow, now| flow.fire(one.n, Fires::Over, now)),
-                ("ask", _) => world.change(|flow, now| flow.answer(Some(one.n), "yes", "human:ann", now).unwrap()),
-                ("wait", 1) => world.change(|flow, now| flow.watched(one.n, None, now)),
-                ("wait", 2) => world.change(|flow, now| flow.watched(one.n, Some((false, json!({"why": "x"}))), now)),
-                ("wait", 3) => world.change(|flow, now| flow.fire(one.n, Fires::Over, now)),
-                ("wait", _) => world.change(|flow, now| flow.watched(one.n, Some((true, Value::Null)), now)),
-                ("signal", _) => {
-                    world.change(|flow, now| flow.signal("manager", json!("yes"), "", "human:ann", now).unwrap())
-                }
-                _ => world.change(|flow, now| flow.fire(one.n, Fires::Over, now)),
-            }
+            happens(&mut world, &mut chance, &one);
         }
         assert!(world.flow.is_over(), "seed {seed}: {}", world.words());
         let definition = yaml::parse(PIZZA).unwrap();

@@ -1517,7 +1517,7 @@ export interface ForkDiffParams {
 /** Files that differ. */
 export interface ForkDiffAnswer {
   /** The files, by path. */
-  changes: FileChange[];
+  changes: BranchChange[];
   /** There are more than are listed. */
   more?: boolean;
   /** The unified diff, for `patch -p1`. */
@@ -1525,7 +1525,7 @@ export interface ForkDiffAnswer {
 }
 
 /** A file that differs. */
-export interface FileChange {
+export interface BranchChange {
   /** Its path; that of a directory ends with a slash. */
   path: string;
   /** How. */
@@ -1562,7 +1562,7 @@ export interface ForkKeepParams {
 /** What was applied of a branch. */
 export interface ForkKeepAnswer {
   /** Files that were applied; none where some conflict. */
-  applied: FileChange[];
+  applied: BranchChange[];
   /** Files that changed since the fork, for each of which a choice is needed: `take` or `leave`. */
   conflicts?: Conflict[];
 }

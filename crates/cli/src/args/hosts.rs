@@ -179,8 +179,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Answer(args) => maybe(&mut args.question),
         Command::Questions(args) => maybe(&mut args.session),
         Command::Approvals(ApprovalsCommand::Ls(args)) => maybe(&mut args.session),
-        Command::Policy(PolicyCommand::May(args) | PolicyCommand::Explain(args)) => maybe(&mut args.session),
-        Command::Policy(PolicyCommand::Why(args)) => vec![&mut args.session],
+        Command::Policy(command) => judged(command),
         Command::Wait(args) => vec![&mut args.of.session],
         Command::Resize(args) => vec![&mut args.of.session],
         Command::Rename(args) => vec![&mut args.of.session],
@@ -203,7 +202,6 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Checkpoints(CheckpointsCommand::Show(_) | CheckpointsCommand::Rm(_))
         | Command::Ui
         | Command::Approvals(_)
-        | Command::Policy(_)
         | Command::Ls(_)
         | Command::Bot(_)
         | Command::Flow(_)
@@ -226,6 +224,17 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Completions(_)
         | Command::Man
         | Command::Schema => Vec::new(),
+    }
+}
+
+/// The session that a policy is asked about.
+fn judged(command: &mut PolicyCommand) -> Vec<&mut String> {
+    match command {
+        PolicyCommand::May(args) | PolicyCommand::Explain(args) => args.session.iter_mut().collect(),
+        PolicyCommand::Why(args) => vec![&mut args.session],
+        PolicyCommand::Show(_) | PolicyCommand::Check(_) | PolicyCommand::Test(_) | PolicyCommand::Suggest => {
+            Vec::new()
+        }
     }
 }
 

@@ -108,7 +108,6 @@ fn calls_of_forks(session: &str) -> [Call; 4] {
 /// One valid call of each operation, about a session where `human` is attached as `client`.
 fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let session = id.to_string();
-    let named = session.clone();
     let one = || SessionParams { session: session.clone() };
     let turn = || TurnParams { session: session.clone(), client: None, proof: None };
     let run = RunId::from_random_bits(1);
@@ -181,7 +180,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::Actors(Nothing {}),
         Call::ActorRemove(ActorParams { handle: human.handle.clone() }),
     ]);
-    all.extend(calls_about_relays(named, human));
+    all.extend(calls_about_relays(id.to_string(), human));
     all.extend([Call::Metrics(Nothing {}), Call::Status(Nothing {}), Call::Stop(Nothing {})]);
     let names: Vec<_> = all.iter().map(|call| call.row().name).collect();
     assert_eq!(names, OPERATIONS.iter().map(|row| row.name).collect::<Vec<_>>(), "every operation is tried");

@@ -174,6 +174,27 @@ class AsyncCalls:
         found, _ = await self._ask("files.write", params, b"", FileChange)
         return found
 
+    async def fork_diff(self, *, session: str, patch: bool | None = None, with_: str | None = None) -> ForkDiffAnswer:
+        """List the files that differ between a branch and the files it was forked over, or between two branches; as a patch, with the right `fork`."""
+        params = _given({"session": session, "patch": patch, "with": with_})
+        found: ForkDiffAnswer
+        found, _ = await self._ask("fork.diff", params, b"", ForkDiffAnswer)
+        return found
+
+    async def fork_discard(self, *, session: str, proof: Proof | None = None) -> SessionView:
+        """End a branch and remove its files and checkpoints."""
+        params = _given({"session": session, "proof": proof})
+        found: SessionView
+        found, _ = await self._ask("fork.discard", params, b"", SessionView)
+        return found
+
+    async def fork_keep(self, *, session: str, into: str | None = None, leave: list[str] | None = None, proof: Proof | None = None, take: list[str] | None = None) -> ForkKeepAnswer:
+        """Apply a branch's changed files to the real ones, or copy them elsewhere; only humans may. Nothing is applied while files conflict."""
+        params = _given({"session": session, "into": into, "leave": leave, "proof": proof, "take": take})
+        found: ForkKeepAnswer
+        found, _ = await self._ask("fork.keep", params, b"", ForkKeepAnswer)
+        return found
+
     async def grant_add(self, *, rights: Rights, session: str, to: Actor, proof: Proof | None = None, until_ms: int | None = None) -> GrantView:
         """Grant rights in a session to an actor."""
         params = _given({"rights": rights, "session": session, "to": to, "proof": proof, "until_ms": until_ms})
@@ -412,6 +433,13 @@ class AsyncCalls:
         found, _ = await self._ask("session.env", params, b"", EnvAnswer)
         return found
 
+    async def session_fork(self, *, session: str, count: int | None = None, names: list[SessionName] | None = None, proof: Proof | None = None, share_network: bool | None = None) -> ForkAnswer:
+        """Start copies of a portable session, each with its own identity, files and network; the session itself goes on."""
+        params = _given({"session": session, "count": count, "names": names, "proof": proof, "share_network": share_network})
+        found: ForkAnswer
+        found, _ = await self._ask("session.fork", params, b"", ForkAnswer)
+        return found
+
     async def session_get(self, *, session: str) -> SessionView:
         """Show one session."""
         params = _given({"session": session})
@@ -447,9 +475,9 @@ class AsyncCalls:
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, on_resume: str | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "gate": gate, "integrate": integrate, "name": name, "nofile": nofile, "portable": portable, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "gate": gate, "integrate": integrate, "name": name, "nofile": nofile, "on_resume": on_resume, "portable": portable, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = await self._ask("session.new", params, b"", SessionView)
         return found
@@ -769,6 +797,27 @@ class Calls:
         found, _ = self._ask("files.write", params, b"", FileChange)
         return found
 
+    def fork_diff(self, *, session: str, patch: bool | None = None, with_: str | None = None) -> ForkDiffAnswer:
+        """List the files that differ between a branch and the files it was forked over, or between two branches; as a patch, with the right `fork`."""
+        params = _given({"session": session, "patch": patch, "with": with_})
+        found: ForkDiffAnswer
+        found, _ = self._ask("fork.diff", params, b"", ForkDiffAnswer)
+        return found
+
+    def fork_discard(self, *, session: str, proof: Proof | None = None) -> SessionView:
+        """End a branch and remove its files and checkpoints."""
+        params = _given({"session": session, "proof": proof})
+        found: SessionView
+        found, _ = self._ask("fork.discard", params, b"", SessionView)
+        return found
+
+    def fork_keep(self, *, session: str, into: str | None = None, leave: list[str] | None = None, proof: Proof | None = None, take: list[str] | None = None) -> ForkKeepAnswer:
+        """Apply a branch's changed files to the real ones, or copy them elsewhere; only humans may. Nothing is applied while files conflict."""
+        params = _given({"session": session, "into": into, "leave": leave, "proof": proof, "take": take})
+        found: ForkKeepAnswer
+        found, _ = self._ask("fork.keep", params, b"", ForkKeepAnswer)
+        return found
+
     def grant_add(self, *, rights: Rights, session: str, to: Actor, proof: Proof | None = None, until_ms: int | None = None) -> GrantView:
         """Grant rights in a session to an actor."""
         params = _given({"rights": rights, "session": session, "to": to, "proof": proof, "until_ms": until_ms})
@@ -1007,6 +1056,13 @@ class Calls:
         found, _ = self._ask("session.env", params, b"", EnvAnswer)
         return found
 
+    def session_fork(self, *, session: str, count: int | None = None, names: list[SessionName] | None = None, proof: Proof | None = None, share_network: bool | None = None) -> ForkAnswer:
+        """Start copies of a portable session, each with its own identity, files and network; the session itself goes on."""
+        params = _given({"session": session, "count": count, "names": names, "proof": proof, "share_network": share_network})
+        found: ForkAnswer
+        found, _ = self._ask("session.fork", params, b"", ForkAnswer)
+        return found
+
     def session_get(self, *, session: str) -> SessionView:
         """Show one session."""
         params = _given({"session": session})
@@ -1042,9 +1098,9 @@ class Calls:
         found, _ = self._ask("session.list", params, b"", list[SessionView])
         return found
 
-    def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
+    def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, on_resume: str | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
         """Start a session."""
-        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "gate": gate, "integrate": integrate, "name": name, "nofile": nofile, "portable": portable, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
+        params = _given({"ahead": ahead, "argv0": argv0, "command": command, "cwd": cwd, "env": env, "env_add": env_add, "gate": gate, "integrate": integrate, "name": name, "nofile": nofile, "on_resume": on_resume, "portable": portable, "reap_after": reap_after, "recover": recover, "restart_on_failure": restart_on_failure, "ring_bytes": ring_bytes, "size": size, "umask": umask, "user": user, "wall": wall})
         found: SessionView
         found, _ = self._ask("session.new", params, b"", SessionView)
         return found

@@ -230,6 +230,16 @@ Bound: TypeAlias = ProcessId | SocketId
 """What is bound."""
 
 
+class BranchChange(Model):
+    """A file that differs."""
+    path: str
+    """Its path; that of a directory ends with a slash."""
+    how: HowChanged | str
+    """How."""
+    bytes: int = 0
+    """Bytes of the new content."""
+
+
 Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd"]
 """What kind of thing a name stands for. `variable`: An exported variable; `alias`: An alias, or an abbreviation of fish. What fish calls an alias is a function; `function`: A function; `option`: An option that is on; those of zsh are all there, with `on` or `off`; `cwd`: The working directory; there is one."""
 
@@ -356,6 +366,14 @@ class ClientView(Model):
 
 Code: TypeAlias = Literal["bad_request", "unknown_operation", "version", "not_found", "ambiguous", "name_taken", "ended", "lost", "unknown_keeper", "cannot_start", "ahead", "busy", "damaged", "unidentified", "unconfirmed", "bad_proof", "no_such_actor", "turn_held", "fence_stale", "denied", "frozen", "not_frozen", "not_holder", "not_attached", "no_such_grant", "too_wide", "too_long", "empty_grant", "too_many", "echo_on", "shell_busy", "key_conflict", "no_such_run", "no_such_token", "no_such_invite", "invite_over", "no_such_device", "no_such_relay", "too_fast", "too_large", "stopping", "no_such_question", "question_closed", "approval_needed", "no_such_approval", "approval_closed", "no_such_file", "outside_root", "not_a_file", "file_changed", "unrecorded", "internal"]
 """What went wrong, for programs. Codes are never renamed. `bad_request`: The message is not JSON-RPC, or its parameters do not fit the operation; `unknown_operation`: There is no such operation; `version`: No protocol version both sides speak; `not_found`: No session has that name or id; `ambiguous`: An id prefix fits several sessions; `name_taken`: A live session has that name already; `ended`: The session has ended; `lost`: The session was lost; it can be recovered; `unknown_keeper`: The session's keeper speaks a version this host does not know; `cannot_start`: The host could not start the command, enter its directory, or create the session's files; `ahead`: The offset asked for does not exist yet; `busy`: The terminal takes no more input now; `damaged`: A file of the session is damaged; `unidentified`: The connection has not proven who speaks, or the proof does not hold; `unconfirmed`: The process runs inside a session or was started by an agent, and the human has not confirmed that it is theirs; `bad_proof`: A signature over an act does not fit it; `no_such_actor`: The host knows no such actor; `turn_held`: Another actor has the turn; `fence_stale`: The turn has changed since this was written; `denied`: The actor may not do that; `frozen`: The session is frozen; `not_frozen`: The session is not frozen; `not_holder`: Only the holder of the turn can do that; `not_attached`: The client is not attached, or is another actor's; `no_such_grant`: There is no such grant now; `too_wide`: A grant wider than its giver's envelope; `too_long`: A grant that would outlast its giver's envelope; `empty_grant`: A grant of nothing; `too_many`: A bound of the session is reached; `echo_on`: A secret would be shown: the terminal's echo is on; `shell_busy`: The session's shell is not at an idle prompt, or the host cannot know; `key_conflict`: The key of a run was used for something else; `no_such_run`: There is no such run; `no_such_token`: There is no such token; `no_such_invite`: There is no such invite; `invite_over`: The invite was used, has expired, or was revoked; `no_such_device`: There is no such device; `no_such_relay`: There is no such relay, or none at all; `too_fast`: Too many requests in this time; `too_large`: The request is too large; `stopping`: The host is stopping; its sessions keep running; `no_such_question`: There is no such question; `question_closed`: The question was answered, withdrawn, or is over; `approval_needed`: A human must approve this first: it is held under the approval in the details; `no_such_approval`: There is no such approval; `approval_closed`: The approval was answered, or is over; `no_such_file`: There is no such file or directory, or nothing to undo; `outside_root`: The path leaves the session's working tree, or is Holdfast's own; `not_a_file`: It is not a file that can be read or written so: a directory, a device, a pipe; `file_changed`: The file is not as the caller expected it; `unrecorded`: The host cannot record the act, so it does not perform it; `internal`: Unexpected error in the host."""
+
+
+class Conflict(Model):
+    """A file that changed on both sides."""
+    path: str
+    """Its path."""
+    why: str
+    """Why."""
 
 
 class Connected(Model):
@@ -912,6 +930,98 @@ class FollowParams(Model):
     """Bytes that may be sent; more are granted by `session.credit`."""
 
 
+class ForkAnswer(Model):
+    """Branches that run."""
+    branches: list[SessionView]
+    """The branches."""
+    still_ms: int
+    """How long the session stood still for it."""
+    cut: list[str] = Field(default_factory=list)
+    """Connections that are cut in them. What was sent before the fork was sent."""
+
+
+class ForkDiffAnswer(Model):
+    """Files that differ."""
+    changes: list[BranchChange]
+    """The files, by path."""
+    more: bool = False
+    """There are more than are listed."""
+    patch: str | None = None
+    """The unified diff, for `patch -p1`."""
+
+
+class ForkDiffParams(Model):
+    """Of which branch the changed files are wanted."""
+    session: str
+    """Name or id of the branch."""
+    with_: str | None = Field(None, alias="with")
+    """Another branch to compare with; left out: the real files."""
+    patch: bool = False
+    """Also what is in text files, as a unified diff. Needs the right `fork` in each branch."""
+
+
+class ForkDiscardParams(Model):
+    """A branch that nobody wants."""
+    session: str
+    """Name or id."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class ForkKeepAnswer(Model):
+    """What was applied of a branch."""
+    applied: list[BranchChange]
+    """Files that were applied; none where some conflict."""
+    conflicts: list[Conflict] = Field(default_factory=list)
+    """Files that changed since the fork, for each of which a choice is needed: `take` or `leave`."""
+
+
+class ForkKeepParams(Model):
+    """Which branch's files to apply."""
+    session: str
+    """Name or id of the branch."""
+    into: str | None = None
+    """Copy created and changed files below this directory, and touch nothing else; it must be empty, or not there."""
+    take: list[str] = Field(default_factory=list)
+    """Of conflicting files, those of which the branch's version is taken."""
+    leave: list[str] = Field(default_factory=list)
+    """Files that are left as they are."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class ForkParams(Model):
+    """Which session to fork."""
+    session: str
+    """Name or id."""
+    count: int | None = None
+    """How many branches, 1 to 8; left out: 2, or as many as names are given."""
+    names: list[SessionName] = Field(default_factory=list)
+    """Their names; left out: the session's name with a number."""
+    share_network: bool = False
+    """The branches have the machine's network. Ports that the session listens on are taken, so this is for sessions without any. Left out: each has a network of its own, with nothing but a loopback."""
+    proof: Proof | None = None
+    """The actor's signature."""
+
+
+class ForkedView(Model):
+    """What a branch is a copy of."""
+    session: SessionId
+    """The session."""
+    name: SessionName
+    """Its name then."""
+    at_ms: int
+    """When."""
+    seq: int
+    """The number of the record in its journal by which the branch was asked for."""
+    hash: Hash
+    """That record's hash."""
+    cut: list[str] = Field(default_factory=list)
+    """Connections that were cut in the branch."""
+    own_network: bool = False
+    """It has a network of its own."""
+
+
 Form: TypeAlias = Literal["repaint", "keyframe"]
 """How the bytes of an answer describe the screen. `repaint`: Escape sequences for a cleared terminal of the session's size; `keyframe`: A keyframe: for a client that draws the session's screen on a terminal of another size."""
 
@@ -1144,6 +1254,10 @@ class HostStatus(Model):
     """Where it listens for HTTP, as a URL."""
     http_error: str | None = None
     """Why it does not, although it should."""
+
+
+HowChanged: TypeAlias = Literal["created", "changed", "attributes", "deleted"]
+"""How a file differs. `created`: It is there, and was not; `changed`: It has other content, another target or another kind; `attributes`: It has another mode or owner; `deleted`: It is no longer there."""
 
 
 HowWatched: TypeAlias = Literal["connector", "polling"]
@@ -1504,6 +1618,8 @@ class NewParams(Model):
     """Judge more than acts: with `exec`, every program that a process of the session starts."""
     portable: bool = False
     """Make it so that checkpoints of its processes can be kept; only where the host is root. It has pids, terminals and shared memory of its own, and its processes end with its command."""
+    on_resume: str | None = None
+    """For a portable session: a command for `/bin/sh` that is run in it whenever its processes come back from a checkpoint, or begin as a branch. It tells programs that connections are cut, and that `$HOLDFAST_LIFE` has a new fence."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
@@ -2411,6 +2527,8 @@ class SessionView(Model):
     """What of its processes is judged before it happens."""
     portable: bool = False
     """Checkpoints of its processes can be kept."""
+    forked_from: ForkedView | None = None
+    """What it is a copy of, where it is a branch."""
     restored: RestoredView | None = None
     """What this life began from, where that was a checkpoint."""
     note: str | None = None
