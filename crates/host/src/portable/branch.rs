@@ -120,7 +120,7 @@ pub(super) fn unfit(dir: &Path) -> Option<String> {
     if dir.as_os_str().as_bytes().iter().any(|byte| b",:\\".contains(byte)) {
         return Some(format!("{} has a comma, colon or backslash in its name", dir.display()));
     }
-    let kind = rustix::fs::statfs(dir).map_or(0, |found| found.f_type as i64);
+    let kind = rustix::fs::statfs(dir).map_or(0, |found| found.f_type);
     (kind == OVERLAY_MAGIC)
         .then(|| format!("{} is on an overlay file system, which cannot hold another", dir.display()))
 }

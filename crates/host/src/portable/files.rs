@@ -173,7 +173,8 @@ fn is_same_content(one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (open_plain(one), open_plain(other)) else { return false };
     let (mut left, mut right) = (Vec::new(), Vec::new());
     loop {
-        (left.clear(), right.clear());
+        left.clear();
+        right.clear();
         let read = |file: &File, into: &mut Vec<u8>| file.take(CHUNK_BYTES as u64).read_to_end(into);
         let (Ok(count), Ok(_)) = (read(&one, &mut left), read(&other, &mut right)) else { return false };
         if left != right {
