@@ -115,7 +115,7 @@ fn keep(here: &Here, args: &ForkKeepArgs) -> Result<u8, Failure> {
         let params = ForkDiffParams { session: session.id.to_string(), with: None, patch: true };
         let found = link.call::<op::ForkDiff>(&params)?;
         let text = found.patch.clone().unwrap_or_default();
-        std::fs::write(file, text).map_err(|error| Failure::io(&format!("cannot write {}", file.display()), error))?;
+        std::fs::write(file, text).map_err(|error| Failure::io(format!("cannot write {}", file.display()), error))?;
         if here.json {
             print_json(&found)?;
         } else {

@@ -293,7 +293,7 @@ impl Registry {
             Life::Running => Err(Fault::new(Code::Busy, format!("some processes of {} do not end", session.name()))),
             _ => session.remove_branch().await.map_err(|error| failed(&error)),
         };
-        session.begun(&decided).over(&gone.as_ref().map_err(|fault| &fault.message));
+        session.begun(&decided).over(&gone.as_ref().copied().map_err(|fault| &fault.message));
         gone.map(|()| session.view())
     }
 }
