@@ -5,10 +5,10 @@
 //!
 //! What makes it safe:
 //!
-//! - Everything that is asked of the host for a chat user goes through [`desk::Desk`], which compares the operation's terms with the user's
+//! - Everything that is asked of the host for a chat user goes through `desk::Desk`, which compares the operation's terms with the user's
 //!   envelope. No command asks the host past it.
 //! - Each update is acted on once, whenever the bot is killed: what it does is keyed by the update's id, and the update is noted as done in the
-//!   same write as the reply that is to be sent ([`state`]).
+//!   same write as the reply that is to be sent (`state.rs`).
 //! - Only a private chat with an enrolled user is obeyed. Groups, forwards, edits and other bots are not.
 //! - Nothing is typed while the terminal hides what is typed.
 //!

@@ -12,7 +12,7 @@
 //! | `checkpoints/ckp_….partial/` | one that is being made, or never was: nobody reads it |
 //! | `checkpoints/still` | the processes stand still for a checkpoint: the next host lets them go on |
 //! | `restore/` | what CRIU says while it restores |
-//! | `files/` | of a branch: what it changed of the machine's files ([`branch`]) |
+//! | `files/` | of a branch: what it changed of the machine's files (`branch.rs`) |
 //!
 //! A portable session sees its own directory as `own/` in the home's state directory, whichever session it is: a branch is a copy of
 //! processes that know their files by these names, and finds its own there.

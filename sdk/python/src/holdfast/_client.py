@@ -26,7 +26,8 @@ from .identity import DEFAULT_ACTOR, Identity
 from .types import Event, HostStatus, QuestionView, RunAnswer, SessionView, WatchAnswer
 
 OUTER = (
-    "HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", "HOLDFAST_LIFE", "HOLDFAST_ACTOR", "HOLDFAST_TOKEN", "HOLDFAST_URL",
+    "HOLDFAST_SESSION", "HOLDFAST_SESSION_NAME", "HOLDFAST_ENV", "HOLDFAST_LIFE",
+    "HOLDFAST_ACTOR", "HOLDFAST_TOKEN", "HOLDFAST_URL",
 )  # fmt: skip
 """Variables that belong to the caller alone: what runs inside a session is somebody else."""
 

@@ -18,17 +18,15 @@ interface Transfer {
   size: number;
 }
 
-export default function Files({ live }: PanelProps) {
+// What the panel knows of a session's files, and does with them.
+function useFiles({ live }: PanelProps) {
   const { files } = live.session;
   const [page, setPage] = useState<FilesListAnswer | undefined>();
   const [entries, setEntries] = useState<FileEntry[]>([]);
   const [open, setOpen] = useState<string | undefined>();
   const [changes, setChanges] = useState<FileChange[]>([]);
   const [transfer, setTransfer] = useState<Transfer | undefined>();
-  const [isOver, setOver] = useState(false);
   const [rights, setRights] = useState<ReadonlySet<string>>(new Set());
-  const chooser = useRef<HTMLInputElement>(null);
-  const mayWrite = rights.has("files:write");
 
   const show = async (path: string) => {
     const first = await attempt(() => files.page(path));
@@ -70,6 +68,13 @@ export default function Files({ live }: PanelProps) {
     setTransfer(undefined);
     if (bytes) download(name, bytes);
   };
+  return { files, page, entries, open, setOpen, changes, transfer, rights, show, more, upload, save };
+}
+
+export default function Files(props: PanelProps) {
+  const { files, page, entries, open, setOpen, changes, transfer, rights, show, more, upload, save } = useFiles(props);
+  const [isOver, setOver] = useState(false);
+  const mayWrite = rights.has("files:write");
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
@@ -88,21 +93,7 @@ export default function Files({ live }: PanelProps) {
     >
       <div class="files-top">
         <Crumbs page={page} onShow={(path) => void show(path)} />
-        {mayWrite && (
-          <>
-            <button type="button" class="small" onClick={() => chooser.current?.click()}>
-              Upload
-            </button>
-            <input
-              ref={chooser}
-              type="file"
-              multiple
-              hidden
-              aria-label="Files to upload"
-              onChange={(event) => void upload(event.currentTarget.files)}
-            />
-          </>
-        )}
+        {mayWrite && <Upload onChosen={(list) => void upload(list)} />}
       </div>
       {transfer && (
         <p class="transfer" role="status">
@@ -117,6 +108,18 @@ export default function Files({ live }: PanelProps) {
       )}
       <Changes files={files} changes={changes} />
     </div>
+  );
+}
+
+function Upload({ onChosen }: { onChosen: (list: FileList | null) => void }) {
+  const chooser = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button type="button" class="small" onClick={() => chooser.current?.click()}>
+        Upload
+      </button>
+      <input ref={chooser} type="file" multiple hidden aria-label="Files to upload" onChange={(event) => onChosen(event.currentTarget.files)} />
+    </>
   );
 }
 
