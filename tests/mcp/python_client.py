@@ -18,6 +18,7 @@ PATIENCE = 30
 # What clients before 2026-07-28 subscribe by is tested as well.
 warnings.simplefilter("ignore", UserWarning)
 LOOKS = {"may", "wait_for", "read_output", "session_state", "sessions", "overview", "runs", "graph", "ports"}
+LOOKS |= {"list_files", "read_file"}
 
 
 def expect(holds, *told):
@@ -45,6 +46,7 @@ async def tools_are_told(client):
         expect(tool.description and tool.title and tool.output_schema, name, "teaches")
         expect(tool.annotations.read_only_hint == (name in LOOKS), name, "says whether it only looks")
     acts = {"run_command", "send_input", "open_session", "end_session", "turn", "interrupt", "ask_human"}
+    acts |= {"write_file", "edit_file"}
     expect(LOOKS | acts == set(tools), sorted(tools))
 
 
