@@ -1,6 +1,6 @@
 //! `holdfast mcp` as an agent's program uses it: lines of JSON over its standard input and output.
 
-use holdfast_harness::{Home, PATIENCE, TESTER};
+use holdfast_harness::{Home, PATIENCE, TESTER, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -201,6 +201,7 @@ fn a_password_is_a_persons_and_any_other_question_can_be_answered() {
     assert_eq!(sent.status, 0, "{sent}");
     let over = agent.ok("wait_for", json!({ "run": asks["run"] }))["run"].clone();
     assert!(over["exit_code"] == 0 && over["output"].as_str().unwrap().ends_with("\n7\n"), "{over}");
+    until("the lent turn to go back", || !home.ok(&["turn", "bot", "--json"]).contains(TESTER));
     let asks = agent.ok("run_command", json!({ "command": "read -p 'Sure? ' x; echo got $x", "yield_ms": 15_000 }));
     assert_eq!(asks["doing"]["prompt"], "Sure?", "{asks}");
     let wrote = agent.ok("send_input", json!({ "text": "yes\n" }));
