@@ -51,7 +51,6 @@ class Workshop {
     expect(existsSync(`${root}/dist/flow.js`), "run `npm run build` first").toBe(true);
     mkdirSync(this.home.join("node_modules/@holdfast"), { recursive: true });
     symlinkSync(root, this.home.join("node_modules/@holdfast/client"));
-    onTestFinished(async () => void (await this.holdfast("flow", "stop").catch(() => "")));
   }
 
   holdfast = (...words: string[]) => this.home.holdfast(...words);
