@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::step::{cargo, exit_code, failed, failures, keep_failures, say, status};
+use crate::step::{cargo, exit_code, failed, failures, keep_failures, longest, say, status};
 use crate::{fuzz, lint, package, soak, test, tidy};
 
 /// One step: its name, and what runs it.
@@ -31,6 +31,9 @@ const STEPS: &[Step] = &[
     ("fuzz-smoke", |root| fuzz::run(root, None)),
 ];
 
+/// Commands whose time is shown at the end: where CI's time goes.
+const LONGEST: usize = 25;
+
 /// Runs all steps, also after a failed one: a round of CI should tell everything it can, and at its end, where people look.
 pub fn run(root: &Path) -> Result<ExitCode> {
     keep_failures();
@@ -50,6 +53,10 @@ pub fn run(root: &Path) -> Result<ExitCode> {
     }
     for failure in failures() {
         print!("\n== failed: {}\n", failure.trim_end());
+    }
+    println!("\nthe longest commands:");
+    for (took, line) in longest(LONGEST) {
+        println!("{:>8.1} s  {line}", took.as_secs_f64());
     }
     print!("{}", summary(&outcomes));
     Ok(if outcomes.iter().all(|(_, passed, _)| *passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE })

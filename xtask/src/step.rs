@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -47,7 +48,9 @@ pub fn status(command: &mut Command) -> Result<ExitStatus> {
     if FAILURES.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
         return command.status().with_context(|| format!("cannot run `{line}`"));
     }
+    let began = Instant::now();
     let (status, tail) = with_tail(command).with_context(|| format!("cannot run `{line}`"))?;
+    TIMES.lock().unwrap_or_else(PoisonError::into_inner).push((began.elapsed(), line.clone()));
     if !status.success() {
         failed(format!("{line}: {status}\n{tail}"));
     }
@@ -56,6 +59,17 @@ pub fn status(command: &mut Command) -> Result<ExitStatus> {
 
 /// What failed since [`keep_failures`], each with the end of what it printed.
 static FAILURES: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// How long each command took since [`keep_failures`].
+static TIMES: Mutex<Vec<(Duration, String)>> = Mutex::new(vec![]);
+
+/// The commands that took longest so far, the longest first.
+pub fn longest(count: usize) -> Vec<(Duration, String)> {
+    let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    times.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
+    times.truncate(count);
+    times
+}
 
 /// Lines of a failed command that are shown again.
 const TAIL_LINES: usize = 120;
