@@ -77,9 +77,9 @@ impl Policy {
     /// What an actor holds before anything is granted or revoked.
     #[must_use]
     pub fn default_of(&self, actor: &Actor) -> Rights {
-        // The host itself, which ends what nobody uses. Nobody else is believed to be it.
-        if *actor == Actor::reaper() {
-            return Right::End.into();
+        // The host itself, which ends what nobody uses, and makes checkpoints that are due. No other actor is believed to be it.
+        if actor.is_hosts_own() {
+            return Rights::of(&[Right::End, Right::Checkpoint]);
         }
         if self.vouches(actor) { self.defaults.of(actor.handle.class()) } else { self.defaults.unknown }
     }

@@ -275,6 +275,9 @@ pub struct NewArgs {
     /// With --portable: run CMD with /bin/sh inside the session whenever its processes come back from a checkpoint, or begin as a branch
     #[arg(long, value_name = "CMD", requires = "portable", conflicts_with = "user")]
     pub on_resume: Option<String>,
+    /// With --portable: make a checkpoint this often, for example 10m, if something happened in the session since the last
+    #[arg(long, value_name = "TIME", requires = "portable")]
+    pub checkpoint_every: Option<Seconds>,
     /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]
     #[arg(long, value_name = "WHEN", value_parser = recovery())]
     pub recover: Option<Recovery>,
@@ -452,8 +455,12 @@ pub struct RecoverArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct CheckpointArgs {
-    #[command(flatten)]
-    pub of: SessionArg,
+    /// Name, id, or prefix of an id
+    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    pub session: Option<String>,
+    /// Every portable session that is running
+    #[arg(long, conflicts_with = "check")]
+    pub all: bool,
     /// Show what a checkpoint would refuse or cut, and make none; exit with 1 if it would be refused
     #[arg(long)]
     pub check: bool,

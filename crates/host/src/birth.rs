@@ -86,6 +86,8 @@ pub struct Birth {
     pub is_portable: bool,
     /// What is run in it when its processes come from a checkpoint.
     pub on_resume: Option<String>,
+    /// How often a checkpoint of it is made.
+    pub checkpoint_every_ms: Option<u64>,
     /// How, once that was looked at.
     pub portable: Option<crate::portable::Portable>,
     /// Whether it gets another life by itself; none: as the host is configured.
@@ -101,6 +103,9 @@ const PASSED_ON: [&str; 5] = ["TERM", "COLORTERM", "LANG", "LANGUAGE", "TZ"];
 
 /// The shortest time after which a session may be reaped: each look costs the host something.
 const REAP_MS_MIN: u64 = 1_000;
+
+/// The shortest time between two checkpoints of a session: it stands still for each.
+const CHECKPOINT_EVERY_MS_MIN: u64 = 1_000;
 
 /// Most times a command is run again within ten minutes: with the pauses between them no more fit.
 const RESTARTS_MAX: u32 = 100;
@@ -193,6 +198,14 @@ impl Birth {
             )
             .hint("add --portable, or leave out --on-resume"));
         }
+        if params.checkpoint_every_ms.is_some() && !params.portable {
+            return Err(Fault::new(Code::BadRequest, "`checkpoint_every_ms` is for portable sessions")
+                .hint("add --portable, or leave out --checkpoint-every"));
+        }
+        if params.checkpoint_every_ms.is_some_and(|ms| ms < CHECKPOINT_EVERY_MS_MIN) {
+            let message = format!("`checkpoint_every_ms` is too short; at least {CHECKPOINT_EVERY_MS_MIN} ms");
+            return Err(Fault::new(Code::BadRequest, message).hint("the session stands still for each checkpoint"));
+        }
         let has_nul = |texts: &[String]| texts.iter().any(|text| text.contains('\0'));
         if has_nul(&command) || has_nul(&env) || has_nul(params.on_resume.as_slice()) || cwd.contains('\0') {
             return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable contains a NUL byte"));
@@ -218,6 +231,7 @@ impl Birth {
             gate: params.gate,
             is_portable: params.portable,
             on_resume: params.on_resume,
+            checkpoint_every_ms: params.checkpoint_every_ms,
             portable: None,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),

@@ -249,6 +249,7 @@ async fn serve(home: &Home, config: &HostConfig, given: Option<OwnedFd>) -> io::
     tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lives::follow(Rc::clone(&server)));
     tokio::task::spawn_local(reap::follow(Rc::clone(&server)));
+    tokio::task::spawn_local(portable::auto::follow(Rc::clone(&server)));
     tokio::task::spawn_local(gate::follow(Rc::clone(&server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
     let mut spare = room::Spare::keep();
@@ -263,6 +264,8 @@ async fn serve(home: &Home, config: &HostConfig, given: Option<OwnedFd>) -> io::
         tokio::time::interval(Duration::from_millis((config.ended_keep_ms / 2).clamp(500, CLEAR_EVERY_MS)));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
+    // What init systems and reclaim hooks send when the power fails.
+    let mut power = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(libc::SIGPWR))?;
     let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
     loop {
         tokio::select! {
@@ -278,6 +281,10 @@ async fn serve(home: &Home, config: &HostConfig, given: Option<OwnedFd>) -> io::
             () = server.stop.notified() => break,
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
+            _ = power.recv() => {
+                let registry = server.registry.clone();
+                tokio::task::spawn_local(async move { registry.checkpoint_all().await });
+            }
             // A terminal's end is no reason to stop.
             _ = hangup.recv() => {}
         }

@@ -21,6 +21,8 @@ pub enum About {
     Spec,
     /// What became of runs.
     Runs,
+    /// Checkpoints that the host makes by itself.
+    Checkpoints,
     /// What its shell is made of.
     Shell,
     /// The variables of the last client.

@@ -72,6 +72,7 @@ impl Registry {
                 gate: Rc::new(Gate::new(config.policy, home)),
                 lives: Rc::default(),
                 reaper: Rc::new(crate::reap::Reaper::new(config.reap.clone())),
+                alarm: Rc::default(),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             }),
             sessions,

@@ -25,12 +25,13 @@ pub struct Alone {
 /// # Errors
 ///
 /// The keeper or the shell is gone, or `/proc` cannot be read.
-pub fn alone(keeper: u32, shell: u32, spared: &Spared) -> io::Result<Option<Alone>> {
+pub fn alone(keeper: u32, shell: u32, around: &[u32], spared: &Spared) -> io::Result<Option<Alone>> {
     let gone = || io::Error::from(io::ErrorKind::NotFound);
     // Read before the list: whatever the shell starts meanwhile is in the list, or changes the number the next time.
     let switches = switches(shell).ok_or_else(gone)?;
     let found = descendants(keeper, spared)?;
-    let [only] = found.as_slice() else { return Ok(None) };
+    let mut inside = found.iter().filter(|process| !around.contains(&process.pid));
+    let (Some(only), None) = (inside.next(), inside.next()) else { return Ok(None) };
     if only.pid != shell {
         return Ok(None);
     }
@@ -39,7 +40,7 @@ pub fn alone(keeper: u32, shell: u32, spared: &Spared) -> io::Result<Option<Alon
 }
 
 /// Context switches of a process's first thread, of both kinds.
-fn switches(pid: u32) -> Option<u64> {
+pub(crate) fn switches(pid: u32) -> Option<u64> {
     let mut proc = Proc::open().ok()?;
     let dir = proc.process(pid).ok()?;
     let text = String::from_utf8_lossy(proc.read(dir.as_fd(), "status").ok()?).into_owned();

@@ -32,6 +32,7 @@ pub mod envelope;
 pub mod history;
 pub mod keyframe;
 pub mod lines;
+pub mod packed;
 pub mod pin;
 pub mod segments;
 pub mod stderr;

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The identity of the host's own reaper. No key has it: whoever speaks has to prove another one.
-const REAPER_ID: ActorId = ActorId(*b"holdfast service:reaper, no key.");
-/// Its name, which the host gives to nobody else.
-const REAPER: (ActorClass, &str) = (ActorClass::Service, "reaper");
+/// The host's own services: identity and name. No key has such an identity, and no other actor gets such a name.
+const REAPER: (ActorId, &str) = (ActorId(*b"holdfast service:reaper, no key."), "reaper");
+const CHECKPOINTS: (ActorId, &str) = (ActorId(*b"holdfast service:checkpoints-no "), "checkpoints");
+const HOSTS_OWN: [(ActorId, &str); 2] = [REAPER, CHECKPOINTS];
 
 /// Longest name in a handle: fits a status line beside everything else.
 const HANDLE_NAME_BYTES_MAX: usize = 32;
@@ -96,7 +96,7 @@ impl Handle {
     /// Whether it names an actor that is the host itself: nobody speaks under it, and no key is made for it.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
-        (self.class, self.name.as_str()) == REAPER
+        self.class == ActorClass::Service && HOSTS_OWN.iter().any(|(_, name)| *name == self.name)
     }
 }
 
@@ -152,13 +152,29 @@ impl Actor {
     /// The host itself, where it ends sessions that nobody uses.
     #[must_use]
     pub fn reaper() -> Actor {
-        Actor { id: REAPER_ID, handle: Handle { class: REAPER.0, name: REAPER.1.to_owned() } }
+        Actor::hosts_own(REAPER)
+    }
+
+    /// The host itself, where it makes checkpoints that are due.
+    #[must_use]
+    pub fn checkpoints() -> Actor {
+        Actor::hosts_own(CHECKPOINTS)
+    }
+
+    fn hosts_own((id, name): (ActorId, &str)) -> Actor {
+        Actor { id, handle: Handle { class: ActorClass::Service, name: name.to_owned() } }
+    }
+
+    /// Whether it is one of the host's own services, by handle and identity.
+    #[must_use]
+    pub fn is_hosts_own(&self) -> bool {
+        HOSTS_OWN.iter().any(|one| *self == Actor::hosts_own(*one))
     }
 
     /// Whether it is the host itself, or says so: by its handle or by its identity.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
-        self.handle.is_reserved() || self.id == REAPER_ID
+        self.handle.is_reserved() || HOSTS_OWN.iter().any(|(id, _)| self.id == *id)
     }
 }
 
@@ -185,13 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn the_reapers_handle_and_identity_are_reserved_each_by_itself() {
-        let reaper = Actor::reaper();
-        assert_eq!(reaper.to_string(), "service:reaper");
-        let other: Handle = "service:reaper-2".parse().unwrap();
-        assert!(reaper.is_reserved() && !other.is_reserved());
-        assert!(Actor { id: ActorId([1; 32]), handle: reaper.handle }.is_reserved());
-        assert!(Actor { id: reaper.id, handle: other }.is_reserved());
+    fn handles_and_identities_of_the_hosts_own_services_are_reserved_each_by_itself() {
+        for (own, shown) in [(Actor::reaper(), "service:reaper"), (Actor::checkpoints(), "service:checkpoints")] {
+            assert_eq!(own.to_string(), shown);
+            let other: Handle = format!("{shown}-2").parse().unwrap();
+            assert!(own.is_reserved() && own.is_hosts_own() && !other.is_reserved());
+            for half in [Actor { id: ActorId([1; 32]), handle: own.handle }, Actor { id: own.id, handle: other }] {
+                assert!(half.is_reserved() && !half.is_hosts_own());
+            }
+        }
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub struct NewParams {
     /// as a branch. It tells programs that connections are cut, and that `$HOLDFAST_LIFE` has a new fence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_resume: Option<String>,
+    /// For a portable session: make a checkpoint this often, in milliseconds, where something happened in it since the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_every_ms: Option<u64>,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover: Option<Recovery>,

@@ -107,6 +107,9 @@ pub struct SessionView {
     /// Checkpoints of its processes can be kept.
     #[serde(default, skip_serializing_if = "is_false")]
     pub portable: bool,
+    /// How often the host makes a checkpoint of it by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_every_ms: Option<u64>,
     /// What it is a copy of, where it is a branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Box<ForkedView>>,

@@ -87,6 +87,9 @@ pub struct CheckpointView {
     pub kernel: String,
     /// The version of CRIU that made it.
     pub criu: String,
+    /// The host made it by itself, and replaces it by later ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub automatic: bool,
     /// Why it cannot be used, where it cannot: damaged, or made by a later version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<String>,

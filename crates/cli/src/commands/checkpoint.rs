@@ -7,16 +7,18 @@ use crate::show::{bytes, fields, moment, now_ms, print, print_json, table, visib
 use holdfast_authority::Ask;
 use holdfast_types::terms_of;
 use holdfast_wire::operations::op;
-use holdfast_wire::params::{SessionParams, SessionView};
+use holdfast_wire::params::{Life, ListParams, SessionParams, SessionView};
 use holdfast_wire::portable::{
     CheckAnswer, CheckpointListParams, CheckpointParams, CheckpointRemoveParams, CheckpointView, Obstacle,
     RestoreAnswer, RestoreParams,
 };
+use serde_json::json;
 
 /// `holdfast checkpoint`.
 pub fn checkpoint(here: &Here, args: &CheckpointArgs) -> Result<u8, Failure> {
     let mut link = here.link()?;
-    let session = link.get(&args.of.session)?;
+    let Some(session) = &args.session else { return all(here, &mut link, args.keep_running) };
+    let session = link.get(session)?;
     let name = here.called(session.name.as_str());
     if args.check {
         let check = link.call::<op::CheckpointCheck>(&SessionParams { session: session.id.to_string() })?;
@@ -28,16 +30,48 @@ pub fn checkpoint(here: &Here, args: &CheckpointArgs) -> Result<u8, Failure> {
         }
         return Ok(u8::from(is_refused));
     }
-    let keep_running = args.keep_running;
-    let params = |proof| CheckpointParams { session: session.id.to_string(), keep_running, proof };
-    let ask = Ask::other(const { terms_of("checkpoint.make") }, params(None).detail());
-    let made = link.act::<op::CheckpointMake>(&session, &ask, params)?;
+    let made = make(&mut link, &session, args.keep_running)?;
     if here.json {
         print_json(&made)?;
     } else {
-        print(told(&made, &name, keep_running))?;
+        print(told(&made, &name, args.keep_running))?;
     }
     Ok(0)
+}
+
+fn make(link: &mut Link<'_>, session: &SessionView, keep_running: bool) -> Result<CheckpointView, Failure> {
+    let params = |proof| CheckpointParams { session: session.id.to_string(), keep_running, proof };
+    let ask = Ask::other(const { terms_of("checkpoint.make") }, params(None).detail());
+    Ok(link.act::<op::CheckpointMake>(session, &ask, params)?)
+}
+
+/// One after the other; also after one that cannot be kept.
+fn all(here: &Here, link: &mut Link<'_>, keep_running: bool) -> Result<u8, Failure> {
+    let sessions = link.call::<op::List>(&ListParams { all: false })?;
+    let portable: Vec<SessionView> = sessions.into_iter().filter(|session| session.portable).collect();
+    if portable.is_empty() && !here.json {
+        print("no portable sessions are running\n")?;
+    }
+    let (mut documents, mut status) = (Vec::new(), 0);
+    for session in portable.iter().filter(|session| session.life == Life::Running) {
+        let name = here.called(session.name.as_str());
+        let (line, document) = match make(link, session, keep_running) {
+            Ok(made) => (told(&made, &name, keep_running), json!(made)),
+            Err(failure) => {
+                status = 1;
+                let line = format!("{}: no checkpoint was made: {}\n", visible(&name), visible(failure.message()));
+                (line, json!({"id": session.id, "name": session.name, "error": failure.message()}))
+            }
+        };
+        documents.push(document);
+        if !here.json {
+            print(line)?;
+        }
+    }
+    if here.json {
+        print_json(&documents)?;
+    }
+    Ok(status)
 }
 
 fn told(made: &CheckpointView, name: &str, keep_running: bool) -> String {
@@ -122,7 +156,8 @@ fn listed(list: &[CheckpointView], now: u64) -> String {
     let head = ["ID", "SESSION", "MADE", "SIZE", "PROGRAMS"].map(str::to_owned).to_vec();
     let row = |view: &CheckpointView| {
         let what = view.damaged.as_ref().map_or_else(|| programs(view), |why| format!("damaged: {}", visible(why)));
-        vec![view.id.clone(), visible(view.name.as_str()), moment(view.at_ms, now), bytes(view.bytes), what]
+        let made = format!("{}{}", moment(view.at_ms, now), if view.automatic { ", automatic" } else { "" });
+        vec![view.id.clone(), visible(view.name.as_str()), made, bytes(view.bytes), what]
     };
     let rows: Vec<_> = std::iter::once(head).chain(list.iter().map(row)).collect();
     table(&rows, None).into_iter().map(|line| line + "\n").collect()

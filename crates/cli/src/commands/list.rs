@@ -354,7 +354,11 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
 fn life_rows(session: &SessionView, now: TimeMs) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if session.portable {
-        rows.push(("portable", format!("checkpoints can be kept: holdfast checkpoint {}", session.name)));
+        let how = match session.checkpoint_every_ms {
+            Some(every) => format!("a checkpoint is made every {} if something happened", span(every)),
+            None => format!("checkpoints can be kept: holdfast checkpoint {}", session.name),
+        };
+        rows.push(("portable", how));
     }
     if let Some(of) = &session.forked_from {
         let network = if of.own_network { ", with a network of its own" } else { "" };
@@ -455,6 +459,7 @@ mod tests {
             wall: None,
             gate: None,
             portable: false,
+            checkpoint_every_ms: None,
             forked_from: None,
             restored: None,
             incarnation: 1,

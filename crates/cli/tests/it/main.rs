@@ -9,6 +9,7 @@ mod actors;
 mod agents;
 mod approvals;
 mod attaching;
+mod automatic;
 mod bad_requests;
 mod bad_sockets;
 mod cgroups;

@@ -16,7 +16,7 @@ const RESTORING: [&str; 5] = ["deed.recorded", "recover.moved", "recover.recorde
 
 /// A program that counts, has the number in its memory alone, and tells it in a file. It appends: of a file that is open for anything else
 /// CRIU wants the size as it was.
-const COUNTS: &str = "n=0; while :; do n=$((n+1)); echo $n >> count; sleep 0.02; done";
+pub const COUNTS: &str = "n=0; while :; do n=$((n+1)); echo $n >> count; sleep 0.02; done";
 
 /// A home whose host is root's and finds CRIU; none where a test is not run by root, who alone can have portable sessions.
 pub fn home() -> Option<Home> {
@@ -49,13 +49,13 @@ pub fn life(home: &Home, name: &str) -> String {
     info(home, name)["life"].as_str().unwrap().to_owned()
 }
 
-fn count(home: &Home) -> u64 {
+pub fn count(home: &Home) -> u64 {
     let text = std::fs::read_to_string(home.join("count")).unwrap_or_default();
     text.lines().last().and_then(|line| line.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Waits until it has counted on.
-fn counts_on(home: &Home, from: u64) -> u64 {
+pub fn counts_on(home: &Home, from: u64) -> u64 {
     until("it counts on", || Some(count(home)).filter(|now| *now > from))
 }
 
@@ -337,11 +337,13 @@ fn a_damaged_image_is_refused_and_costs_nothing_else() {
     use std::os::unix::fs::PermissionsExt;
     assert!(modes.map(|file| file.metadata().unwrap().permissions().mode()).all(|mode| mode & 0o077 == 0));
     // One is cut, one is changed in one byte, one has a manifest of a later version.
-    let pages = std::fs::OpenOptions::new().write(true).open(image(&first).join("img/pages-1.img")).unwrap();
-    pages.set_len(1000).unwrap();
+    let all = std::fs::read_dir(image(&first).join("img")).unwrap().flatten();
+    let packed = all.map(|file| file.path()).find(|path| path.extension() == Some("lz4".as_ref())).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&packed).unwrap().set_len(1000).unwrap();
+    let cut = format!("{} has 1000 bytes", packed.file_name().unwrap().display());
     let mut core = std::fs::OpenOptions::new().write(true).open(image(&second).join("img/core-1.img")).unwrap();
     core.write_all(b"X").unwrap();
-    for (id, why) in [(&first, "pages-1.img has 1000 bytes"), (&second, "core-1.img is damaged")] {
+    for (id, why) in [(&first, cut.as_str()), (&second, "core-1.img is damaged")] {
         let refused = home.fails(&["restore", id]);
         assert!(refused.contains(why) && refused.contains("holdfast recover counter"), "{refused}");
         assert_eq!((life(&home, "counter").as_str(), inits(&home, "counter")), ("lost", 0));

@@ -393,6 +393,7 @@ fn birth_of(
         gate: spec.gate,
         is_portable: spec.portable.is_some(),
         on_resume: spec.portable.as_ref().and_then(|portable| portable.on_resume.clone()),
+        checkpoint_every_ms: spec.portable.as_ref().and_then(|portable| portable.every_ms),
         portable: spec.portable.clone(),
         recover: spec.recover,
         restart_on_failure: spec.restart_on_failure,

@@ -6,7 +6,7 @@
 //! removes.
 
 use super::branch::{self, Branch};
-use super::make::Ready;
+use super::make::{Purpose, Ready};
 use super::restore::Restore;
 use super::{Portable, kept};
 use crate::lives::begin::begin_branch;
@@ -140,7 +140,7 @@ impl Registry {
             return Err(Fault::new(Code::BadRequest, "it was started by an earlier version, which could not fork")
                 .hint("start it anew: holdfast new --portable"));
         }
-        let ready = self.ready(session, true).await?;
+        let ready = self.ready(session, Purpose::Fork).await?;
         if let Some(why) = branch::unfit(&session.dir) {
             return Err(Fault::new(Code::CannotStart, format!("a branch's files cannot be kept apart: {why}"))
                 .hint("put Holdfast's state on another file system: HOLDFAST_HOME=DIR"));
@@ -286,7 +286,9 @@ impl Fork<'_> {
         };
         let base = Base { output: manifest.head, log: 0 };
         let begin = |(one, manifest): (&Wanted, kept::Manifest)| {
-            let screen = kept::small(&shared.home.session(one.id), &manifest.view.id, "screen");
+            let dir = shared.home.session(one.id);
+            let screen = kept::small(&dir, &manifest.view.id, "screen");
+            let image = kept::image(&dir, &manifest.view.id);
             let of = Forked {
                 parent: self.parent.id,
                 name: spec.name.clone(),
@@ -294,7 +296,7 @@ impl Fork<'_> {
                 checkpoint: manifest.view.id.clone(),
                 cut: manifest.view.cut.clone(),
             };
-            let restore = Restore { manifest, criu: criu.to_owned(), screen };
+            let restore = Restore { manifest, criu: criu.to_owned(), image, screen };
             let input = Input::Forked { by: self.actor.clone(), of, parent: Box::new(state.clone()) };
             let session = Session::new(spec_of(&spec, one, &restore, branch.clone()), shared, Origin::New);
             let first = begin_branch(Rc::clone(shared), Rc::clone(&session), restore, base, input);

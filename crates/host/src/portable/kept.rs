@@ -17,6 +17,10 @@ pub(crate) const CHECKPOINTS_MAX: usize = 8;
 const FILES_MAX: usize = 1 << 18;
 /// Read at once for a checksum.
 const CHUNK_BYTES: usize = 1 << 20;
+/// Files of an image from this size on are kept compressed.
+const PACK_BYTES_MIN: u64 = 64 * 1024;
+/// How their names end.
+const PACKED: &str = ".lz4";
 /// What is being made.
 const PARTIAL: &str = ".partial";
 /// Longest typed-ahead input and screen.
@@ -44,6 +48,9 @@ pub(crate) struct Manifest {
     pub head: Offset,
     /// The image's files: name, size, checksum.
     pub files: Vec<(String, u64, u64)>,
+    /// The sizes of those that are packed, before that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packed: Vec<(String, u64)>,
 }
 
 impl Manifest {
@@ -97,6 +104,10 @@ pub(crate) fn sweep(dir: &Path) {
 pub(crate) fn seal(dir: &Path, into: &Path, mut manifest: Manifest) -> io::Result<Manifest> {
     let id = manifest.view.id.clone();
     let partial = partial(dir, &id);
+    // A branch begins from its image at once.
+    if dir == into {
+        manifest.packed = pack(&partial.join("img"))?;
+    }
     manifest.files = files(&partial.join("img"), true)?;
     for name in ["screen", "input"] {
         File::open(partial.join(name))?.sync_all()?;
@@ -108,6 +119,48 @@ pub(crate) fn seal(dir: &Path, into: &Path, mut manifest: Manifest) -> io::Resul
     fs::rename(&partial, place(into).join(&id))?;
     File::open(place(into))?.sync_all()?;
     Ok(manifest)
+}
+
+/// Compresses the large files of an image: their names and sizes before that. What CRIU wrote goes file by file, so that the disk needs
+/// little more than the image.
+fn pack(img: &Path) -> io::Result<Vec<(String, u64)>> {
+    let mut packed = Vec::new();
+    for entry in fs::read_dir(img)? {
+        let entry = entry?;
+        let (bytes, name) = (entry.metadata()?.len(), entry.file_name().to_string_lossy().into_owned());
+        if bytes >= PACK_BYTES_MIN && entry.file_type()?.is_file() {
+            holdfast_store::packed::pack(&entry.path(), &img.join(format!("{name}{PACKED}")))?;
+            fs::remove_file(entry.path())?;
+            packed.push((name, bytes));
+        }
+    }
+    Ok(packed)
+}
+
+/// An image as CRIU reads it: its own directory, or `work` with its files unpacked in it. Blocks as long as the disk does.
+pub(crate) fn unpacked(dir: &Path, manifest: &Manifest, work: &Path) -> io::Result<PathBuf> {
+    let img = image(dir, &manifest.view.id);
+    if manifest.packed.is_empty() {
+        return Ok(img);
+    }
+    let bytes: u64 = manifest.packed.iter().map(|(_, bytes)| bytes).sum();
+    let disk = rustix::fs::statvfs(dir)?;
+    if disk.f_bavail.saturating_mul(disk.f_frsize) < bytes {
+        return Err(io::Error::other(format!("there is no room to unpack it: it takes {} MiB", bytes >> 20)));
+    }
+    let to = work.join("img");
+    make_dir(&to)?;
+    for (name, ..) in &manifest.files {
+        match manifest.packed.iter().find(|(plain, _)| name.strip_suffix(PACKED) == Some(plain)) {
+            Some((plain, bytes)) => {
+                if holdfast_store::packed::unpack(&img.join(name), &to.join(plain), *bytes)? != *bytes {
+                    return Err(io::Error::other(format!("{plain} is shorter than it was")));
+                }
+            }
+            None => fs::hard_link(img.join(name), to.join(name))?,
+        }
+    }
+    Ok(to)
 }
 
 /// Gives a branch its own checkpoint: the image's files are shared until the last branch that has them removes them.
@@ -234,6 +287,7 @@ fn unreadable(id: String, session: SessionId, name: SessionName, at_ms: u64, why
         mounts: Vec::new(),
         kernel: String::new(),
         criu: String::new(),
+        automatic: false,
         damaged: Some(why),
     }
 }

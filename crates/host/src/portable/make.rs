@@ -8,9 +8,10 @@ use super::{Portable, criu, fork, kept};
 use crate::registry::Registry;
 use crate::session::Session;
 use crate::{off_thread, spawn};
-use holdfast_authority::{Ask, Ending};
+use holdfast_authority::Ask;
 use holdfast_observe::graph::{Depth, Graph, ProcessId, snapshot};
 use holdfast_observe::portable::{self as seen, Obstacles, Tree};
+use holdfast_session::Decided;
 use holdfast_store::{CHECKPOINT, Survives, get_json, put_json, replace};
 use holdfast_types::{Actor, Offset, Right, Size, terms_of};
 use holdfast_wire::gate::ApprovalId;
@@ -59,6 +60,19 @@ pub(super) struct Plan {
     pub portable: Portable,
     /// Where the image goes, where it is for a branch.
     pub branch: Option<PathBuf>,
+    /// The host makes it by itself.
+    pub automatic: bool,
+}
+
+/// What a dump is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A checkpoint that an actor asked for.
+    Asked,
+    /// One that the host makes by itself.
+    Automatic,
+    /// Branches.
+    Fork,
 }
 
 /// What a checkpoint can be made of now.
@@ -153,6 +167,7 @@ impl Session {
             canonical,
             prompt,
             files: Vec::new(),
+            packed: Vec::new(),
         };
         let (dir, criu, branch) = (plan.dir.clone(), plan.criu.clone(), plan.branch.clone());
         let sealed = off_thread(move || {
@@ -219,8 +234,23 @@ impl Session {
             mounts: plan.portable.mounts.clone(),
             kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
             criu: String::new(),
+            automatic: plan.automatic,
             damaged: None,
         }
+    }
+
+    /// Makes a checkpoint that was decided about, and records how that ended.
+    pub(super) async fn checkpoint(
+        self: &Rc<Session>,
+        decided: &Decided,
+        ready: Ready,
+        stop: bool,
+    ) -> Result<CheckpointView, Fault> {
+        let mut begun = self.begun(decided);
+        holdfast_pause::task_point("checkpoint.recorded").await;
+        let made = self.dump(ready, stop).await.map(|manifest| manifest.view);
+        begun.over(&made.as_ref().map(|_| ()).map_err(|fault| &fault.message));
+        made
     }
 
     /// Its processes end; it is lost until it is restored.
@@ -395,32 +425,22 @@ impl Registry {
             // It ends its processes.
             self.may(&session, &params.session, actor, Right::End.into())?;
         }
-        let _one = session.reviving.lock().await;
-        let ready = self.ready(&session, false).await?;
-        let decided = match stop {
-            true => session.ask_checkpoint(actor, ask, params, released).await?,
-            false => session.ask(actor, None, ask, params.proof)?,
-        };
-        let deed = decided.deed.map(|(id, _)| id);
-        holdfast_pause::task_point("checkpoint.recorded").await;
-        // Done also where the actor goes away meanwhile.
-        let this = Rc::clone(&session);
+        // Done also where the actor goes away meanwhile: nothing else is made of the session until it is over.
+        let (registry, params, actor) = (self.clone(), params.clone(), actor.clone());
         let made = tokio::task::spawn_local(async move {
-            let made = this.dump(ready, stop).await.map(|manifest| manifest.view);
-            let ending = match &made {
-                Ok(_) => Ending::Done,
-                Err(fault) => Ending::Failed { why: fault.message.clone() },
+            let _one = session.reviving.lock().await;
+            let ready = registry.ready(&session, Purpose::Asked).await?;
+            let decided = match stop {
+                true => session.ask_checkpoint(&actor, ask, &params, released).await?,
+                false => session.ask(&actor, None, ask, params.proof)?,
             };
-            if let Some(deed) = deed {
-                this.with_core(|core, held, now| core.did(held, now, deed, ending));
-            }
-            made
+            session.checkpoint(&decided, ready, stop).await
         });
         made.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to make a checkpoint")))
     }
 
     /// What a checkpoint can be made of, or what is in the way.
-    pub(super) async fn ready(&self, session: &Session, is_fork: bool) -> Result<Ready, Fault> {
+    pub(super) async fn ready(&self, session: &Session, purpose: Purpose) -> Result<Ready, Fault> {
         session.running().await?;
         let name = session.name();
         if session.state.borrow().core.is_frozen() {
@@ -431,18 +451,18 @@ impl Registry {
         if let Some(first) = check.refused.first() {
             let more = check.refused.len() - 1;
             let others = if more > 0 { format!(", and {more} more") } else { String::new() };
-            let verb = if is_fork { "forked" } else { "checkpointed" };
+            let verb = if purpose == Purpose::Fork { "forked" } else { "checkpointed" };
             let mut fault = Fault::new(Code::Busy, format!("{name} cannot be {verb} now: {}{others}", line(first)))
                 .hint(format!("see all of it: holdfast checkpoint --check {name}"));
             fault.details = serde_json::to_value(&check).ok().map(Box::new);
             return Err(fault);
         }
-        let plan = self.plan(session, tree, &graph, is_fork)?;
+        let plan = self.plan(session, tree, &graph, purpose)?;
         Ok(Ready { check, graph, plan })
     }
 
     /// What is needed for a checkpoint, and whether there is room for it.
-    fn plan(&self, session: &Session, tree: Tree, graph: &Graph, is_fork: bool) -> Result<Plan, Fault> {
+    fn plan(&self, session: &Session, tree: Tree, graph: &Graph, purpose: Purpose) -> Result<Plan, Fault> {
         let state = &self.shared.home.state;
         let cannot = |what: String, hint: &str| Fault::new(Code::CannotStart, what).hint(hint);
         let criu = criu::find(state)
@@ -450,8 +470,8 @@ impl Registry {
         let helper = spawn::install(state, spawn::PORTABLE)
             .map_err(|error| cannot(format!("cannot make a checkpoint: {error}"), "is the disk full?"))?;
         let spec = session.state.borrow().spec.clone();
-        let had = kept::list(&session.dir, session.id, &spec.name).len();
-        if had >= kept::CHECKPOINTS_MAX && !is_fork {
+        let had = kept::list(&session.dir, session.id, &spec.name).iter().filter(|view| !view.automatic).count();
+        if had >= kept::CHECKPOINTS_MAX && purpose == Purpose::Asked {
             return Err(Fault::new(Code::TooMany, format!("{} has {had} checkpoints already", spec.name))
                 .hint("remove one: holdfast checkpoints rm ID"));
         }
@@ -465,7 +485,8 @@ impl Registry {
             ));
         }
         let portable = spec.portable.unwrap_or_default();
-        Ok(Plan { dir: session.dir.clone(), id: kept::new_id(), criu, helper, tree, portable, branch: None })
+        let (dir, automatic) = (session.dir.clone(), purpose == Purpose::Automatic);
+        Ok(Plan { dir, id: kept::new_id(), criu, helper, tree, portable, branch: None, automatic })
     }
 
     /// Checkpoints of a session, or of all that an actor may observe.

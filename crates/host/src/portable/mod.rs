@@ -11,13 +11,14 @@
 //! | `checkpoints/ckp_…/` | a checkpoint: `manifest`, `screen`, `input`, `img/` |
 //! | `checkpoints/ckp_….partial/` | one that is being made, or never was: nobody reads it |
 //! | `checkpoints/still` | the processes stand still for a checkpoint: the next host lets them go on |
-//! | `restore/` | what CRIU says while it restores |
+//! | `restore/` | what CRIU says while it restores, and the image's unpacked files until it is done |
 //! | `files/` | of a branch: what it changed of the machine's files (`branch.rs`) |
 //!
 //! A portable session sees its own directory as `own/` in the home's state directory, whichever session it is: a branch is a copy of
 //! processes that know their files by these names, and finds its own there.
 
 mod apply;
+pub(crate) mod auto;
 mod branch;
 pub mod criu;
 mod files;
@@ -62,6 +63,9 @@ pub struct Portable {
     /// What is run in it when its processes come from a checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_resume: Option<String>,
+    /// How often a checkpoint is made, where something happened since the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every_ms: Option<u64>,
     /// The checkpoint for which it was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_for: Option<String>,
@@ -117,8 +121,8 @@ pub(crate) fn checked(home: &Home, birth: &Birth) -> Result<Portable, Fault> {
     mounts.extend([text(&state), text(&run), text(&own)]);
     mounts.sort();
     mounts.dedup();
-    let on_resume = birth.on_resume.clone();
-    Ok(Portable { mounts, own: Some(text(&own)), on_resume, ..Portable::default() })
+    let (on_resume, every_ms) = (birth.on_resume.clone(), birth.checkpoint_every_ms);
+    Ok(Portable { mounts, own: Some(text(&own)), on_resume, every_ms, ..Portable::default() })
 }
 
 /// Puts the session's init and namespaces around its command, if it is portable.

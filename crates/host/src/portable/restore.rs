@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
+/// Where a restore works, in the session's directory.
+const WORK: &str = "restore";
 /// Written by the keeper's child once the processes are back.
 const DONE: &str = "done";
 /// What was said before CRIU wrote a log.
@@ -34,6 +36,8 @@ const LEFT_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Restore {
     pub(super) manifest: kept::Manifest,
     pub(super) criu: PathBuf,
+    /// Its image, as CRIU reads it.
+    pub(super) image: PathBuf,
     pub(super) screen: Vec<u8>,
 }
 
@@ -105,14 +109,11 @@ impl Restore {
 
     /// The keeper's child has CRIU bring the processes back.
     pub fn orders(&self, home: &Home, dir: &Path, portable: &Portable, start: &mut Start) -> io::Result<()> {
-        let work = dir.join("restore");
-        let _ = std::fs::remove_dir_all(&work);
+        let (id, work) = (self.id(), dir.join(WORK));
         crate::store::make_dir(&work)?;
-        let id = self.id();
-        let image = kept::image(dir, id);
         let source = |mount: &str| portable.source(dir, mount);
         let mounts = &self.manifest.view.mounts;
-        let criu = criu::restore(&self.criu, &image, &work, &self.manifest.terminal(), mounts, source);
+        let criu = criu::restore(&self.criu, &self.image, &work, &self.manifest.terminal(), mounts, source);
         let helper = spawn::install(&home.state, spawn::PORTABLE)?;
         let library = spawn::install(&home.state, spawn::CTTY)?;
         let input = kept::place(dir).join(id).join("input");
@@ -138,7 +139,17 @@ impl Restore {
 
     /// Waits until the processes are back, or their keeper is gone with what was made of them.
     pub async fn wait(&self, dir: &Path, keeper: &mut Child) -> Result<(), Fault> {
-        let work = dir.join("restore");
+        let work = dir.join(WORK);
+        let waited = self.wait_in(&work, keeper).await;
+        let unpacked = self.image.clone();
+        if unpacked.starts_with(&work) {
+            // The next restore removes what cannot be removed now.
+            let _ = off_thread(move || std::fs::remove_dir_all(unpacked)).await;
+        }
+        waited
+    }
+
+    async fn wait_in(&self, work: &Path, keeper: &mut Child) -> Result<(), Fault> {
         loop {
             if work.join(DONE).exists() {
                 return Ok(());
@@ -158,7 +169,18 @@ impl Restore {
 
 /// Whether the restore that was begun last in this directory brought the processes back.
 pub(super) fn is_done(dir: &Path) -> bool {
-    dir.join("restore").join(DONE).exists()
+    dir.join(WORK).join(DONE).exists()
+}
+
+/// An empty directory for a restore.
+fn anew(dir: &Path) -> io::Result<PathBuf> {
+    let work = dir.join(WORK);
+    match std::fs::remove_dir_all(&work) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    crate::store::make_dir(&work)?;
+    Ok(work)
 }
 
 /// Whether a checkpoint can be restored here: it is whole, and the machine has what it needs. Blocks.
@@ -185,7 +207,8 @@ fn prepare(home: &Home, dir: &Path, portable: &Portable, id: &str) -> io::Result
     for _ in 0..LEFT_LOOKS {
         if !is_left(dir, seen) {
             let screen = kept::small(dir, id, "screen");
-            return Ok(Restore { manifest, criu, screen });
+            let image = kept::unpacked(dir, &manifest, &anew(dir)?)?;
+            return Ok(Restore { manifest, criu, image, screen });
         }
         std::thread::sleep(LEFT_PAUSE);
     }

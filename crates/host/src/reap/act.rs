@@ -6,6 +6,7 @@ use super::{clock_ms, time_of};
 use crate::gate::{Asked, Text};
 use crate::lives::boot_id;
 use crate::notes::About;
+use crate::registry::Registry;
 use crate::session::Session;
 use holdfast_authority::{Ask, Gate, Input, Said};
 use holdfast_gate::{Action, Outcome};
@@ -13,6 +14,7 @@ use holdfast_types::{Actor, TimeMs, terms_of};
 use holdfast_wire::attention::What;
 use holdfast_wire::reaping::{KeepParams, KeptView, ReapAfter, ReapView, ReapWhy};
 use holdfast_wire::{Code, Fault};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// From SIGHUP to SIGKILL: what `holdfast end` gives too.
@@ -201,17 +203,8 @@ impl Session {
             self.watch.is_barred.set(fault.code != Code::Unrecorded);
             return self.withdraw_warning();
         }
-        let idle_ms = clock_ms().saturating_sub(idle.since);
-        tracing::info!(session = %self.id, idle_ms, "reaped: {}", why.words());
-        {
-            let mut state = self.state.borrow_mut();
-            (state.spec.reaped, state.spec.end_asked) = (Some(why), true);
-            let saved = state.spec.save(&self.dir);
-            state.notes.wrote(About::Spec, "that it was reaped could not be recorded", &saved);
-        }
-        kept::forget(&self.dir);
-        self.metrics.reaped(word(why));
-        self.tell_watchers(What::Reaped { why });
+        self.state.borrow_mut().spec.end_asked = true;
+        self.was_reaped(idle, why);
         if let Err(fault) = self.reach_trees().await {
             tracing::warn!(session = %self.id, "its end could not be told to its keeper: {fault}");
         }
@@ -219,6 +212,33 @@ impl Session {
         if self.until(Some(limit), || (!self.is_live()).then_some(())).await.is_none() {
             self.set_note("it was reaped, and some of its processes do not end".into());
         }
+    }
+
+    /// Keeps a checkpoint of a portable session, and stops it. One that cannot be kept goes on: its processes are what it is for.
+    pub(super) async fn reap_kept(self: &Rc<Session>, registry: &Registry, idle: Idle, why: ReapWhy) {
+        let uses = self.watch.uses.get();
+        let is_idle = || self.watch.uses.get() == uses && self.in_use().is_none();
+        match registry.checkpoint_by_itself(self, &Actor::reaper(), true, is_idle).await {
+            Ok(_) => self.was_reaped(idle, why),
+            Err(fault) => {
+                tracing::warn!(session = %self.id, "is not reaped: {fault}");
+                self.withdraw_warning();
+            }
+        }
+    }
+
+    fn was_reaped(&self, idle: Idle, why: ReapWhy) {
+        let idle_ms = clock_ms().saturating_sub(idle.since);
+        tracing::info!(session = %self.id, idle_ms, "reaped: {}", why.words());
+        {
+            let mut state = self.state.borrow_mut();
+            state.spec.reaped = Some(why);
+            let saved = state.spec.save(&self.dir);
+            state.notes.wrote(About::Spec, "that it was reaped could not be recorded", &saved);
+        }
+        kept::forget(&self.dir);
+        self.metrics.reaped(word(why));
+        self.tell_watchers(What::Reaped { why });
     }
 
     /// Ends one that was started ahead, and that nobody wanted.

@@ -19,7 +19,7 @@ pub(super) enum InUse {
 
 impl Session {
     /// What it is used for, as far as the host knows by itself.
-    fn in_use(&self) -> Option<InUse> {
+    pub(super) fn in_use(&self) -> Option<InUse> {
         if self.view_life() != Life::Running || self.returning.get() {
             return Some(InUse::UntilTold);
         }
@@ -52,9 +52,15 @@ impl Session {
             let state = self.state.borrow();
             (state.keeper_pid, state.pid, self.own.spared())
         };
+        // What stands around the shell of a portable session does nothing.
+        let around = match self.portable().map(|_| self.portable_tree()) {
+            Some(Ok(tree)) => vec![tree.waits, tree.init],
+            Some(Err(_)) => return Err(InUse::Works("its processes are not known")),
+            None => Vec::new(),
+        };
         let heads = self.heads();
         // The processes first: of a session that works nothing else is looked at.
-        let looked = crate::off_thread(move || alone(keeper, shell, &spared)).await;
+        let looked = crate::off_thread(move || alone(keeper, shell, &around, &spared)).await;
         let Ok(Some(alone)) = looked else { return Err(InUse::Works("something runs beside the shell")) };
         let (head, log) = heads;
         let print = Print { keeper: alone.keeper, shell: alone.shell, switches: alone.switches, head, log };

@@ -123,8 +123,10 @@ async fn end(server: &Server, session: &Rc<Session>, why: ReapWhy, measured: &mu
     // Last, and nothing is awaited from here to the record.
     let Some(idle) = seen(session).await else { return };
     let is_due = idle.warned.is_some_and(|(ends, _)| ends <= clock_ms());
-    if is_due {
-        session.reap(idle, gate, why).await;
+    match is_due {
+        true if session.portable().is_some() => session.reap_kept(&server.registry, idle, why).await,
+        true => session.reap(idle, gate, why).await,
+        false => {}
     }
 }
 

@@ -156,7 +156,7 @@ impl Held {
 fn is_use(record: &Record) -> bool {
     let is_hosts = match &record.by {
         By::Host => true,
-        By::Actor(actor) => *actor == Actor::reaper(),
+        By::Actor(actor) => actor.is_hosts_own(),
         By::Unknown => false,
     };
     !is_hosts && record.outcome == Outcome::Done

@@ -123,6 +123,8 @@ pub struct Session {
     /// Whether nobody uses it.
     pub(crate) watch: crate::reap::Watch,
     pub(crate) reaper: Rc<crate::reap::Reaper>,
+    /// When the host makes a checkpoint of it by itself.
+    pub(crate) due: crate::portable::auto::Due,
     pub(crate) this: Weak<Session>,
 }
 
@@ -212,6 +214,7 @@ impl Session {
             seam: crate::seam::Seamed::new(home.warden_socket(spec.id)),
             watch: crate::reap::resume(origin, &dir),
             reaper: Rc::clone(&shared.reaper),
+            due: crate::portable::auto::Due::new(&shared.alarm),
             id: spec.id,
             socket: home.keeper_socket(spec.id),
             agent_link: home.agent_link(spec.id),
@@ -326,6 +329,7 @@ impl Session {
         self.keep_keeper();
         self.take_up_seam();
         self.begin_watch();
+        self.due.begins();
         self.changed.notify_waiters();
     }
 
@@ -500,6 +504,7 @@ impl Session {
             wall: state.spec.wall.clone(),
             gate: state.spec.gate,
             portable: state.spec.portable.is_some(),
+            checkpoint_every_ms: state.spec.portable.as_ref().and_then(|portable| portable.every_ms),
             forked_from: state.spec.forked_from(),
             restored: state.spec.portable.as_ref().and_then(|portable| portable.restored.clone()),
             restart_on_failure: state.spec.restart_on_failure,
@@ -567,6 +572,8 @@ pub struct Shared {
     pub(crate) lives: Rc<crate::lives::Lives>,
     /// Who ends what nobody uses.
     pub(crate) reaper: Rc<crate::reap::Reaper>,
+    /// Wakes who makes checkpoints that are due.
+    pub(crate) alarm: Rc<tokio::sync::Notify>,
     /// What the policy says, and which acts wait.
     pub(crate) gate: Rc<crate::gate::Gate>,
     /// What happens, and who watches.

@@ -103,6 +103,23 @@ pub fn go_on(init: u32, stopped_before: &[ProcessId]) {
     }
 }
 
+/// A mark of what the processes have done: how many threads there are, and how often they have run. While it is the same, they waited.
+///
+/// # Errors
+///
+/// They are gone.
+pub fn stirs(init: u32) -> std::io::Result<(u64, u64)> {
+    let (mut threads, mut runs) = (0, 0);
+    for process in inside(init)? {
+        for thread in std::fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten().flatten() {
+            let id = thread.file_name().to_str().and_then(|name| name.parse().ok());
+            threads += 1;
+            runs += id.and_then(crate::residency::switches).unwrap_or_default();
+        }
+    }
+    Ok((threads, runs))
+}
+
 /// Those that are stopped now.
 #[must_use]
 pub fn stopped(init: u32) -> Vec<ProcessId> {
