@@ -109,6 +109,8 @@ export interface NewParams {
    * as a branch. It tells programs that connections are cut, and that `$HOLDFAST_LIFE` has a new fence.
    */
   on_resume?: string | null;
+  /** For a portable session: make a checkpoint this often, in milliseconds, where something happened in it since the last. */
+  checkpoint_every_ms?: number | null;
   /** Whether it gets another life by itself where it is lost; left out: as the host is configured. */
   recover?: Recovery | null;
   /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
@@ -206,6 +208,8 @@ export interface SessionView {
   gate?: Seam | null;
   /** Checkpoints of its processes can be kept. */
   portable?: boolean;
+  /** How often the host makes a checkpoint of it by itself. */
+  checkpoint_every_ms?: number | null;
   /** What it is a copy of, where it is a branch. */
   forked_from?: ForkedView | null;
   /** What this life began from, where that was a checkpoint. */
@@ -1473,6 +1477,8 @@ export interface CheckpointView {
   kernel: string;
   /** The version of CRIU that made it. */
   criu: string;
+  /** The host made it by itself, and replaces it by later ones. */
+  automatic?: boolean;
   /** Why it cannot be used, where it cannot: damaged, or made by a later version. */
   damaged?: string | null;
 }

@@ -188,7 +188,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Signal(args) => vec![&mut args.of.session],
         Command::End(args) => maybe(&mut args.session),
         Command::Recover(args) => vec![&mut args.of.session],
-        Command::Checkpoint(args) => vec![&mut args.of.session],
+        Command::Checkpoint(args) => args.session.iter_mut().collect(),
         Command::Checkpoints(CheckpointsCommand::Ls(args)) => maybe(&mut args.session),
         Command::Restore(args) => vec![&mut args.what],
         Command::Fork(args) => forked(args),

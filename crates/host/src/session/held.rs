@@ -19,7 +19,7 @@ use holdfast_abi::ring::{Copied, Ring};
 use holdfast_authority::journal::Link as Chained;
 use holdfast_authority::{Act, Authority, By, Change, DeedId, How, Outcome, Record};
 use holdfast_session::{Event, Fed, Outside, Placing, Probed, Run, Sent, Ticket, Undecided, Unwritten};
-use holdfast_types::{Actor, ActorId, Offset, SessionName};
+use holdfast_types::{ActorId, Offset, SessionName};
 use holdfast_wire::Message;
 use holdfast_wire::params::{AnswerEvent, DetachedEvent, Life};
 use holdfast_wire::turns::{NoticeEvent, WritesEvent};

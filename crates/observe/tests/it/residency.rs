@@ -22,7 +22,7 @@ fn a_process_is_alone_while_it_has_no_other_beside_or_below_it_and_what_it_does_
     let session = Session::shell(How::Signals, "sh -c 'while read line; do $line; done'; true");
     let keeper = session.keeper.id();
     let shell = eventually("the shell", || session.tree().first().map(|process| process.pid));
-    let look = || alone(keeper, shell, &session.spared).unwrap();
+    let look = || alone(keeper, shell, &[], &session.spared).unwrap();
     // It starts, and then waits for its input: from there on it has not run since.
     let first = eventually("the shell alone and at rest", || look().filter(|first| look().as_ref() == Some(first)));
     assert_eq!((first.shell.pid, first.keeper.pid), (shell, keeper));
@@ -31,7 +31,7 @@ fn a_process_is_alone_while_it_has_no_other_beside_or_below_it_and_what_it_does_
     let mut stdin = session.keeper.stdin.as_ref().unwrap();
     stdin.write_all(b"sleep 1000\n").unwrap();
     eventually("another process", || look().is_none().then_some(()));
-    assert_eq!(alone(keeper, std::process::id(), &session.spared).unwrap(), None, "another one than is asked about");
+    assert_eq!(alone(keeper, std::process::id(), &[], &session.spared).unwrap(), None, "another one than is asked about");
     let job = eventually("the job", || session.tree().iter().map(|process| process.pid).find(|pid| *pid != shell));
     let pid = rustix::process::Pid::from_raw(i32::try_from(job).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

@@ -338,6 +338,8 @@ class CheckpointView(Model):
     """The version of CRIU that made it."""
     cut: list[str] = Field(default_factory=list)
     """Connections that are cut once it is restored."""
+    automatic: bool = False
+    """The host made it by itself, and replaces it by later ones."""
     damaged: str | None = None
     """Why it cannot be used, where it cannot: damaged, or made by a later version."""
 
@@ -1620,6 +1622,8 @@ class NewParams(Model):
     """Make it so that checkpoints of its processes can be kept; only where the host is root. It has pids, terminals and shared memory of its own, and its processes end with its command."""
     on_resume: str | None = None
     """For a portable session: a command for `/bin/sh` that is run in it whenever its processes come back from a checkpoint, or begin as a branch. It tells programs that connections are cut, and that `$HOLDFAST_LIFE` has a new fence."""
+    checkpoint_every_ms: int | None = None
+    """For a portable session: make a checkpoint this often, in milliseconds, where something happened in it since the last."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
@@ -2527,6 +2531,8 @@ class SessionView(Model):
     """What of its processes is judged before it happens."""
     portable: bool = False
     """Checkpoints of its processes can be kept."""
+    checkpoint_every_ms: int | None = None
+    """How often the host makes a checkpoint of it by itself."""
     forked_from: ForkedView | None = None
     """What it is a copy of, where it is a branch."""
     restored: RestoredView | None = None
