@@ -3,6 +3,7 @@
 use crate::portable::{COUNTS, counts_on, home, info, life, lose, shell, start};
 use holdfast_harness::{Home, gone, until};
 use serde_json::Value;
+use std::process::{Child, Stdio};
 
 fn checkpoints(home: &Home, name: &str) -> Vec<Value> {
     home.json(&["checkpoints", "ls", name]).as_array().unwrap().clone()
@@ -117,4 +118,60 @@ fn a_time_that_is_too_short_or_without_a_portable_session_is_refused() {
     assert!(refused.contains("too short"), "{refused}");
     let refused = home.fails(&["new", "-d", "--checkpoint-every", "10m"]);
     assert!(refused.contains("--portable"), "{refused}");
+}
+
+#[test]
+fn the_worked_example_enters_each_order_once_across_lives_and_a_life_that_was_replaced_enters_none() {
+    let Some(home) = home() else { return };
+    let (program, ledger) = (example("fenced-ledger.py"), home.join("ledger.db"));
+    let ledger = ledger.to_str().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let python = |words: &[&str]| {
+        let mut python = std::process::Command::new("python3");
+        python.args(words);
+        python
+    };
+    let _keeps = Running(python(&[&program, "keep", &port, ledger]).stdout(Stdio::null()).spawn().unwrap());
+    start(&home, "orders", &["python3", &program, "enter", &port]);
+    // Key, fence and life of each order, as they were entered.
+    let orders = || -> Vec<(String, u64, u64)> {
+        let read = "import sqlite3, sys, json\n\
+                    db = sqlite3.connect(sys.argv[1], timeout=10)\n\
+                    print(json.dumps(db.execute('SELECT key, fence, life FROM orders ORDER BY rowid').fetchall()))";
+        serde_json::from_slice(&python(&["-c", read, ledger]).output().unwrap().stdout).unwrap_or_default()
+    };
+    let until_there = |count: usize| until("some orders", || Some(orders()).filter(|all| all.len() >= count));
+    until_there(5);
+    home.ok(&["checkpoint", "orders", "--keep-running"]);
+    let replaced = std::fs::read(home.session_dir("orders").join("life.json")).unwrap();
+    until_there(orders().len() + 5);
+    lose(&home, "orders");
+    let lost = orders().len();
+    let said = home.ok(&["restore", "orders"]);
+    assert!(said.contains("connection cut") && said.contains(&format!("127.0.0.1:{port}")), "{said}");
+    let all = until_there(lost + 5);
+    let (first, second) = all.split_at(lost);
+    assert!(first.iter().all(|order| order.2 == 1) && second.iter().all(|order| order.2 == 2), "{all:?}");
+    assert!(all.windows(2).all(|pair| pair[0].1 <= pair[1].1), "fences only grow: {all:?}");
+    let keys: Vec<String> = (1..=all.len()).map(|number| format!("order-{number:05}")).collect();
+    assert_eq!(all.iter().map(|order| order.0.clone()).collect::<Vec<_>>(), keys);
+    // What still believes in the first life is refused by the ledger.
+    std::fs::write(home.join("replaced"), replaced).unwrap();
+    let late = python(&[&program, "enter", &port]).env("HOLDFAST_LIFE", home.join("replaced")).output().unwrap();
+    let said = String::from_utf8_lossy(&late.stderr).into_owned();
+    assert!(!late.status.success() && said.contains("this one must not"), "{said}");
+}
+
+fn example(name: &str) -> String {
+    format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Ends a process with the test, however that ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

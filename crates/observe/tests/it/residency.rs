@@ -31,7 +31,11 @@ fn a_process_is_alone_while_it_has_no_other_beside_or_below_it_and_what_it_does_
     let mut stdin = session.keeper.stdin.as_ref().unwrap();
     stdin.write_all(b"sleep 1000\n").unwrap();
     eventually("another process", || look().is_none().then_some(()));
-    assert_eq!(alone(keeper, std::process::id(), &[], &session.spared).unwrap(), None, "another one than is asked about");
+    assert_eq!(
+        alone(keeper, std::process::id(), &[], &session.spared).unwrap(),
+        None,
+        "another one than is asked about"
+    );
     let job = eventually("the job", || session.tree().iter().map(|process| process.pid).find(|pid| *pid != shell));
     let pid = rustix::process::Pid::from_raw(i32::try_from(job).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
