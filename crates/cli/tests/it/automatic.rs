@@ -1,9 +1,10 @@
 //! Checkpoints that the host makes by itself: on a timer, before it reaps, and when the power fails. Needs root and CRIU, as `portable` does.
 
 use crate::portable::{COUNTS, counts_on, home, info, life, lose, shell, start};
+use crate::reaping::Running;
 use holdfast_harness::{Home, gone, until};
 use serde_json::Value;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 fn checkpoints(home: &Home, name: &str) -> Vec<Value> {
     home.json(&["checkpoints", "ls", name]).as_array().unwrap().clone()
@@ -164,14 +165,4 @@ fn the_worked_example_enters_each_order_once_across_lives_and_a_life_that_was_re
 
 fn example(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Ends a process with the test, however that ends.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

@@ -44,7 +44,7 @@ fn by_reaper(home: &Home, name: &str) -> Vec<Value> {
 }
 
 /// Ends a process with the test, however that ends.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -45,14 +45,6 @@ impl Due {
     pub fn new(alarm: &Rc<Notify>) -> Due {
         Due { alarm: Rc::clone(alarm), at: Cell::default(), settles: Cell::default(), print: Cell::default() }
     }
-
-    /// A life begins, or a host takes it up.
-    pub fn begins(&self) {
-        self.at.set(None);
-        self.settles.set(None);
-        self.print.set(None);
-        self.alarm.notify_one();
-    }
 }
 
 /// Makes checkpoints that are due for as long as the host runs.
@@ -101,6 +93,16 @@ async fn round(registry: &Registry) -> Option<u64> {
 }
 
 impl Session {
+    /// A life begins, or a host takes it up. Most sessions are not concerned, and cost nothing here.
+    pub(crate) fn begin_checkpoints(&self) {
+        if self.state.borrow().spec.portable.as_ref().is_some_and(|portable| portable.every_ms.is_some()) {
+            self.due.at.set(None);
+            self.due.settles.set(None);
+            self.due.print.set(None);
+            self.due.alarm.notify_one();
+        }
+    }
+
     /// When the first checkpoint that this host makes of it is due: an earlier host may have made one a while ago.
     async fn first_due(&self, every: u64) -> u64 {
         let (dir, id, name) = (self.dir.clone(), self.id, self.state.borrow().spec.name.clone());

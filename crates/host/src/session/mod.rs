@@ -329,7 +329,7 @@ impl Session {
         self.keep_keeper();
         self.take_up_seam();
         self.begin_watch();
-        self.due.begins();
+        self.begin_checkpoints();
         self.changed.notify_waiters();
     }
 
