@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::hosts::{self, Elsewhere};
+use crate::platform;
 use crate::show::say;
 use crate::versions;
 use crate::who::{self, Me, Said};
@@ -437,7 +438,7 @@ impl Link<'_> {
 
 /// The file this program runs from; the new one where an upgrade has replaced it.
 fn own_path() -> Result<PathBuf, Failure> {
-    holdfast_host::program().map_err(|e| Failure::io("cannot find the holdfast program itself", e))
+    platform::program().map_err(|e| Failure::io("cannot find the holdfast program itself", e))
 }
 
 /// Sees to it that `HOLDFAST_HOME` is what was asked for, and absolute: the host is started from `/` and inherits it.
