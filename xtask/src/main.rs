@@ -185,7 +185,7 @@ has no standard library for them, with Debian's Rust (unpacked into target/elsew
 --verify builds everything once more in a copy of the tree elsewhere and fails unless all bytes are the same.
 
 --check makes packages of the program that the tests use (or FILE), installs the .deb, the wheel and the npm package in a fresh Debian
-(debootstrap, kept in the target directory; needs root), works in each as a user, kills the host, and removes them. CI runs it.
+(debootstrap, kept in the target directory; needs root), works in each as a user, kills the host, and removes them; runs the units under `systemd --user`, and a FILE that is static in an empty root. CI runs it.
 
 --elsewhere checks that the client compiles for macOS. It is not linked and not run.
 
