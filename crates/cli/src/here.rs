@@ -251,6 +251,7 @@ impl Here {
     }
 
     /// Sees to it that a variable has this value: a host that this run starts inherits it.
+    #[cfg(target_os = "linux")]
     pub fn settle_variable(&self, variable: &str, value: &str) -> Result<(), Failure> {
         match std::env::var_os(variable).is_some_and(|is| is == value) {
             true => Ok(()),

@@ -160,6 +160,7 @@ pub fn existing(home: &Home, flag: Option<&Said>) -> Option<Identity> {
 }
 
 /// Somebody no host knows, with a key that is kept nowhere: enough to learn whether one answers.
+#[cfg(target_os = "linux")]
 pub fn stranger() -> Result<Identity, Failure> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|e| Failure::new("io", format!("cannot get random bytes: {e}")))?;
