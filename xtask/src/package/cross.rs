@@ -78,10 +78,7 @@ pub fn prepare(root: &Path, triple: &str, depth: Depth) -> Result<Cross> {
         // Nothing is asked of Xcode: zig has the headers.
         cross.variables.push(("SDKROOT".into(), dir.clone().into()));
     }
-    // The C library is zig's, not one that came with Rust.
-    let rustc = |name: &str, begin: String| {
-        script(&bin, name, &format!("#!/bin/sh\n{begin} \"$@\" -Clink-self-contained=no\n"))
-    };
+    let rustc = |name: &str, begin: String| script(&bin, name, &rustc_script(&begin));
     if has_std(root, triple)? {
         cross.variables.push(("RUSTC".into(), rustc("rustc-own", "exec rustc".into())?.into()));
         return Ok(cross);
@@ -100,6 +97,13 @@ pub fn prepare(root: &Path, triple: &str, depth: Depth) -> Result<Cross> {
         Depth::Linked => standard_library(&dir, &rust, triple, &cross)?,
     }
     Ok(cross)
+}
+
+/// The C library is zig's, not one that came with Rust. Only targets of musl may be told so.
+fn rustc_script(begin: &str) -> String {
+    format!(
+        "#!/bin/sh\ncase \"$*\" in *--target*-linux-musl*) set -- \"$@\" -Clink-self-contained=no ;; esac\n{begin} \"$@\"\n"
+    )
 }
 
 /// Drops what rustc and the crate `cc` say of the target in names that zig does not know.
