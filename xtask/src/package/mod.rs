@@ -76,7 +76,7 @@ fn wanted(root: &Path, args: &[String]) -> Result<Wanted> {
     let mut wanted = Wanted {
         tools: root.to_owned(),
         triple: None,
-        profile: "release".into(),
+        profile: "dist".into(),
         program: None,
         out: target(root).join("package"),
         only: KINDS.map(str::to_owned).to_vec(),
