@@ -37,10 +37,15 @@ fn main() {
     for (program, embedded) in [("holdfast-keeper", "keeper"), ("holdfast-portable", "portable")] {
         std::fs::copy(built.join(program), out.join(embedded)).expect("it was just built");
     }
-    // A library without libraries: it is loaded beside whatever C library CRIU runs with.
-    let status = Command::new(var("RUSTC"))
+    // A library without libraries: it is loaded beside whatever C library CRIU runs with, also where this program is static.
+    let mut library = Command::new(var("RUSTC"));
+    if let Ok(linker) = std::env::var("RUSTC_LINKER") {
+        library.arg("-C").arg(format!("linker={linker}"));
+    }
+    let status = library
         .args(["--edition", "2024", "--crate-type", "cdylib", "--target", &target])
         .args(["-C", "panic=abort", "-C", "opt-level=2", "-C", "strip=symbols", "-C", "link-arg=-nostdlib"])
+        .args(["-C", "target-feature=-crt-static"])
         .arg("-o")
         .arg(out.join("ctty.so"))
         // Named from the root: its bytes say nothing of where they were made.

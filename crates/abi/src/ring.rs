@@ -272,16 +272,7 @@ impl Ring {
         }
         let fixed = Fixed { capacity, log_bytes: LOG_BYTES, keeper_pid, started_ms, base };
         let length = HEADER_BYTES + capacity + LOG_BYTES;
-        // SAFETY: the descriptor is open; fallocate has no memory effects.
-        let failed = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length as libc::off_t) } != 0;
-        if failed {
-            let error = io::Error::last_os_error();
-            // Where a file system cannot allocate ahead, a sparse file is the next best.
-            if error.raw_os_error() != Some(libc::EOPNOTSUPP) {
-                return Err(error);
-            }
-            file.set_len(length)?;
-        }
+        allocate(file, length)?;
         let ring = Ring::map(file, fixed, length, libc::PROT_READ | libc::PROT_WRITE)?;
         let header = ring.page.cast::<Header>();
         // SAFETY: the page is mapped writable and nobody else knows the file yet: the magic, which readers look for,
@@ -460,6 +451,25 @@ impl Ring {
         // SAFETY: `at < log_bytes`, so the result lies inside the mapping.
         unsafe { self.page.add((HEADER_BYTES + self.capacity + at) as usize) }
     }
+}
+
+/// Gives an empty file its space.
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, length: u64) -> io::Result<()> {
+    // SAFETY: the descriptor is open; fallocate has no memory effects.
+    let failed = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length as libc::off_t) } != 0;
+    if !failed {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    // Where a file system cannot allocate ahead, a sparse file is the next best.
+    if error.raw_os_error() == Some(libc::EOPNOTSUPP) { file.set_len(length) } else { Err(error) }
+}
+
+/// Keepers run on Linux: only tests make a ring here.
+#[cfg(not(target_os = "linux"))]
+fn allocate(file: &File, length: u64) -> io::Result<()> {
+    file.set_len(length)
 }
 
 /// Whole pages of a part of the file, at `start` and `size` bytes long, that hold nothing of what was written from `base` to `head`.

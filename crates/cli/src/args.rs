@@ -2,45 +2,58 @@
 
 mod attention;
 mod authority;
+#[cfg(target_os = "linux")]
 mod bot;
 mod distance;
 mod env;
 mod files;
+#[cfg(target_os = "linux")]
 mod flow;
 mod fork;
 mod gate;
 mod graph;
 mod hosts;
 mod mcp;
+#[cfg(target_os = "linux")]
 mod network;
+#[cfg(target_os = "linux")]
+mod policy;
+#[cfg(target_os = "linux")]
 mod prove;
 mod questions;
+#[cfg(target_os = "linux")]
+mod relay;
 mod run;
+mod token;
 
 pub use attention::{Awaited, WaitArgs, WatchArgs, pattern_of};
 pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs, RevokeArgs, SeizeArgs, SignalArgs};
+#[cfg(target_os = "linux")]
 pub use bot::{BotCommand, BotEnrolArgs, BotForgetArgs, BotInitArgs, BotRemoveArgs, BotServiceArgs};
-pub use distance::{
-    AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs, Store,
-};
+pub use distance::{AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand};
 pub use env::EnvArgs;
 pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesLsArgs};
+#[cfg(target_os = "linux")]
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
     FlowWatchArgs,
 };
 pub use fork::{ForkArgs, ForkCommand, ForkDiffArgs, ForkKeepArgs, ForkStartArgs};
-pub use gate::{
-    ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs, PolicyCheckArgs, PolicyCommand, PolicyMayArgs,
-    PolicyShowArgs, PolicyTestArgs, PolicyWhyArgs,
-};
+pub use gate::{ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs};
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
-pub use network::{HTTP_ADDRESS, ListenArgs, LogArgs, StartArgs, TokenCommand, TokenNewArgs, WebArgs};
+#[cfg(target_os = "linux")]
+pub use network::{HTTP_ADDRESS, ListenArgs, LogArgs, StartArgs, WebArgs};
+#[cfg(target_os = "linux")]
+pub use policy::{PolicyCheckArgs, PolicyCommand, PolicyMayArgs, PolicyShowArgs, PolicyTestArgs, PolicyWhyArgs};
+#[cfg(target_os = "linux")]
 pub use prove::ProveArgs;
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
+#[cfg(target_os = "linux")]
+pub use relay::{RelayArgs, RelayCommand, RelayServeArgs, Store};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
+pub use token::{TokenCommand, TokenNewArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
 use crate::values::{Bytes, Seconds, recovery, restart, seam, size, variable};
@@ -119,6 +132,7 @@ pub enum Command {
     Run(RunArgs),
     /// Run durable flows: steps in sessions, timers, questions and undo that survive every crash
     #[command(subcommand, arg_required_else_help = false)]
+    #[cfg(target_os = "linux")]
     Flow(FlowCommand),
     /// Ask the humans of a session a question and print the answer
     Ask(AskArgs),
@@ -131,6 +145,7 @@ pub enum Command {
     Approvals(ApprovalsCommand),
     /// Show, check and ask the policy that judges what actors do
     #[command(subcommand, arg_required_else_help = false)]
+    #[cfg(target_os = "linux")]
     Policy(PolicyCommand),
     /// Wait for a session's command and exit with its status, or wait for another event
     Wait(WaitArgs),
@@ -190,15 +205,18 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = false)]
     Actor(ActorCommand),
     /// Open the web client in a browser, logged in as you
+    #[cfg(target_os = "linux")]
     Web(WebArgs),
     /// Use sessions from a chat: bots at Telegram and Discord
     #[command(subcommand, arg_required_else_help = false)]
+    #[cfg(target_os = "linux")]
     Bot(BotCommand),
     /// Manage API tokens
     #[command(subcommand, arg_required_else_help = false)]
     Token(TokenCommand),
     /// Manage the host, the daemon that connects clients and sessions
     #[command(subcommand, arg_required_else_help = false)]
+    #[cfg(target_os = "linux")]
     Host(HostCommand),
     /// Manage hosts on other machines
     #[command(subcommand, arg_required_else_help = false)]
@@ -206,6 +224,7 @@ pub enum Command {
     /// Open a way to a host on another machine, for programs
     Connect(ConnectArgs),
     /// Make this machine reachable through a relay, or run a relay
+    #[cfg(target_os = "linux")]
     Relay(RelayArgs),
     /// Share a session, or all of them, with a link
     Invite(InviteArgs),
@@ -218,10 +237,13 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = false)]
     Devices(DevicesCommand),
     /// Restart the host with this program, and show which sessions' keepers stay of an earlier build
+    #[cfg(target_os = "linux")]
     Upgrade(UpgradeArgs),
     /// Check what this machine supports, and how to fix what is missing
+    #[cfg(target_os = "linux")]
     Doctor(DoctorArgs),
     /// Prove on this machine that sessions outlive clients, hosts and crashes, by experiments
+    #[cfg(target_os = "linux")]
     Prove(ProveArgs),
     /// Print shell completions
     Completions(CompletionsArgs),
@@ -500,6 +522,7 @@ pub struct RestoreArgs {
     pub what: String,
 }
 
+#[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct DoctorArgs {
     /// Fetch CRIU for portable sessions, if it is missing
@@ -507,6 +530,7 @@ pub struct DoctorArgs {
     pub fix: bool,
 }
 
+#[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostCommand {
     /// Run the host in the foreground
@@ -527,6 +551,7 @@ pub enum HostCommand {
     Key,
 }
 
+#[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct UnitArgs {
     /// Print the unit instead of installing it
@@ -537,6 +562,7 @@ pub struct UnitArgs {
     pub remove: bool,
 }
 
+#[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct UpgradeArgs {
     /// Show what would stay, and restart nothing

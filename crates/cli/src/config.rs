@@ -2,12 +2,16 @@
 //! default.
 
 use crate::failure::Failure;
-use crate::values::{Bytes, Seconds, bytes, reap_after, rights};
+use crate::values::{Bytes, Seconds, rights};
+#[cfg(target_os = "linux")]
+use crate::values::{bytes, reap_after};
+#[cfg(target_os = "linux")]
 use holdfast_host::{LogFormat, LogLevels, ReapRules};
 use holdfast_screen::keys::{self, Key};
 use holdfast_store::trust::read_ours;
 use holdfast_types::Defaults;
 use holdfast_wire::lives::Recovery;
+#[cfg(target_os = "linux")]
 use holdfast_wire::reaping::ReapAfter;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -78,6 +82,7 @@ pub struct Config {
     /// Whether lost sessions are recovered without being asked.
     pub recover: Recovery,
     /// Which sessions that nobody uses are ended.
+    #[cfg(target_os = "linux")]
     pub reap: ReapRules,
     /// Bring the history into the terminal's scrollback on attach.
     pub attach_history: bool,
@@ -86,12 +91,16 @@ pub struct Config {
     /// Where the host's counters can be fetched.
     pub metrics_listen: Option<SocketAddr>,
     /// What the host logs.
+    #[cfg(target_os = "linux")]
     pub log: LogLevels,
     /// How a line of its log looks.
+    #[cfg(target_os = "linux")]
     pub log_format: LogFormat,
     /// Notification rules.
+    #[cfg(target_os = "linux")]
     pub notify: Vec<holdfast_host::Rule>,
     /// By which policy acts are judged.
+    #[cfg(target_os = "linux")]
     pub policy: holdfast_host::Choice,
 }
 
@@ -110,13 +119,18 @@ impl Default for Config {
             grace_ms: GRACE_MS,
             shell: None,
             recover: Recovery::Manual,
+            #[cfg(target_os = "linux")]
             reap: ReapRules::default(),
             attach_history: true,
             defaults: Defaults::default(),
             metrics_listen: None,
+            #[cfg(target_os = "linux")]
             log: LogLevels::default(),
+            #[cfg(target_os = "linux")]
             log_format: LogFormat::default(),
+            #[cfg(target_os = "linux")]
             notify: Vec::new(),
+            #[cfg(target_os = "linux")]
             policy: holdfast_host::Choice::default(),
         }
     }
@@ -188,6 +202,23 @@ impl Config {
             "grace" => self.grace_ms = found.time_ms()?,
             "shell" => self.shell = Some(found.text()?),
             "recover" => self.recover = recovery(&found.text()?)?,
+            "attach_history" => self.attach_history = found.flag()?,
+            "rights_human" => self.defaults.human = rights(&found.text()?)?,
+            "rights_agent" => self.defaults.agent = rights(&found.text()?)?,
+            "rights_service" => self.defaults.service = rights(&found.text()?)?,
+            "rights_device" => self.defaults.device = rights(&found.text()?)?,
+            "rights_unknown" => self.defaults.unknown = rights(&found.text()?)?,
+            "rights_spawner" => self.defaults.spawner = rights(&found.text()?)?,
+            "metrics_listen" => self.metrics_listen = Some(loopback(&found.text()?)?),
+            other => return self.set_of_host(other, found),
+        }
+        Ok(())
+    }
+
+    /// What only a host reads.
+    #[cfg(target_os = "linux")]
+    fn set_of_host(&mut self, key: &str, found: Found) -> Result<(), String> {
+        match key {
             "reap_after" => {
                 self.reap.after_ms = match reap_after(&found.text_or_number()?)? {
                     ReapAfter::Never => None,
@@ -197,14 +228,6 @@ impl Config {
             "reap_warn" => self.reap.warn_ms = found.time_ms()?,
             "reap_sessions_max" => self.reap.sessions_max = Some(found.number()?),
             "reap_memory_max" => self.reap.memory_max = Some(memory(&found.text_or_number()?)?),
-            "attach_history" => self.attach_history = found.flag()?,
-            "rights_human" => self.defaults.human = rights(&found.text()?)?,
-            "rights_agent" => self.defaults.agent = rights(&found.text()?)?,
-            "rights_service" => self.defaults.service = rights(&found.text()?)?,
-            "rights_device" => self.defaults.device = rights(&found.text()?)?,
-            "rights_unknown" => self.defaults.unknown = rights(&found.text()?)?,
-            "rights_spawner" => self.defaults.spawner = rights(&found.text()?)?,
-            "metrics_listen" => self.metrics_listen = Some(loopback(&found.text()?)?),
             "log" => self.log = found.text()?.parse()?,
             "log_format" => self.log_format = found.text()?.parse()?,
             "policy" => self.policy = found.text()?.parse()?,
@@ -213,9 +236,16 @@ impl Config {
         }
         Ok(())
     }
+
+    /// No host runs here that would read them; one file may serve several machines.
+    #[cfg(not(target_os = "linux"))]
+    fn set_of_host(&mut self, _: &str, _: Found) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 impl Found {
+    #[cfg(target_os = "linux")]
     fn value(self) -> Value {
         match self {
             Found::Variable(text) => Value::String(text),
@@ -295,6 +325,7 @@ fn unknown(at: &str, key: &str) -> Failure {
 }
 
 /// Memory of all sessions; below what a few shells take it is a slip of the finger.
+#[cfg(target_os = "linux")]
 fn memory(text: &str) -> Result<u64, String> {
     const MIN: u64 = 1 << 20;
     let expected = || "expected at least 1 MiB, for example \"2GiB\"".to_owned();

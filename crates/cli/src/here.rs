@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::hosts::{self, Elsewhere};
+use crate::platform;
 use crate::show::say;
 use crate::versions;
 use crate::who::{self, Me, Said};
@@ -250,6 +251,7 @@ impl Here {
     }
 
     /// Sees to it that a variable has this value: a host that this run starts inherits it.
+    #[cfg(target_os = "linux")]
     pub fn settle_variable(&self, variable: &str, value: &str) -> Result<(), Failure> {
         match std::env::var_os(variable).is_some_and(|is| is == value) {
             true => Ok(()),
@@ -437,7 +439,7 @@ impl Link<'_> {
 
 /// The file this program runs from; the new one where an upgrade has replaced it.
 fn own_path() -> Result<PathBuf, Failure> {
-    holdfast_host::program().map_err(|e| Failure::io("cannot find the holdfast program itself", e))
+    platform::program().map_err(|e| Failure::io("cannot find the holdfast program itself", e))
 }
 
 /// Sees to it that `HOLDFAST_HOME` is what was asked for, and absolute: the host is started from `/` and inherits it.

@@ -5,6 +5,7 @@
 
 mod args;
 mod asciicast;
+#[cfg(target_os = "linux")]
 mod browser;
 mod commands;
 mod config;
@@ -16,8 +17,11 @@ mod help;
 mod here;
 mod hosts;
 mod journal_args;
+#[cfg(target_os = "linux")]
 mod listen;
+#[cfg(target_os = "linux")]
 mod notify;
+mod platform;
 mod show;
 mod signals;
 mod tell;
@@ -28,7 +32,7 @@ mod who;
 
 use args::Args;
 use clap::FromArgMatches;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use failure::{Failure, STATUS_USAGE};
 
 fn main() {
@@ -57,12 +61,20 @@ fn usage(error: &clap::Error) -> u8 {
         let _ = error.print();
         return 0;
     }
+    let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    if let Some(ContextValue::String(command)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(why) = platform::missing(command)
+    {
+        return Failure::new("usage", why)
+            .hint("run it over there: ssh MACHINE holdfast …")
+            .status(STATUS_USAGE)
+            .report(json);
+    }
     let text = error.render().to_string();
     let (message, advice) = text.split_once("\n\n").unwrap_or((&text, ""));
     let message: Vec<&str> = message.strip_prefix("error: ").unwrap_or(message).lines().map(str::trim).collect();
     let generic = |line: &&str| line.is_empty() || line.starts_with("For more information");
     let advice: Vec<&str> = advice.lines().filter(|line| !generic(line)).collect();
-    let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
     Failure::new("usage", message.join(" "))
         .hint(advice.join("\n").replace("  tip:", "tip:"))
         .status(STATUS_USAGE)

@@ -31,6 +31,8 @@ pub fn end_with_reader() {
             let mut watched = [PollFd::new(&out, PollFlags::empty())];
             match poll(&mut watched, None) {
                 Ok(_) if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => std::process::exit(0),
+                // A terminal, on a system whose poll does not know them.
+                Ok(_) if watched[0].revents().contains(PollFlags::NVAL) => return,
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
             }

@@ -4,10 +4,10 @@
 //! environment, and the key is made at first use.
 
 use crate::failure::Failure;
+use crate::platform;
 use crate::show::say;
 use holdfast_authority::identity::{self, Because, Evidence};
 use holdfast_client::{Identity, KeyError};
-use holdfast_host::user;
 use holdfast_types::{ActorClass, Handle, HandleError, Home};
 use holdfast_wire::hello::Inside;
 use rustix::process::getuid;
@@ -106,7 +106,7 @@ fn decide(explicit: Option<Handle>, inside: Option<&Inside>) -> identity::Who {
 /// The user's name as the system knows it, which an environment cannot change.
 fn login() -> String {
     let variable = |key: &str| std::env::var(key).ok().filter(|name| !name.is_empty());
-    let known = user::find().map(|user| user.name).or_else(|| variable("LOGNAME")).or_else(|| variable("USER"));
+    let known = platform::login().or_else(|| variable("LOGNAME")).or_else(|| variable("USER"));
     known.unwrap_or_else(|| format!("uid{}", getuid().as_raw()))
 }
 
@@ -160,6 +160,7 @@ pub fn existing(home: &Home, flag: Option<&Said>) -> Option<Identity> {
 }
 
 /// Somebody no host knows, with a key that is kept nowhere: enough to learn whether one answers.
+#[cfg(target_os = "linux")]
 pub fn stranger() -> Result<Identity, Failure> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|e| Failure::new("io", format!("cannot get random bytes: {e}")))?;

@@ -7,6 +7,7 @@ mod attach;
 mod bridge;
 mod connection;
 mod identity;
+mod ready;
 mod relayed;
 mod route;
 mod start;
@@ -15,6 +16,7 @@ pub use attach::{AttachEnd, AttachError, AttachOptions, attach, chord_key, told_
 pub use connection::{CallError, Connection, Greeted, Incoming, PROGRAM};
 pub use holdfast_channel::InviteLink;
 pub use identity::{Identity, KeyError, PublicKey, admit};
+pub use ready::{ready, ready_of};
 pub use relayed::Relayed;
 pub use route::{Route, Ssh, is_host_name, join, machine_name};
 pub use start::{

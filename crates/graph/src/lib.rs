@@ -4,12 +4,13 @@
 //! Text is as the programs gave it, control characters too: the code that shows it escapes it.
 //!
 //! Pure: `observe` takes the graph. Here two graphs are compared ([`diff()`]), and each process is bound to the act that
-//! started it ([`bind()`]).
+//! started it ([`bind()`]); [`render`] draws one.
 
 mod bind;
 mod diff;
 mod id;
 mod nodes;
+pub mod render;
 
 pub use bind::{Binding, Bound, Known, RECORD_LAG_MS, Spot, Spots, TICK_MS, WritingAct, bind};
 pub use diff::{Exec, GraphDiff, diff};

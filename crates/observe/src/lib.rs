@@ -1,5 +1,5 @@
 //! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
-//! ([`Freezer`]), in whose turn they were started ([`Turns`]), what they hold ([`graph`], drawn by [`render`]), what
+//! ([`Freezer`]), in whose turn they were started ([`Turns`]), what they hold ([`graph`]), what
 //! they wait for ([`waiting`]), what they take up ([`residency()`]), what happens to them ([`events`]), whether sockets come and go at all ([`network`]), and where a
 //! process comes from ([`ancestry`]), and what CRIU makes of it all ([`portable`]).
 //!
@@ -17,7 +17,6 @@ mod netlink;
 pub mod network;
 pub mod portable;
 mod proc;
-pub mod render;
 mod residency;
 mod signals;
 mod tree;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::cross::Cross;
 use crate::step::{self, cargo, must, say};
 
 /// Builds the program in a tree, and says where it lies.
-pub fn program(root: &Path, target: &Path, triple: &str, profile: &str) -> Result<PathBuf> {
-    ensure!(has_std(root, triple)?, missing(triple));
+pub fn program(root: &Path, target: &Path, triple: &str, profile: &str, cross: &Cross) -> Result<PathBuf> {
     // A directory of its own: what is built with other flags must not push out what tests use.
     let dir = target.join("package-build");
     let mut build = cargo(root);
@@ -16,7 +16,9 @@ pub fn program(root: &Path, target: &Path, triple: &str, profile: &str) -> Resul
     build.arg("--target-dir").arg(&dir).env_remove("RUSTFLAGS");
     // The bytes must not say where they were made, those of C in dependencies neither.
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    let flags = [remap(&home()?, "/cargo"), remap(root, "/holdfast"), remap(&dir, "/target")];
+    let mut flags = vec![remap(&home()?, "/cargo"), remap(root, "/holdfast"), remap(&dir, "/target")];
+    flags.extend(cross.remap.iter().map(|(from, to)| remap(from, to)));
+    build.envs(cross.variables.iter().map(|(key, value)| (key, value))).args(&cross.arguments);
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     let prefix = |from: &Path, to: &str| format!("-ffile-prefix-map={}={to}", from.display());
     build.env("CFLAGS", [prefix(&dir, "/target"), prefix(&home()?, "/cargo")].join(" "));
@@ -41,10 +43,6 @@ pub fn has_std(root: &Path, triple: &str) -> Result<bool> {
     let dir = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     let files = std::fs::read_dir(&dir).map(|files| files.flatten().map(|file| file.file_name()).collect::<Vec<_>>());
     Ok(files.unwrap_or_default().iter().any(|name| name.to_string_lossy().starts_with("libstd-")))
-}
-
-fn missing(triple: &str) -> String {
-    format!("the standard library of Rust for {triple} is not installed; get it with: rustup target add {triple}")
 }
 
 /// The target of this machine.

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use super::Wanted;
-use crate::step::{cargo, must, program, say, target};
+use super::build::{Needs, needs};
+use crate::step::{self, cargo, must, on_path, program, say, target};
 use crate::test::{is_root, programs};
 
 /// What makes and enters the root, and strips the program.
@@ -21,6 +22,8 @@ const PROGRAMS: &[(&str, &str)] = &[
 const INCLUDE: &str = "nodejs,python3-venv";
 /// The npm that is put into the root: Debian's own has hundreds of packages. It runs with Debian's Node.
 const NPM: &str = "npm@10.9.2";
+/// Runs the units, as a user's: also where the machine itself runs without it.
+const SYSTEMD: &str = "/usr/lib/systemd/systemd";
 /// Which Debian, where this machine has another system.
 const SUITE: &str = "bookworm";
 
@@ -55,6 +58,17 @@ pub fn run(root: &Path, given: Option<&Path>) -> Result<ExitCode> {
         let mut enter = program("unshare", root);
         enter.args(["--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "packaging/check/enter.sh"]);
         must(enter.arg(&base).arg(dir.join("work")).arg(&packages).arg(kind))?;
+    }
+    let program = wanted.program.context("it was set above")?;
+    if needs(root, &program)? == Needs::Nothing {
+        programs(root, &[("busybox", "busybox-static")])?;
+        let shell = on_path("busybox").context("busybox is not in PATH")?;
+        must(step::program("sh", root).arg("packaging/check/static.sh").arg(&program).arg(shell))?;
+    }
+    if Path::new(SYSTEMD).exists() {
+        must(step::program("sh", root).arg("packaging/check/systemd.sh").arg(program))?;
+    } else {
+        say(&format!("NOT CHECKED: the systemd units: {SYSTEMD} is not there (Debian: systemd)"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,8 @@ mod archive;
 mod build;
 mod check;
 mod content;
+mod cross;
+mod elsewhere;
 mod kinds;
 pub mod notes;
 mod sbom;
@@ -13,8 +15,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::step::{on_path, program, say, target};
+use crate::step::{self, must, on_path, program, say, target};
 use build::{needs, own_triple};
+use cross::Depth;
 use kinds::{Package, Source, filled};
 
 /// The version of the workspace.
@@ -23,9 +26,15 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Kinds of packages.
 const KINDS: [&str; 4] = ["deb", "tar", "npm", "wheel"];
 
+/// Static, for any Linux.
+const STATIC: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
+
 /// What was asked for.
 struct Wanted {
-    triple: String,
+    /// Where tools of other targets are kept.
+    tools: PathBuf,
+    /// One target; none: this machine's, and static ones.
+    triple: Option<String>,
     profile: String,
     program: Option<PathBuf>,
     out: PathBuf,
@@ -35,11 +44,23 @@ struct Wanted {
     time: u64,
     verify: bool,
     check: bool,
+    elsewhere: bool,
+    /// A program of an earlier version.
+    previous: Option<PathBuf>,
 }
 
 /// Makes packages, or checks them.
 pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     let mut wanted = wanted(root, args)?;
+    if wanted.elsewhere {
+        return elsewhere::run(root);
+    }
+    if let Some(previous) = &wanted.previous {
+        let program = wanted.program.clone().unwrap_or_else(|| target(root).join("debug/holdfast"));
+        let mut versions = step::program("sh", root);
+        must(versions.arg("packaging/check/versions.sh").arg(previous).arg(program))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if wanted.check {
         return check::run(root, wanted.program.as_deref());
     }
@@ -53,8 +74,9 @@ pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
 
 fn wanted(root: &Path, args: &[String]) -> Result<Wanted> {
     let mut wanted = Wanted {
-        triple: own_triple(root)?,
-        profile: "release".into(),
+        tools: root.to_owned(),
+        triple: None,
+        profile: "dist".into(),
         program: None,
         out: target(root).join("package"),
         only: KINDS.map(str::to_owned).to_vec(),
@@ -62,12 +84,14 @@ fn wanted(root: &Path, args: &[String]) -> Result<Wanted> {
         time: 0,
         verify: false,
         check: false,
+        elsewhere: false,
+        previous: None,
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
         match arg.as_str() {
-            "--target" => wanted.triple.clone_from(value()?),
+            "--target" => wanted.triple = Some(value()?.clone()),
             "--profile" => wanted.profile.clone_from(value()?),
             "--program" => wanted.program = Some(std::path::absolute(value()?)?),
             "--out" => wanted.out = std::path::absolute(value()?)?,
@@ -75,6 +99,8 @@ fn wanted(root: &Path, args: &[String]) -> Result<Wanted> {
             "--only" => wanted.only = value()?.split(',').map(str::to_owned).collect(),
             "--verify" => wanted.verify = true,
             "--check" => wanted.check = true,
+            "--elsewhere" => wanted.elsewhere = true,
+            "--previous" => wanted.previous = Some(std::path::absolute(value()?)?),
             _ => bail!("`package` does not take {arg}; see: cargo xtask package --help"),
         }
     }
@@ -87,30 +113,20 @@ fn wanted(root: &Path, args: &[String]) -> Result<Wanted> {
 
 /// Builds what is needed and writes the packages.
 fn make(root: &Path, target: &Path, wanted: &Wanted, out: &Path) -> Result<Vec<Package>> {
-    let time = wanted.time;
-    let arch = wanted.triple.split('-').next().unwrap_or_default();
-    let program = match &wanted.program {
-        Some(program) => program.clone(),
-        None => build::program(root, target, &wanted.triple, &wanted.profile)?,
-    };
-    let needs = needs(root, &program)?;
-    let speaker = speaker(root, &program, arch)?;
-    let source = Source { root, program: &program, speaker: &speaker, needs: &needs, version: VERSION, arch, time };
     let mut packages: Vec<Package> = vec![];
-    for kind in KINDS.iter().filter(|kind| wanted.only.iter().any(|only| only == *kind)) {
-        let package = match *kind {
-            "deb" => kinds::deb(&source)?,
-            "npm" => kinds::npm(&source)?,
-            "wheel" => kinds::wheel(&source)?,
-            _ => kinds::tarball(&source)?,
-        };
-        if *kind == "tar" {
-            packages.extend(recipes(&source, &package, &wanted.url)?);
+    let own = own_triple(root)?;
+    let builds = builds(wanted, &own)?;
+    // Recipes have one tarball: the only one, or the static one.
+    let recipes_of = if builds.len() == 1 { builds[0].0.clone() } else { STATIC[0].to_owned() };
+    for (triple, kinds) in builds {
+        let kinds: Vec<&str> =
+            kinds.iter().filter(|kind| wanted.only.iter().any(|only| only == *kind)).copied().collect();
+        if !kinds.is_empty() {
+            packages.extend(made(root, target, wanted, &triple, &kinds, triple == recipes_of)?);
         }
-        packages.push(package);
     }
-    packages
-        .push((format!("holdfast-{VERSION}.cdx.json"), sbom::document(root, &wanted.triple, VERSION, time)?.into()));
+    let triple = wanted.triple.as_ref().unwrap_or(&own);
+    packages.push((format!("holdfast-{VERSION}.cdx.json"), sbom::document(root, triple, VERSION, wanted.time)?.into()));
     packages.push(("Containerfile".into(), std::fs::read(root.join("docs/relay/Containerfile"))?));
     packages.sort();
     let sums: String = packages.iter().map(|(name, bytes)| format!("{}  {name}\n", archive::sha256(bytes))).collect();
@@ -120,6 +136,59 @@ fn make(root: &Path, target: &Path, wanted: &Wanted, out: &Path) -> Result<Vec<P
     for (name, bytes) in &packages {
         std::fs::write(out.join(name), bytes).with_context(|| format!("cannot write {name}"))?;
         say(&format!("{:>12} bytes  {}", bytes.len(), out.join(name).display()));
+    }
+    Ok(packages)
+}
+
+/// Which targets, and which packages of each: the .deb and a tarball with this system's C library, everything else static.
+fn builds(wanted: &Wanted, own: &str) -> Result<Vec<(String, Vec<&'static str>)>> {
+    if wanted.program.is_some() || wanted.triple.is_some() {
+        return Ok(vec![(wanted.triple.clone().unwrap_or_else(|| own.to_owned()), KINDS.to_vec())]);
+    }
+    // Before the first build, which takes long.
+    let possible =
+        STATIC.iter().try_for_each(|triple| cross::prepare(&wanted.tools, triple, Depth::Linked).map(|_| ()));
+    if let Err(why) = possible {
+        say(&format!("NOT MADE: static packages, and those for arm64: {why:#}"));
+        return Ok(vec![(own.to_owned(), KINDS.to_vec())]);
+    }
+    let statics = STATIC.iter().map(|triple| ((*triple).to_owned(), vec!["tar", "npm", "wheel"]));
+    Ok(std::iter::once((own.to_owned(), vec!["deb", "tar"])).chain(statics).collect())
+}
+
+/// The packages of one target.
+fn made(
+    root: &Path,
+    target: &Path,
+    wanted: &Wanted,
+    triple: &str,
+    kinds: &[&str],
+    with_recipes: bool,
+) -> Result<Vec<Package>> {
+    let arch = triple.split('-').next().unwrap_or_default();
+    let program = match &wanted.program {
+        Some(program) => program.clone(),
+        None => {
+            let cross = cross::prepare(&wanted.tools, triple, Depth::Linked)?;
+            build::program(root, target, triple, &wanted.profile, &cross)?
+        }
+    };
+    let needs = needs(root, &program)?;
+    let speaker = speaker(&wanted.tools, &program, arch)?;
+    let source =
+        Source { root, program: &program, speaker: &speaker, needs: &needs, version: VERSION, arch, time: wanted.time };
+    let mut packages = vec![];
+    for kind in kinds {
+        let package = match *kind {
+            "deb" => kinds::deb(&source)?,
+            "npm" => kinds::npm(&source)?,
+            "wheel" => kinds::wheel(&source)?,
+            _ => kinds::tarball(&source)?,
+        };
+        if *kind == "tar" && with_recipes {
+            packages.extend(recipes(&source, &package, &wanted.url)?);
+        }
+        packages.push(package);
     }
     Ok(packages)
 }

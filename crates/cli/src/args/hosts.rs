@@ -1,8 +1,8 @@
 //! The options of hosts elsewhere, and which of them a command is for.
 
 use super::{
-    ApprovalsCommand, Args, CheckpointsCommand, Command, ForkArgs, ForkCommand, LsArgs, PolicyCommand, QuestionsArgs,
-    RunCommand, WatchArgs,
+    ApprovalsCommand, Args, CheckpointsCommand, Command, ForkArgs, ForkCommand, LsArgs, QuestionsArgs, RunCommand,
+    WatchArgs,
 };
 use clap::{Subcommand, ValueHint};
 use holdfast_types::HostKey;
@@ -118,21 +118,34 @@ fn is_only_here(command: &Command) -> bool {
         Command::Actor(_)
             | Command::Completions(_)
             | Command::Connect(_)
-            | Command::Doctor(_)
-            | Command::Bot(_)
-            | Command::Flow(_)
-            | Command::Prove(_)
-            | Command::Host(_)
             | Command::Hosts(_)
             | Command::Man
             | Command::Schema
             | Command::Skill
-            | Command::Upgrade(_)
-            | Command::Web(_)
             | Command::Whoami
             | Command::Accept(_)
+    ) || is_of_linux(command)
+}
+
+/// What runs where sessions do, and only on this machine.
+#[cfg(target_os = "linux")]
+fn is_of_linux(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Bot(_)
+            | Command::Doctor(_)
+            | Command::Flow(_)
+            | Command::Host(_)
+            | Command::Prove(_)
             | Command::Relay(_)
+            | Command::Upgrade(_)
+            | Command::Web(_)
     )
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_linux(_: &Command) -> bool {
+    false
 }
 
 /// What asks every host.
@@ -179,6 +192,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Answer(args) => maybe(&mut args.question),
         Command::Questions(args) => maybe(&mut args.session),
         Command::Approvals(ApprovalsCommand::Ls(args)) => maybe(&mut args.session),
+        #[cfg(target_os = "linux")]
         Command::Policy(command) => judged(command),
         Command::Wait(args) => vec![&mut args.of.session],
         Command::Resize(args) => vec![&mut args.of.session],
@@ -203,32 +217,35 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Ui
         | Command::Approvals(_)
         | Command::Ls(_)
-        | Command::Bot(_)
-        | Command::Flow(_)
         | Command::Whoami
         | Command::Mcp(_)
         | Command::Skill
         | Command::Actor(_)
-        | Command::Web(_)
         | Command::Token(_)
-        | Command::Host(_)
         | Command::Hosts(_)
         | Command::Connect(_)
-        | Command::Relay(_)
         | Command::Invites(_)
         | Command::Accept(_)
         | Command::Devices(_)
-        | Command::Upgrade(_)
-        | Command::Doctor(_)
-        | Command::Prove(_)
         | Command::Completions(_)
         | Command::Man
         | Command::Schema => Vec::new(),
+        #[cfg(target_os = "linux")]
+        Command::Bot(_)
+        | Command::Doctor(_)
+        | Command::Flow(_)
+        | Command::Host(_)
+        | Command::Prove(_)
+        | Command::Relay(_)
+        | Command::Upgrade(_)
+        | Command::Web(_) => Vec::new(),
     }
 }
 
 /// The session that a policy is asked about.
-fn judged(command: &mut PolicyCommand) -> Vec<&mut String> {
+#[cfg(target_os = "linux")]
+fn judged(command: &mut super::PolicyCommand) -> Vec<&mut String> {
+    use super::PolicyCommand;
     match command {
         PolicyCommand::May(args) | PolicyCommand::Explain(args) => args.session.iter_mut().collect(),
         PolicyCommand::Why(args) => vec![&mut args.session],

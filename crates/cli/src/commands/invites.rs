@@ -1,7 +1,7 @@
 //! `holdfast invite`, `invites`, `accept` and `devices`: access for other machines, through a relay.
 
 use crate::args::{AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand};
-use crate::commands::web::code;
+use crate::commands::qr::code;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::hosts::{self, Elsewhere};

@@ -12,14 +12,13 @@ use crate::show::{
     bytes, columns, command_line, cut, fields, moment, now_ms, on_terminal, print, print_json, span, state, styled,
     table, visible,
 };
-use holdfast_client::{CallError, Connection, Incoming};
+use holdfast_client::{CallError, Connection, Incoming, ready};
 use holdfast_types::{SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::{Kind, Now, StateView};
 use holdfast_wire::lives::LostView;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ClientView, Life, ListParams, SessionParams, SessionView};
 use holdfast_wire::runs::{RunListParams, RunView};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -31,7 +30,7 @@ const COMMAND_COLUMNS: usize = 60;
 /// Sessions that are looked at for a list: more than a person reads, and a look is an answer of the session's keeper.
 const LOOKS_MAX: usize = 256;
 /// How often a list that is watched is drawn anew.
-const WATCH_EVERY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const WATCH_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
 pub(super) const NONE: &str = "no sessions; start one with: holdfast new\n";
 
 /// What sessions do, where that was seen.
@@ -129,17 +128,17 @@ fn watch(here: &Here, link: &mut Link<'_>, ended_too: bool) -> Result<u8, Failur
             false => listed(&rows(here, &sessions, &seen), now_ms(), columns(), styled()),
         };
         canvas.draw(&text)?;
-        let mut keys = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
         let mut typed = [0; 64];
-        match poll(&mut keys, Some(&WATCH_EVERY)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => match rustix::io::read(rustix::stdio::stdin(), &mut typed) {
-                // The terminal is gone.
-                Ok(0) | Err(_) => return Ok(0),
-                Ok(count) if typed[..count].iter().any(|key| QUIT_KEYS.contains(key)) => return Ok(0),
-                Ok(_) => {}
-            },
-            Err(error) => return Err(Failure::io("cannot wait for keys", std::io::Error::from(error))),
+        let [is_typed] = ready([rustix::stdio::stdin()], Some(WATCH_EVERY))
+            .map_err(|error| Failure::io("cannot wait for keys", error))?;
+        if !is_typed {
+            continue;
+        }
+        match rustix::io::read(rustix::stdio::stdin(), &mut typed) {
+            // The terminal is gone.
+            Ok(0) | Err(_) => return Ok(0),
+            Ok(count) if typed[..count].iter().any(|key| QUIT_KEYS.contains(key)) => return Ok(0),
+            Ok(_) => {}
         }
     }
 }

@@ -1,24 +1,30 @@
-//! The commands, one file each; those that only ask and show share one.
+//! The commands, one file each; those that only ask and show share one. What runs where sessions do is Linux's; elsewhere the program is a client.
 
 mod actor;
 mod approvals;
+#[cfg(target_os = "linux")]
 mod as_user;
 mod attach;
+#[cfg(target_os = "linux")]
 mod bot;
 mod canvas;
 mod checkpoint;
 mod completions;
 mod cost;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod end;
 mod env;
 mod export;
 mod files;
+#[cfg(target_os = "linux")]
 mod flow;
 mod fork;
+#[cfg(target_os = "linux")]
 mod gated;
 mod grants;
 mod graph;
+#[cfg(target_os = "linux")]
 mod host;
 mod hosts;
 mod invites;
@@ -29,11 +35,16 @@ mod man;
 mod mcp;
 mod names;
 mod new;
+#[cfg(target_os = "linux")]
 mod no_typing;
+#[cfg(target_os = "linux")]
 mod policy;
+#[cfg(target_os = "linux")]
 mod prove;
+mod qr;
 mod questions;
 mod recover;
+#[cfg(target_os = "linux")]
 mod relay;
 mod run;
 mod screen;
@@ -41,16 +52,21 @@ mod secret;
 mod send;
 mod skill;
 mod state;
+#[cfg(target_os = "linux")]
 mod stderr;
 mod steer;
 mod token;
 mod turn;
 mod ui;
+#[cfg(target_os = "linux")]
 mod unit;
+#[cfg(target_os = "linux")]
 mod upgrade;
 mod wait;
+#[cfg(target_os = "linux")]
 mod wall;
 mod watch;
+#[cfg(target_os = "linux")]
 mod web;
 mod whoami;
 
@@ -79,6 +95,7 @@ fn misplaced(why: Misplaced) -> Failure {
     Failure::new("usage", message).hint(hint).status(STATUS_USAGE)
 }
 
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))] // `json` is for a command of Linux
 fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
     let here = || find()?.if_ours();
     match command {
@@ -96,7 +113,9 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Export(args)) => export::export(&here()?, &args),
         Some(Command::Files(command)) => files::files(&here()?, &command),
         Some(Command::Run(args)) => run::run(&here()?, &args),
+        #[cfg(target_os = "linux")]
         Some(Command::Flow(command)) => flow::flow(&here()?, &command),
+        #[cfg(target_os = "linux")]
         Some(Command::Bot(command)) => bot::bot(&here()?, &command),
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::State(args)) => state::state(&here()?, &args.session),
@@ -106,6 +125,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Questions(args)) => questions::questions(&here()?, &args),
         Some(Command::Answer(args)) => questions::answer(&here()?, &args),
         Some(Command::Approvals(command)) => approvals::approvals(&here()?, &command),
+        #[cfg(target_os = "linux")]
         Some(Command::Policy(command)) => policy::policy(&here()?, &command),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Ui) => attach::ui(&here()?),
@@ -132,22 +152,28 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Grants(args)) => grants::grants(&here()?, &args),
         Some(Command::Whoami) => whoami::whoami(&here()?),
         Some(Command::Actor(command)) => actor::actor(&here()?, &command),
+        #[cfg(target_os = "linux")]
         Some(Command::Web(args)) => web::web(&here()?, &args),
         Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Hosts(command)) => hosts::hosts(&here()?, &command),
         Some(Command::Connect(args)) => hosts::connect(&here()?, &args),
+        #[cfg(target_os = "linux")]
         Some(Command::Relay(args)) => relay::relay(&here()?, &args),
         Some(Command::Invite(args)) => invites::invite(&here()?, &args),
         Some(Command::Invites(command)) => invites::invites(&here()?, &command),
         Some(Command::Accept(args)) => invites::accept(&here()?, &args),
         Some(Command::Devices(command)) => invites::devices(&here()?, &command),
+        #[cfg(target_os = "linux")]
         Some(Command::Host(command)) => host::host(&here()?, command),
+        #[cfg(target_os = "linux")]
         Some(Command::Upgrade(args)) => upgrade::upgrade(&here()?, args),
+        #[cfg(target_os = "linux")]
         // It says what is wrong with a home, whatever that is.
         Some(Command::Doctor(args)) => doctor::doctor(&find()?, args),
         Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),
         // These need no home, or make their own.
+        #[cfg(target_os = "linux")]
         Some(Command::Prove(args)) => prove::prove(&args, json),
         Some(Command::Skill) => skill::skill(),
         Some(Command::Completions(args)) => completions::completions(args.shell),
@@ -161,6 +187,22 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
 /// parser does not know them, so neither help nor completions show them.
 pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
     let here = || Here::find(None, false, None, None)?.if_ours();
+    #[cfg(target_os = "linux")]
+    if let Some(ran) = run_of_hosts(words, &here) {
+        return Some(ran);
+    }
+    match words {
+        ["__names"] => Some(here().and_then(|here| names::sessions(&here, "")).or(Ok(0))),
+        ["__names", begun] => Some(here().and_then(|here| names::sessions(&here, begun)).or(Ok(0))),
+        ["__hosts"] => Some(here().and_then(|here| names::hosts(&here)).or(Ok(0))),
+        ["__runs"] => Some(here().and_then(|here| run::ids(&here))),
+        ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
+        _ => None,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn run_of_hosts(words: &[&str], here: &dyn Fn() -> Result<Here, Failure>) -> Option<Result<u8, Failure>> {
     match words {
         ["host", "spawn"] => Some(here().and_then(|here| host::spawn(&here))),
         ["host", "tend"] => Some(here().and_then(|here| host::tend(&here))),
@@ -178,11 +220,6 @@ pub fn run_unlisted(words: &[&str]) -> Option<Result<u8, Failure>> {
         ["session", "copy-stderr", rest @ ..] => Some(stderr::copy(!rest.is_empty())),
         ["session", "gate", ..] => Some(gated::run()),
         ["session", "warden", ..] => Some(gated::warden()),
-        ["__names"] => Some(here().and_then(|here| names::sessions(&here, "")).or(Ok(0))),
-        ["__names", begun] => Some(here().and_then(|here| names::sessions(&here, begun)).or(Ok(0))),
-        ["__hosts"] => Some(here().and_then(|here| names::hosts(&here)).or(Ok(0))),
-        ["__runs"] => Some(here().and_then(|here| run::ids(&here))),
-        ["__actors"] => Some(here().and_then(|here| actor::handles(&here))),
         _ => None,
     }
 }

@@ -6,9 +6,9 @@ use crate::args::NewArgs;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
+use crate::platform;
 use crate::show::{on_terminal, print, print_json, say};
 use crate::who;
-use holdfast_host::user;
 use holdfast_types::Size;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{NewParams, SessionView};
@@ -204,7 +204,7 @@ fn terminal_size() -> Option<Size> {
 /// The configured shell, `$SHELL`, the user's login shell, `/bin/sh`.
 fn shell(configured: Option<String>) -> String {
     let variable = || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty());
-    let passwd = || user::find().map(|user| user.shell).filter(|shell| !shell.is_empty());
+    let passwd = || platform::shell().filter(|shell| !shell.is_empty());
     configured.or_else(variable).or_else(passwd).unwrap_or_else(|| "/bin/sh".into())
 }
 
@@ -212,5 +212,6 @@ fn shell(configured: Option<String>) -> String {
 fn file_mode_mask() -> u32 {
     let mask = umask(Mode::from_raw_mode(0o077));
     umask(mask);
-    mask.as_raw_mode()
+    // 16 bits on macOS.
+    u32::from(mask.as_raw_mode())
 }

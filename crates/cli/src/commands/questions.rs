@@ -1,6 +1,5 @@
 //! `holdfast ask`, `holdfast questions`, `holdfast answer`: an operator asks the humans, and one of them answers.
 
-use super::flow::FlowQuestion;
 use crate::args::{AnswerArgs, AskArgs, QuestionsArgs};
 use crate::everywhere::{self, called};
 use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
@@ -142,7 +141,7 @@ pub fn questions(here: &Here, args: &QuestionsArgs) -> Result<u8, Failure> {
     }
     let questions = here.link()?.call::<op::QuestionList>(&params)?;
     // A flow's question belongs to no session.
-    let flows = if args.session.is_none() && !here.is_elsewhere() { super::flow::questions(here) } else { Vec::new() };
+    let flows = if args.session.is_none() && !here.is_elsewhere() { of_flows(here) } else { Vec::new() };
     if here.json {
         let of_flows = flows.iter().map(serde_json::to_value);
         let all: Result<Vec<_>, _> = questions.iter().map(serde_json::to_value).chain(of_flows).collect();
@@ -154,6 +153,32 @@ pub fn questions(here: &Here, args: &QuestionsArgs) -> Result<u8, Failure> {
     }
     print(flows.iter().map(asked_by_flow).collect::<String>())?;
     Ok(0)
+}
+
+/// A question of a flow.
+#[derive(Debug, serde::Serialize)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // flows run where sessions do
+pub struct FlowQuestion {
+    /// The flow.
+    pub flow: String,
+    /// Its step, from 1.
+    pub step: u32,
+    /// Who started the flow.
+    pub by: String,
+    pub text: String,
+    pub options: Vec<String>,
+    pub asked_ms: u64,
+}
+
+/// What flows of this machine ask.
+#[cfg(target_os = "linux")]
+fn of_flows(here: &Here) -> Vec<FlowQuestion> {
+    super::flow::questions(here)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_flows(_: &Here) -> Vec<FlowQuestion> {
+    Vec::new()
 }
 
 /// A flow's question, and how it is answered.

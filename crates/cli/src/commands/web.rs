@@ -2,13 +2,12 @@
 
 use crate::args::{ListenArgs, WebArgs};
 use crate::commands::host;
+use crate::commands::qr::code;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{print, print_json};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
-use qrcode::render::unicode::Dense1x2;
-use qrcode::{EcLevel, QrCode};
 use rustix::termios::isatty;
 use serde_json::json;
 use std::io;
@@ -86,12 +85,4 @@ fn way_out(any: IpAddr) -> io::Result<IpAddr> {
     let socket = UdpSocket::bind(here)?;
     socket.connect(there)?;
     Ok(socket.local_addr()?.ip())
-}
-
-/// A link as cameras read it: black on white, whatever the terminal's colours.
-pub fn code(link: &str) -> Result<String, Failure> {
-    let code = QrCode::with_error_correction_level(link, EcLevel::L)
-        .map_err(|error| Failure::new("internal", format!("cannot make a QR code of the link: {error}")))?;
-    let drawn = code.render::<Dense1x2>().build();
-    Ok(drawn.lines().map(|line| format!("\x1b[30;107m{line}\x1b[m\n")).collect())
 }

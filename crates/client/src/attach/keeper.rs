@@ -2,10 +2,13 @@
 
 use holdfast_abi::address::Address;
 use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, ToKeeper, Token, VERSION, Welcome};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 /// An admitted connection.
 #[derive(Debug)]
@@ -85,4 +88,17 @@ fn connect(path: &Path) -> io::Result<OwnedFd> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(Address::of(path)?.path())?)?;
     Ok(socket)
+}
+
+/// How long a process that was killed may take from letting go of its sockets to being gone.
+const DYING_MS: u64 = 300;
+
+/// Whether a process runs; one that has ended and was not collected yet does not, nor does one that is about to.
+pub fn lives(pid: u32) -> bool {
+    let Some(process) = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return false;
+    };
+    let patience = Duration::from_millis(DYING_MS).try_into().expect("short times fit");
+    let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience));
+    matches!(ended, Ok(0))
 }

@@ -9,6 +9,7 @@
 
 mod far;
 mod host;
+#[cfg_attr(not(target_os = "linux"), path = "keeper_elsewhere.rs")]
 mod keeper;
 mod places;
 mod relink;

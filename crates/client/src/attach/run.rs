@@ -2,12 +2,13 @@
 
 use super::far::{Far, Said};
 use super::host::{Asked, attach_params, paint};
-use super::keeper::Keeper;
+use super::keeper::{Keeper, lives};
 use super::places::Places;
 use super::relink::Relink;
 use super::terminal::Terminal;
 use super::{AttachEnd, AttachError, AttachOptions, failed};
 use crate::connection::Connection;
+use crate::ready::ready_of;
 use holdfast_abi::protocol::{FRAME_BYTES_MAX, FromKeeper, INPUT_BYTES_MAX};
 use holdfast_abi::ring::{Copied, Ring, STATE_ENDED};
 use holdfast_attach::{Attached, Begin, Effect, Input, Options, room};
@@ -15,7 +16,6 @@ use holdfast_types::{ClientToken, Exit, Handle, SessionId};
 use holdfast_wire::attention::Until;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{AttachAnswer, PaintParams, Painted, WaitParams};
-use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -296,7 +296,7 @@ impl<'a> Driver<'a> {
 
     fn wait(&self) -> Result<Ready, AttachError> {
         let mut fds = Vec::with_capacity(6);
-        let mut add = |fd| fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let mut add = |fd| fds.push(fd);
         add(self.window_changed.as_fd());
         add(self.told_to_go.as_fd());
         // After the keeper has ended its socket would always be ready.
@@ -319,12 +319,7 @@ impl<'a> Driver<'a> {
         }
         let due = |at: u64| Duration::from_millis(at.saturating_sub(self.now_ms()));
         let pause = if self.moved { Some(Duration::ZERO) } else { self.attached.due_ms().map(due) };
-        let timeout = pause.map(|pause| pause.try_into().expect("short times fit"));
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(failed("waiting failed")(error.into())),
-        }
-        let mut found = fds.iter().map(|fd| !fd.revents().is_empty());
+        let mut found = ready_of(&fds, pause).map_err(failed("waiting failed"))?.into_iter();
         let mut next = |asked: bool| asked && found.next().unwrap_or(false);
         let mut ready = Ready { window: next(true), go: next(true), ..Ready::default() };
         ready.keeper = next(with_keeper);
@@ -439,20 +434,6 @@ fn ending(ring: &Ring) -> Option<Exit> {
 
 fn token(answer: &AttachAnswer) -> Option<ClientToken> {
     answer.token.parse().ok()
-}
-
-/// How long a process that was killed may take from letting go of its sockets to being gone.
-const DYING_MS: u64 = 300;
-
-/// Whether a process runs; one that has ended and was not collected yet does not, nor does one that is about to.
-fn lives(pid: u32) -> bool {
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    let Some(process) = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
-        return false;
-    };
-    let patience = Duration::from_millis(DYING_MS).try_into().expect("short times fit");
-    let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience));
-    matches!(ended, Ok(0))
 }
 
 /// Descriptors that become readable when the window changes, and when a signal asks us to end.

@@ -2,7 +2,7 @@
 
 use super::On;
 use super::hold::Due;
-use holdfast_observe::render::visible;
+use holdfast_graph::render::visible;
 use holdfast_types::doing::Kind;
 use holdfast_wire::attention::{Now, What};
 use serde_json::{Value, json};

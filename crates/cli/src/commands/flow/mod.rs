@@ -250,22 +250,8 @@ fn check(here: &Here, args: &FlowCheckArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A question of a flow.
-#[derive(Debug, serde::Serialize)]
-pub struct FlowQuestion {
-    /// The flow.
-    pub flow: String,
-    /// Its step, from 1.
-    pub step: u32,
-    /// Who started the flow.
-    pub by: String,
-    pub text: String,
-    pub options: Vec<String>,
-    pub asked_ms: u64,
-}
-
 /// What flows ask the humans now; nothing where no service runs.
-pub fn questions(here: &Here) -> Vec<FlowQuestion> {
+pub fn questions(here: &Here) -> Vec<super::questions::FlowQuestion> {
     let client = here.who_if_there().and_then(|who| Client::connect(&here.home, &who).ok());
     let flows: Vec<FlowView> =
         client.and_then(|mut client| client.ask(&Request::List { all: false }).ok()).unwrap_or_default();
@@ -274,7 +260,7 @@ pub fn questions(here: &Here) -> Vec<FlowQuestion> {
         waits_for.into_iter().filter_map(move |one| {
             let text = one.question?;
             let (flow, by, options, asked_ms) = (id.clone(), by.clone(), one.options, one.since_ms);
-            Some(FlowQuestion { flow, step: one.n + 1, by, text, options, asked_ms })
+            Some(super::questions::FlowQuestion { flow, step: one.n + 1, by, text, options, asked_ms })
         })
     };
     flows.into_iter().flat_map(asks).collect()

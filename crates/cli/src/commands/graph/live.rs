@@ -6,13 +6,12 @@ use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{columns, command_line, end_with_reader, json_line, on_terminal, print, say, styled};
 use crate::tell::Teller;
-use holdfast_client::{CallError, Incoming};
+use holdfast_client::{CallError, Incoming, ready};
 use holdfast_graph::Depth;
 use holdfast_wire::Code;
 use holdfast_wire::graphs::{ConnectionView, GraphNews, HowWatched, WatchGraphAnswer, WatchGraphParams};
 use holdfast_wire::operations::op;
 use jiff::tz::TimeZone;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
 
 /// How long a question for more waits at the host before it is asked again.
@@ -150,18 +149,8 @@ fn wait(link: &mut Link<'_>, session: &str, after: u64, asked: &mut Option<u64>)
         Some(id) => id,
         None => *asked.insert(connection.ask::<op::WatchGraph>(&question(session, Some(after)), &[])?),
     };
-    let descriptor = connection.descriptor();
-    let mut fds = [
-        PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN),
-        PollFd::from_borrowed_fd(descriptor, PollFlags::IN),
-    ];
-    let limit = Timespec { tv_sec: REFRESH.as_secs() as i64, tv_nsec: 0 };
-    match poll(&mut fds, Some(&limit)) {
-        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Woken::Time),
-        Ok(_) => {}
-        Err(error) => return Err(CallError::Broken(error.into())),
-    }
-    let [keys, host] = fds.map(|fd| !fd.revents().is_empty());
+    let watched = [rustix::stdio::stdin(), connection.descriptor()];
+    let [keys, host] = ready(watched, Some(REFRESH)).map_err(CallError::Broken)?;
     if keys {
         let mut typed = [0; 64];
         match rustix::io::read(rustix::stdio::stdin(), &mut typed) {

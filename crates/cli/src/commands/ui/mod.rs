@@ -14,17 +14,17 @@ use crate::args::NewArgs;
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use holdfast_authority::Ask;
-use holdfast_client::{CallError, Connection, Incoming};
+use holdfast_client::{CallError, Connection, Incoming, ready_of};
 use holdfast_types::{SessionId, terms_of};
 use holdfast_wire::Fault;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{EndParams, ListParams, ScreenParams, SessionParams, SessionView};
 use holdfast_wire::questions::{QuestionAnswerParams, QuestionListParams, QuestionView, detail};
 use model::{Model, Wish};
-use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;
 use stage::Stage;
 use std::collections::HashMap;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -197,15 +197,10 @@ impl Picker<'_> {
 
     /// Waits for keys or the host.
     fn wait(&self) -> Result<Ready, Failure> {
-        let mut fds = vec![PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
-        fds.push(PollFd::new(&self.told_to_go, PollFlags::IN));
-        fds.extend(self.connection.as_ref().map(|host| PollFd::from_borrowed_fd(host.descriptor(), PollFlags::IN)));
-        let timeout = TICK.try_into().expect("a short time fits");
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Failure::io("cannot wait for keys", std::io::Error::from(error))),
-        }
-        let ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        let mut fds = vec![rustix::stdio::stdin(), self.told_to_go.as_fd()];
+        fds.extend(self.connection.as_ref().map(Connection::descriptor));
+        let found = ready_of(&fds, Some(TICK)).map_err(|error| Failure::io("cannot wait for keys", error))?;
+        let ready = |at: usize| found.get(at).copied().unwrap_or(false);
         Ok(Ready { typed: ready(0), go: ready(1), answered: ready(2) })
     }
 

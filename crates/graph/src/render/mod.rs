@@ -1,4 +1,4 @@
-//! Pictures of a [`Graph`](crate::graph::Graph): text for a terminal and SVG for a page. Pure: the same graph gives the
+//! Pictures of a [`Graph`](crate::Graph): text for a terminal and SVG for a page. Pure: the same graph gives the
 //! same picture.
 //!
 //! Nothing a program calls itself reaches the picture raw: control characters and those that turn the writing direction

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::parts::{Badge, BadgeKind, Notes, Picture, command, cut, duration, size};
-use crate::graph::{Graph, ProcessNode};
+use crate::{Graph, ProcessNode};
 
 /// Columns of a command that stay whatever hangs on its line.
 const COMMAND_COLS_MIN: usize = 20;

@@ -1,7 +1,7 @@
 //! Pictures of fixed graphs.
 
 use super::*;
-use crate::graph::{
+use crate::{
     Depth, End, FdKind, FdNode, Graph, Lock, LockKind, PipeEnd, PipeId, PipeNode, ProcessId, ProcessNode, SocketId,
     SocketKind, SocketNode, SocketState, Target,
 };

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::graph::{
+use crate::{
     End, FdKind, FdNode, Graph, PipeId, PipeNode, ProcessId, ProcessNode, SocketId, SocketKind, SocketNode,
     SocketState, Target,
 };

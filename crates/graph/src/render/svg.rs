@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
 use super::parts::{Badge, BadgeKind, Notes, Picture, command, cut, duration, size};
-use crate::graph::{Graph, ProcessId, ProcessNode};
+use crate::{Graph, ProcessId, ProcessNode};
 
 /// Boxes drawn: a thousand are a wall already, and a browser still scrolls it.
 const BOXES_MAX: usize = 1000;

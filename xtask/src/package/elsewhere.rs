@@ -1,0 +1,32 @@
+//! `cargo xtask package --elsewhere`: whether the client compiles for systems where no session runs. It is not run: there is none of them here.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use super::cross::{self, Depth};
+use crate::step::{cargo, exit_code, say, status, target};
+
+/// Systems the client is meant for. The other kind of Mac differs in nothing that the client sees.
+const TARGETS: [&str; 1] = ["aarch64-apple-darwin"];
+
+/// Checks the program for each of them.
+pub fn run(root: &Path) -> Result<ExitCode> {
+    for triple in TARGETS {
+        let cross = match cross::prepare(root, triple, Depth::Checked) {
+            Ok(cross) => cross,
+            Err(why) => bail!("cannot check the client for {triple}: {why:#}"),
+        };
+        let mut check = cargo(root);
+        check.args(["check", "--locked", "--package", "holdfast", "--target", triple]).args(&cross.arguments);
+        check.arg("--target-dir").arg(target(root).join("elsewhere/check"));
+        check.envs(cross.variables.iter().map(|(key, value)| (key, value)));
+        let checked = status(&mut check)?;
+        if !checked.success() {
+            return Ok(exit_code(checked));
+        }
+        say(&format!("{triple}: the client compiles"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
