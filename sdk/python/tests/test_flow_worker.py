@@ -152,3 +152,45 @@ def test_changed_code_is_blocked_and_goes_on_once_it_is_mended(workshop: Worksho
     assert workshop.until_status("C-1", "COMPLETED")["value"] == "done"
     tested = subprocess.run(words, env=env, capture_output=True, text=True)
     assert (tested.returncode, tested.stdout) == (0, "C-1: fine\n1 histories, 0 would be blocked\n"), tested
+
+
+FAMILY = '''
+from holdfast.flow import Context, flow
+
+@flow
+async def Bakery(ctx: Context, round: int) -> str:
+    loaf = await ctx.child("Loaf", {"round": round})
+    order = await ctx.signal("order")
+    if order != "last":
+        ctx.continue_as_new(round + 1)
+    return f"{loaf} {order}"
+
+@flow
+async def Loaf(ctx: Context, what: dict) -> str:
+    return await ctx.run("Bake", f"echo {ctx.id} >> ledger; echo loaf {what['round']}")
+'''
+
+
+def test_a_flow_with_children_continues_as_new_whatever_dies(workshop: Workshop, tmp_path: Path) -> None:
+    home, file = workshop.home, tmp_path / "family.py"
+    file.write_text(FAMILY)
+    home.program("flow", "start", "Bakery", "--data", "1", "--id", "B-1", "--cwd", str(tmp_path))
+    worker = workshop.work(file)
+    # Both come early: the second is kept across the histories.
+    home.program("flow", "signal", "B-1", "order", "rye", "--id", "s1")
+    home.program("flow", "signal", "B-1", "order", "wheat", "--id", "s2")
+    workshop.until("B-1", lambda view: view.get("generation") == 3 and "order" in view["status"])
+    worker.kill()
+    worker.wait()
+    os.kill(json.loads(home.program("--json", "flow", "status"))["pid"], signal.SIGKILL)
+    workshop.work(file)
+    home.program("flow", "signal", "B-1", "order", "rye", "--id", "s1")
+    home.program("flow", "signal", "B-1", "order", "last", "--id", "s3")
+    assert workshop.until_status("B-1", "COMPLETED")["value"] == "loaf 3 last"
+    assert sorted((tmp_path / "ledger").read_text().splitlines()) == ["B-1.1", "B-1.1g2", "B-1.1g3"]
+    assert home.program("flow", "history", "B-1", "--generation", "1").splitlines() == [
+        "1. Loaf → loaf 1",
+        "2. order → rye",
+        "   goes on in a new history",
+    ]
+    assert home.program("flow", "watch", "B-1").splitlines()[-1] == "COMPLETED loaf 3 last"

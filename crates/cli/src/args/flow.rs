@@ -14,7 +14,7 @@ pub enum FlowCommand {
     /// Show a flow: its timeline, what it waits for, and where its steps run
     Show(FlowArg),
     /// Print a flow's steps and what each gave
-    History(FlowArg),
+    History(FlowHistoryArgs),
     /// Print a flow's steps as they happen, and exit with 0 if it completes
     Watch(FlowWatchArgs),
     /// Send a signal to a flow; one that comes early is kept
@@ -25,6 +25,8 @@ pub enum FlowCommand {
     Cancel(FlowCancelArgs),
     /// Let a blocked flow go on, or decide about a step whose outcome is lost or whose undo failed
     Retry(FlowRetryArgs),
+    /// Take a flow back to a step, which is then done anew; the history before is kept
+    Rewind(FlowRewindArgs),
     /// Decide about flows whose code is in a file, until interrupted
     Worker(FlowWorkerArgs),
     /// Replay recorded histories against changed code, and say which flows it would block
@@ -134,6 +136,27 @@ pub struct FlowRetryArgs {
     /// The stuck step was done, and printed TEXT
     #[arg(long, value_name = "TEXT", conflicts_with = "failed")]
     pub done: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowHistoryArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// An older history, from 1: of a flow that continued as new or was rewound [default: the current one]
+    #[arg(long, value_name = "N")]
+    pub generation: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowRewindArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// The step that is done anew: its number or name (see `flow history`)
+    #[arg(long, value_name = "STEP")]
+    pub to: String,
+    /// Do again what these steps did; only humans may
+    #[arg(long)]
+    pub again: bool,
 }
 
 #[derive(Debug, clap::Args)]

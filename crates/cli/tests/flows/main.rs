@@ -4,6 +4,7 @@
 
 mod crashing;
 mod documented;
+mod lineage;
 mod using;
 mod who;
 

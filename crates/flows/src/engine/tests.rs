@@ -84,7 +84,7 @@ fn a_full_disk_acknowledges_nothing_that_is_not_written_and_goes_on_when_there_i
         let big = Value::String("y".repeat(60_000));
         let signal = Request::Signal { flow: "A-0".into(), name: "go".into(), value: big, signal: "s".into() };
         assert_eq!(rig.ask(signal).unwrap_err().code, "unrecorded");
-        let view = rig.ask(Request::Get { flow: "A-0".into(), after: 0, wait_ms: 0 }).unwrap();
+        let view = rig.ask(Request::Get { flow: "A-0".into(), after: 0, wait_ms: 0, generation: None }).unwrap();
         assert_eq!(view["status"], "WAITING_FOR(go)");
     }
     assert!(written.len() > 5 && refused > 5, "{} {refused}", written.len());
