@@ -26,8 +26,8 @@ pub use distance::{
 pub use env::EnvArgs;
 pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesLsArgs};
 pub use flow::{
-    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowHistoryArgs, FlowRetryArgs, FlowRewindArgs,
-    FlowSignalArgs, FlowStartArgs, FlowWatchArgs,
+    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowDevArgs, FlowHistoryArgs, FlowRetryArgs,
+    FlowRewindArgs, FlowSignalArgs, FlowStartArgs, FlowWatchArgs,
 };
 pub use fork::{ForkArgs, ForkCommand, ForkDiffArgs, ForkKeepArgs, ForkStartArgs};
 pub use gate::{

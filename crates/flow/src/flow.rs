@@ -2,8 +2,10 @@
 
 mod generations;
 mod outside;
+mod refusal;
 
 pub use generations::{Child, Rewind};
+pub use refusal::{Refusal, Verdict};
 
 use crate::command::{Command, OnLost, Run};
 use crate::effect::{Due, Effect, Fires};
@@ -124,55 +126,6 @@ pub struct Decided {
     pub effects: Vec<Effect>,
 }
 
-/// Why an input is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The history is longer than the decider knew.
-    #[error("the history has moved on; look at it again")]
-    Moved,
-    /// It is about to end, or has ended.
-    #[error("the flow has ended")]
-    Ended,
-    /// No open question.
-    #[error("the flow asks nothing now")]
-    NoQuestion,
-    /// Several questions are open.
-    #[error("several questions are open; name one")]
-    WhichQuestion,
-    /// The answer is none of the options.
-    #[error("invalid answer; expected one of: {0}")]
-    NoOption(String),
-    /// A bound is reached.
-    #[error("{0}")]
-    TooMany(&'static str),
-    /// Nothing of it waits for somebody.
-    #[error("nothing of this flow waits for a retry")]
-    NotStuck,
-    /// There is no such step to go back to.
-    #[error("no step {0} that was asked for")]
-    NoStep(String),
-    /// A step behind it has not ended.
-    #[error("{0} is still going on")]
-    StillOn(String),
-    /// A step before it was undone.
-    #[error("step {1} ({0}) was undone")]
-    Undone(String, u32),
-    /// It would be done a second time.
-    #[error("this does again: {0}")]
-    Twice(String),
-}
-
-/// What a human decides about a step that is stuck.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// It runs again.
-    Again,
-    /// It has failed.
-    Failed,
-    /// It was done, and gave this.
-    Done(Value),
-}
-
 impl Open {
     /// It goes on outside the flow and is to be stopped.
     fn is_outside(&self) -> bool {
@@ -216,37 +169,7 @@ impl Flow {
                 (self.name, self.code, self.by, self.nonce) = (name.clone(), code.clone(), by.clone(), nonce.clone());
                 (self.cwd, self.started_ms, self.wants) = (cwd.clone(), at_ms, true);
             }
-            Event::Asked { n, command } => {
-                self.next = n + 1;
-                // Whoever asks has looked at everything before.
-                self.wants = false;
-                match command {
-                    Command::Step { .. } => {}
-                    Command::Undo { name, command, session } => {
-                        let (name, command, session) = (name.clone(), command.clone(), session.clone());
-                        self.undos.push(Undo { n: *n, name, command, session });
-                    }
-                    command => {
-                        if let Command::Child { flow, .. } = command {
-                            let id = self.child_id(*n, self.generation);
-                            self.children.insert(*n, Child { id, flow: flow.clone() });
-                        }
-                        if let Command::Run(Run { undoes: Some(undone), .. }) = command {
-                            self.undos.retain(|undo| undo.n != *undone);
-                        }
-                        let open = Open {
-                            command: command.clone(),
-                            attempt: 0,
-                            generation: self.generation,
-                            failures: 0,
-                            since_ms: at_ms,
-                            pause_ms: 0,
-                            stuck: None,
-                        };
-                        self.open.insert(*n, Box::new(open));
-                    }
-                }
-            }
+            Event::Asked { n, command } => self.applied_asked(*n, command, at_ms),
             Event::Tried { n, attempt, outcome, pause_ms } => {
                 if let Some(open) = self.open.get_mut(n) {
                     (open.attempt, open.since_ms, open.pause_ms, open.stuck) = (attempt + 1, at_ms, *pause_ms, None);
@@ -294,6 +217,38 @@ impl Flow {
                 (self.wants, self.blocked) = (false, None);
                 self.open.clear();
                 self.mail.clear();
+            }
+        }
+    }
+
+    fn applied_asked(&mut self, n: u32, command: &Command, at_ms: TimeMs) {
+        self.next = n + 1;
+        // Whoever asks has looked at everything before.
+        self.wants = false;
+        match command {
+            Command::Step { .. } => {}
+            Command::Undo { name, command, session } => {
+                let (name, command, session) = (name.clone(), command.clone(), session.clone());
+                self.undos.push(Undo { n, name, command, session });
+            }
+            command => {
+                if let Command::Child { flow, .. } = command {
+                    let id = self.child_id(n, self.generation);
+                    self.children.insert(n, Child { id, flow: flow.clone() });
+                }
+                if let Command::Run(Run { undoes: Some(undone), .. }) = command {
+                    self.undos.retain(|undo| undo.n != *undone);
+                }
+                let open = Open {
+                    command: command.clone(),
+                    attempt: 0,
+                    generation: self.generation,
+                    failures: 0,
+                    since_ms: at_ms,
+                    pause_ms: 0,
+                    stuck: None,
+                };
+                self.open.insert(n, Box::new(open));
             }
         }
     }

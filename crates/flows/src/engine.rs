@@ -13,7 +13,7 @@ mod tests;
 mod views;
 mod workers;
 
-use self::views::{in_json, refused, unrecorded};
+use self::views::{in_json, own_only, refused, unrecorded};
 use crate::clock::{Clock, now_ms};
 use crate::job::{Job, Whose};
 use crate::link::{self, Link, Place};
@@ -56,6 +56,8 @@ pub enum Input {
         connection: u64,
         /// Who.
         by: Actor,
+        /// The host speaks for it: it may be far away.
+        vouched: bool,
         /// The question's number.
         id: u64,
         /// What.
@@ -315,8 +317,10 @@ impl Engine {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Asked { connection, by, id, request, reply } => {
-                let now = self.asked(connection, &by, id, request, &reply);
+            Input::Asked { connection, by, vouched, id, request, reply } => {
+                let may = if vouched { self.may_ask_from_afar(&by, &request) } else { Ok(()) };
+                let now = may.and_then(|()| self.asked(connection, &by, id, request, &reply));
+                let now = now.map(|answer| answer.map(|answer| if vouched { own_only(&by, answer) } else { answer }));
                 if let Some(answer) = now.transpose() {
                     self.answers.push((reply, id, answer));
                 }

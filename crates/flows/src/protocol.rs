@@ -37,7 +37,11 @@ pub struct Prove {
     /// Who speaks.
     pub actor: Actor,
     /// Its signature over the challenge.
-    pub signature: Signature,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
+    /// The host speaks for this actor, which it has seen proof of.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
 }
 
 /// A question and its number.

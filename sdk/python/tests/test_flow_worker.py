@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +16,10 @@ from typing import Any
 
 import pytest
 from conftest import PATIENCE_S, TestHome
+
+from holdfast._fault import Unreachable
+from holdfast.flow._worker import connect
+from holdfast.home import Home
 
 EXAMPLE = Path(__file__).parents[3] / "examples/pizza_order.py"
 SAGA = '''
@@ -194,3 +200,20 @@ def test_a_flow_with_children_continues_as_new_whatever_dies(workshop: Workshop,
         "   goes on in a new history",
     ]
     assert home.program("flow", "watch", "B-1").splitlines()[-1] == "COMPLETED loaf 3 last"
+
+
+def test_a_service_of_another_version_is_refused_by_name(home: TestHome) -> None:
+    run = home.path / "run"
+    run.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as service:
+        service.bind(str(run / "flows.sock"))
+        service.listen()
+
+        def newer() -> None:
+            accepted, _ = service.accept()
+            with accepted:
+                accepted.sendall(b'{"flows": 2, "program": "x", "pid": 1, "challenge": "00"}\n')
+
+        threading.Thread(target=newer, daemon=True).start()
+        with pytest.raises(Unreachable, match="speaks version 2, this client version 1"):
+            connect(Home.under(home.path), "agent:old")

@@ -31,6 +31,8 @@ pub enum FlowCommand {
     Worker(FlowWorkerArgs),
     /// Replay recorded histories against changed code, and say which flows it would block
     Test(FlowWorkerArgs),
+    /// Run a flow while its file is being written, anew whenever the file changes; until interrupted
+    Dev(FlowDevArgs),
     /// Check a YAML file without starting anything
     Check(FlowCheckArgs),
     /// Show whether the flow service is running; exit with 1 if it is not
@@ -164,6 +166,25 @@ pub struct FlowWorkerArgs {
     /// A Python file with functions marked `@flow`, or a JavaScript or TypeScript file that gives functions to `flow(…)`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowDevArgs {
+    /// A YAML file, or a file with flows in code
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// What the flow is given: text
+    #[arg(value_name = "INPUT", conflicts_with = "data")]
+    pub input: Option<String>,
+    /// What the flow is given, as JSON
+    #[arg(long, value_name = "JSON")]
+    pub data: Option<String>,
+    /// Which flow of the file, if it has several
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+    /// Pass over its timers at once
+    #[arg(long)]
+    pub skip_timers: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -170,6 +170,26 @@ impl Engine {
             .hint("choose another --id"))
     }
 
+    /// What the host passes on: looks and acts, and no worker's business. Others than humans see their own flows.
+    pub(super) fn may_ask_from_afar(&self, by: &Actor, request: &Request) -> Result<(), Trouble> {
+        match request {
+            Request::Start { .. } | Request::List { .. } | Request::Signal { .. } | Request::Answer { .. } => Ok(()),
+            Request::Cancel { .. } => Ok(()),
+            Request::Get { flow, .. } => {
+                let view = self.view_of(flow)?;
+                let is_own = by.handle.class() == ActorClass::Human || view.by == by.handle.to_string();
+                // As if it were not there.
+                if is_own { Ok(()) } else { Err(no_such_flow(flow)) }
+            }
+            Request::Rewind { .. }
+            | Request::Retry { .. }
+            | Request::Tasks { .. }
+            | Request::Turn { .. }
+            | Request::Status {}
+            | Request::Stop {} => Err(Trouble::new("denied", "the host does not pass this on".to_owned())),
+        }
+    }
+
     pub(super) fn must_steer(&self, id: &str, by: &Actor) -> Result<(), Trouble> {
         let Some(live) = self.live.get(id) else { return Err(self.not_open(id)) };
         if by.handle.class() == ActorClass::Human || live.flow.by == by.handle.to_string() {
@@ -216,7 +236,7 @@ impl Engine {
         match self.store.row(id) {
             Ok(Some(Row { ended_ms: Some(_), .. })) => Trouble::new("ended", format!("{id} has ended")),
             Ok(Some(_)) => Trouble::new("damaged", format!("the history of {id} cannot be read")),
-            Ok(None) => Trouble::new("no_such_flow", format!("no flow {id}")).hint("list them: holdfast flow ls --all"),
+            Ok(None) => no_such_flow(id),
             Err(error) => unrecorded(&error),
         }
     }
@@ -227,6 +247,10 @@ pub(super) fn nonce() -> Result<String, Trouble> {
     let mut nonce = [0; 6];
     getrandom::fill(&mut nonce).map_err(|e| Trouble::new("internal", format!("cannot get random bytes: {e}")))?;
     Ok(holdfast_types::hex_text(&nonce))
+}
+
+fn no_such_flow(id: &str) -> Trouble {
+    Trouble::new("no_such_flow", format!("no flow {id}")).hint("list them: holdfast flow ls --all")
 }
 
 fn must_be_human(by: &Actor, what: &str) -> Result<(), Trouble> {

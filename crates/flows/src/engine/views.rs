@@ -4,6 +4,7 @@ use super::{Engine, LISTED_MAX, Live};
 use crate::protocol::{ChildView, FlowAnswer, FlowView, Trouble};
 use crate::store::{StoreError, older_id};
 use holdfast_flow::{Flow, Refusal, State};
+use holdfast_types::{Actor, ActorClass};
 use serde_json::Value;
 
 /// Children whose status is looked up for one answer: each may be read from disk.
@@ -96,6 +97,17 @@ fn view(flow: &Flow, live: Option<&Live>, ended_ms: Option<u64>) -> FlowView {
         state,
         status,
         waits_for,
+    }
+}
+
+/// Of a list, what an actor may see from afar.
+pub(super) fn own_only(by: &Actor, answer: Value) -> Value {
+    match answer {
+        Value::Array(flows) if by.handle.class() != ActorClass::Human => {
+            let by = by.handle.to_string();
+            flows.into_iter().filter(|flow| flow["by"] == by.as_str()).collect()
+        }
+        other => other,
     }
 }
 

@@ -134,7 +134,9 @@ impl Engine {
             Ok(()) => {
                 // Of a history that has just begun the worker has seen nothing.
                 if let Some(live) = self.live.get_mut(id).filter(|live| live.flow.generation == generation) {
-                    live.seen = Some((connection, live.flow.seq));
+                    // A signal that came early was recorded with the question for it: the worker has yet to see that.
+                    let seen = if live.flow.wants { at } else { live.flow.seq };
+                    live.seen = Some((connection, seen));
                 }
             }
             Err(_) => {

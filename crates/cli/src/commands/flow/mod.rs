@@ -1,5 +1,6 @@
 //! `holdfast flow`: durable flows. Each command asks the flow service, which is started where it does not run.
 
+mod dev;
 mod service;
 mod show;
 mod worker;
@@ -43,6 +44,7 @@ pub fn flow(here: &Here, command: &FlowCommand) -> Result<u8, Failure> {
         FlowCommand::Rewind(args) => rewind(here, args),
         FlowCommand::Worker(args) => worker::worker(here, &args.file, &[]),
         FlowCommand::Test(args) => worker::worker(here, &args.file, &["--test"]),
+        FlowCommand::Dev(args) => dev::dev(here, args),
         FlowCommand::Check(args) => check(here, args),
         FlowCommand::Status => service::status(here),
         FlowCommand::Stop => service::stop(here),
