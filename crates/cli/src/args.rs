@@ -35,8 +35,8 @@ pub use env::EnvArgs;
 pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesLsArgs};
 #[cfg(target_os = "linux")]
 pub use flow::{
-    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
-    FlowWatchArgs,
+    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowDevArgs, FlowHistoryArgs, FlowRetryArgs,
+    FlowRewindArgs, FlowSignalArgs, FlowStartArgs, FlowWatchArgs,
 };
 pub use fork::{ForkArgs, ForkCommand, ForkDiffArgs, ForkKeepArgs, ForkStartArgs};
 pub use gate::{ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs};

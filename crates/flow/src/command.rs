@@ -1,6 +1,6 @@
 //! What a decider can ask for.
 
-use crate::{NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::{NAME_BYTES_MAX, VALUE_BYTES_MAX, is_flow_name};
 use holdfast_types::TimeMs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -124,6 +124,16 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout_ms: Option<u64>,
     },
+    /// Starts another flow and waits for its end.
+    Child {
+        /// What the step is called.
+        name: String,
+        /// What kind of flow it is.
+        flow: String,
+        /// What it is given.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        input: Value,
+    },
     /// Records what the decider computed itself.
     Step {
         /// What the step is called.
@@ -143,6 +153,12 @@ pub enum Command {
         /// The session whose shell runs it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
+    },
+    /// Ends this history and goes on with a new one under the same id.
+    Continue {
+        /// What the code begins with there.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        input: Value,
     },
     /// Ends the flow; where it failed, what was done is undone first.
     End {
@@ -170,8 +186,10 @@ impl Command {
             | Command::Ask { name, .. }
             | Command::Signal { name, .. }
             | Command::Wait { name, .. }
+            | Command::Child { name, .. }
             | Command::Step { name, .. }
             | Command::Undo { name, .. } => name,
+            Command::Continue { .. } => "Continue",
             Command::End { .. } => "End",
         }
     }
@@ -186,8 +204,10 @@ impl Command {
             Command::Ask { .. } => "ask",
             Command::Signal { .. } => "signal",
             Command::Wait { .. } => "wait",
+            Command::Child { .. } => "child",
             Command::Step { .. } => "step",
             Command::Undo { .. } => "undo",
+            Command::Continue { .. } => "continue",
             Command::End { .. } => "end",
         }
     }
@@ -218,7 +238,15 @@ impl Command {
             Command::Wait { session, .. } if session.is_empty() || session.len() > NAME_BYTES_MAX => {
                 bad(format!("{name}: a session's name or id has 1 to {NAME_BYTES_MAX} bytes"))
             }
-            Command::Step { value, .. } | Command::End { value, .. } if value.to_string().len() > VALUE_BYTES_MAX => {
+            Command::Child { flow, .. } if !is_flow_name(flow) => {
+                bad(format!("{name}: invalid flow name {flow:?}; use letters, digits, `-`, `_` and `.`, 48 at most"))
+            }
+            Command::Step { value, .. }
+            | Command::End { value, .. }
+            | Command::Child { input: value, .. }
+            | Command::Continue { input: value }
+                if value.to_string().len() > VALUE_BYTES_MAX =>
+            {
                 bad(format!(
                     "{name}: the value is longer than {VALUE_BYTES_MAX} bytes; keep it in a file and pass its path"
                 ))
@@ -232,6 +260,8 @@ impl Command {
             | Command::Ask { .. }
             | Command::Signal { .. }
             | Command::Wait { .. }
+            | Command::Child { .. }
+            | Command::Continue { .. }
             | Command::Step { .. }
             | Command::Undo { .. }
             | Command::End { .. } => Ok(()),

@@ -2,6 +2,7 @@
 
 use crate::{Run, WaitFor};
 use holdfast_types::TimeMs;
+use serde_json::Value;
 
 /// When a timer is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub enum Fires {
 }
 
 /// Something to do. Each is derived from recorded events, so that a restart derives it again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Start a run, or find it under its key.
     Start {
@@ -59,6 +60,24 @@ pub enum Effect {
         session: String,
         /// For what.
         until: WaitFor,
+    },
+    /// Start a flow, or find it under its id.
+    Child {
+        /// Which command.
+        n: u32,
+        /// The same id is the same flow.
+        id: String,
+        /// What kind of flow it is.
+        flow: String,
+        /// What it is given.
+        input: Value,
+    },
+    /// Cancel a flow that a step started.
+    StopChild {
+        /// Which command.
+        n: u32,
+        /// The flow.
+        id: String,
     },
     /// Say when it is time.
     Timer {

@@ -15,6 +15,35 @@ pub struct Recorded {
     pub event: Event,
 }
 
+/// The step that a flow was started by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// Of which flow.
+    pub flow: String,
+    /// Its number there.
+    pub n: u32,
+    /// That flow's own: one that got the same id later is another.
+    pub nonce: String,
+}
+
+/// Where a history comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// The step that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// Histories under this id before: it continues them.
+    #[serde(default, skip_serializing_if = "is_none_before")]
+    pub before: u32,
+    /// Ids of signals that came before: each still counts once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<String>,
+}
+
+fn is_none_before(before: &u32) -> bool {
+    *before == 0
+}
+
 /// Something that happened in a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -37,6 +66,9 @@ pub enum Event {
         /// It does not wait for `sleep` and `until`: somebody tries it out.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         skip_timers: bool,
+        /// Where it comes from.
+        #[serde(flatten)]
+        lineage: Lineage,
     },
     /// A command was asked for.
     Asked {
@@ -96,6 +128,20 @@ pub enum Event {
     Unblocked {
         /// Who.
         by: String,
+    },
+    /// Its history was taken back to a step: what follows is decided anew.
+    Rewound {
+        /// The number of that step.
+        to: u32,
+        /// By whom.
+        by: String,
+        /// Which history under this id this is, from 1.
+        generation: u32,
+    },
+    /// This history is over, and the flow goes on with a new one under the same id.
+    Continued {
+        /// What the code begins with there.
+        input: Value,
     },
     /// It is about to end: what runs is stopped, and if it failed, what was done is undone.
     Ending {

@@ -1,15 +1,20 @@
 //! One flow: its state, made from recorded events alone, and what an input adds to them.
 
+mod generations;
 mod outside;
+mod refusal;
+
+pub use generations::{Child, Rewind};
+pub use refusal::{Refusal, Verdict};
 
 use crate::command::{Command, OnLost, Run};
 use crate::effect::{Due, Effect, Fires};
-use crate::event::{Event, Outcome, Recorded, RunState};
+use crate::event::{Event, Outcome, Parent, Recorded, RunState};
 use crate::shell::fill_output;
 use crate::{EVENTS_MAX, OPEN_MAX};
 use holdfast_types::TimeMs;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// How often an undo is tried before a human has to look: what fails for a minute seldom mends itself.
 const UNDO_RETRIES: u32 = 3;
@@ -24,6 +29,8 @@ const WHY_CHARS_MAX: usize = 1_000;
 pub(crate) struct Open {
     pub command: Command,
     pub attempt: u32,
+    /// The history in which it was asked for: part of its key.
+    pub generation: u32,
     /// Failures that count against its retries.
     pub failures: u32,
     /// When this attempt was decided.
@@ -31,6 +38,15 @@ pub(crate) struct Open {
     pub pause_ms: u64,
     /// A human has to decide.
     pub stuck: Option<Outcome>,
+}
+
+/// A signal that no step has taken yet.
+#[derive(Debug, Clone, PartialEq)]
+struct Mail {
+    name: String,
+    value: Value,
+    id: String,
+    by: String,
 }
 
 /// What runs if the flow fails.
@@ -57,6 +73,8 @@ pub(crate) enum Phase {
         value: Value,
         cancelled: bool,
     },
+    /// It goes on in the next history.
+    Continued,
 }
 
 /// A flow, as its history has it.
@@ -78,13 +96,20 @@ pub struct Flow {
     pub seq: u64,
     /// Its decider has something new to look at.
     pub wants: bool,
+    /// The step that started it.
+    pub parent: Option<Parent>,
+    /// Which history under this id this is, from 1.
+    pub generation: u32,
     nonce: String,
     skip_timers: bool,
     next: u32,
     /// Boxed: the map has room for eleven at once, and most flows have one.
     pub(crate) open: BTreeMap<u32, Box<Open>>,
-    mail: VecDeque<(String, Value)>,
-    ids: BTreeSet<String>,
+    mail: VecDeque<Mail>,
+    /// Ids of signals, and which event each came with.
+    ids: BTreeMap<String, u64>,
+    /// Flows that its steps started.
+    children: BTreeMap<u32, Child>,
     undos: Vec<Undo>,
     pub(crate) phase: Phase,
     pub(crate) blocked: Option<String>,
@@ -95,45 +120,17 @@ pub struct Flow {
 pub struct Decided {
     /// To be recorded.
     pub events: Vec<Event>,
+    /// To be recorded as the beginning of the next history; the one before is kept.
+    pub next: Vec<Recorded>,
     /// To be done then.
     pub effects: Vec<Effect>,
 }
 
-/// Why an input is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The history is longer than the decider knew.
-    #[error("the history has moved on; look at it again")]
-    Moved,
-    /// It is about to end, or has ended.
-    #[error("the flow has ended")]
-    Ended,
-    /// No open question.
-    #[error("the flow asks nothing now")]
-    NoQuestion,
-    /// Several questions are open.
-    #[error("several questions are open; name one")]
-    WhichQuestion,
-    /// The answer is none of the options.
-    #[error("invalid answer; expected one of: {0}")]
-    NoOption(String),
-    /// A bound is reached.
-    #[error("{0}")]
-    TooMany(&'static str),
-    /// Nothing of it waits for somebody.
-    #[error("nothing of this flow waits for a retry")]
-    NotStuck,
-}
-
-/// What a human decides about a step that is stuck.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// It runs again.
-    Again,
-    /// It has failed.
-    Failed,
-    /// It was done, and gave this.
-    Done(Value),
+impl Open {
+    /// It goes on outside the flow and is to be stopped.
+    fn is_outside(&self) -> bool {
+        matches!(self.command, Command::Run(_) | Command::Child { .. })
+    }
 }
 
 impl Flow {
@@ -154,44 +151,25 @@ impl Flow {
     /// The key of an attempt: the same one runs once, whatever dies in between.
     #[must_use]
     pub fn key(&self, n: u32, attempt: u32) -> String {
-        format!("flow/{}/{}/{n}/{attempt}", self.id, self.nonce)
+        let generation = self.generation_of(n).unwrap_or(self.generation);
+        match generation {
+            0 | 1 => format!("flow/{}/{}/{n}/{attempt}", self.id, self.nonce),
+            later => format!("flow/{}/{}.{later}/{n}/{attempt}", self.id, self.nonce),
+        }
     }
 
     /// Takes in one recorded event: while deciding, and again after a restart. The same code, so it cannot differ.
     pub fn apply(&mut self, at_ms: TimeMs, event: &Event) {
         self.seq += 1;
         match event {
-            Event::Started { name, code, by, nonce, cwd, skip_timers, .. } => {
+            Event::Started { name, code, by, nonce, cwd, skip_timers, lineage, .. } => {
                 self.skip_timers = *skip_timers;
+                (self.parent, self.generation) = (lineage.parent.clone(), lineage.before.saturating_add(1));
+                self.ids.extend(lineage.seen.iter().map(|id| (id.clone(), 0)));
                 (self.name, self.code, self.by, self.nonce) = (name.clone(), code.clone(), by.clone(), nonce.clone());
                 (self.cwd, self.started_ms, self.wants) = (cwd.clone(), at_ms, true);
             }
-            Event::Asked { n, command } => {
-                self.next = n + 1;
-                // Whoever asks has looked at everything before.
-                self.wants = false;
-                match command {
-                    Command::Step { .. } => {}
-                    Command::Undo { name, command, session } => {
-                        let (name, command, session) = (name.clone(), command.clone(), session.clone());
-                        self.undos.push(Undo { n: *n, name, command, session });
-                    }
-                    command => {
-                        if let Command::Run(Run { undoes: Some(undone), .. }) = command {
-                            self.undos.retain(|undo| undo.n != *undone);
-                        }
-                        let open = Open {
-                            command: command.clone(),
-                            attempt: 0,
-                            failures: 0,
-                            since_ms: at_ms,
-                            pause_ms: 0,
-                            stuck: None,
-                        };
-                        self.open.insert(*n, Box::new(open));
-                    }
-                }
-            }
+            Event::Asked { n, command } => self.applied_asked(*n, command, at_ms),
             Event::Tried { n, attempt, outcome, pause_ms } => {
                 if let Some(open) = self.open.get_mut(n) {
                     (open.attempt, open.since_ms, open.pause_ms, open.stuck) = (attempt + 1, at_ms, *pause_ms, None);
@@ -204,11 +182,12 @@ impl Flow {
                 }
             }
             Event::Done { n, ok, value } => self.applied_done(*n, *ok, value),
-            Event::Signal { name, value, id, .. } => {
-                self.mail.push_back((name.clone(), value.clone()));
+            Event::Signal { name, value, id, by } => {
+                let (name, value, id, by) = (name.clone(), value.clone(), id.clone(), by.clone());
                 if !id.is_empty() {
-                    self.ids.insert(id.clone());
+                    self.ids.insert(id.clone(), self.seq);
                 }
+                self.mail.push_back(Mail { name, value, id, by });
             }
             Event::Blocked { why } => {
                 self.blocked = Some(why.clone());
@@ -218,11 +197,19 @@ impl Flow {
                 self.blocked = None;
                 self.wants = self.phase == Phase::Going;
             }
+            Event::Rewound { generation, .. } => {
+                self.generation = *generation;
+                self.wants = true;
+            }
+            Event::Continued { .. } => {
+                (self.phase, self.wants, self.blocked) = (Phase::Continued, false, None);
+                self.open.clear();
+            }
             Event::Ending { ok, value, cancelled_by } => {
                 self.phase = Phase::Ending { ok: *ok, value: value.clone(), cancelled: cancelled_by.is_some() };
                 (self.wants, self.blocked) = (false, None);
                 self.mail.clear();
-                self.open.retain(|_, open| matches!(open.command, Command::Run(_)) && open.stuck.is_none());
+                self.open.retain(|_, open| open.is_outside() && open.stuck.is_none());
             }
             Event::Ended { ok, value } => {
                 let cancelled = matches!(self.phase, Phase::Ending { cancelled: true, .. });
@@ -234,13 +221,45 @@ impl Flow {
         }
     }
 
+    fn applied_asked(&mut self, n: u32, command: &Command, at_ms: TimeMs) {
+        self.next = n + 1;
+        // Whoever asks has looked at everything before.
+        self.wants = false;
+        match command {
+            Command::Step { .. } => {}
+            Command::Undo { name, command, session } => {
+                let (name, command, session) = (name.clone(), command.clone(), session.clone());
+                self.undos.push(Undo { n, name, command, session });
+            }
+            command => {
+                if let Command::Child { flow, .. } = command {
+                    let id = self.child_id(n, self.generation);
+                    self.children.insert(n, Child { id, flow: flow.clone() });
+                }
+                if let Command::Run(Run { undoes: Some(undone), .. }) = command {
+                    self.undos.retain(|undo| undo.n != *undone);
+                }
+                let open = Open {
+                    command: command.clone(),
+                    attempt: 0,
+                    generation: self.generation,
+                    failures: 0,
+                    since_ms: at_ms,
+                    pause_ms: 0,
+                    stuck: None,
+                };
+                self.open.insert(n, Box::new(open));
+            }
+        }
+    }
+
     fn applied_done(&mut self, n: u32, ok: bool, value: &Value) {
         let Some(open) = self.open.remove(&n) else { return };
         // What was on its way when the flow began to end is nobody's to look at; a blocked one is looked at once it is mended.
         self.wants = self.phase == Phase::Going && self.blocked.is_none();
         match open.command {
             Command::Signal { name, .. } if ok => {
-                if let Some(at) = self.mail.iter().position(|mail| mail.0 == name) {
+                if let Some(at) = self.mail.iter().position(|mail| mail.name == name) {
                     self.mail.remove(at);
                 }
             }
@@ -254,7 +273,7 @@ impl Flow {
     /// Nothing more will happen.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Ended { .. })
+        matches!(self.phase, Phase::Ended { .. } | Phase::Continued)
     }
 
     fn put(&mut self, out: &mut Decided, event: Event, now_ms: TimeMs) {
@@ -288,7 +307,14 @@ impl Flow {
                 let watch = Effect::Watch { n, session: session.clone(), until: *until };
                 std::iter::once(watch).chain(limit).collect()
             }
-            Command::Step { .. } | Command::Undo { .. } | Command::End { .. } => Vec::new(),
+            Command::Child { .. } if self.phase != Phase::Going => {
+                vec![Effect::StopChild { n, id: self.child_id(n, open.generation) }]
+            }
+            Command::Child { flow, input, .. } => {
+                let id = self.child_id(n, open.generation);
+                vec![Effect::Child { n, id, flow: flow.clone(), input: input.clone() }]
+            }
+            Command::Step { .. } | Command::Undo { .. } | Command::Continue { .. } | Command::End { .. } => Vec::new(),
         }
     }
 
@@ -341,6 +367,10 @@ impl Flow {
                 return Ok(out);
             }
             match command {
+                Command::Continue { input } => {
+                    self.go_on(&mut out, input, now_ms);
+                    return Ok(out);
+                }
                 Command::End { ok, value } => {
                     self.end(&mut out, ok, value, None, now_ms);
                     return Ok(out);
@@ -385,7 +415,12 @@ impl Flow {
             return Some(format!("more than {OPEN_MAX} steps are open at once"));
         }
         if self.seq >= EVENTS_MAX {
-            return Some(format!("the history has {EVENTS_MAX} events; split the work into several flows"));
+            return Some(format!(
+                "the history has {EVENTS_MAX} events; go on with a new one: return ctx.continue_as_new(INPUT)"
+            ));
+        }
+        if matches!(command, Command::Child { .. }) && !crate::is_id(&self.child_id(n, self.generation)) {
+            return Some(format!("the child's id would be too long; start {} with a shorter id", self.id));
         }
         command.check().err().map(|bad| bad.to_string())
     }
@@ -401,7 +436,7 @@ impl Flow {
 
     fn end(&mut self, out: &mut Decided, ok: bool, value: Value, cancelled_by: Option<String>, now_ms: TimeMs) {
         let is_plain = cancelled_by.is_none() && (ok || self.undos.is_empty());
-        let runs = self.open.values().any(|open| matches!(open.command, Command::Run(_)));
+        let runs = self.open.values().any(|open| open.is_outside());
         if !is_plain || runs {
             self.put(out, Event::Ending { ok, value, cancelled_by }, now_ms);
             let stops: Vec<u32> = self.open.keys().copied().collect();

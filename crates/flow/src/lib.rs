@@ -21,12 +21,12 @@ pub mod yaml;
 pub use command::{BadCommand, Command, OnLost, Run, WaitFor};
 pub use duration::{BadDuration, duration_ms, show_ms};
 pub use effect::{Due, Effect, Fires};
-pub use event::{Event, Outcome, Recorded, RunState};
-pub use flow::{Decided, Flow, Refusal, Verdict};
+pub use event::{Event, Lineage, Outcome, Parent, Recorded, RunState};
+pub use flow::{Child, Decided, Flow, Refusal, Rewind, Verdict};
 pub use shell::{fill_output, quoted, text_of};
 pub use state::{State, Waits};
 
-/// Most events of one flow: reading them takes well under a second. A flow that reaches it is blocked and says so.
+/// Most events of one history: reading them takes well under a second. A flow that reaches it is blocked and says so.
 pub const EVENTS_MAX: u64 = 100_000;
 /// Commands that may be open at once in one flow: what a person would still call one flow.
 pub const OPEN_MAX: usize = 1_024;
@@ -38,6 +38,15 @@ pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 pub const NAME_BYTES_MAX: usize = 64;
 /// Longest id of a flow: it is part of a run's key, which has at most 120 bytes.
 pub const ID_BYTES_MAX: usize = 64;
+
+/// Longest name of a kind of flow: a number follows it in an id.
+pub const FLOW_NAME_BYTES_MAX: usize = 48;
+
+/// Whether a text can name a kind of flow.
+#[must_use]
+pub fn is_flow_name(text: &str) -> bool {
+    is_id(text) && text.len() <= FLOW_NAME_BYTES_MAX
+}
 
 /// Whether a text can be a flow's id: it stands in keys, file names and command lines.
 #[must_use]

@@ -12,7 +12,7 @@ pub struct Waits {
     pub n: u32,
     /// The step's name.
     pub name: String,
-    /// `run`, `sleep`, `until`, `ask`, `signal` or `wait`.
+    /// `run`, `sleep`, `until`, `ask`, `signal`, `wait` or `child`.
     pub kind: String,
     /// Since when.
     pub since_ms: u64,
@@ -34,6 +34,9 @@ pub struct Waits {
     /// The session it runs in, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The flow that the step started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// Why it does not go on for the moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_up: Option<String>,
@@ -69,6 +72,8 @@ pub enum State {
         /// Who, and why.
         value: Value,
     },
+    /// An older history: the flow goes on in the next one.
+    Continued,
 }
 
 impl State {
@@ -86,13 +91,14 @@ impl State {
             State::Completed { .. } => "COMPLETED".into(),
             State::Failed { .. } => "FAILED".into(),
             State::Cancelled { .. } => "CANCELLED".into(),
+            State::Continued => "CONTINUED".into(),
         }
     }
 
-    /// Nothing more will happen.
+    /// Nothing more will happen in this history.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self, State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. })
+        matches!(self, State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } | State::Continued)
     }
 }
 
@@ -101,6 +107,7 @@ impl Flow {
     #[must_use]
     pub fn state(&self) -> State {
         match (&self.phase, &self.blocked) {
+            (Phase::Continued, _) => State::Continued,
             (Phase::Ended { ok: true, value, .. }, _) => State::Completed { value: value.clone() },
             (Phase::Ended { cancelled: true, value, .. }, _) => State::Cancelled { value: value.clone() },
             (Phase::Ended { value, .. }, _) => State::Failed { value: value.clone() },
@@ -131,7 +138,11 @@ impl Flow {
                     until_ms = timeout_ms.map(|ms| open.since_ms.saturating_add(ms));
                 }
                 Command::Run(run) => session = run.session.clone(),
-                Command::Step { .. } | Command::Undo { .. } | Command::End { .. } => {}
+                Command::Child { .. }
+                | Command::Step { .. }
+                | Command::Undo { .. }
+                | Command::Continue { .. }
+                | Command::End { .. } => {}
             }
             Waits {
                 n: *n,
@@ -144,6 +155,7 @@ impl Flow {
                 question,
                 options: choices,
                 session,
+                flow: matches!(open.command, Command::Child { .. }).then(|| self.child_id(*n, open.generation)),
                 held_up: None,
             }
         });

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
 use holdfast_flow::{
-    Command, Decided, Effect, Event, Fires, Flow, OnLost, Outcome, Recorded, Refusal, Run, RunState, State, Verdict,
-    WaitFor, Waits, yaml,
+    Command, Decided, Effect, Event, Fires, Flow, Lineage, OnLost, Outcome, Recorded, Refusal, Run, RunState, State,
+    Verdict, WaitFor, Waits, yaml,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +30,7 @@ impl World {
             nonce: "a1".into(),
             cwd: None,
             skip_timers: false,
+            lineage: Lineage::default(),
         };
         world.change(|flow, now| flow.start(started, now));
         world

@@ -76,7 +76,8 @@ impl Client {
         if hello.flows != VERSION {
             return Err(ClientError::Version(hello.flows));
         }
-        let prove = Prove { actor: who.actor().clone(), signature: who.answer_bound(&hello.challenge, BINDING) };
+        let signature = Some(who.answer_bound(&hello.challenge, BINDING));
+        let prove = Prove { actor: who.actor().clone(), signature, vouched: false };
         let mut client = Client { reader, writer, hello, next: 1 };
         client.say(&prove)?;
         Ok(client)

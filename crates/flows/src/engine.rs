@@ -5,6 +5,7 @@
 //!
 //! Between inputs nothing runs: there is no tick.
 
+mod children;
 mod requests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test's failure is its message
@@ -12,7 +13,7 @@ mod tests;
 mod views;
 mod workers;
 
-use self::views::{in_json, refused, unrecorded};
+use self::views::{in_json, own_only, refused, unrecorded};
 use crate::clock::{Clock, now_ms};
 use crate::job::{Job, Whose};
 use crate::link::{self, Link, Place};
@@ -55,6 +56,8 @@ pub enum Input {
         connection: u64,
         /// Who.
         by: Actor,
+        /// The host speaks for it: it may be far away.
+        vouched: bool,
         /// The question's number.
         id: u64,
         /// What.
@@ -68,39 +71,29 @@ pub enum Input {
     Gone(u64),
     /// A run is over.
     Over {
-        /// Whose.
-        flow: String,
-        /// Which command.
-        n: u32,
-        /// Which attempt.
-        attempt: u32,
+        /// Which.
+        whose: Whose,
         /// How.
         outcome: Outcome,
     },
     /// A run is on, in this session.
     Runs {
-        /// Whose.
-        flow: String,
-        /// Which command.
-        n: u32,
+        /// Which.
+        whose: Whose,
         /// Where.
         session: String,
     },
     /// A run cannot start for now, or can again.
     HeldUp {
-        /// Whose.
-        flow: String,
-        /// Which command.
-        n: u32,
+        /// Which.
+        whose: Whose,
         /// Why.
         why: Option<String>,
     },
     /// What was waited for in a session has come or never will; or nothing came so far.
     Watched {
-        /// Whose.
-        flow: String,
-        /// Which command.
-        n: u32,
+        /// Which.
+        whose: Whose,
         /// Whether it came, and what is known.
         came: Option<(bool, Value)>,
     },
@@ -118,7 +111,7 @@ pub enum Input {
 /// What a timer is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    Flow(String, u32, Fires),
+    Flow(String, u32, u32, Fires),
     Resume(String),
     Waiter(u64),
     Lease(String, u64),
@@ -128,6 +121,7 @@ enum Timer {
 /// A flow that has not ended.
 struct Live {
     flow: Flow,
+    /// The file that has its definition.
     definition: Option<Rc<Definition>>,
     /// What is known of open runs: the session, or why it does not start.
     runs: BTreeMap<u32, (Option<String>, Option<String>)>,
@@ -148,7 +142,7 @@ struct Waiter {
 }
 
 enum Awaited {
-    History { flow: String, after: u64 },
+    History { flow: String, generation: u32, after: u64 },
     Task { by: String, names: Vec<String>, max: usize },
 }
 
@@ -170,6 +164,8 @@ pub struct Engine {
     effects: Vec<(String, Effect, bool)>,
     touched: BTreeSet<String>,
     numbers: u64,
+    /// The next number of each name of flows.
+    next_numbers: HashMap<String, u64>,
     connections: usize,
     /// Grows with each sign of life, so that an old idle timer is known.
     life: u64,
@@ -178,8 +174,7 @@ pub struct Engine {
 
 impl Engine {
     /// Takes up everything that is open.
-    pub fn new(mut store: Store, place: Place, tell: Sender<Input>) -> Result<Engine, StoreError> {
-        store.forget(now_ms().saturating_sub(ENDED_KEEP_MS))?;
+    pub fn new(store: Store, place: Place, tell: Sender<Input>) -> Result<Engine, StoreError> {
         let wake = tell.clone();
         let clock = Clock::new(move || wake.send(Input::Tick).is_ok());
         let clock = clock.map_err(|e| StoreError::Damaged("the clock".into(), e.to_string()))?;
@@ -197,6 +192,7 @@ impl Engine {
             effects: Vec::new(),
             touched: BTreeSet::new(),
             numbers: 0,
+            next_numbers: HashMap::new(),
             connections: 0,
             life: 0,
             is_stopping: false,
@@ -213,6 +209,8 @@ impl Engine {
     /// Serves until it is told to stop, or nothing is left to do.
     pub fn run(mut self, inputs: &Receiver<Input>) {
         self.settle();
+        // Not before: what ended may have a parent that has not heard of it. What fails here is tried by the next service.
+        let _ = self.store.forget(now_ms().saturating_sub(ENDED_KEEP_MS));
         loop {
             let Ok(first) = inputs.recv() else { return };
             self.take(first);
@@ -232,24 +230,28 @@ impl Engine {
     fn load(&mut self, id: &str) -> Result<(), StoreError> {
         let history = self.store.history(id, 0)?;
         let flow = Flow::replay(id, &history);
-        let definition = self.definition(&flow.code)?;
+        let definition = self.definition(&flow.code, &flow.name)?;
         let live = Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None };
         self.live.insert(id.to_owned(), live);
         Ok(())
     }
 
-    fn definition(&mut self, digest: &str) -> Result<Option<Rc<Definition>>, StoreError> {
+    /// The file that defines a flow: its own, or that of the flow that started it.
+    fn definition(&mut self, digest: &str, name: &str) -> Result<Option<Rc<Definition>>, StoreError> {
         if digest.is_empty() {
             return Ok(None);
         }
-        if let Some(known) = self.definitions.get(digest) {
-            return Ok(Some(Rc::clone(known)));
-        }
         let damaged = |why: String| StoreError::Damaged(digest.to_owned(), why);
-        let text = self.store.code(digest)?.ok_or_else(|| damaged("its definition is missing".into()))?;
-        let read = Rc::new(yaml::parse(&text).map_err(|problem| damaged(problem.to_string()))?);
-        self.definitions.insert(digest.to_owned(), Rc::clone(&read));
-        Ok(Some(read))
+        let file = match self.definitions.get(digest) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let text = self.store.code(digest)?.ok_or_else(|| damaged("its definition is missing".into()))?;
+                let read = Rc::new(yaml::parse(&text).map_err(|problem| damaged(problem.to_string()))?);
+                self.definitions.insert(digest.to_owned(), Rc::clone(&read));
+                read
+            }
+        };
+        if file.named(name).is_some() { Ok(Some(file)) } else { Err(damaged(format!("it has no flow {name}"))) }
     }
 
     /// Derives a flow's effects again.
@@ -315,8 +317,10 @@ impl Engine {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Asked { connection, by, id, request, reply } => {
-                let now = self.asked(connection, &by, id, request, &reply);
+            Input::Asked { connection, by, vouched, id, request, reply } => {
+                let may = if vouched { self.may_ask_from_afar(&by, &request) } else { Ok(()) };
+                let now = may.and_then(|()| self.asked(connection, &by, id, request, &reply));
+                let now = now.map(|answer| answer.map(|answer| if vouched { own_only(&by, answer) } else { answer }));
                 if let Some(answer) = now.transpose() {
                     self.answers.push((reply, id, answer));
                 }
@@ -326,31 +330,44 @@ impl Engine {
                 self.life += 1;
             }
             Input::Gone(connection) => self.gone(connection),
-            Input::Over { flow, n, attempt, outcome } => {
-                if let Some(live) = self.live.get_mut(&flow) {
-                    live.runs.remove(&n);
-                }
-                self.change(&flow, |flow| Ok(flow.over(n, attempt, outcome, now_ms())));
-            }
-            Input::Runs { flow, n, session } => {
-                if let Some(live) = self.live.get_mut(&flow) {
-                    live.runs.insert(n, (Some(session), None));
+            Input::Over { whose, outcome } => {
+                if let Some(live) = self.meant(&whose) {
+                    live.runs.remove(&whose.n);
+                    self.change(&whose.flow, |flow| Ok(flow.over(whose.n, whose.attempt, outcome, now_ms())));
                 }
             }
-            Input::HeldUp { flow, n, why } => {
-                if let Some(live) = self.live.get_mut(&flow) {
-                    live.runs.entry(n).or_default().1 = why;
+            Input::Runs { whose, session } => {
+                if let Some(live) = self.meant(&whose) {
+                    live.runs.insert(whose.n, (Some(session), None));
                 }
             }
-            Input::Watched { flow, n, came } => self.change(&flow, |flow| Ok(flow.watched(n, came, now_ms()))),
+            Input::HeldUp { whose, why } => {
+                if let Some(live) = self.meant(&whose) {
+                    live.runs.entry(whose.n).or_default().1 = why;
+                }
+            }
+            Input::Watched { whose, came } => {
+                if self.meant(&whose).is_some() {
+                    self.change(&whose.flow, |flow| Ok(flow.watched(whose.n, came, now_ms())));
+                }
+            }
             Input::Denied { flow, why } => self.change(&flow, |flow| Ok(flow.block(&why, now_ms()))),
             Input::Tick => self.clock.due().into_iter().for_each(|timer| self.fire(timer)),
         }
     }
 
+    /// The flow of a step, unless its history was replaced meanwhile: a step of another history has the same number.
+    fn meant(&mut self, whose: &Whose) -> Option<&mut Live> {
+        self.live.get_mut(&whose.flow).filter(|live| live.flow.generation_of(whose.n) == Some(whose.generation))
+    }
+
     fn fire(&mut self, timer: Timer) {
         match timer {
-            Timer::Flow(id, n, fires) => self.change(&id, |flow| Ok(flow.fire(n, fires, now_ms()))),
+            Timer::Flow(id, generation, n, fires) => {
+                if self.live.get(&id).is_some_and(|live| live.flow.generation_of(n) == Some(generation)) {
+                    self.change(&id, |flow| Ok(flow.fire(n, fires, now_ms())));
+                }
+            }
             Timer::Resume(id) => self.resume(&id),
             Timer::Waiter(number) => self.late(number),
             Timer::Lease(id, lease) => self.unlease(&id, lease),
@@ -370,16 +387,23 @@ impl Engine {
         with: impl FnOnce(&mut Flow) -> Result<Decided, Refusal>,
     ) -> Result<(), Trouble> {
         let Some(live) = self.live.get_mut(id) else { return Err(self.not_open(id)) };
-        let seq = live.flow.seq;
+        let (seq, generation) = (live.flow.seq, live.flow.generation);
         let decided = with(&mut live.flow).map_err(|refusal| refused(&refusal))?;
-        self.note(id, seq, decided)?;
+        self.note(id, (seq, generation), decided)?;
         self.decide(id)
     }
 
-    fn note(&mut self, id: &str, seq: u64, decided: Decided) -> Result<(), Trouble> {
+    fn note(&mut self, id: &str, (seq, generation): (u64, u32), decided: Decided) -> Result<(), Trouble> {
         self.touched.insert(id.to_owned());
         // Where it cannot be written now it cannot be committed either: everything is taken back then.
-        let written = self.store.add(id, seq, now_ms(), &decided.events);
+        let mut written = self.store.add(id, seq, now_ms(), &decided.events);
+        if !decided.next.is_empty() {
+            written = written.and_then(|()| self.store.replace(id, generation, now_ms(), &decided.next));
+            if let Some(live) = self.live.get_mut(id) {
+                (live.leased, live.seen) = (None, None);
+                live.runs.clear();
+            }
+        }
         let failed = written.map_err(|error| unrecorded(&error));
         self.effects.extend(decided.effects.into_iter().map(|effect| (id.to_owned(), effect, false)));
         if failed.is_err() {
@@ -400,15 +424,16 @@ impl Engine {
     fn decide(&mut self, id: &str) -> Result<(), Trouble> {
         while let Some(live) = self.live.get(id) {
             let (Some(definition), true) = (live.definition.clone(), live.flow.wants) else { return Ok(()) };
+            let Some(definition) = definition.named(&live.flow.name) else { return Ok(()) };
             let history = self.store.history(id, 0).map_err(|error| unrecorded(&error))?;
-            let wanted = yaml::decide(&definition, id, &history);
+            let wanted = yaml::decide(definition, id, &history);
             let Some(live) = self.live.get_mut(id) else { return Ok(()) };
-            let seq = live.flow.seq;
+            let (seq, generation) = (live.flow.seq, live.flow.generation);
             let decided = match new_commands(&history, wanted) {
                 Ok(new) => live.flow.decide(seq, new, now_ms()).map_err(|refusal| refused(&refusal))?,
                 Err(why) => live.flow.block(&why, now_ms()),
             };
-            self.note(id, seq, decided)?;
+            self.note(id, (seq, generation), decided)?;
         }
         Ok(())
     }
@@ -416,29 +441,42 @@ impl Engine {
     fn perform(&mut self, id: &str, effect: Effect, again: bool) {
         let Some(live) = self.live.get(id) else { return };
         let (cwd, by) = (live.flow.cwd.clone(), live.flow.by.clone());
+        let whose = |n: u32, attempt: u32| {
+            let generation = live.flow.generation_of(n).unwrap_or_default();
+            Whose { flow: id.to_owned(), generation, n, attempt }
+        };
         match effect {
             Effect::Start { n, attempt, key, since_ms, run } => {
-                let whose = Whose { flow: id.to_owned(), n, attempt };
                 let age_ms = again.then(|| now_ms().saturating_sub(since_ms));
-                let job = Job::start(whose, key, run, age_ms, cwd, self.tell.clone());
+                let job = Job::start(whose(n, attempt), key, run, age_ms, cwd, self.tell.clone());
                 self.host(&by, job);
             }
             Effect::Watch { n, session, until } => {
-                let whose = Whose { flow: id.to_owned(), n, attempt: 0 };
+                let whose = whose(n, 0);
                 self.host(&by, Job::watch(whose, session, until, self.tell.clone()));
             }
             Effect::Stop { n, key } => {
                 let attempt = key.rsplit('/').next().and_then(|attempt| attempt.parse().ok()).unwrap_or(0);
-                let job = Job::stop(Whose { flow: id.to_owned(), n, attempt }, key, self.tell.clone());
+                let mut whose = whose(n, attempt);
+                // What a history that was replaced left running is nobody's outcome any more.
+                if live.flow.key(n, attempt) != key {
+                    whose.generation = 0;
+                }
+                let job = Job::stop(whose, key, self.tell.clone());
                 self.host(&by, job);
             }
-            Effect::Timer { n, fires, due } => self.clock.set(due, Timer::Flow(id.to_owned(), n, fires)),
+            Effect::Timer { n, fires, due } => {
+                let Whose { flow, generation, .. } = whose(n, 0);
+                self.clock.set(due, Timer::Flow(flow, generation, n, fires));
+            }
+            Effect::Child { n, id: child, flow, input } => self.start_child(id, n, &child, flow, input),
+            Effect::StopChild { n, id: child } => self.stop_child(id, n, &child),
             Effect::Decide if live.definition.is_some() => {
                 // Only after a restart: otherwise it was decided with what it follows from.
                 let _ = self.decide(id);
             }
             Effect::Decide => self.offer(id),
-            Effect::Over => {}
+            Effect::Over => self.tell_parent(id),
         }
     }
 
@@ -468,8 +506,8 @@ impl Engine {
             .collect();
         for number in waiting {
             let Some(waiter) = self.waiters.get(&number) else { continue };
-            let Awaited::History { after, .. } = waiter.what else { continue };
-            let answer = self.get(id, after);
+            let Awaited::History { after, generation, .. } = waiter.what else { continue };
+            let answer = self.get(id, after, Some(generation));
             let is_new = answer.as_ref().is_ok_and(|answer| !answer.history.is_empty() || answer.flow.state.is_over());
             if is_new && let Some(Waiter { id: asked, reply, .. }) = self.waiters.remove(&number) {
                 let _ = reply.send((asked, answer.and_then(|answer| in_json(&answer))));

@@ -69,6 +69,8 @@ pub enum Next {
 pub struct Whose {
     /// The flow.
     pub flow: String,
+    /// Which history under its id: a step of an older one is another.
+    pub generation: u32,
     /// The command.
     pub n: u32,
     /// The attempt.
@@ -226,9 +228,8 @@ impl Job {
             Phase::Stop => self.go(Phase::Cancel(answer.run.id, answer.run.session)),
             Phase::Cancel(run, _) | Phase::Stopped(run) => self.go(Phase::Stopped(run)),
             Phase::Check | Phase::Find | Phase::Make | Phase::Start(_) | Phase::Wait(_) | Phase::Watch(_) => {
-                let Whose { flow, n, .. } = self.whose.clone();
-                let session = answer.run.session.to_string();
-                let _ = self.tell.send(Input::Runs { flow, n, session });
+                let (whose, session) = (self.whose.clone(), answer.run.session.to_string());
+                let _ = self.tell.send(Input::Runs { whose, session });
                 self.go(Phase::Wait(answer.run.id))
             }
         }
@@ -282,20 +283,17 @@ impl Job {
     }
 
     fn over(&self, outcome: Outcome) -> Next {
-        let Whose { flow, n, attempt } = self.whose.clone();
-        let _ = self.tell.send(Input::Over { flow, n, attempt, outcome });
+        let _ = self.tell.send(Input::Over { whose: self.whose.clone(), outcome });
         Next::Over
     }
 
     fn watched(&self, came: Option<(bool, Value)>) -> Next {
-        let Whose { flow, n, .. } = self.whose.clone();
-        let _ = self.tell.send(Input::Watched { flow, n, came });
+        let _ = self.tell.send(Input::Watched { whose: self.whose.clone(), came });
         Next::Over
     }
 
     fn say(&self, why: Option<String>) {
-        let Whose { flow, n, .. } = self.whose.clone();
-        let _ = self.tell.send(Input::HeldUp { flow, n, why });
+        let _ = self.tell.send(Input::HeldUp { whose: self.whose.clone(), why });
     }
 
     fn say_blocked(&self, why: &str) {

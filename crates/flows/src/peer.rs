@@ -1,5 +1,5 @@
 //! Who is at the other end of the socket: a process of our user, an actor that proves its key, and, where that is a human, a
-//! process that a person may be at.
+//! process that a person may be at. The host speaks for actors that have proven themselves to it, as far as this home has their keys.
 //!
 //! As with the host, a process inside a session or below an agent is no human unasked: a flow acts for weeks by what its starter
 //! may do.
@@ -7,15 +7,21 @@
 use crate::protocol::{BINDING, Hello, Prove, Trouble};
 use holdfast_authority::identity::marker;
 use holdfast_authority::proof;
-use holdfast_client::PublicKey;
+use holdfast_client::{Identity, PublicKey};
 use holdfast_observe::ancestry::{self, Peer};
 use holdfast_types::{Actor, ActorClass, Home};
+use holdfast_wire::operations::op;
+use holdfast_wire::params::Nothing;
 use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Deeper than anybody starts programs.
 const ANCESTORS_MAX: usize = 128;
 /// As much of a process's environment as is read.
 const VARIABLES_BYTES_MAX: u64 = 256 * 1024;
+/// How long the host may take to say which process it is.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The name of keepers.
 const KEEPER: &str = "holdfast-keeper";
 
@@ -26,10 +32,16 @@ pub fn is_ours(stream: &UnixStream) -> bool {
 
 /// Checks who speaks.
 pub fn admit(home: &Home, peer: Option<&Peer>, hello: &Hello, said: &Prove) -> Result<Actor, Trouble> {
-    let Prove { actor, signature } = said;
+    let Prove { actor, signature, vouched } = said;
     let unknown = |why: &str| Trouble::new("unidentified", why.to_owned());
-    let signed = proof::challenge_bytes(&hello.challenge.0, BINDING, actor);
-    proof::verify(actor.id, &signed, signature).map_err(|error| unknown(&error.to_string()))?;
+    match signature {
+        Some(signature) if !vouched => {
+            let signed = proof::challenge_bytes(&hello.challenge.0, BINDING, actor);
+            proof::verify(actor.id, &signed, signature).map_err(|error| unknown(&error.to_string()))?;
+        }
+        None if *vouched => {}
+        Some(_) | None => return Err(unknown("expected a signature")),
+    }
     // Its secret must lie in this home: a flow goes on when its starter has left, and acts with that key.
     let public = std::fs::read(home.actor_public(&actor.handle)).ok();
     let known = public.and_then(|text| serde_json::from_slice::<PublicKey>(&text).ok());
@@ -37,6 +49,14 @@ pub fn admit(home: &Home, peer: Option<&Peer>, hello: &Hello, said: &Prove) -> R
         return Err(
             unknown(&format!("this home does not know {}", actor.handle)).hint("create it: holdfast actor new HANDLE")
         );
+    }
+    if *vouched {
+        // The host has looked at who is at the other end of its own door.
+        return if is_host(home, actor, peer) {
+            Ok(actor.clone())
+        } else {
+            Err(unknown("only the host speaks for others"))
+        };
     }
     if actor.handle.class() == ActorClass::Human && !is_a_persons(peer) {
         let message = format!(
@@ -46,6 +66,29 @@ pub fn admit(home: &Home, peer: Option<&Peer>, hello: &Hello, said: &Prove) -> R
         return Err(Trouble::new("unconfirmed", message).hint("a person acts from a terminal of their own"));
     }
     Ok(actor.clone())
+}
+
+/// Whether a process is the one that answers at the host's socket. What cannot be known is no.
+fn is_host(home: &Home, actor: &Actor, peer: Option<&Peer>) -> bool {
+    // Its pid, and when it started.
+    static KNOWN: Mutex<Option<(u32, u64)>> = Mutex::new(None);
+    let Some(peer) = peer else { return false };
+    let process = (peer.id().pid, peer.id().start);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if *known == Some(process) {
+        return peer.is_there();
+    }
+    let asked = || {
+        let who = Identity::load(home, &actor.handle).ok()?;
+        let mut host = holdfast_client::connect(home, &who).ok()?;
+        host.set_patience(Some(PATIENCE)).ok()?;
+        host.call::<op::Status>(&Nothing {}).ok()
+    };
+    let is_it = asked().is_some_and(|status| status.pid == process.0) && peer.is_there();
+    if is_it {
+        *known = Some(process);
+    }
+    is_it
 }
 
 /// Whether neither a keeper nor an agent is above a process. What cannot be known is no.

@@ -37,7 +37,11 @@ pub struct Prove {
     /// Who speaks.
     pub actor: Actor,
     /// Its signature over the challenge.
-    pub signature: Signature,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
+    /// The host speaks for this actor, which it has seen proof of.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
 }
 
 /// A question and its number.
@@ -104,6 +108,19 @@ pub enum Request {
         /// Answer once there are more than that, or it has ended; at the latest after this long.
         #[serde(default)]
         wait_ms: u64,
+        /// Which of its histories, from 1; by default the one that goes on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        generation: Option<u32>,
+    },
+    /// Takes a flow's history back to a step; the old one is kept.
+    Rewind {
+        /// Which.
+        flow: String,
+        /// The step that is asked for anew: its number from 1, or its name.
+        to: String,
+        /// What was done may be done a second time.
+        #[serde(default)]
+        again: bool,
     },
     /// Sends a signal.
     Signal {
@@ -181,6 +198,14 @@ fn again() -> String {
     "again".into()
 }
 
+fn first() -> u32 {
+    1
+}
+
+fn is_first(generation: &u32) -> bool {
+    *generation == 1
+}
+
 fn one() -> usize {
     1
 }
@@ -199,8 +224,14 @@ pub struct FlowView {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<TimeMs>,
-    /// How many events it has.
+    /// How many events its history has.
     pub events: u64,
+    /// Which history under this id it is, from 1.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub generation: u32,
+    /// The flow whose step started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// What it is doing.
     #[serde(flatten)]
     pub state: State,
@@ -217,8 +248,24 @@ pub struct FlowAnswer {
     /// The flow.
     #[serde(flatten)]
     pub flow: FlowView,
+    /// Flows that its steps started, 100 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildView>,
     /// Events behind those that were known.
     pub history: Vec<Recorded>,
+}
+
+/// A flow that a step started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildView {
+    /// The step's number.
+    pub n: u32,
+    /// The flow.
+    pub id: String,
+    /// What kind of flow it is.
+    pub name: String,
+    /// What it is doing.
+    pub status: String,
 }
 
 /// The answer to a start.

@@ -124,8 +124,8 @@ fn client(number: u64, stream: UnixStream, home: &Home, tell: &Sender<Input>) ->
     let Some(line) = line(&mut reader, STRANGERS_BYTES_MAX)? else { return Ok(()) };
     let proven = serde_json::from_slice::<Prove>(&line)
         .map_err(|e| Trouble::new("bad_request", format!("expected an actor and its signature: {e}")))
-        .and_then(|said| peer::admit(home, peer.as_ref(), &hello, &said));
-    let by = match proven {
+        .and_then(|said| Ok((peer::admit(home, peer.as_ref(), &hello, &said)?, said.vouched)));
+    let (by, vouched) = match proven {
         Ok(by) => by,
         Err(trouble) => return say(&mut writer, &Answered { id: 0, ok: None, error: Some(trouble) }),
     };
@@ -153,7 +153,7 @@ fn client(number: u64, stream: UnixStream, home: &Home, tell: &Sender<Input>) ->
         let sent = match serde_json::from_slice::<Asked>(&line) {
             Ok(Asked { id, request }) => {
                 let (by, reply) = (by.clone(), reply.clone());
-                tell.send(Input::Asked { connection: number, by, id, request, reply }).is_ok()
+                tell.send(Input::Asked { connection: number, by, vouched, id, request, reply }).is_ok()
             }
             Err(error) => {
                 let id =

@@ -16,6 +16,8 @@ const APPLICATION: i64 = 0x6866_464c;
 const BUSY_MS: u64 = 5_000;
 /// How long flows that have ended are kept: a month's worth can be asked about.
 pub const ENDED_KEEP_MS: u64 = 30 * 86_400_000;
+/// Older histories of one flow that are kept: enough to look back, and a loop does not fill the disk.
+const OLDER_MAX: u32 = 100;
 
 /// Why the histories cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -111,11 +113,40 @@ impl Store {
 
     /// Adds events to a flow, from number `seq` on; they are there once [`Store::commit`] has returned.
     pub fn add(&mut self, id: &str, seq: u64, now_ms: TimeMs, events: &[Event]) -> Result<(), StoreError> {
-        if events.is_empty() {
-            return Ok(());
-        }
+        self.append(id, seq, events.iter().map(|event| (now_ms, event)))
+    }
+
+    /// Puts a new history in a flow's place; the old one stays readable under [`older_id`].
+    pub fn replace(
+        &mut self,
+        id: &str,
+        generation: u32,
+        now_ms: TimeMs,
+        history: &[Recorded],
+    ) -> Result<(), StoreError> {
         self.begin()?;
-        for (seq, event) in (seq..).zip(events) {
+        let mut keep =
+            self.sql.prepare_cached("UPDATE flows SET id = ?, ended_ms = coalesce(ended_ms, ?) WHERE id = ?")?;
+        keep.execute(params![older_id(id, generation), now_ms as i64, id])?;
+        drop(keep);
+        if let Some(oldest) = generation.checked_sub(OLDER_MAX).filter(|oldest| *oldest > 0) {
+            let oldest = older_id(id, oldest);
+            let mut events =
+                self.sql.prepare_cached("DELETE FROM events WHERE flow = (SELECT rowid FROM flows WHERE id = ?)")?;
+            events.execute([&oldest])?;
+            self.sql.prepare_cached("DELETE FROM flows WHERE id = ?")?.execute([&oldest])?;
+        }
+        self.append(id, 0, history.iter().map(|one| (one.at_ms, &one.event)))
+    }
+
+    fn append<'a>(
+        &mut self,
+        id: &str,
+        seq: u64,
+        events: impl Iterator<Item = (TimeMs, &'a Event)>,
+    ) -> Result<(), StoreError> {
+        for (seq, (now_ms, event)) in (seq..).zip(events) {
+            self.begin()?;
             match event {
                 Event::Started { name, .. } => {
                     let mut new =
@@ -167,7 +198,7 @@ impl Store {
 
     /// Flows, the newest first: those that have not ended, or the last so many.
     pub fn rows(&self, all: bool, max: usize) -> Result<Vec<Row>, StoreError> {
-        let only = if all { "" } else { "WHERE ended_ms IS NULL" };
+        let only = if all { "WHERE instr(id, '@') = 0" } else { "WHERE ended_ms IS NULL" };
         let text = format!("SELECT id, ended_ms FROM flows {only} ORDER BY rowid DESC LIMIT {max}");
         let mut find = self.sql.prepare_cached(&text)?;
         let rows = find.query_map([], row)?;
@@ -189,9 +220,25 @@ impl Store {
         rows.map(read).collect()
     }
 
+    /// The first event of a flow's first history, or of the one that goes on where that is gone.
+    pub fn beginning(&self, id: &str) -> Result<Option<Event>, StoreError> {
+        let mut find = self.sql.prepare_cached(
+            "SELECT body FROM events WHERE flow = (SELECT rowid FROM flows WHERE id IN (?, ?) ORDER BY rowid LIMIT 1)
+             AND seq = 0",
+        )?;
+        let body: Option<String> = find.query_row([&older_id(id, 1), id], |row| row.get(0)).optional()?;
+        let read =
+            |body: String| serde_json::from_str(&body).map_err(|e| StoreError::Damaged(id.into(), e.to_string()));
+        body.map(read).transpose()
+    }
+
     /// The number of the next flow of this name: one more than any that was given.
     pub fn next_number(&self, name: &str) -> Result<u64, StoreError> {
-        let mut find = self.sql.prepare_cached("SELECT id FROM flows WHERE name = ? ORDER BY rowid DESC LIMIT 1000")?;
+        // Neither older histories nor the flows that steps started.
+        let mut find = self.sql.prepare_cached(
+            "SELECT id FROM flows WHERE name = ?1 AND instr(id, '@') = 0 AND substr(id, 1, length(?1) + 1) = ?1 || '-'
+             AND instr(substr(id, length(?1) + 2), '.') = 0 ORDER BY rowid DESC LIMIT 1000",
+        )?;
         let ids = find.query_map([name], |row| row.get::<_, String>(0))?;
         let number = |id: rusqlite::Result<String>| id.ok()?.strip_prefix(name)?.strip_prefix('-')?.parse::<u64>().ok();
         Ok(ids.filter_map(number).max().unwrap_or(0).saturating_add(1))
@@ -223,6 +270,12 @@ impl Store {
     }
 }
 
+/// Under which id an older history is kept: no flow can have it.
+#[must_use]
+pub fn older_id(id: &str, generation: u32) -> String {
+    format!("{id}@{generation}")
+}
+
 fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     Ok(Row { id: row.get(0)?, ended_ms: row.get::<_, Option<i64>>(1)?.map(|ms| ms as TimeMs) })
 }
@@ -230,11 +283,21 @@ fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_flow::Lineage;
     use serde_json::Value;
 
     fn started(name: &str) -> Event {
         let (name, by, nonce) = (name.to_owned(), "human:ann".to_owned(), "00".to_owned());
-        Event::Started { name, input: Value::Null, code: String::new(), by, nonce, cwd: None, skip_timers: false }
+        Event::Started {
+            name,
+            input: Value::Null,
+            code: String::new(),
+            by,
+            nonce,
+            cwd: None,
+            skip_timers: false,
+            lineage: Lineage::default(),
+        }
     }
 
     #[test]

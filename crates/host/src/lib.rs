@@ -20,6 +20,7 @@ mod birth;
 mod connection;
 mod disk;
 mod files;
+mod flows;
 mod follow;
 mod gate;
 mod given;

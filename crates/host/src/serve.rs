@@ -286,6 +286,7 @@ impl Server {
             Call::InviteRevoke(params) => plain(self.invite_revoke(&params.invite, &actor).await?),
             Call::DeviceRevoke(params) => plain(self.device_revoke(&params.device, &actor).await?),
             call if call.is_about_the_gate() => self.answer_gate(call, &actor).await,
+            call if call.is_about_flows() => self.answer_flows(call, &actor).await,
             call => here(|| self.answer_host_here(call, actor, path)).await,
         }
     }

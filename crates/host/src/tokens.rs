@@ -295,7 +295,8 @@ fn needs_besides(call: &Call) -> Rights {
 fn passed_on(call: &Call) -> Rights {
     match call {
         Call::TokenNew(params) => params.can.unwrap_or(Rights::ALL),
-        Call::LoginNew(_) => Rights::ALL,
+        // A flow acts by all that its starter may do, whatever started it.
+        Call::LoginNew(_) | Call::FlowStart(_) => Rights::ALL,
         Call::Grant(params) => params.rights,
         Call::InviteNew(params) => crate::relays::passes_on(params),
         _ => Rights::NONE,

@@ -53,6 +53,12 @@ pub trait Host: Clone + Send + Sync + 'static {
         let _ = client;
     }
 
+    /// Whether tools for flows are listed: where there are none, what clients put before every conversation is shorter. They work all the
+    /// same.
+    fn has_flows(&self) -> bool {
+        true
+    }
+
     /// The machine its sessions are on, where that is not the client's.
     fn machine(&self) -> Option<String> {
         None

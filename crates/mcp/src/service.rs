@@ -161,7 +161,9 @@ impl<H: Host> ServerHandler for Service<H> {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::served().to_vec()))
+        let has_flows = self.host.has_flows();
+        let shown = tools::served().iter().filter(|tool| has_flows || !tools::is_about_flows(&tool.name));
+        Ok(ListToolsResult::with_all_items(shown.cloned().collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -274,6 +274,13 @@ terms! {
     "approval.list": Holder one(Observe), Ignores, Sessions, Host, Looks;
     "policy.get": Known NONE, Ignores, Listed, Other, Looks;
     "policy.may": Known NONE, Ignores, Request, Other, Looks;
+    // A flow acts for weeks by all that its starter may do: see `tokens::allows`.
+    "flow.start": Known one(Start), Ignores, Request, Other, Elsewhere;
+    "flow.list": Known one(Observe), Ignores, Listed, Other, Looks;
+    "flow.get": Known one(Observe), Ignores, Answer, Other, Looks;
+    "flow.signal": Known one(Run), Ignores, Request, Other, Elsewhere;
+    "flow.answer": Known one(Run), Ignores, Request, Other, Elsewhere;
+    "flow.cancel": Known one(Run), Ignores, Request, Other, Elsewhere;
     "turn.get": Holder one(Observe), Ignores, Fixed, Host, Looks;
     "turn.take": Holder WRITING, Asks, Fixed, Host, Journal;
     "turn.request": Holder WRITING, Asks, Fixed, Host, Journal;

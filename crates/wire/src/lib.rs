@@ -11,6 +11,7 @@ pub mod env;
 pub mod events;
 pub mod fault;
 pub mod files;
+pub mod flows;
 pub mod follow;
 pub mod forks;
 pub mod frame;

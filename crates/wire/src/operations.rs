@@ -8,6 +8,7 @@ use crate::devices::*;
 use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
 use crate::files::*;
+use crate::flows::*;
 use crate::follow::*;
 use crate::forks::*;
 use crate::gate::*;
@@ -295,6 +296,18 @@ operations! {
     PolicyGet = "policy.get" (Nothing) -> PolicyView, Route::Get("/policy");
     #[doc = "Ask what the policy says of a command, without running it."]
     PolicyMay = "policy.may" (MayParams) -> MayAnswer, Route::Post("/policy/may");
+    #[doc = "Start a durable flow: a definition in YAML, or a flow whose code a worker has."]
+    FlowStart = "flow.start" (FlowStartParams) -> FlowView, Route::Post("/flows");
+    #[doc = "List flows, the newest first: your own, or all if you are a human."]
+    FlowList = "flow.list" (FlowListParams) -> Vec<FlowView>, Route::Get("/flows");
+    #[doc = "Get a flow, what it waits for and its history; can wait for more of it."]
+    FlowGet = "flow.get" (FlowGetParams) -> FlowView, Route::Get("/flows/{flow}");
+    #[doc = "Send a signal to a flow; once per id."]
+    FlowSignal = "flow.signal" (FlowSignalParams) -> FlowView, Route::Post("/flows/{flow}/signal");
+    #[doc = "Answer a flow's question; only humans may."]
+    FlowAnswer = "flow.answer" (FlowAnswerParams) -> FlowView, Route::Post("/flows/{flow}/answer");
+    #[doc = "Cancel a flow: stop what runs, then undo what was done."]
+    FlowCancel = "flow.cancel" (FlowCancelParams) -> FlowView, Route::Post("/flows/{flow}/cancel");
     #[doc = "Get who has the turn, and who waits for it."]
     Turn = "turn.get" (SessionParams) -> TurnView, Route::Get("/sessions/{session}/turn");
     #[doc = "Take the turn if it is free."]
@@ -362,6 +375,20 @@ impl Call {
     #[must_use]
     pub fn is_about_the_gate(&self) -> bool {
         matches!(self, Call::ApprovalGet(_) | Call::ApprovalList(_) | Call::PolicyMay(_) | Call::PolicyGet(_))
+    }
+
+    /// It is about flows, which a service beside the host has.
+    #[must_use]
+    pub fn is_about_flows(&self) -> bool {
+        matches!(
+            self,
+            Call::FlowStart(_)
+                | Call::FlowList(_)
+                | Call::FlowGet(_)
+                | Call::FlowSignal(_)
+                | Call::FlowAnswer(_)
+                | Call::FlowCancel(_)
+        )
     }
 
     /// The session and the attached client that somebody acts through: a client's number counts on its own connection alone.

@@ -71,6 +71,23 @@ async def noon(ctx: Context, _: None) -> None:
     await ctx.until(datetime.datetime.fromtimestamp(1_800_000_000, datetime.timezone.utc), name="Noon")
 
 
+async def family(ctx: Context, kind: str) -> str:
+    first = await ctx.child("Bake", {"kind": kind})
+    second, rest = ctx.child("Bake", [], name="Second"), ctx.child("Rest")
+    try:
+        await ctx.all(second, rest)
+    except Failed as failed:
+        return f"{first['loaves']} {failed}"
+    return "fine"
+
+
+async def loops(ctx: Context, count: int) -> int:
+    await ctx.sleep("1s")
+    if count < 3:
+        ctx.continue_as_new(count + 1)
+    return count
+
+
 async def other(ctx: Context, _: str) -> str:
     return await ctx.run("Take", "take something else")
 
@@ -80,7 +97,7 @@ async def shorter(ctx: Context, _: str) -> None:
 
 
 FLOWS: dict[str, Function] = {
-    one.__name__: one for one in (pizza, both, peeks, saga, versioned, expires, ships, noon, other, shorter)
+    one.__name__: one for one in (pizza, both, peeks, saga, versioned, expires, ships, noon, family, loops, other, shorter)
 }
 
 

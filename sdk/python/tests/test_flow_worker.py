@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +16,10 @@ from typing import Any
 
 import pytest
 from conftest import PATIENCE_S, TestHome
+
+from holdfast._fault import Unreachable
+from holdfast.flow._worker import connect
+from holdfast.home import Home
 
 EXAMPLE = Path(__file__).parents[3] / "examples/pizza_order.py"
 SAGA = '''
@@ -152,3 +158,62 @@ def test_changed_code_is_blocked_and_goes_on_once_it_is_mended(workshop: Worksho
     assert workshop.until_status("C-1", "COMPLETED")["value"] == "done"
     tested = subprocess.run(words, env=env, capture_output=True, text=True)
     assert (tested.returncode, tested.stdout) == (0, "C-1: fine\n1 histories, 0 would be blocked\n"), tested
+
+
+FAMILY = '''
+from holdfast.flow import Context, flow
+
+@flow
+async def Bakery(ctx: Context, round: int) -> str:
+    loaf = await ctx.child("Loaf", {"round": round})
+    order = await ctx.signal("order")
+    if order != "last":
+        ctx.continue_as_new(round + 1)
+    return f"{loaf} {order}"
+
+@flow
+async def Loaf(ctx: Context, what: dict) -> str:
+    return await ctx.run("Bake", f"echo {ctx.id} >> ledger; echo loaf {what['round']}")
+'''
+
+
+def test_a_flow_with_children_continues_as_new_whatever_dies(workshop: Workshop, tmp_path: Path) -> None:
+    home, file = workshop.home, tmp_path / "family.py"
+    file.write_text(FAMILY)
+    home.program("flow", "start", "Bakery", "--data", "1", "--id", "B-1", "--cwd", str(tmp_path))
+    worker = workshop.work(file)
+    # Both come early: the second is kept across the histories.
+    home.program("flow", "signal", "B-1", "order", "rye", "--id", "s1")
+    home.program("flow", "signal", "B-1", "order", "wheat", "--id", "s2")
+    workshop.until("B-1", lambda view: view.get("generation") == 3 and "order" in view["status"])
+    worker.kill()
+    worker.wait()
+    os.kill(json.loads(home.program("--json", "flow", "status"))["pid"], signal.SIGKILL)
+    workshop.work(file)
+    home.program("flow", "signal", "B-1", "order", "rye", "--id", "s1")
+    home.program("flow", "signal", "B-1", "order", "last", "--id", "s3")
+    assert workshop.until_status("B-1", "COMPLETED")["value"] == "loaf 3 last"
+    assert sorted((tmp_path / "ledger").read_text().splitlines()) == ["B-1.1", "B-1.1g2", "B-1.1g3"]
+    assert home.program("flow", "history", "B-1", "--generation", "1").splitlines() == [
+        "1. Loaf → loaf 1",
+        "2. order → rye",
+        "   goes on in a new history",
+    ]
+    assert home.program("flow", "watch", "B-1").splitlines()[-1] == "COMPLETED loaf 3 last"
+
+
+def test_a_service_of_another_version_is_refused_by_name(home: TestHome) -> None:
+    run = home.path / "run"
+    run.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as service:
+        service.bind(str(run / "flows.sock"))
+        service.listen()
+
+        def newer() -> None:
+            accepted, _ = service.accept()
+            with accepted:
+                accepted.sendall(b'{"flows": 2, "program": "x", "pid": 1, "challenge": "00"}\n')
+
+        threading.Thread(target=newer, daemon=True).start()
+        with pytest.raises(Unreachable, match="speaks version 2, this client version 1"):
+            connect(Home.under(home.path), "agent:old")

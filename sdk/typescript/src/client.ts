@@ -81,6 +81,8 @@ const REPEATABLE = new Set<string>([
   "actor.me",
   "approval.get",
   "approval.list",
+  "flow.get",
+  "flow.list",
   "checkpoint.check",
   "checkpoint.list",
   "device.list",

@@ -2861,6 +2861,144 @@ export interface MayAnswer {
   deletes: string[];
 }
 
+/** What is started. */
+export interface FlowStartParams {
+  /** A definition in YAML; or else a name. */
+  definition?: string | null;
+  /** The name of a flow in code, which a worker of the same actor decides about. */
+  name?: string | null;
+  /** Its id; the same id, code and input find the flow that was started before. None: its name and a number. */
+  flow?: string | null;
+  /** What it is given, as JSON. */
+  input?: unknown;
+  /** Where its new sessions start. */
+  cwd?: string | null;
+  /** It does not wait for its timers: somebody tries it out. */
+  skip_timers?: boolean;
+}
+
+/** A flow. */
+export interface FlowView {
+  /** Its id. */
+  id: string;
+  /** What kind of flow it is. */
+  name: string;
+  /** Who started it. */
+  by: string;
+  /** When. */
+  started_ms: number;
+  /** When it ended. */
+  ended_ms?: number | null;
+  /** `deciding`, `waiting`, `blocked`, `undoing`, `completed`, `failed`, `cancelled` or `continued`. */
+  state: string;
+  /** The same for people, with what it waits for. */
+  status: string;
+  /** What it gave, or why it failed. */
+  value?: unknown;
+  /** Why it is blocked. */
+  why?: string | null;
+  /** How many events its history has. */
+  events: number;
+  /** Which history under this id it is, from 1. */
+  generation?: number;
+  /** The flow whose step started it. */
+  parent?: string | null;
+  /** It was there before, and nothing was started. */
+  existing?: boolean;
+  /** What it waits for. */
+  waits_for?: FlowWait[];
+  /** Flows that its steps started. */
+  children?: FlowChild[];
+  /** Events of its history, as `spec/flows.md` has them. */
+  history?: unknown[];
+}
+
+/** One thing that a flow waits for. */
+export interface FlowWait {
+  /** The command's number, from 0. */
+  n: number;
+  /** The step's name. */
+  name: string;
+  /** `run`, `sleep`, `until`, `ask`, `signal`, `wait` or `child`. */
+  kind: string;
+  /** Since when. */
+  since_ms: number;
+  /** When it ends by itself. */
+  until_ms?: number | null;
+  /** What only a human can decide. */
+  stuck?: string | null;
+  /** The question. */
+  question?: string | null;
+  /** What can be answered. */
+  options?: string[];
+  /** The session it runs in. */
+  session?: string | null;
+  /** The flow that the step started. */
+  flow?: string | null;
+  /** Why it does not go on for the moment. */
+  held_up?: string | null;
+}
+
+/** A flow that a step started. */
+export interface FlowChild {
+  /** The step's number, from 0. */
+  n: number;
+  /** The flow. */
+  id: string;
+  /** What kind of flow it is. */
+  name: string;
+  /** What it is doing. */
+  status: string;
+}
+
+/** Which flows. */
+export interface FlowListParams {
+  /** Those that have ended too. */
+  all?: boolean;
+}
+
+/** Which flow, and how much of its history. */
+export interface FlowGetParams {
+  /** Its id. */
+  flow: string;
+  /** Events of its history that are known already. */
+  after?: number;
+  /** Answer once there are more than that, or it has ended; at the latest after this long, a minute at most. */
+  wait_ms?: number;
+  /** Which of its histories, from 1; by default the one that goes on. */
+  generation?: number | null;
+}
+
+/** A signal. */
+export interface FlowSignalParams {
+  /** To which flow. */
+  flow: string;
+  /** Its name. */
+  name: string;
+  /** What it says, as JSON. */
+  value?: unknown;
+  /** The same id counts once. */
+  id?: string;
+}
+
+/** An answer to a flow's question. */
+export interface FlowAnswerParams {
+  /** Of which flow. */
+  flow: string;
+  /** The step that asks, from 1; none: the only one that does. */
+  step?: number | null;
+  /** The answer. */
+  text: string;
+}
+
+/** Which flow, and why. */
+export interface FlowCancelParams {
+  /** Its id. */
+  flow: string;
+  /** Why. */
+  reason?: string;
+}
+
 /** Something an actor does about the turn. */
 export interface TurnParams {
   /** Name or id. */
@@ -3659,6 +3797,18 @@ export interface Operations {
   "policy.get": { params: Nothing; answer: PolicyView };
   /** Ask what the policy says of a command, without running it. */
   "policy.may": { params: MayParams; answer: MayAnswer };
+  /** Start a durable flow: a definition in YAML, or a flow whose code a worker has. */
+  "flow.start": { params: FlowStartParams; answer: FlowView };
+  /** List flows, the newest first: your own, or all if you are a human. */
+  "flow.list": { params: FlowListParams; answer: FlowView[] };
+  /** Get a flow, what it waits for and its history; can wait for more of it. */
+  "flow.get": { params: FlowGetParams; answer: FlowView };
+  /** Send a signal to a flow; once per id. */
+  "flow.signal": { params: FlowSignalParams; answer: FlowView };
+  /** Answer a flow's question; only humans may. */
+  "flow.answer": { params: FlowAnswerParams; answer: FlowView };
+  /** Cancel a flow: stop what runs, then undo what was done. */
+  "flow.cancel": { params: FlowCancelParams; answer: FlowView };
   /** Get who has the turn, and who waits for it. */
   "turn.get": { params: SessionParams; answer: TurnView };
   /** Take the turn if it is free. */
@@ -3818,6 +3968,12 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "approval.list",
   "policy.get",
   "policy.may",
+  "flow.start",
+  "flow.list",
+  "flow.get",
+  "flow.signal",
+  "flow.answer",
+  "flow.cancel",
   "turn.get",
   "turn.take",
   "turn.request",

@@ -68,13 +68,28 @@ async function noon(ctx: Context): Promise<void> {
   await ctx.until(new Date(1_800_000_000_000), "Noon");
 }
 
+async function family(ctx: Context, kind: string): Promise<string> {
+  const first = await ctx.child<{ loaves: number }>("Bake", { kind });
+  try {
+    await ctx.all(ctx.child("Bake", [], { name: "Second" }), ctx.child("Rest"));
+  } catch (error) {
+    return `${first.loaves} ${(error as Failed).message}`;
+  }
+  return "fine";
+}
+
+async function loops(ctx: Context, count: number): Promise<number> {
+  await ctx.sleep("1s");
+  return count < 3 ? await ctx.continueAsNew(count + 1) : count;
+}
+
 async function other(ctx: Context): Promise<string> {
   return await ctx.run("Take", "take something else");
 }
 
 async function shorter(): Promise<void> {}
 
-const FLOWS: Record<string, Flow> = { pizza: pizza as Flow, both, peeks, saga, versioned, expires, ships, noon, other, shorter };
+const FLOWS: Record<string, Flow> = { pizza: pizza as Flow, both, peeks, saga, versioned, expires, ships, noon, family: family as Flow, loops: loops as Flow, other, shorter };
 
 it.each(stories)("$claim", async ({ flow, turns }) => {
   const run = FLOWS[flow];

@@ -36,8 +36,22 @@ flow(async function Changing(ctx) {
 });
 `;
 
+const FAMILY = `
+import { flow } from "@holdfast/client/flow";
+flow(async function Bakery(ctx, round) {
+  const loaf = await ctx.child("Loaf", { round });
+  const order = await ctx.signal("order");
+  if (order !== "last") return ctx.continueAsNew(round + 1);
+  return \`\${loaf} \${order}\`;
+});
+flow(async function Loaf(ctx, { round }) {
+  return await ctx.run("Bake", \`echo \${ctx.id} >> ledger; echo loaf \${round}\`);
+});
+`;
+
 interface View {
   status: string;
+  generation?: number;
   value?: unknown;
   why?: string;
 }
@@ -156,6 +170,24 @@ it("changed code is blocked, and goes on once it is mended", async () => {
   await shop.holdfast("flow", "retry", "C-1");
   expect((await shop.untilStatus("C-1", "COMPLETED")).value).toBe("done \u2028");
   expect(await shop.test(file)).toEqual({ code: 0, stdout: "C-1: fine\n1 histories, 0 would be blocked\n" });
+});
+
+it("a flow with children continues as new, whatever dies", async () => {
+  const shop = new Workshop();
+  const file = shop.write("family.mjs", FAMILY);
+  await shop.holdfast("flow", "start", "Bakery", "--data", "1", "--id", "B-1", "--cwd", shop.home.dir);
+  const worker = shop.work(file);
+  // It comes early: it is kept across the histories.
+  await shop.holdfast("flow", "signal", "B-1", "order", "rye", "--id", "s1");
+  await shop.until("B-1", (view) => view.generation === 2 && view.status.includes("order"));
+  await shop.kill(worker);
+  const { pid } = JSON.parse(await shop.holdfast("--json", "flow", "status")) as { pid: number };
+  process.kill(pid, "SIGKILL");
+  shop.work(file);
+  await shop.holdfast("flow", "signal", "B-1", "order", "last");
+  expect((await shop.untilStatus("B-1", "COMPLETED")).value).toBe("loaf 2 last");
+  expect(readFileSync(shop.home.join("ledger"), "utf8").trim().split("\n")).toEqual(["B-1.1", "B-1.1g2"]);
+  expect((await shop.holdfast("flow", "history", "B-1", "--generation", "1")).trim().split("\n")).toEqual(["1. Loaf → loaf 1", "2. order → rye", "   goes on in a new history"]);
 });
 
 it("a TypeScript file needs a loader where node does not strip types, and a file needs the package", async () => {

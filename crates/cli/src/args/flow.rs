@@ -14,7 +14,7 @@ pub enum FlowCommand {
     /// Show a flow: its timeline, what it waits for, and where its steps run
     Show(FlowArg),
     /// Print a flow's steps and what each gave
-    History(FlowArg),
+    History(FlowHistoryArgs),
     /// Print a flow's steps as they happen, and exit with 0 if it completes
     Watch(FlowWatchArgs),
     /// Send a signal to a flow; one that comes early is kept
@@ -25,10 +25,14 @@ pub enum FlowCommand {
     Cancel(FlowCancelArgs),
     /// Let a blocked flow go on, or decide about a step whose outcome is lost or whose undo failed
     Retry(FlowRetryArgs),
+    /// Take a flow back to a step, which is then done anew; the history before is kept
+    Rewind(FlowRewindArgs),
     /// Decide about flows whose code is in a file, until interrupted
     Worker(FlowWorkerArgs),
     /// Replay recorded histories against changed code, and say which flows it would block
     Test(FlowWorkerArgs),
+    /// Run a flow while its file is being written, anew whenever the file changes; until interrupted
+    Dev(FlowDevArgs),
     /// Check a YAML file without starting anything
     Check(FlowCheckArgs),
     /// Show whether the flow service is running; exit with 1 if it is not
@@ -137,10 +141,50 @@ pub struct FlowRetryArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct FlowHistoryArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// An older history, from 1: of a flow that continued as new or was rewound [default: the current one]
+    #[arg(long, value_name = "N")]
+    pub generation: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowRewindArgs {
+    #[command(flatten)]
+    pub of: FlowArg,
+    /// The step that is done anew: its number or name (see `flow history`)
+    #[arg(long, value_name = "STEP")]
+    pub to: String,
+    /// Do again what these steps did; only humans may
+    #[arg(long)]
+    pub again: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct FlowWorkerArgs {
     /// A Python file with functions marked `@flow`, or a JavaScript or TypeScript file that gives functions to `flow(…)`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowDevArgs {
+    /// A YAML file, or a file with flows in code
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// What the flow is given: text
+    #[arg(value_name = "INPUT", conflicts_with = "data")]
+    pub input: Option<String>,
+    /// What the flow is given, as JSON
+    #[arg(long, value_name = "JSON")]
+    pub data: Option<String>,
+    /// Which flow of the file, if it has several
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+    /// Pass over its timers at once
+    #[arg(long)]
+    pub skip_timers: bool,
 }
 
 #[derive(Debug, clap::Args)]

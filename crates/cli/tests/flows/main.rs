@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
 mod crashing;
+mod dev;
 mod documented;
+mod lineage;
 mod using;
 mod who;
 

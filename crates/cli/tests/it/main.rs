@@ -17,6 +17,7 @@ mod config;
 mod env;
 mod everywhere;
 mod files;
+mod flows;
 mod follow;
 mod forks;
 mod gate;

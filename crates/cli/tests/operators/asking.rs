@@ -1,6 +1,7 @@
 //! One valid call of each operation about questions, approvals and the policy.
 
 use holdfast_wire::Call;
+use holdfast_wire::flows::*;
 use holdfast_wire::gate::{ApprovalAnswerParams, ApprovalId, ApprovalListParams, ApprovalParams, MayParams};
 use holdfast_wire::params::Nothing;
 use holdfast_wire::questions::*;
@@ -20,6 +21,19 @@ pub fn calls_about_questions(session: &str) -> Vec<Call> {
             proof: None,
         }),
         Call::QuestionWithdraw(QuestionWithdrawParams { question }),
+    ]
+}
+
+pub fn calls_about_flows() -> Vec<Call> {
+    let flow = || "A-1".to_owned();
+    vec![
+        // Neither a definition nor a name: refused before a service is started for it.
+        Call::FlowStart(FlowStartParams { flow: Some(flow()), ..FlowStartParams::default() }),
+        Call::FlowList(FlowListParams { all: true }),
+        Call::FlowGet(FlowGetParams { flow: flow(), ..FlowGetParams::default() }),
+        Call::FlowSignal(FlowSignalParams { flow: flow(), name: "go".into(), ..FlowSignalParams::default() }),
+        Call::FlowAnswer(FlowAnswerParams { flow: flow(), text: "yes".into(), step: None }),
+        Call::FlowCancel(FlowCancelParams { flow: flow(), reason: String::new() }),
     ]
 }
 

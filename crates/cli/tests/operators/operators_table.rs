@@ -2,7 +2,7 @@
 //!
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
-use crate::asking::{calls_about_questions, calls_about_the_gate};
+use crate::asking::{calls_about_flows, calls_about_questions, calls_about_the_gate};
 use crate::operators_calls::{calls_about_files, calls_about_relays, params};
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
@@ -81,6 +81,8 @@ fn kind(call: &Call) -> Kind {
         Call::QuestionAsk(_) | Call::QuestionList(_) | Call::ApprovalList(_) => Kind::Looks,
         Call::ApprovalGet(_) | Call::ApprovalAnswer(_) => Kind::Run,
         Call::PolicyGet(_) | Call::PolicyMay(_) => Kind::Known,
+        Call::FlowStart(_) | Call::FlowList(_) | Call::FlowGet(_) => Kind::Known,
+        Call::FlowSignal(_) | Call::FlowAnswer(_) | Call::FlowCancel(_) => Kind::Known,
         Call::QuestionGet(_) | Call::QuestionAnswer(_) | Call::QuestionWithdraw(_) => Kind::Run,
         Call::Take(_) => Kind::Takes,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,
@@ -150,6 +152,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     ]);
     all.extend(calls_about_questions(&session));
     all.extend(calls_about_the_gate(&session));
+    all.extend(calls_about_flows());
     all.extend([
         Call::Turn(one()),
         Call::Take(turn()),

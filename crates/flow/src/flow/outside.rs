@@ -23,8 +23,20 @@ impl Flow {
         out
     }
 
+    /// A flow that a step started has ended, or cannot be started.
+    pub fn child_over(&mut self, n: u32, child: &str, ok: bool, value: Value, now_ms: TimeMs) -> Decided {
+        let mut out = Decided::default();
+        let is_child = |open: &Open| matches!(open.command, Command::Child { .. });
+        // A step that was asked for anew has another child.
+        let waits = |open: &Open| is_child(open) && self.child_id(n, open.generation) == child;
+        if self.open.get(&n).is_some_and(|open| waits(open)) {
+            self.done(&mut out, n, ok, value, now_ms);
+        }
+        out
+    }
+
     pub(super) fn first_mail(&self, name: &str) -> Option<Value> {
-        self.mail.iter().find(|mail| mail.0 == name).map(|mail| mail.1.clone())
+        self.mail.iter().find(|mail| mail.name == name).map(|mail| mail.value.clone())
     }
 
     /// A signal came; one with an id that came before changes nothing.
@@ -33,7 +45,7 @@ impl Flow {
         if self.phase != Phase::Going {
             return Err(Refusal::Ended);
         }
-        if !id.is_empty() && self.ids.contains(id) {
+        if !id.is_empty() && self.ids.contains_key(id) {
             return Ok(out);
         }
         if self.mail.len() >= MAIL_MAX || self.seq >= EVENTS_MAX {

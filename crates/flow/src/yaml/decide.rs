@@ -30,6 +30,12 @@ pub fn decide(definition: &Definition, id: &str, history: &[Recorded]) -> Vec<Co
     deciding.commands
 }
 
+/// The name of a text that is nothing else: what it stands for is passed as it is.
+fn whole(text: &str) -> Option<&str> {
+    let name = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    (!name.contains("{{")).then(|| name.trim())
+}
+
 struct Deciding<'a> {
     id: &'a str,
     input: Value,
@@ -92,6 +98,10 @@ impl<'a> Deciding<'a> {
                 (said != *expect).then(|| format!("{name}: {said}"))
             }
             (_, true) => None,
+            (Step::Child { .. }, false) => {
+                let why = value["why"].as_str().unwrap_or("it failed");
+                Some(format!("{name}: {why}"))
+            }
             (Step::Wait { .. }, false) => {
                 let why = value["why"].as_str().unwrap_or("it did not come in time");
                 Some(format!("{name}: {why}"))
@@ -140,6 +150,13 @@ impl<'a> Deciding<'a> {
                 Command::Wait { name, session, until: *until, timeout_ms: *timeout_ms }
             }
             Step::Signal { name, timeout_ms, .. } => Command::Signal { name: name.clone(), timeout_ms: *timeout_ms },
+            Step::Child { name, flow, input } => {
+                let input = input.as_ref().map_or(Value::Null, |text| match whole(text) {
+                    Some(name) => self.value(name).unwrap_or_default(),
+                    None => Value::String(fill(text, false)),
+                });
+                Command::Child { name: name.clone(), flow: flow.clone(), input }
+            }
             // A definition has none inside each other.
             Step::All(_) | Step::Race(_) => Command::End { ok: false, value: "steps inside steps".into() },
         }

@@ -8,12 +8,13 @@ use crate::{NAME_BYTES_MAX, duration_ms};
 
 /// The keys of a file, and of each kind of step: what the published schema has too.
 pub const KEYS: &[(&str, &[&str])] = &[
-    ("flow", &["flow", "description", "steps", "result"]),
+    ("flow", &["flow", "description", "steps", "result", "flows"]),
     ("run", &["run", "command", "session", "retries", "backoff", "timeout", "undo", "on_lost"]),
     ("sleep", &["sleep", "name"]),
     ("ask", &["ask", "name", "options", "expires", "expect"]),
     ("signal", &["signal", "timeout", "expect"]),
     ("wait", &["wait", "for", "name", "timeout"]),
+    ("child", &["child", "flow", "input"]),
     ("all", &["all"]),
     ("race", &["race"]),
 ];
@@ -27,6 +28,16 @@ pub struct Definition {
     pub steps: Vec<Step>,
     /// What it gives; none: what the last step gave.
     pub result: Option<String>,
+    /// Flows of the same file, which `child` steps start.
+    pub flows: Vec<Definition>,
+}
+
+impl Definition {
+    /// The flow of this name in the file.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Definition> {
+        if self.name == name { Some(self) } else { self.flows.iter().find(|one| one.name == name) }
+    }
 }
 
 /// One step.
@@ -74,6 +85,15 @@ pub enum Step {
         /// How long.
         timeout_ms: Option<u64>,
     },
+    /// Another flow: one of the same file, or one whose code a worker has.
+    Child {
+        /// What it is called.
+        name: String,
+        /// What kind of flow it is.
+        flow: String,
+        /// What it is given; its names are filled in when it is asked for.
+        input: Option<String>,
+    },
     /// Several at once, until all are done.
     All(Vec<Step>),
     /// Several at once, until the first is done.
@@ -86,9 +106,11 @@ impl Step {
     pub fn name(&self) -> &str {
         match self {
             Step::Run(run) => &run.name,
-            Step::Sleep { name, .. } | Step::Ask { name, .. } | Step::Signal { name, .. } | Step::Wait { name, .. } => {
-                name
-            }
+            Step::Sleep { name, .. }
+            | Step::Ask { name, .. }
+            | Step::Signal { name, .. }
+            | Step::Wait { name, .. }
+            | Step::Child { name, .. } => name,
             Step::All(_) => "all",
             Step::Race(_) => "race",
         }
@@ -97,21 +119,23 @@ impl Step {
 
 /// Reads a definition.
 pub fn parse(text: &str) -> Result<Definition, Problem> {
-    let root = read(text)?;
-    let fields = Fields::of(&root, "flow")?;
+    definition(&read(text)?, &mut 0, true)
+}
+
+fn definition(root: &Node, count: &mut usize, is_top: bool) -> Result<Definition, Problem> {
+    let fields = Fields::of(root, "flow")?;
     let name = fields.text("flow")?;
     let Some((line, name)) = name else {
         return problem(root.line, "the flow has no name", "begin the file with `flow: NAME`");
     };
-    if !crate::is_id(&name) || name.len() > 48 {
+    if !crate::is_flow_name(&name) {
         return problem(line, format!("invalid name {name:?}"), "use letters, digits, `-`, `_` and `.`, 48 at most");
     }
     let Some(steps) = fields.get("steps") else {
         return problem(root.line, "the flow has no steps", "add `steps:` and a list of them");
     };
     let mut known = vec!["input".to_owned(), "flow".to_owned()];
-    let mut count = 0;
-    let steps = self::steps(steps, &mut known, &mut count, true)?;
+    let steps = self::steps(steps, &mut known, count, true)?;
     let result = fields.text("result")?;
     if let Some((line, text)) = &result {
         let names = pieces(text, *line)?.into_iter().filter_map(|piece| match piece {
@@ -120,7 +144,33 @@ pub fn parse(text: &str) -> Result<Definition, Problem> {
         });
         must_know(&names.collect::<Vec<_>>(), &known, *line)?;
     }
-    Ok(Definition { name, steps, result: result.map(|(_, text)| text) })
+    let flows = match fields.get("flows") {
+        None => Vec::new(),
+        Some(node) if is_top => flows(node, &name, count)?,
+        Some(node) => return problem(node.line, "`flows` inside `flows`", "move it out"),
+    };
+    Ok(Definition { name, steps, result: result.map(|(_, text)| text), flows })
+}
+
+/// The flows that the steps of this file start.
+fn flows(node: &Node, own: &str, count: &mut usize) -> Result<Vec<Definition>, Problem> {
+    let Kind::List(list) = &node.kind else {
+        return problem(
+            node.line,
+            format!("expected a list of flows, found {}", node.word()),
+            "begin each with `- flow:`",
+        );
+    };
+    let mut flows: Vec<Definition> = Vec::new();
+    for one in list {
+        let read = definition(one, count, false)?;
+        if read.name == own || flows.iter().any(|other| other.name == read.name) {
+            let hint = "give each flow a name of its own";
+            return problem(one.line, format!("a flow {:?} is there already", read.name), hint);
+        }
+        flows.push(read);
+    }
+    Ok(flows)
 }
 
 fn steps(node: &Node, known: &mut Vec<String>, count: &mut usize, is_top: bool) -> Result<Vec<Step>, Problem> {
@@ -222,6 +272,7 @@ fn step(node: &Node, known: &mut Vec<String>, count: &mut usize, is_top: bool) -
             Ok(Step::Signal { name, timeout_ms: fields.duration("timeout")?, expect })
         }
         "wait" => wait(&fields, line),
+        "child" => child(&fields, known, line),
         kind @ ("all" | "race") => {
             if !is_top {
                 return problem(line, format!("`{kind}` inside `all` or `race`"), "move it out");
@@ -286,6 +337,21 @@ fn wait(fields: &Fields<'_>, line: usize) -> Result<Step, Problem> {
     };
     let name = fields.name("name")?.unwrap_or_else(|| "Wait".to_owned());
     Ok(Step::Wait { name, session, until, timeout_ms: fields.duration("timeout")? })
+}
+
+fn child(fields: &Fields<'_>, known: &[String], line: usize) -> Result<Step, Problem> {
+    let name = fields.name("child")?.ok_or_else(|| missing(line, "child", "write the step's name behind it"))?;
+    let (at, flow) = fields.text("flow")?.unwrap_or_else(|| (line, name.clone()));
+    if !crate::is_flow_name(&flow) {
+        let hint =
+            "use letters, digits, `-`, `_` and `.`, 48 at most; `flow: NAME` names it where the step has another name";
+        return problem(at, format!("invalid flow name {flow:?}"), hint);
+    }
+    let input = fields.text("input")?;
+    if let Some((at, text)) = &input {
+        plain_names(text, known, *at)?;
+    }
+    Ok(Step::Child { name, flow, input: input.map(|(_, text)| text) })
 }
 
 fn plain_names(text: &str, known: &[String], line: usize) -> Result<(), Problem> {
@@ -422,6 +488,12 @@ mod tests {
             (
                 &format!("{head}- wait: web\n  for: port"),
                 "line 4: invalid value \"port\" for `for`; use exit, idle, waiting or port:N",
+            ),
+            (&format!("{head}- child: A b"), "line 3: invalid flow name \"A b\"; use letters"),
+            (&format!("{head}- child: A\n  input: '{{{{ B }}}}'"), "line 4: {{ B }} stands for nothing"),
+            (
+                &format!("{head}- sleep: 1s\nflows:\n- flow: Pizza\n  steps:\n  - sleep: 1s"),
+                "line 5: a flow \"Pizza\" is there already",
             ),
             (&format!("{head}- run: A\n  command: [a]"), "line 4: `command` must be text, not a list"),
             ("flow: [", "this is not YAML"),

@@ -1,16 +1,15 @@
 //! What clients ask for.
 
 use super::views::{in_json, unrecorded};
-use super::{Awaited, Engine, INPUT_BYTES_MAX, Live, OPEN_FLOWS_MAX, Reply, Waiter};
+use super::{Awaited, Engine, INPUT_BYTES_MAX, OPEN_FLOWS_MAX, Reply, Waiter};
 use crate::clock::now_ms;
 use crate::protocol::{Request, StartAnswer, Status, Trouble};
-use crate::store::Row;
+use crate::store::{Row, StoreError};
 use holdfast_flow::yaml;
-use holdfast_flow::{Event, Flow, Recorded, Verdict};
+use holdfast_flow::{Event, Lineage, Rewind, Verdict};
 use holdfast_types::{Actor, ActorClass};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 
 impl Engine {
     pub(super) fn asked(
@@ -28,12 +27,12 @@ impl Engine {
                 .and_then(|answer| in_json(&answer))
                 .map(Some),
             Request::List { all } => self.list(all).and_then(|list| in_json(&list)).map(Some),
-            Request::Get { flow, after, wait_ms } => {
-                let answer = self.get(&flow, after)?;
+            Request::Get { flow, after, wait_ms, generation } => {
+                let answer = self.get(&flow, after, generation)?;
                 if wait_ms == 0 || !answer.history.is_empty() || answer.flow.state.is_over() {
                     return in_json(&answer).map(Some);
                 }
-                let what = Awaited::History { flow, after };
+                let what = Awaited::History { flow, generation: answer.flow.generation, after };
                 self.wait(Waiter { connection, id, reply: reply.clone(), what }, wait_ms);
                 Ok(None)
             }
@@ -54,6 +53,11 @@ impl Engine {
             }
             Request::Retry { flow, verdict, value } => {
                 self.retry(&flow, &verdict, value, by)?;
+                self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
+            }
+            Request::Rewind { flow, to, again } => {
+                let asked = Rewind { to, again, by: who };
+                self.rewind(&flow, &asked, by)?;
                 self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
             }
             Request::Tasks { names, max, wait_ms } => {
@@ -104,7 +108,7 @@ impl Engine {
                 })?;
                 (read.name, Some(text))
             }
-            (None, Some(name)) if holdfast_flow::is_id(&name) && name.len() <= 48 => (name, None),
+            (None, Some(name)) if holdfast_flow::is_flow_name(&name) => (name, None),
             (None, Some(name)) => return Err(bad(format!("invalid flow name {name:?}"))),
             (Some(_), Some(_)) | (None, None) => return Err(bad("a flow has either a definition or a name".into())),
         };
@@ -115,7 +119,7 @@ impl Engine {
                     bad(format!("invalid flow id {id:?}")).hint("use letters, digits, `-`, `_` and `.`, 64 at most")
                 );
             }
-            None => self.store.next_number(&name).map(|n| format!("{name}-{n}")).map_err(|e| unrecorded(&e))?,
+            None => self.next_id(&name).map_err(|error| unrecorded(&error))?,
         };
         let digest =
             code.as_ref().map_or(String::new(), |text| holdfast_types::hex_text(&Sha256::digest(text.as_bytes())));
@@ -128,19 +132,22 @@ impl Engine {
         if let Some(text) = &code {
             self.store.keep_code(&digest, text).map_err(|error| unrecorded(&error))?;
         }
-        let mut nonce = [0; 6];
-        getrandom::fill(&mut nonce).map_err(|e| Trouble::new("internal", format!("cannot get random bytes: {e}")))?;
-        let nonce = holdfast_types::hex_text(&nonce);
-        let mut flow = Flow::new(&id);
-        let (code, by) = (digest, by.to_owned());
-        let started = Event::Started { name, input, code: code.clone(), by, nonce, cwd, skip_timers };
-        let decided = flow.start(started, now_ms());
-        let definition = self.definition(&code).map_err(|error| unrecorded(&error))?;
-        let live = Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None };
-        self.live.insert(id.clone(), live);
-        self.note(&id, 0, decided)?;
-        self.decide(&id)?;
+        let (nonce, by, lineage) = (nonce()?, by.to_owned(), Lineage::default());
+        self.begin(&id, Event::Started { name, input, code: digest, by, nonce, cwd, skip_timers, lineage })?;
         Ok(StartAnswer { flow: self.view_of(&id)?, existing: false })
+    }
+
+    /// The next free number of a name: counted here, because a look at every flow of that name costs more with each.
+    fn next_id(&mut self, name: &str) -> Result<String, StoreError> {
+        let mut number = match self.next_numbers.get(name) {
+            Some(number) => *number,
+            None => self.store.next_number(name)?,
+        };
+        while self.store.row(&format!("{name}-{number}"))?.is_some() {
+            number = number.saturating_add(1);
+        }
+        self.next_numbers.insert(name.to_owned(), number.saturating_add(1));
+        Ok(format!("{name}-{number}"))
     }
 
     /// The same start again finds its flow; another one under the same id is refused.
@@ -152,14 +159,35 @@ impl Engine {
         input: &Value,
         by: &str,
     ) -> Result<StartAnswer, Trouble> {
-        let history = self.store.history(id, 0).map_err(|error| unrecorded(&error))?;
-        let same = matches!(history.first(), Some(Recorded { event: Event::Started { name: n, code: c, input: i, by: b, .. }, .. })
-            if (n.as_str(), c.as_str(), i, b.as_str()) == (name, code, input, by));
+        let begun = self.store.beginning(id).map_err(|error| unrecorded(&error))?;
+        // Of a flow that has continued as new so often that its first history is gone, the input cannot be compared.
+        let same = matches!(begun, Some(Event::Started { name: n, code: c, input: i, by: b, lineage, .. })
+            if (n.as_str(), c.as_str(), b.as_str()) == (name, code, by) && (i == *input || lineage.before > 0));
         if same {
             return Ok(StartAnswer { flow: self.view_of(id)?, existing: true });
         }
         Err(Trouble::new("id_taken", format!("{id} is another flow: its definition, input or starter differs"))
             .hint("choose another --id"))
+    }
+
+    /// What the host passes on: looks and acts, and no worker's business. Others than humans see their own flows.
+    pub(super) fn may_ask_from_afar(&self, by: &Actor, request: &Request) -> Result<(), Trouble> {
+        match request {
+            Request::Start { .. } | Request::List { .. } | Request::Signal { .. } | Request::Answer { .. } => Ok(()),
+            Request::Cancel { .. } => Ok(()),
+            Request::Get { flow, .. } => {
+                let view = self.view_of(flow)?;
+                let is_own = by.handle.class() == ActorClass::Human || view.by == by.handle.to_string();
+                // As if it were not there.
+                if is_own { Ok(()) } else { Err(no_such_flow(flow)) }
+            }
+            Request::Rewind { .. }
+            | Request::Retry { .. }
+            | Request::Tasks { .. }
+            | Request::Turn { .. }
+            | Request::Status {}
+            | Request::Stop {} => Err(Trouble::new("denied", "the host does not pass this on".to_owned())),
+        }
     }
 
     pub(super) fn must_steer(&self, id: &str, by: &Actor) -> Result<(), Trouble> {
@@ -188,14 +216,41 @@ impl Engine {
         self.try_change(id, |flow| flow.retry(&verdict, &by.handle.to_string(), now_ms()))
     }
 
+    /// Takes a flow's history back to a step; one that has ended goes on from there.
+    fn rewind(&mut self, id: &str, asked: &Rewind, by: &Actor) -> Result<(), Trouble> {
+        let row = self.store.row(id).map_err(|error| unrecorded(&error))?;
+        if row.is_some_and(|row| row.ended_ms.is_some()) && !self.live.contains_key(id) {
+            // Only while it is decided about: it is let go again where this is refused.
+            self.load(id).map_err(|error| unrecorded(&error))?;
+            self.touched.insert(id.to_owned());
+        }
+        self.must_steer(id, by)?;
+        if asked.again {
+            must_be_human(by, "run a step a second time")?;
+        }
+        let history = self.store.history(id, 0).map_err(|error| unrecorded(&error))?;
+        self.try_change(id, |flow| flow.rewind(&history, asked, now_ms()))
+    }
+
     pub(super) fn not_open(&self, id: &str) -> Trouble {
         match self.store.row(id) {
             Ok(Some(Row { ended_ms: Some(_), .. })) => Trouble::new("ended", format!("{id} has ended")),
             Ok(Some(_)) => Trouble::new("damaged", format!("the history of {id} cannot be read")),
-            Ok(None) => Trouble::new("no_such_flow", format!("no flow {id}")).hint("list them: holdfast flow ls --all"),
+            Ok(None) => no_such_flow(id),
             Err(error) => unrecorded(&error),
         }
     }
+}
+
+/// Random: an id that is used again later is another flow, with other keys.
+pub(super) fn nonce() -> Result<String, Trouble> {
+    let mut nonce = [0; 6];
+    getrandom::fill(&mut nonce).map_err(|e| Trouble::new("internal", format!("cannot get random bytes: {e}")))?;
+    Ok(holdfast_types::hex_text(&nonce))
+}
+
+fn no_such_flow(id: &str) -> Trouble {
+    Trouble::new("no_such_flow", format!("no flow {id}")).hint("list them: holdfast flow ls --all")
 }
 
 fn must_be_human(by: &Actor, what: &str) -> Result<(), Trouble> {

@@ -4,6 +4,7 @@ use super::{Engine, Input};
 use crate::link::Place;
 use crate::protocol::{Request, Trouble};
 use crate::store::Store;
+use holdfast_flow::Command;
 use holdfast_types::{Actor, ActorId, Home};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ impl Rig {
 
     fn ask(&self, request: Request) -> Result<Value, Trouble> {
         let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
-        let input = Input::Asked { connection: 1, by, id: 7, request, reply: self.reply.clone() };
+        let input = Input::Asked { connection: 1, by, vouched: false, id: 7, request, reply: self.reply.clone() };
         self.tell.send(input).unwrap();
         self.answers.recv_timeout(PATIENCE).unwrap().1
     }
@@ -84,7 +85,7 @@ fn a_full_disk_acknowledges_nothing_that_is_not_written_and_goes_on_when_there_i
         let big = Value::String("y".repeat(60_000));
         let signal = Request::Signal { flow: "A-0".into(), name: "go".into(), value: big, signal: "s".into() };
         assert_eq!(rig.ask(signal).unwrap_err().code, "unrecorded");
-        let view = rig.ask(Request::Get { flow: "A-0".into(), after: 0, wait_ms: 0 }).unwrap();
+        let view = rig.ask(Request::Get { flow: "A-0".into(), after: 0, wait_ms: 0, generation: None }).unwrap();
         assert_eq!(view["status"], "WAITING_FOR(go)");
     }
     assert!(written.len() > 5 && refused > 5, "{} {refused}", written.len());
@@ -111,4 +112,51 @@ fn a_database_that_somebody_else_has_locked_refuses_and_loses_nothing() {
     rig.sleeper("A-2", "").unwrap();
     let signal = Request::Signal { flow: "A-1".into(), name: "go".into(), value: "yes".into(), signal: "s".into() };
     assert_eq!(rig.ask(signal).unwrap()["status"], "WAITING_FOR(Timer)");
+}
+
+#[test]
+fn a_worker_is_shown_a_signal_that_came_before_it_was_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::start(dir.path(), None);
+    let (flow, name) = (Some("A-1".to_owned()), Some("A".to_owned()));
+    let (definition, cwd) = (None, None);
+    rig.ask(Request::Start { flow, definition, name, input: Value::Null, cwd, skip_timers: false }).unwrap();
+    let signal = Request::Signal { flow: "A-1".into(), name: "go".into(), value: "yes".into(), signal: "s".into() };
+    rig.ask(signal).unwrap();
+    let tasks = || rig.ask(Request::Tasks { names: vec!["A".into()], max: 1, wait_ms: 0 }).unwrap();
+    let task = tasks();
+    let at = task[0]["at"].as_u64().unwrap();
+    let command = Command::Signal { name: "go".into(), timeout_ms: None };
+    let turn = Request::Turn { flow: "A-1".into(), at, commands: vec![(0, command)], blocked: None };
+    rig.ask(turn.clone()).unwrap();
+    assert_eq!(rig.ask(turn).unwrap_err().code, "history_moved", "an answer that comes twice counts once");
+    let next = tasks();
+    let events: Vec<&str> =
+        next[0]["history"].as_array().unwrap().iter().map(|one| one["event"].as_str().unwrap()).collect();
+    assert_eq!((next[0]["from"].as_u64(), events), (Some(at), vec!["asked", "done"]));
+}
+
+#[test]
+fn a_history_of_a_newer_version_is_left_alone_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let rig = Rig::start(dir.path(), None);
+        rig.sleeper("A-1", "").unwrap();
+        rig.sleeper("A-2", "").unwrap();
+    }
+    let sql = rusqlite::Connection::open(dir.path().join("flows.db")).unwrap();
+    let later = "INSERT INTO events (flow, seq, at_ms, body) SELECT rowid, 99, 1, '{\"event\":\"beamed\"}' FROM flows WHERE id = 'A-1'";
+    assert_eq!(sql.execute(later, []).unwrap(), 1);
+    drop(sql);
+    let rig = Rig::start(dir.path(), None);
+    let signal = |flow: &str| Request::Signal {
+        flow: flow.into(),
+        name: "go".into(),
+        value: "yes".into(),
+        signal: String::new(),
+    };
+    assert_eq!(rig.ask(signal("A-1")).unwrap_err().code, "damaged");
+    let get = Request::Get { flow: "A-1".into(), after: 0, wait_ms: 0, generation: None };
+    assert!(rig.ask(get).unwrap_err().message.contains("the history of A-1 is damaged"));
+    assert_eq!(rig.ask(signal("A-2")).unwrap()["status"], "WAITING_FOR(Timer)", "the others go on");
 }

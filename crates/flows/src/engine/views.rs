@@ -1,10 +1,14 @@
 //! Flows as clients see them, and why something was refused.
 
 use super::{Engine, LISTED_MAX, Live};
-use crate::protocol::{FlowAnswer, FlowView, Trouble};
-use crate::store::StoreError;
+use crate::protocol::{ChildView, FlowAnswer, FlowView, Trouble};
+use crate::store::{StoreError, older_id};
 use holdfast_flow::{Flow, Refusal, State};
+use holdfast_types::{Actor, ActorClass};
 use serde_json::Value;
+
+/// Children whose status is looked up for one answer: each may be read from disk.
+const CHILDREN_SHOWN_MAX: usize = 100;
 
 impl Engine {
     pub(super) fn view_of(&self, id: &str) -> Result<FlowView, Trouble> {
@@ -21,10 +25,46 @@ impl Engine {
         Ok(rows.iter().filter_map(|row| self.view_of(&row.id).ok()).collect())
     }
 
-    pub(super) fn get(&self, id: &str, after: u64) -> Result<FlowAnswer, Trouble> {
+    /// A flow and its history: the one that goes on, or an older one by its number.
+    pub(super) fn get(&self, id: &str, after: u64, generation: Option<u32>) -> Result<FlowAnswer, Trouble> {
         let flow = self.view_of(id)?;
+        if let Some(older) = generation.filter(|wanted| *wanted != flow.generation) {
+            return self.older(id, older, after);
+        }
         let history = self.store.history(id, after).map_err(|error| unrecorded(&error))?;
-        Ok(FlowAnswer { flow, history })
+        let children = if after == 0 { self.children(id) } else { Vec::new() };
+        Ok(FlowAnswer { flow, children, history })
+    }
+
+    fn older(&self, id: &str, generation: u32, after: u64) -> Result<FlowAnswer, Trouble> {
+        let all = self.store.history(&older_id(id, generation), 0).map_err(|error| unrecorded(&error))?;
+        if all.is_empty() {
+            let message = format!("{id} has no history {generation}");
+            let hint = format!("the current one: holdfast flow history {id}; older ones are kept for 30 days");
+            return Err(Trouble::new("no_such_flow", message).hint(hint));
+        }
+        let replayed = Flow::replay(id, &all);
+        let mut flow = view(&replayed, None, None);
+        (flow.state, flow.generation) = (State::Continued, generation);
+        (flow.status, flow.waits_for) = (flow.state.words(&[]), Vec::new());
+        let history = all.into_iter().skip(after as usize).collect();
+        Ok(FlowAnswer { flow, children: Vec::new(), history })
+    }
+
+    /// The flows that the steps of a flow started.
+    fn children(&self, id: &str) -> Vec<ChildView> {
+        let replayed = |id: &str| self.store.history(id, 0).ok().map(|history| Flow::replay(id, &history));
+        let of = |flow: &Flow| {
+            let one = |(n, child): (u32, &holdfast_flow::Child)| {
+                let status = self.view_of(&child.id).map_or_else(|_| "NOT STARTED".to_owned(), |view| view.status);
+                ChildView { n, id: child.id.clone(), name: child.flow.clone(), status }
+            };
+            flow.children().take(CHILDREN_SHOWN_MAX).map(one).collect()
+        };
+        match self.live.get(id) {
+            Some(live) => of(&live.flow),
+            None => replayed(id).as_ref().map(of).unwrap_or_default(),
+        }
     }
 }
 
@@ -52,9 +92,22 @@ fn view(flow: &Flow, live: Option<&Live>, ended_ms: Option<u64>) -> FlowView {
         started_ms: flow.started_ms,
         ended_ms,
         events: flow.seq,
+        generation: flow.generation,
+        parent: flow.parent.as_ref().map(|parent| parent.flow.clone()),
         state,
         status,
         waits_for,
+    }
+}
+
+/// Of a list, what an actor may see from afar.
+pub(super) fn own_only(by: &Actor, answer: Value) -> Value {
+    match answer {
+        Value::Array(flows) if by.handle.class() != ActorClass::Human => {
+            let by = by.handle.to_string();
+            flows.into_iter().filter(|flow| flow["by"] == by.as_str()).collect()
+        }
+        other => other,
     }
 }
 
@@ -70,6 +123,10 @@ pub(super) fn refused(refusal: &Refusal) -> Trouble {
         Refusal::WhichQuestion => ("ambiguous", "use --step N"),
         Refusal::NoOption(_) => ("bad_request", ""),
         Refusal::TooMany(_) => ("too_many", ""),
+        Refusal::NoStep(_) => ("no_step", "see its steps: holdfast flow history ID"),
+        Refusal::StillOn(_) => ("busy", "wait for it, or cancel the flow"),
+        Refusal::Undone(..) => ("undone", "go back to it or a step before it"),
+        Refusal::Twice(_) => ("twice", "if that is right: --again"),
         Refusal::NotStuck => ("not_stuck", "see what it waits for: holdfast flow show ID"),
     };
     Trouble::new(code, refusal.to_string()).hint(hint)

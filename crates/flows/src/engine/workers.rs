@@ -20,7 +20,9 @@ impl Engine {
     pub(super) fn late(&mut self, number: u64) {
         let Some(Waiter { id, reply, what, .. }) = self.waiters.remove(&number) else { return };
         let answer = match what {
-            Awaited::History { flow, after } => self.get(&flow, after).and_then(|answer| in_json(&answer)),
+            Awaited::History { flow, generation, after } => {
+                self.get(&flow, after, Some(generation)).and_then(|answer| in_json(&answer))
+            }
             Awaited::Task { .. } => Ok(json!([])),
         };
         self.answers.push((reply, id, answer));
@@ -123,14 +125,18 @@ impl Engine {
             return Err(refused(&Refusal::Moved));
         }
         live.leased = None;
+        let generation = live.flow.generation;
         let result = self.try_change(id, |flow| match &blocked {
             Some(why) => Ok(flow.block(why, now_ms())),
             None => flow.decide(at, commands, now_ms()),
         });
         match &result {
             Ok(()) => {
-                if let Some(live) = self.live.get_mut(id) {
-                    live.seen = Some((connection, live.flow.seq));
+                // Of a history that has just begun the worker has seen nothing.
+                if let Some(live) = self.live.get_mut(id).filter(|live| live.flow.generation == generation) {
+                    // A signal that came early was recorded with the question for it: the worker has yet to see that.
+                    let seen = if live.flow.wants { at } else { live.flow.seq };
+                    live.seen = Some((connection, seen));
                 }
             }
             Err(_) => {

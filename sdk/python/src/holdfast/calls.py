@@ -174,6 +174,48 @@ class AsyncCalls:
         found, _ = await self._ask("files.write", params, b"", FileChange)
         return found
 
+    async def flow_answer(self, *, flow: str, text: str, step: int | None = None) -> FlowView:
+        """Answer a flow's question; only humans may."""
+        params = _given({"flow": flow, "text": text, "step": step})
+        found: FlowView
+        found, _ = await self._ask("flow.answer", params, b"", FlowView)
+        return found
+
+    async def flow_cancel(self, *, flow: str, reason: str | None = None) -> FlowView:
+        """Cancel a flow: stop what runs, then undo what was done."""
+        params = _given({"flow": flow, "reason": reason})
+        found: FlowView
+        found, _ = await self._ask("flow.cancel", params, b"", FlowView)
+        return found
+
+    async def flow_get(self, *, flow: str, after: int | None = None, generation: int | None = None, wait_ms: int | None = None) -> FlowView:
+        """Get a flow, what it waits for and its history; can wait for more of it."""
+        params = _given({"flow": flow, "after": after, "generation": generation, "wait_ms": wait_ms})
+        found: FlowView
+        found, _ = await self._ask("flow.get", params, b"", FlowView)
+        return found
+
+    async def flow_list(self, *, all: bool | None = None) -> list[FlowView]:
+        """List flows, the newest first: your own, or all if you are a human."""
+        params = _given({"all": all})
+        found: list[FlowView]
+        found, _ = await self._ask("flow.list", params, b"", list[FlowView])
+        return found
+
+    async def flow_signal(self, *, flow: str, name: str, id: str | None = None, value: Any | None = None) -> FlowView:
+        """Send a signal to a flow; once per id."""
+        params = _given({"flow": flow, "name": name, "id": id, "value": value})
+        found: FlowView
+        found, _ = await self._ask("flow.signal", params, b"", FlowView)
+        return found
+
+    async def flow_start(self, *, cwd: str | None = None, definition: str | None = None, flow: str | None = None, input: Any | None = None, name: str | None = None, skip_timers: bool | None = None) -> FlowView:
+        """Start a durable flow: a definition in YAML, or a flow whose code a worker has."""
+        params = _given({"cwd": cwd, "definition": definition, "flow": flow, "input": input, "name": name, "skip_timers": skip_timers})
+        found: FlowView
+        found, _ = await self._ask("flow.start", params, b"", FlowView)
+        return found
+
     async def fork_diff(self, *, session: str, patch: bool | None = None, with_: str | None = None) -> ForkDiffAnswer:
         """List the files that differ between a branch and the files it was forked over, or between two branches; as a patch, with the right `fork`."""
         params = _given({"session": session, "patch": patch, "with": with_})
@@ -795,6 +837,48 @@ class Calls:
         params = _given({"path": path, "session": session, "etag": etag, "mode": mode, "new": new})
         found: FileChange
         found, _ = self._ask("files.write", params, b"", FileChange)
+        return found
+
+    def flow_answer(self, *, flow: str, text: str, step: int | None = None) -> FlowView:
+        """Answer a flow's question; only humans may."""
+        params = _given({"flow": flow, "text": text, "step": step})
+        found: FlowView
+        found, _ = self._ask("flow.answer", params, b"", FlowView)
+        return found
+
+    def flow_cancel(self, *, flow: str, reason: str | None = None) -> FlowView:
+        """Cancel a flow: stop what runs, then undo what was done."""
+        params = _given({"flow": flow, "reason": reason})
+        found: FlowView
+        found, _ = self._ask("flow.cancel", params, b"", FlowView)
+        return found
+
+    def flow_get(self, *, flow: str, after: int | None = None, generation: int | None = None, wait_ms: int | None = None) -> FlowView:
+        """Get a flow, what it waits for and its history; can wait for more of it."""
+        params = _given({"flow": flow, "after": after, "generation": generation, "wait_ms": wait_ms})
+        found: FlowView
+        found, _ = self._ask("flow.get", params, b"", FlowView)
+        return found
+
+    def flow_list(self, *, all: bool | None = None) -> list[FlowView]:
+        """List flows, the newest first: your own, or all if you are a human."""
+        params = _given({"all": all})
+        found: list[FlowView]
+        found, _ = self._ask("flow.list", params, b"", list[FlowView])
+        return found
+
+    def flow_signal(self, *, flow: str, name: str, id: str | None = None, value: Any | None = None) -> FlowView:
+        """Send a signal to a flow; once per id."""
+        params = _given({"flow": flow, "name": name, "id": id, "value": value})
+        found: FlowView
+        found, _ = self._ask("flow.signal", params, b"", FlowView)
+        return found
+
+    def flow_start(self, *, cwd: str | None = None, definition: str | None = None, flow: str | None = None, input: Any | None = None, name: str | None = None, skip_timers: bool | None = None) -> FlowView:
+        """Start a durable flow: a definition in YAML, or a flow whose code a worker has."""
+        params = _given({"cwd": cwd, "definition": definition, "flow": flow, "input": input, "name": name, "skip_timers": skip_timers})
+        found: FlowView
+        found, _ = self._ask("flow.start", params, b"", FlowView)
         return found
 
     def fork_diff(self, *, session: str, patch: bool | None = None, with_: str | None = None) -> ForkDiffAnswer:

@@ -920,6 +920,144 @@ class FilesWriteParams(Model):
     """Write only where there is no file yet."""
 
 
+class FlowAnswerParams(Model):
+    """An answer to a flow's question."""
+    flow: str
+    """Of which flow."""
+    text: str
+    """The answer."""
+    step: int | None = None
+    """The step that asks, from 1; none: the only one that does."""
+
+
+class FlowCancelParams(Model):
+    """Which flow, and why."""
+    flow: str
+    """Its id."""
+    reason: str = ""
+    """Why."""
+
+
+class FlowChild(Model):
+    """A flow that a step started."""
+    n: int
+    """The step's number, from 0."""
+    id: str
+    """The flow."""
+    name: str
+    """What kind of flow it is."""
+    status: str
+    """What it is doing."""
+
+
+class FlowGetParams(Model):
+    """Which flow, and how much of its history."""
+    flow: str
+    """Its id."""
+    after: int = 0
+    """Events of its history that are known already."""
+    wait_ms: int = 0
+    """Answer once there are more than that, or it has ended; at the latest after this long, a minute at most."""
+    generation: int | None = None
+    """Which of its histories, from 1; by default the one that goes on."""
+
+
+class FlowListParams(Model):
+    """Which flows."""
+    all: bool = False
+    """Those that have ended too."""
+
+
+class FlowSignalParams(Model):
+    """A signal."""
+    flow: str
+    """To which flow."""
+    name: str
+    """Its name."""
+    value: Any = None
+    """What it says, as JSON."""
+    id: str = ""
+    """The same id counts once."""
+
+
+class FlowStartParams(Model):
+    """What is started."""
+    definition: str | None = None
+    """A definition in YAML; or else a name."""
+    name: str | None = None
+    """The name of a flow in code, which a worker of the same actor decides about."""
+    flow: str | None = None
+    """Its id; the same id, code and input find the flow that was started before. None: its name and a number."""
+    input: Any = None
+    """What it is given, as JSON."""
+    cwd: str | None = None
+    """Where its new sessions start."""
+    skip_timers: bool = False
+    """It does not wait for its timers: somebody tries it out."""
+
+
+class FlowView(Model):
+    """A flow."""
+    id: str
+    """Its id."""
+    name: str
+    """What kind of flow it is."""
+    by: str
+    """Who started it."""
+    started_ms: int
+    """When."""
+    state: str
+    """`deciding`, `waiting`, `blocked`, `undoing`, `completed`, `failed`, `cancelled` or `continued`."""
+    status: str
+    """The same for people, with what it waits for."""
+    events: int
+    """How many events its history has."""
+    ended_ms: int | None = None
+    """When it ended."""
+    value: Any = None
+    """What it gave, or why it failed."""
+    why: str | None = None
+    """Why it is blocked."""
+    generation: int = 1
+    """Which history under this id it is, from 1."""
+    parent: str | None = None
+    """The flow whose step started it."""
+    existing: bool = False
+    """It was there before, and nothing was started."""
+    waits_for: list[FlowWait] = Field(default_factory=list)
+    """What it waits for."""
+    children: list[FlowChild] = Field(default_factory=list)
+    """Flows that its steps started."""
+    history: list[Any] = Field(default_factory=list)
+    """Events of its history, as `spec/flows.md` has them."""
+
+
+class FlowWait(Model):
+    """One thing that a flow waits for."""
+    n: int
+    """The command's number, from 0."""
+    name: str
+    """The step's name."""
+    kind: str
+    """`run`, `sleep`, `until`, `ask`, `signal`, `wait` or `child`."""
+    since_ms: int
+    """Since when."""
+    until_ms: int | None = None
+    """When it ends by itself."""
+    stuck: str | None = None
+    """What only a human can decide."""
+    question: str | None = None
+    """The question."""
+    options: list[str] = Field(default_factory=list)
+    """What can be answered."""
+    session: str | None = None
+    """The session it runs in."""
+    flow: str | None = None
+    """The flow that the step started."""
+    held_up: str | None = None
+    """Why it does not go on for the moment."""
+
+
 class FollowParams(Model):
     """Which output to follow."""
     session: str

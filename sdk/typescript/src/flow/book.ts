@@ -36,6 +36,8 @@ export class Book {
   next = 0;
   /** Why the function cannot go on. */
   blocked: string | undefined;
+  /** What the next history begins with, once the function has asked for one. */
+  continues: { input: unknown } | undefined;
   /** Whether the function may ask now: only while its worker decides. */
   isOpen = false;
   private order = 0;
@@ -65,6 +67,10 @@ export class Book {
       this.blocked ??= `${asked.name} was asked for while the flow waited: a flow awaits only what ctx gives`;
       return NEVER;
     }
+    if (this.continues) {
+      this.blocked ??= `${asked.name} was asked for behind ctx.continueAsNew(…); write: return ctx.continueAsNew(…)`;
+      return NEVER;
+    }
     const command = tidied(asked);
     const n = this.next++;
     const was = this.asked.get(n);
@@ -79,6 +85,11 @@ export class Book {
     this.asked.set(n, command);
     this.fresh.push([n, command]);
     return n;
+  }
+
+  /** The function goes on with a new history, and asks for nothing more in this one. */
+  continueAsNew(input: unknown): void {
+    this.continues ??= { input };
   }
 
   /** Records what is known at once, and does not wait for it; gives what was recorded. */
@@ -183,7 +194,7 @@ export function told(error: unknown): string {
 
 function tidied(command: Command): Command {
   const isSaid = ([key, value]: [string, unknown]) =>
-    value !== undefined && value !== UNSAID[key] && !(Array.isArray(value) && value.length === 0);
+    value !== undefined && value !== UNSAID[key] && (key === "input" || !(Array.isArray(value) && value.length === 0));
   return Object.fromEntries(Object.entries(command).filter(isSaid)) as Command;
 }
 

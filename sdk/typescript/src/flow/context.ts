@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { quoted } from "../command.js";
-import { Book, Failed } from "./book.js";
+import { Book, Failed, inJson } from "./book.js";
 
 /** `"5d"`, or milliseconds. */
 export type Duration = string | number;
@@ -178,6 +178,25 @@ export class Context {
   /** Waits for a signal; one that came early is there already. */
   signal<T = unknown>(name: string, options: { timeout?: Duration } = {}): Step<T> {
     return this.#ask({ do: "signal", name, timeout_ms: orNone(options.timeout) }, (value) => value as T);
+  }
+
+  /**
+   * Starts another flow and waits for its end; gives what it gave. Has failed if that flow fails or is cancelled. It acts as the actor of
+   * this one, and is cancelled with it.
+   */
+  child<T = unknown>(flow: string, input?: unknown, options: { name?: string } = {}): Step<T> {
+    const given = input === undefined || input === null ? undefined : inJson(input);
+    return this.#ask({ do: "child", name: options.name ?? flow, flow, input: given }, (value) => value as T);
+  }
+
+  /**
+   * Ends this history and begins a new one under the same id, with this input: for flows that go on for ever. Write
+   * `return ctx.continueAsNew(input)`; nothing behind it runs. Signals that no step has taken come along. What was done so far counts as
+   * done: it is not undone later.
+   */
+  continueAsNew(input?: unknown): Promise<never> {
+    this.#book.continueAsNew(input === undefined ? null : inJson(input));
+    return new Promise<never>(() => {});
   }
 
   /** Calls a function here, async or not, and records what it gave (as JSON). It may run twice if the worker dies meanwhile. */

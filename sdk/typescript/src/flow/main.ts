@@ -20,12 +20,12 @@ async function test(): Promise<number> {
   return diverging > 0 ? 1 : 0;
 }
 
-/** Loads the file, says what is not deterministic in it, and works, or tests it; the exit status. */
+/** Loads the file, says what is not deterministic in it, and works, tests it, or names its flows; the exit status. */
 export async function main(words: readonly string[]): Promise<number> {
-  const isTest = words[0] === "--test";
-  const [file, ...more] = words.slice(isTest ? 1 : 0);
+  const option = ["--test", "--names"].find((one) => one === words[0]);
+  const [file, ...more] = words.slice(option ? 1 : 0);
   if (file === undefined || more.length > 0 || !existsSync(file)) {
-    say(file === undefined || more.length > 0 ? "usage: [--test] FILE.mjs" : `error: cannot read ${file}`);
+    say(file === undefined || more.length > 0 ? "usage: [--test | --names] FILE.mjs" : `error: cannot read ${file}`);
     return 2;
   }
   for (const finding of lint(readFileSync(file, "utf8"))) say(`warning: ${file}: ${describe(finding)}`);
@@ -46,8 +46,12 @@ export async function main(words: readonly string[]): Promise<number> {
   }
   // A promise that a flow let go of, for example the loser of a race, is that flow's own: the worker has others.
   process.on("unhandledRejection", (error) => say(`a flow did not wait for a failure: ${told(error)}`));
+  if (option === "--names") {
+    console.log([...FLOWS.keys()].sort().join("\n"));
+    return 0;
+  }
   try {
-    if (isTest) return await test();
+    if (option === "--test") return await test();
     say(`worker for ${[...FLOWS.keys()].sort().join(", ")}`);
     return await new Worker({ log: say }).run();
   } catch (error) {

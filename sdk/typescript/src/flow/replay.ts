@@ -54,13 +54,13 @@ export class Replay {
     do {
       // Everything that the function can do without an outcome is done before this comes back.
       await new Promise((resolve) => setImmediate(resolve));
-    } while (!book.blocked && !this.#end && (await book.release()));
+    } while (!book.blocked && !this.#end && !book.continues && (await book.release()));
     await book.finish();
     book.isOpen = false;
-    if (!book.blocked && !this.#end && !book.isWaiting) {
+    if (!book.blocked && !this.#end && !book.continues && !book.isWaiting) {
       book.blocked = "a flow awaits only what ctx gives; put everything else into ctx.step";
     }
-    if (!book.blocked && this.#end) this.#append(this.#end);
+    if (!book.blocked && (book.continues || this.#end)) this.#append(this.#end);
     return book.blocked === undefined ? { commands: book.fresh } : { blocked: book.blocked };
   }
 
@@ -76,11 +76,16 @@ export class Replay {
     );
   }
 
-  #append(end: { ok: boolean; value: unknown }): void {
+  #append(end: { ok: boolean; value: unknown } | undefined): void {
     const book = this.#book;
     const left = [...book.asked.keys()].filter((n) => n >= book.next);
     if (left.length > 0) {
       book.blocked = `the code ends before step ${Math.min(...left) + 1} of the history`;
+      return;
+    }
+    if (book.continues || !end) {
+      const input = book.continues?.input ?? null;
+      book.fresh.push([book.next, { do: "continue", input } as unknown as Command]);
       return;
     }
     try {

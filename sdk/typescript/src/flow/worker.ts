@@ -237,7 +237,7 @@ export class Worker {
           this.#log(`${task.flow}: ${error.message}`);
           continue;
         }
-        if ("blocked" in decision || decision.commands.some(([, command]) => command.do === "end")) continue;
+        if ("blocked" in decision || decision.commands.some(([, command]) => ["end", "continue"].includes(command.do))) continue;
         held.set(task.flow, replay);
         const [oldest] = held.keys();
         if (held.size > HELD_MAX && oldest !== undefined) held.delete(oldest);

@@ -1,5 +1,6 @@
 //! `holdfast flow`: durable flows. Each command asks the flow service, which is started where it does not run.
 
+mod dev;
 mod service;
 mod show;
 mod worker;
@@ -7,8 +8,8 @@ mod worker;
 pub use service::{in_background, put_down, serve, spawn, tend, wake};
 
 use crate::args::{
-    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
-    FlowWatchArgs,
+    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowRewindArgs, FlowSignalArgs,
+    FlowStartArgs, FlowWatchArgs,
 };
 use crate::failure::{Failure, STATUS_TIMEOUT, STATUS_USAGE};
 use crate::here::Here;
@@ -34,14 +35,16 @@ pub fn flow(here: &Here, command: &FlowCommand) -> Result<u8, Failure> {
         FlowCommand::Start(args) => start(here, args),
         FlowCommand::Ls(args) => show::list(here, args.all),
         FlowCommand::Show(args) => show::show(here, &args.flow),
-        FlowCommand::History(args) => show::history(here, &args.flow),
+        FlowCommand::History(args) => show::history(here, args),
         FlowCommand::Watch(args) => watch(here, args),
         FlowCommand::Signal(args) => signal(here, args),
         FlowCommand::Answer(args) => answer(here, args),
         FlowCommand::Cancel(args) => cancel(here, args),
         FlowCommand::Retry(args) => retry(here, args),
+        FlowCommand::Rewind(args) => rewind(here, args),
         FlowCommand::Worker(args) => worker::worker(here, &args.file, &[]),
         FlowCommand::Test(args) => worker::worker(here, &args.file, &["--test"]),
+        FlowCommand::Dev(args) => dev::dev(here, args),
         FlowCommand::Check(args) => check(here, args),
         FlowCommand::Status => service::status(here),
         FlowCommand::Stop => service::stop(here),
@@ -141,11 +144,12 @@ fn watch(here: &Here, args: &FlowWatchArgs) -> Result<u8, Failure> {
 
 /// Follows a flow to its end; prints its steps on the way, or only what it gave.
 fn follow(here: &Here, flow: &str, until: Option<Instant>, steps: bool) -> Result<u8, Failure> {
-    let mut history = Vec::new();
+    let (mut history, mut generation) = (Vec::new(), None);
     let mut shown = show::Shown::default();
     loop {
         let left = until.map_or(WAIT_MS, |at| at.saturating_duration_since(Instant::now()).as_millis() as u64);
-        let request = Request::Get { flow: flow.to_owned(), after: history.len() as u64, wait_ms: left.min(WAIT_MS) };
+        let (after, wait_ms) = (history.len() as u64, left.min(WAIT_MS));
+        let request = Request::Get { flow: flow.to_owned(), after, wait_ms, generation };
         let answer: FlowAnswer = ask(here, &request)?;
         for recorded in answer.history {
             if here.json && steps {
@@ -155,6 +159,14 @@ fn follow(here: &Here, flow: &str, until: Option<Instant>, steps: bool) -> Resul
         }
         if steps && !here.json {
             print(shown.new_lines(&history))?;
+        }
+        generation = Some(answer.flow.generation);
+        if answer.flow.state == State::Continued {
+            // It goes on in the next history.
+            generation = Some(answer.flow.generation + 1);
+            history.clear();
+            shown = show::Shown::default();
+            continue;
         }
         if answer.flow.state.is_over() {
             return end_as(here, &answer.flow, steps);
@@ -169,7 +181,7 @@ fn follow(here: &Here, flow: &str, until: Option<Instant>, steps: bool) -> Resul
 fn end_as(here: &Here, flow: &FlowView, steps: bool) -> Result<u8, Failure> {
     let value = match &flow.state {
         State::Completed { value } | State::Failed { value } | State::Cancelled { value } => value.clone(),
-        State::Deciding | State::Waiting | State::Blocked { .. } | State::Undoing => Value::Null,
+        State::Deciding | State::Waiting | State::Blocked { .. } | State::Undoing | State::Continued => Value::Null,
     };
     let text = crate::show::visible(&holdfast_flow::text_of(&value));
     match &flow.state {
@@ -233,6 +245,16 @@ fn retry(here: &Here, args: &FlowRetryArgs) -> Result<u8, Failure> {
     };
     let request = Request::Retry { flow: args.of.flow.clone(), verdict: verdict.into(), value };
     told(here, &connect(here)?.ask(&request)?)
+}
+
+fn rewind(here: &Here, args: &FlowRewindArgs) -> Result<u8, Failure> {
+    let flow = args.of.flow.clone();
+    let view: FlowView = connect(here)?.ask(&Request::Rewind { flow, to: args.to.clone(), again: args.again })?;
+    let older = view.generation.saturating_sub(1);
+    if !here.json {
+        say(&format!("the history before is kept: holdfast flow history {} --generation {older}", view.id));
+    }
+    told(here, &view)
 }
 
 fn check(here: &Here, args: &FlowCheckArgs) -> Result<u8, Failure> {

@@ -1,6 +1,7 @@
 //! How flows are shown: a table, a timeline, and the lines of a history.
 
 use super::ask;
+use crate::args::FlowHistoryArgs;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{columns, cut, now_ms, print, print_json, span, table, visible};
@@ -32,13 +33,13 @@ pub fn list(here: &Here, all: bool) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn get(here: &Here, flow: &str) -> Result<FlowAnswer, Failure> {
-    ask(here, &Request::Get { flow: flow.to_owned(), after: 0, wait_ms: 0 })
+fn get(here: &Here, flow: &str, generation: Option<u32>) -> Result<FlowAnswer, Failure> {
+    ask(here, &Request::Get { flow: flow.to_owned(), after: 0, wait_ms: 0, generation })
 }
 
 /// `holdfast flow history`.
-pub fn history(here: &Here, flow: &str) -> Result<u8, Failure> {
-    let answer = get(here, flow)?;
+pub fn history(here: &Here, args: &FlowHistoryArgs) -> Result<u8, Failure> {
+    let answer = get(here, &args.of.flow, args.generation)?;
     if here.json {
         for recorded in &answer.history {
             print(crate::show::json_line(recorded)? + "\n")?;
@@ -87,6 +88,8 @@ impl Shown {
                 Event::Ending { ok: false, value, .. } => {
                     text.push_str(&format!("   {}\n", visible(&text_of(value))));
                 }
+                Event::Rewound { to, by, .. } => text.push_str(&format!("   back to step {} by {by}\n", to + 1)),
+                Event::Continued { .. } => text.push_str("   goes on in a new history\n"),
                 Event::Started { .. } | Event::Signal { .. } | Event::Ending { .. } | Event::Ended { .. } => {}
             }
         }
@@ -111,6 +114,10 @@ fn done(command: &Command, ok: bool, value: &Value) -> String {
             let why = value["why"].as_str().unwrap_or("it did not come in time");
             format!("{name} ✗ {}", visible(why))
         }
+        (Command::Child { .. }, false) => {
+            let why = value["why"].as_str().unwrap_or("it failed");
+            format!("{name} ✗ {}", cut(&visible(why), VALUE_COLUMNS))
+        }
         (Command::Run(_), false) => match serde_json::from_value::<Outcome>(value.clone()) {
             Ok(outcome) => format!("{name} ✗ {}", visible(&outcome.words())),
             Err(_) => format!("{name} ✗ {said}"),
@@ -122,7 +129,7 @@ fn done(command: &Command, ok: bool, value: &Value) -> String {
 
 /// `holdfast flow show`.
 pub fn show(here: &Here, flow: &str) -> Result<u8, Failure> {
-    let answer = get(here, flow)?;
+    let answer = get(here, flow, None)?;
     if here.json {
         print_json(&answer)?;
         return Ok(0);
@@ -143,7 +150,7 @@ struct Bar<'a> {
 }
 
 fn drawn(answer: &FlowAnswer, now_ms: u64) -> String {
-    let FlowAnswer { flow, history } = answer;
+    let FlowAnswer { flow, history, .. } = answer;
     let mut text = format!("{}  {}\n", flow.id, flow.status);
     let ended = flow.ended_ms.unwrap_or(now_ms);
     text.push_str(&format!(
@@ -152,6 +159,16 @@ fn drawn(answer: &FlowAnswer, now_ms: u64) -> String {
         span(now_ms.saturating_sub(flow.started_ms)),
         flow.events
     ));
+    if let Some(parent) = &flow.parent {
+        text.push_str(&format!("  started by a step of {parent}\n"));
+    }
+    if flow.generation > 1 {
+        let older = flow.generation - 1;
+        text.push_str(&format!(
+            "  history {}; the one before: holdfast flow history {} --generation {older}\n",
+            flow.generation, flow.id
+        ));
+    }
     match &flow.state {
         State::Blocked { why } => {
             text.push_str(&format!(
@@ -163,7 +180,7 @@ fn drawn(answer: &FlowAnswer, now_ms: u64) -> String {
         State::Completed { value } | State::Failed { value } | State::Cancelled { value } => {
             text.push_str(&format!("  result: {}\n", cut(&visible(&text_of(value)), VALUE_COLUMNS)));
         }
-        State::Deciding | State::Waiting | State::Undoing => {}
+        State::Deciding | State::Waiting | State::Undoing | State::Continued => {}
     }
     let bars = bars(history);
     let whole = ended.saturating_sub(flow.started_ms).max(1);
@@ -187,9 +204,13 @@ fn drawn(answer: &FlowAnswer, now_ms: u64) -> String {
             Some(line) => line
                 .split_once(' ')
                 .map_or(String::new(), |_| line[bar.command.name().len().min(line.len())..].trim().to_owned()),
+            None if answer.children.iter().any(|child| child.n == bar.n) => String::new(),
             None => waiting(flow.waits_for.iter().find(|one| one.n == bar.n), now_ms, &flow.id),
         };
         text.push_str(&format!("  {:>3}. {name:<width$}  {drawn} {took:>4}  {rest}{attempts}", bar.n + 1));
+        if let Some(child) = answer.children.iter().find(|child| child.n == bar.n) {
+            text.push_str(&format!("  [{} {}]", child.id, child.status));
+        }
         if let Some(session) = &bar.session {
             text.push_str(&format!("  [{}]", &session[..session.len().min(12)]));
         }
@@ -222,6 +243,8 @@ fn bars(history: &[Recorded]) -> Vec<Bar<'_>> {
             | Event::Stuck { .. }
             | Event::Signal { .. }
             | Event::Blocked { .. }
+            | Event::Rewound { .. }
+            | Event::Continued { .. }
             | Event::Unblocked { .. } => {}
         }
     }

@@ -32,6 +32,15 @@ process.exit(await main(words));
 
 /// Becomes the worker, which gets these options.
 pub fn worker(here: &Here, file: &Path, options: &[&str]) -> Result<u8, Failure> {
+    let mut command = command(here, file, options)?;
+    let program = command.get_program().to_string_lossy().into_owned();
+    let error = command.exec();
+    let hint = format!("name it in {}", if file.extension().is_some_and(|one| one == "py") { PYTHON } else { NODE });
+    Err(Failure::io(format!("cannot start {program}"), error).hint(hint))
+}
+
+/// What starts the worker of the language that a file is written in.
+pub fn command(here: &Here, file: &Path, options: &[&str]) -> Result<Command, Failure> {
     if !file.is_file() {
         return Err(Failure::new("usage", format!("cannot read {}", file.display())).status(STATUS_USAGE));
     }
@@ -50,15 +59,9 @@ pub fn worker(here: &Here, file: &Path, options: &[&str]) -> Result<u8, Failure>
         }
     };
     let handle = here.who()?.actor().handle.to_string();
-    let error = Command::new(&program)
-        .args(first)
-        .args(options)
-        .arg(file)
-        .env(who::VARIABLE, handle)
-        .env("HOLDFAST_BIN", &here.program)
-        .exec();
-    let hint = format!("name it in {}", if ending == "py" { PYTHON } else { NODE });
-    Err(Failure::io(format!("cannot start {}", program.to_string_lossy()), error).hint(hint))
+    let mut command = Command::new(&program);
+    command.args(first).args(options).arg(file).env(who::VARIABLE, handle).env("HOLDFAST_BIN", &here.program);
+    Ok(command)
 }
 
 fn named(variable: &str, default: &str) -> OsString {

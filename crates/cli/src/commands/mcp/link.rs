@@ -200,8 +200,8 @@ impl Inner {
 
 impl Host for HostLink {
     async fn call(&self, method: &str, params: Value, bytes: Vec<u8>) -> Answer {
-        // A second session would be one too many; everything else has an id of its own, or only looks.
-        let once = method == "session.new";
+        // A second session, flow or signal would be one too many; everything else has an id of its own, or only looks.
+        let once = matches!(method, "session.new" | "flow.start" | "flow.signal");
         self.until_answered(method, |_| params.clone(), &bytes, once).await
     }
 
@@ -248,6 +248,10 @@ impl Host for HostLink {
 
     fn own_name(&self) -> String {
         self.handle().name().to_owned()
+    }
+
+    fn has_flows(&self) -> bool {
+        self.0.elsewhere.is_some() || holdfast_flows::database(&self.0.home).exists()
     }
 
     fn machine(&self) -> Option<String> {

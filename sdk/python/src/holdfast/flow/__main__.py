@@ -1,6 +1,7 @@
 """`python -m holdfast.flow FILE.py`: a worker for the flows of a file. `holdfast flow worker` and `flow test` start it.
 
-With `--test` it replays every recorded history of these flows against the file and says what would diverge.
+With `--test` it replays every recorded history of these flows against the file and says what would diverge; with `--names` it prints
+the names of the file's flows.
 """
 
 from __future__ import annotations
@@ -30,10 +31,9 @@ def _test() -> int:
 def main() -> int:
     """Loads the file, says what is not deterministic in it, and works, or tests it."""
     words = sys.argv[1:]
-    is_test = words[:1] == ["--test"]
-    words = words[is_test:]
+    option = words.pop(0) if words[:1] in (["--test"], ["--names"]) else None
     if len(words) != 1:
-        _say("usage: python -m holdfast.flow [--test] FILE.py")
+        _say("usage: python -m holdfast.flow [--test | --names] FILE.py")
         return 2
     path = Path(words[0])
     if not path.is_file():
@@ -46,7 +46,10 @@ def main() -> int:
     if not FLOWS:
         _say(f"error: {path} has no function that is marked with @flow")
         return 2
-    if is_test:
+    if option == "--names":
+        print("\n".join(sorted(FLOWS)))
+        return 0
+    if option == "--test":
         return _test()
     _say(f"worker for {', '.join(sorted(FLOWS))}")
     try:

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
 T = TypeVar("T")
 Function = Callable[..., Coroutine[Any, Any, Any]]
@@ -42,6 +42,14 @@ class Failed(Exception):
 
 class Nondeterministic(BaseException):
     """The code asks for something else than the history has. No `Exception`, so that no flow catches it by accident."""
+
+
+class _Continues(BaseException):
+    """The flow goes on with a new history. No `Exception`, so that no flow catches it by accident."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__("ctx.continue_as_new")
+        self.value = value
 
 
 def milliseconds(duration: str | float | datetime.timedelta) -> int:
@@ -165,7 +173,8 @@ class Context:
         self, name: str, command: dict[str, Any], convert: Callable[[Any], T], local: Callable[[], Any] | None = None
     ) -> Step[T]:
         # As the history has it: what is left at its default is not written.
-        command = {key: value for key, value in command.items() if value is not None and value != _UNSAID.get(key, [])}
+        said = (one for one in command.items() if one[0] == "input" or one[1] != _UNSAID.get(one[0], []))
+        command = {key: value for key, value in said if value is not None}
         n, self._n = self._n, self._n + 1
         was = self._asked.get(n)
         if was is not None:
@@ -272,6 +281,22 @@ class Context:
         asked = {"do": "signal", "name": name, "timeout_ms": None if timeout is None else milliseconds(timeout)}
         return self._ask(name, asked, lambda value: value)
 
+    def child(self, flow: str, input: Any = None, *, name: str | None = None) -> Step[Any]:
+        """Starts another flow and waits for its end; gives what it gave.
+
+        Has failed if that flow fails or is cancelled. It acts as the actor of this one, and is cancelled with it.
+        """
+        name = flow if name is None else name
+        return self._ask(name, {"do": "child", "name": name, "flow": flow, "input": input}, lambda value: value)
+
+    def continue_as_new(self, input: Any = None) -> NoReturn:
+        """Ends this history and begins a new one under the same id, with this input: for flows that go on for ever.
+
+        Signals that no step has taken come along. What was done so far counts as done: it is not undone later.
+        """
+        json.dumps(input)
+        raise _Continues(input)
+
     def step(self, name: str, function: Callable[[], T]) -> Step[T]:
         """Calls a function here and records what it gave (as JSON). It may run twice if the worker dies meanwhile."""
         return self._ask(name, {"do": "step", "name": name}, lambda value: cast(T, value), local=function)
@@ -361,20 +386,25 @@ class Replay:
             return self._end(True, end.value)
         except Failed as failed:
             return self._end(False, str(failed))
+        except _Continues as new:
+            return self._append({"do": "continue", "input": new.value})
         except Nondeterministic as differs:
             return {"blocked": str(differs)}
         except Exception as error:
             hint = "; a flow awaits only what ctx gives" if "event loop" in str(error) else ""
             return {"blocked": f"{type(error).__name__}: {error}{hint}"}
 
-    def _end(self, ok: bool, value: Any) -> dict[str, Any]:
+    def _append(self, command: dict[str, Any]) -> dict[str, Any]:
         context = self.context
         left = [n for n in context._asked if n >= context._n]
         if left:
             return {"blocked": f"the code ends before step {min(left) + 1} of the history"}
+        context._new.append((context._n, command))
+        return {"commands": context._new}
+
+    def _end(self, ok: bool, value: Any) -> dict[str, Any]:
         try:
             json.dumps(value)
         except (TypeError, ValueError) as error:
             return {"blocked": f"what the flow returns is not JSON: {error}"}
-        context._new.append((context._n, {"do": "end", "ok": ok, "value": value}))
-        return {"commands": context._new}
+        return self._append({"do": "end", "ok": ok, "value": value})

@@ -161,7 +161,7 @@ class Worker:
                     self._log(f"{flow}: {trouble}")
                     replay.close()
                     continue
-                if "blocked" in answer or any(command["do"] == "end" for _, command in answer["commands"]):
+                if "blocked" in answer or any(command["do"] in ("end", "continue") for _, command in answer["commands"]):
                     replay.close()
                     continue
                 held[flow] = replay
