@@ -1,6 +1,6 @@
 // Debian's chromium, and a page of it that is logged in. What the page complains about fails the test that used it.
 
-import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Frame, type Page } from "playwright-core";
 import { onTestFinished } from "vitest";
 import { until, type Home } from "./home.js";
 
@@ -51,7 +51,7 @@ export async function enter(browser: Browser, home: Home, session?: string, opti
 }
 
 /** The rows of the session's screen, by the page's own buffer; or those in its window, wherever that is scrolled to. */
-export function rows(opened: Page, from: "baseY" | "viewportY" = "baseY"): Promise<string[]> {
+export function rows(opened: Page | Frame, from: "baseY" | "viewportY" = "baseY"): Promise<string[]> {
   return opened.evaluate((from) => {
     const { holdfastTerminal: term } = window as unknown as { holdfastTerminal?: import("@xterm/xterm").Terminal };
     const buffer = term?.buffer.active;
@@ -61,7 +61,7 @@ export function rows(opened: Page, from: "baseY" | "viewportY" = "baseY"): Promi
 }
 
 /** Waits until the terminal shows a text. */
-export async function shows(opened: Page, text: string | RegExp): Promise<void> {
+export async function shows(opened: Page | Frame, text: string | RegExp): Promise<void> {
   const fits = (row: string) => (typeof text === "string" ? row.includes(text) : text.test(row));
   let last: string[] = [];
   try {
@@ -72,7 +72,7 @@ export async function shows(opened: Page, text: string | RegExp): Promise<void> 
 }
 
 /** Takes the free turn by the button, and gives the terminal the focus. */
-export async function take(opened: Page): Promise<void> {
+export async function take(opened: Page | Frame): Promise<void> {
   await opened.getByRole("button", { name: "Take", exact: true }).click();
   await opened.getByText("You have the turn").waitFor();
   await opened.locator(".xterm-screen").click();

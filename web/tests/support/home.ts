@@ -39,7 +39,7 @@ export const HUMAN = "human:ann";
 export class Home {
   readonly dir = mkdtempSync(join(tmpdir(), "hfweb"));
   readonly env: Record<string, string>;
-  private readonly program: string;
+  readonly program: string;
   /** Where the page is. */
   url = "";
   private shut = () => {};
