@@ -25,6 +25,11 @@ export function harmless(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (char) => `<U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`);
 }
 
+/** What a host says of an error begins in lower case and has no full stop. */
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}`;
+}
+
 /** Shows this, and nothing else. */
 export function show(view: View): void {
   const { title, words = [], wrong, input, buttons = [], isBusy = false } = view;
@@ -34,8 +39,9 @@ export function show(view: View): void {
   icon.setAttribute("src", "/i/icon.svg");
   icon.setAttribute("alt", "");
   icon.setAttribute("width", "56");
-  const parts: HTMLElement[] = [icon, make("h1", title), ...words.map((text) => make("p", text))];
-  if (wrong) parts.push(make("p", wrong, "bad"));
+  const parts: HTMLElement[] = [icon, make("h1", title)];
+  if (wrong) parts.push(make("p", sentence(wrong), "bad"));
+  parts.push(...words.map((text) => make("p", text)));
   if (input) {
     const label = make("label", "");
     label.append(make("span", input.label), field);

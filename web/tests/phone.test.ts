@@ -4,8 +4,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { Browser, Frame, Page } from "playwright-core";
-import { launch, page, PHONE, rows, shows, take } from "./support/browser.js";
+import type { Browser, Page } from "playwright-core";
+import { launch, lines, page, PHONE, rows, shows, take } from "./support/browser.js";
 import { Home, HUMAN, until } from "./support/home.js";
 import { accept, inside, invite, Relay } from "./support/relay.js";
 
@@ -33,15 +33,6 @@ async function picture(opened: Page, name: string): Promise<void> {
   await opened.screenshot({ path: `${dir}/${name}.png` });
 }
 
-/** Every line of the terminal's buffer. */
-function lines(frame: Frame): Promise<string[]> {
-  return frame.evaluate(() => {
-    const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
-    const buffer = term.buffer.normal;
-    return Array.from({ length: buffer.length }, (_, row) => buffer.getLine(row)?.translateToString(true).trimEnd() ?? "");
-  });
-}
-
 /** The shell's worker has the page from now on. */
 async function isKept(opened: Page): Promise<void> {
   await opened.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
@@ -60,9 +51,11 @@ test("a phone opens an invite, steers a session, answers a question, and goes on
   expect(opened.url(), "the secret is not in the address").not.toContain("#");
   await picture(opened, "1-invite");
   await opened.getByLabel("Name of this device").fill("Ann Phone");
+  const began = Date.now();
   await opened.getByRole("button", { name: /^Open / }).click();
   const frame = await inside(opened);
   await frame.getByRole("link", { name: "train" }).first().waitFor();
+  console.log(`sessions shown ${Date.now() - began} ms after the tap`);
   await picture(opened, "2-home");
   const { length } = await home.json<unknown[]>(HUMAN, "devices", "ls");
   expect(length).toBe(1);
@@ -217,7 +210,10 @@ test("a phone goes on by another relay when the one that served it is gone for g
 });
 
 test("a host's page reaches neither the keys around it nor a network, and no other site frames the shell", async () => {
-  const opened = await page(browser, PHONE);
+  // What is refused here is complained about, as it should be.
+  const context = await browser.newContext(PHONE);
+  onTestFinished(() => context.close());
+  const opened = await context.newPage();
   const frame = await accept(opened, await invite(home, "--host-wide"), "boxed");
   const tries = await frame.evaluate(async () => {
     const fails = async (act: () => unknown) => {
@@ -267,4 +263,23 @@ test("a host's page reaches neither the keys around it nor a network, and no oth
   onTestFinished(() => around.close());
   await around.goto(`http://127.0.0.1:${(hostile.address() as AddressInfo).port}/`);
   expect(await around.frameLocator("iframe").locator("#shell").count()).toBe(0);
+});
+
+test("a shell that came from the host itself opens away from it, and reaches it through a relay alone", async () => {
+  await home.shell("away");
+  const at = new URL((await home.login()).url).origin;
+  const opened = await page(browser, PHONE);
+  let frame = await accept(opened, `${at}/i#${(await invite(home, "--host-wide")).split("#")[1]}`, "traveller");
+  await frame.getByRole("link", { name: "away" }).first().waitFor();
+  await isKept(opened);
+  // Away from home: nothing answers at the host's address.
+  await home.hf("host", "start", "--no-http");
+  await until("the port to be shut", () => fetch(at).then(() => false, () => true));
+  await opened.reload();
+  frame = await inside(opened);
+  await frame.getByRole("link", { name: "away" }).first().click();
+  await shows(frame, "$");
+  await take(frame);
+  await opened.keyboard.type("echo far-$((40+2))\n");
+  await shows(frame, "far-42");
 });

@@ -1,7 +1,6 @@
 //! How a host signs its page, so that a browser that came through a relay keeps and runs no other.
 
-use crate::key::Secret;
-use ed25519_dalek::{Signature, Signer, VerifyingKey};
+use crate::key::{Secret, fields, has_signed};
 
 const DOMAIN: &[u8] = b"holdfast page v1\0";
 
@@ -9,26 +8,20 @@ const DOMAIN: &[u8] = b"holdfast page v1\0";
 /// (u32, little-endian).
 #[must_use]
 pub fn page_bytes(version: &str, files: &[(&str, [u8; 32])]) -> Vec<u8> {
-    let mut bytes = DOMAIN.to_vec();
     let of_files = files.iter().flat_map(|(name, digest)| [name.as_bytes(), &digest[..]]);
-    for field in std::iter::once(version.as_bytes()).chain(of_files) {
-        bytes.extend_from_slice(&u32::try_from(field.len()).unwrap_or(u32::MAX).to_le_bytes());
-        bytes.extend_from_slice(field);
-    }
-    bytes
+    fields(DOMAIN, std::iter::once(version.as_bytes()).chain(of_files))
 }
 
 /// Signs a page.
 #[must_use]
 pub fn sign_page(secret: &Secret, version: &str, files: &[(&str, [u8; 32])]) -> [u8; 64] {
-    secret.signing().sign(&page_bytes(version, files)).to_bytes()
+    secret.sign(&page_bytes(version, files))
 }
 
 /// Whether a host signed this page.
 #[must_use]
 pub fn verify_page(host: &[u8; 32], version: &str, files: &[(&str, [u8; 32])], signature: &[u8; 64]) -> bool {
-    let Ok(key) = VerifyingKey::from_bytes(host) else { return false };
-    key.verify_strict(&page_bytes(version, files), &Signature::from_bytes(signature)).is_ok()
+    has_signed(host, &page_bytes(version, files), signature)
 }
 
 #[cfg(test)]

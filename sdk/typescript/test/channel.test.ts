@@ -229,6 +229,7 @@ describe("a real host", () => {
     await until("the second answer", () => seen.includes("two-42"));
     expect(seen.split("two-42").length).toBe(2);
     await attached.close();
+    await asAnn("end", "work", "--grace", "0");
   });
 
   it("is thrown out within a second when it is revoked", async () => {

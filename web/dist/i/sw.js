@@ -7,9 +7,9 @@ const FILES = {
   "/i": "sha256-ORruWypHDzlHSlwJ7tqeJVErQQq4ShxIuK9L8Qfi83w=",
   "/i/manifest.webmanifest": "sha256-Po1xU4mYhKLeOPOQ4k2HrS8qjcMfAxAkvYLEvvoPEVg=",
   "/i/shell.css": "sha256-OCpFCASI66HPy/n+yd5CSRCPW5dx1EOGqhgw4aNRR6Q=",
-  "/i/shell.js": "sha256-TYXEXqK9+VvLpgNXKPk3LNum6fu6cuBqf/3jXU+R1EQ="
+  "/i/shell.js": "sha256-zDARQFlEC0qQatOBOU5CNgodjye1aJlHyTVqoDFrzcM="
 };
-const KEPT = "holdfast-shell-62103ee8635c4e79";
+const KEPT = "holdfast-shell-ace6cc9721f08ab3";
 
 self.addEventListener("install", (event) => {
   const requests = Object.entries(FILES).map(([path, integrity]) => new Request(path, { integrity, cache: "no-cache" }));

@@ -10,9 +10,10 @@ export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, is
 /** A name of this machine that only the browser knows. */
 export const ELSEWHERE = "box.test";
 
-export function launch(): Promise<Browser> {
-  const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-  return chromium.launch({ executablePath, args: ["--no-sandbox", `--host-resolver-rules=MAP ${ELSEWHERE} 127.0.0.1`] });
+export const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+
+export function launch(executablePath = CHROMIUM, more: string[] = []): Promise<Browser> {
+  return chromium.launch({ executablePath, args: [...more, "--no-sandbox", `--host-resolver-rules=MAP ${ELSEWHERE} 127.0.0.1`] });
 }
 
 /** What a page may say without being at fault: a driver's advice, and that nobody is logged in yet, that a host went away when a
@@ -76,4 +77,13 @@ export async function take(opened: Page | Frame): Promise<void> {
   await opened.getByRole("button", { name: "Take", exact: true }).click();
   await opened.getByText("You have the turn").waitFor();
   await opened.locator(".xterm-screen").click();
+}
+
+/** Every line of the terminal's buffer, what scrolled away too. */
+export function lines(opened: Page | Frame): Promise<string[]> {
+  return opened.evaluate(() => {
+    const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
+    const buffer = term.buffer.normal;
+    return Array.from({ length: buffer.length }, (_, row) => buffer.getLine(row)?.translateToString(true).trimEnd() ?? "");
+  });
 }

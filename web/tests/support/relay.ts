@@ -10,12 +10,18 @@ export class Relay {
     readonly url: string,
   ) {}
 
-  /** Starts one, at a port of its own or at that of one that is gone. */
-  static async start(home: Home, port = 0): Promise<Relay> {
-    const child = spawn(home.program, ["relay", "--listen", `127.0.0.1:${port}`], { env: home.env, stdio: ["ignore", "pipe", "ignore"] });
+  /** Starts one on this machine, at a port of its own or at that of one that is gone. */
+  static start(home: Home, port = 0): Promise<Relay> {
+    return Relay.at(home, [], `127.0.0.1:${port}`);
+  }
+
+  /** Starts one behind a command that says where it runs. */
+  static async at(home: Home, within: readonly string[], listen: string, ...more: string[]): Promise<Relay> {
+    const [program = "", ...args] = [...within, home.program, "relay", "--listen", listen, ...more];
+    const child = spawn(program, args, { env: home.env, stdio: ["ignore", "pipe", "ignore"] });
     let text = "";
     child.stdout?.on("data", (chunk) => (text += String(chunk)));
-    const url = await until("the relay", () => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0]);
+    const url = await until("the relay", () => /https?:\/\/[\d.]+:\d+/.exec(text)?.[0]);
     return new Relay(child, url);
   }
 
