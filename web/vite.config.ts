@@ -5,7 +5,12 @@ import { defineConfig } from "vite";
 const HOST = process.env["HOLDFAST_URL"] ?? "http://127.0.0.1:7433";
 
 export default defineConfig({
-  resolve: { alias: { "@holdfast/client": fileURLToPath(new URL("../sdk/typescript/src/index.ts", import.meta.url)) } },
+  resolve: {
+    alias: [
+      { find: /^@holdfast\/client\/channel$/, replacement: fileURLToPath(new URL("../sdk/typescript/src/channel.ts", import.meta.url)) },
+      { find: /^@holdfast\/client$/, replacement: fileURLToPath(new URL("../sdk/typescript/src/index.ts", import.meta.url)) },
+    ],
+  },
   build: {
     target: "es2022",
     // What is committed and served is `dist`, packed from this: `cargo xtask web-build`.

@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+/// Below this lie the files of the page in one piece.
+const PHONE: &str = "/phone/";
+
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let dist = root.join("web/dist");
@@ -24,11 +27,20 @@ fn main() {
     let mut files = BTreeMap::new();
     collect(&dist, &dist, &mut files);
     files.remove("/stamp");
+    // The policy goes with the shell's files, and is none of them.
+    files.remove("/i/policy");
+    let (phone, files): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        files.into_iter().partition(|(name, _)| name.starts_with(PHONE));
     let mut code = String::from("/// Every file of the page, by its path.\nconst FILES: &[File] = &[\n");
     for (name, path) in &files {
         let Some(body) = body(name, path, &files) else { continue };
         writeln!(code, "    File {{ name: {:?}, tag: {:?}, body: {body} }},", served(name), tag(path))
             .expect("a text takes more");
+    }
+    code.push_str("];\n");
+    code.push_str("/// The page in one piece, for browsers that come through a relay: names and bytes.\npub const PHONE: &[(&str, &[u8])] = &[\n");
+    for (name, path) in &phone {
+        writeln!(code, "    ({:?}, include_bytes!({path:?})),", &name[PHONE.len()..]).expect("a text takes more");
     }
     code.push_str("];\n");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where")).join("files.rs");

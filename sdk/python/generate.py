@@ -16,7 +16,7 @@ HEAD = '# Made by generate.py from spec/schema.json: do not edit, run `python ge
 
 # What the schema does not say: which operations have raw bytes behind their JSON.
 TAKES_BYTES = {"session.send"}
-GIVES_BYTES = {"session.read", "session.attach", "session.paint", "session.journal", "run.output"}
+GIVES_BYTES = {"session.read", "session.attach", "session.paint", "session.journal", "run.output", "page.get"}
 # The connection's own; a caller has no use for them.
 OWN = {"hello", "identify", "session.follow", "session.credit", "session.unfollow"}
 

@@ -24,6 +24,9 @@ function files(dir, below = "") {
 /** What `dist` has of a file: names and contents. */
 function packed(path) {
   const plain = readFileSync(join(BUILT, path));
+  // The shell is small, and a relay serves it as it is. The page in one piece is unpacked by the shell, which knows one form.
+  if (path.startsWith("i/")) return [[path, plain]];
+  if (path.startsWith("phone/")) return [[`${path}.gz`, gzipSync(plain, { level: 9 })]];
   if (!TEXTS.has(extname(path)) || plain.length < MIN_BYTES) return [[path, plain]];
   const params = { [constants.BROTLI_PARAM_SIZE_HINT]: plain.length };
   return [

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Home } from "./home/Home.js";
 import { enter, login, whoAmI, type Login } from "./lib/login.js";
+import { askShell, phone } from "./lib/phone.js";
 import { route } from "./lib/route.js";
 import { mayStart, noteLogin, wasGuest } from "./lib/guest.js";
 import { client, start } from "./lib/store.js";
@@ -13,6 +14,7 @@ import { isPaletteOpen, onPaletteKey } from "./palette/commands.js";
 import { PageFrame } from "./panels/PageFrame.js";
 import { SessionPage } from "./session/SessionPage.js";
 import { ActorChip } from "./ui/Actor.js";
+import { Mark } from "./ui/icons.js";
 import { Line } from "./ui/Text.js";
 import { Toast } from "./ui/Toast.js";
 
@@ -22,7 +24,7 @@ export function App() {
     case "asking":
       return <main class="notice" aria-busy="true" />;
     case "out":
-      return <Door why={who.why} />;
+      return phone ? <Revoked /> : <Door why={who.why} />;
     case "cut off":
       return <CutOff />;
     case "choosing":
@@ -72,7 +74,7 @@ function Door({ why }: { why: string | undefined }) {
   if (wasGuest()) return <Closed />;
   return (
     <main class="notice">
-      <img src="/icon.svg" alt="" width="56" height="56" />
+      <Mark size={56} />
       <h1>Open this page from your machine</h1>
       <p>
         On the machine this host runs on, enter <code>holdfast web</code>. It opens this page and signs you in.
@@ -91,9 +93,27 @@ function Door({ why }: { why: string | undefined }) {
 function Closed() {
   return (
     <main class="notice">
-      <img src="/icon.svg" alt="" width="56" height="56" />
+      <Mark size={56} />
       <h1>This link no longer works</h1>
       <p>Its time is over, or it was revoked. Ask the person who shared it with you for a new one.</p>
+    </main>
+  );
+}
+
+/** A device behind a relay whose access has ended, or was revoked. */
+function Revoked() {
+  return (
+    <main class="notice">
+      <Mark size={56} />
+      <h1>
+        <Line text={phone?.host.name || "The machine"} /> no longer lets this browser in
+      </h1>
+      <p>Its access has ended, or was revoked. Ask for a new invite.</p>
+      <p class="buttons">
+        <button type="button" onClick={() => askShell({ leave: true })}>
+          Forget this machine
+        </button>
+      </p>
     </main>
   );
 }
@@ -103,7 +123,7 @@ function Choice({ me, other, become }: Login & { state: "choosing" }) {
   const stay = () => (login.value = { state: "in", me });
   return (
     <main class="notice">
-      <img src="/icon.svg" alt="" width="56" height="56" />
+      <Mark size={56} />
       <h1>This link is for another actor</h1>
       <p>
         In this browser you are <ActorChip handle={me.actor.handle} whole />
@@ -130,7 +150,7 @@ function CutOff() {
   }, []);
   return (
     <main class="notice">
-      <img src="/icon.svg" alt="" width="56" height="56" />
+      <Mark size={56} />
       <h1>Cannot reach the host</h1>
       <p class="muted" role="status">
         Your sessions keep running. This page keeps trying to connect.

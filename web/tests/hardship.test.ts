@@ -6,7 +6,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
-import { DESK, ELSEWHERE, enter, launch, page, PHONE, rows, shows, take } from "./support/browser.js";
+import { DESK, ELSEWHERE, enter, launch, lines, page, PHONE, rows, shows, take } from "./support/browser.js";
 import { open, type Door } from "../scripts/door.mjs";
 import { Home, HUMAN, until } from "./support/home.js";
 
@@ -21,15 +21,6 @@ afterAll(async () => {
   await browser?.close();
   await home?.close();
 });
-
-/** Every line of the terminal's buffer, what scrolled away too. */
-function lines(opened: Page): Promise<string[]> {
-  return opened.evaluate(() => {
-    const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
-    const buffer = term.buffer.normal;
-    return Array.from({ length: buffer.length }, (_, row) => buffer.getLine(row)?.translateToString(true).trimEnd() ?? "");
-  });
-}
 
 /** Numbered lines are all there, once each and in order. */
 function counted(all: string[]): number[] {

@@ -12,9 +12,15 @@ use crate::test::{npm, programs};
 /// Where it lies.
 const DIR: &str = "web";
 
-/// What its tests drive: a browser, a terminal for a human's key, an editor; and who makes a certificate.
-const PROGRAMS: &[(&str, &str)] =
-    &[("chromium", "chromium"), ("script", "bsdutils"), ("vim", "vim"), ("openssl", "openssl")];
+/// What its tests drive: a browser, a terminal for a human's key, an editor; who makes a certificate; and networks that stand for machines.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("chromium", "chromium"),
+    ("script", "bsdutils"),
+    ("vim", "vim"),
+    ("openssl", "openssl"),
+    ("ip", "iproute2"),
+    ("nsenter", "util-linux"),
+];
 
 /// Tests the page inside this program, which was built after it.
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {

@@ -1,7 +1,7 @@
 //! One key for signing and for the channel: Ed25519, and the same point in its X25519 form.
 
 use crate::ChannelError;
-use ed25519_dalek::{SigningKey, VerifyingKey};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
 
 /// The secret half of a key: 32 random bytes, as Ed25519 knows them.
@@ -21,7 +21,11 @@ impl Secret {
         Secret(Zeroizing::new(bytes))
     }
 
-    pub(crate) fn signing(&self) -> SigningKey {
+    pub(crate) fn sign(&self, bytes: &[u8]) -> [u8; 64] {
+        self.signing().sign(bytes).to_bytes()
+    }
+
+    fn signing(&self) -> SigningKey {
         SigningKey::from_bytes(&self.0)
     }
 
@@ -35,6 +39,22 @@ impl Secret {
     pub(crate) fn exchange(&self) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(self.signing().to_scalar_bytes())
     }
+}
+
+/// What is signed: a domain, then fields, each with its length in front (u32, little-endian).
+pub(crate) fn fields<'a>(domain: &[u8], fields: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut bytes = domain.to_vec();
+    for field in fields {
+        bytes.extend_from_slice(&u32::try_from(field.len()).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend_from_slice(field);
+    }
+    bytes
+}
+
+/// Whether the owner of a public key signed these bytes.
+pub(crate) fn has_signed(public: &[u8; 32], bytes: &[u8], signature: &[u8; 64]) -> bool {
+    let Ok(key) = VerifyingKey::from_bytes(public) else { return false };
+    key.verify_strict(bytes, &Signature::from_bytes(signature)).is_ok()
 }
 
 /// An Ed25519 public key in its X25519 form: `u = (1 + y) / (1 - y)`.

@@ -18,12 +18,14 @@ mod frames;
 mod handshake;
 mod key;
 mod link;
+mod page;
 mod registration;
 
 pub use frames::{Channel, DATA_BYTES_MAX, Kind, MESSAGE_BYTES_MAX, REKEY_BYTES, REKEY_FRAMES, REKEY_MS};
 pub use handshake::{Asks, HANDSHAKE_BYTES_MAX, Initiator, Invited, Responder, VERSION, Welcome};
 pub use key::{Secret, exchange_key};
 pub use link::{InviteLink, LinkError, RELAYS_MAX};
+pub use page::{page_bytes, sign_page, verify_page};
 pub use registration::{challenge_bytes, prove_host, verify_host};
 
 /// Why a channel is over.

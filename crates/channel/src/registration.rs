@@ -2,8 +2,7 @@
 //!
 //! With the address in it one relay cannot pass another's challenge on and take the host's place there.
 
-use crate::key::Secret;
-use ed25519_dalek::{Signature, Signer, VerifyingKey};
+use crate::key::{Secret, fields, has_signed};
 
 const DOMAIN: &[u8] = b"holdfast relay v1\0";
 
@@ -11,25 +10,19 @@ const DOMAIN: &[u8] = b"holdfast relay v1\0";
 /// or `NAME:PORT`, in lower case, as it stands in the relay's URL.
 #[must_use]
 pub fn challenge_bytes(challenge: &[u8; 32], address: &str) -> Vec<u8> {
-    let mut bytes = DOMAIN.to_vec();
-    for field in [&challenge[..], address.as_bytes()] {
-        bytes.extend_from_slice(&u32::try_from(field.len()).unwrap_or(u32::MAX).to_le_bytes());
-        bytes.extend_from_slice(field);
-    }
-    bytes
+    fields(DOMAIN, [&challenge[..], address.as_bytes()])
 }
 
 /// Signs a relay's challenge.
 #[must_use]
 pub fn prove_host(secret: &Secret, challenge: &[u8; 32], address: &str) -> [u8; 64] {
-    secret.signing().sign(&challenge_bytes(challenge, address)).to_bytes()
+    secret.sign(&challenge_bytes(challenge, address))
 }
 
 /// Whether a host has the key it says it has.
 #[must_use]
 pub fn verify_host(host: &[u8; 32], challenge: &[u8; 32], address: &str, signature: &[u8; 64]) -> bool {
-    let Ok(key) = VerifyingKey::from_bytes(host) else { return false };
-    key.verify_strict(&challenge_bytes(challenge, address), &Signature::from_bytes(signature)).is_ok()
+    has_signed(host, &challenge_bytes(challenge, address), signature)
 }
 
 #[cfg(test)]

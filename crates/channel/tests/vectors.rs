@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // reads and writes the file of the vectors
 
 use holdfast_channel::{Channel, Initiator, InviteLink, Invited, Kind, Responder, Secret, Welcome, exchange_key};
-use holdfast_channel::{REKEY_MS, challenge_bytes, prove_host};
+use holdfast_channel::{REKEY_MS, challenge_bytes, page_bytes, prove_host, sign_page};
 use holdfast_types::{HostKey, hex_text};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -79,6 +79,7 @@ fn the_written_channel_is_that_of_this_crate() {
         secret: invited.secret.clone(),
     };
     let challenge: [u8; 32] = std::array::from_fn(|i| 0xff - i as u8);
+    let page = [("page.js.gz", [0x77; 32]), ("page.css.gz", [0x88; 32])];
     let all = json!({
         "host": {
             "secret": hex_text(&HOST), "public": hex_text(&host().public()),
@@ -99,6 +100,13 @@ fn the_written_channel_is_that_of_this_crate() {
             "challenge": hex_text(&challenge), "address": "relay.example",
             "bytes": hex_text(&challenge_bytes(&challenge, "relay.example")),
             "signature": hex_text(&prove_host(&host(), &challenge, "relay.example")),
+        },
+        "page": {
+            "doc": "What a host signs for browsers: the page's version, its files and their digests.",
+            "version": "0.1.0",
+            "files": page.iter().map(|(name, digest)| json!({ "name": name, "digest": hex_text(digest) })).collect::<Vec<_>>(),
+            "bytes": hex_text(&page_bytes("0.1.0", &page)),
+            "signature": hex_text(&sign_page(&host(), "0.1.0", &page)),
         },
     });
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/vectors/channel.json");

@@ -300,6 +300,7 @@ impl Server {
             Call::Status(_) => plain(self.status()),
             Call::TokenList(_) => plain(self.token_list(&actor)),
             Call::RelayList(_) => plain(self.relays.list()?),
+            Call::PageGet(params) => self.relays.page(&params),
             Call::InviteList(_) => plain(self.invite_list(&actor)),
             Call::DeviceList(_) => plain(self.device_list(&actor)),
             Call::Actors(_) => plain(self.actors(&actor)),

@@ -24,3 +24,4 @@ mod tools;
 
 pub use listen::{Listen, Tls, bind, serve};
 pub use metrics::serve_metrics;
+pub use pages::PHONE;

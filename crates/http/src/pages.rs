@@ -26,6 +26,9 @@ include!(concat!(env!("OUT_DIR"), "/files.rs"));
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; manifest-src 'self'; worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
+/// The shell's own: it runs the page of a host behind a relay in a frame, which has no address and inherits this.
+const SHELL_POLICY: &str = include_str!("../../../web/dist/i/policy");
+
 /// What is shown where the client is not there.
 const MISSING: File = File {
     name: "/index.html",
@@ -44,7 +47,7 @@ const GZIP_TAIL: usize = 8;
 /// A file, or the page for every other path of the client.
 pub async fn page(uri: Uri, asked: HeaderMap) -> Response {
     let find = |path: &str| FILES.iter().find(|file| file.name == path);
-    let path = uri.path();
+    let path = if uri.path() == "/i" { "/i/index.html" } else { uri.path() };
     // What looks like a file is one or is not there: a script that is missing must not come as a page.
     let is_file = path.rsplit('/').next().is_some_and(|last| last.contains('.'));
     match find(path).or_else(|| find("/index.html").filter(|_| !is_file)) {
@@ -58,7 +61,12 @@ fn serve(file: &File, asked: &HeaderMap) -> Response {
     let mut headers = HeaderMap::new();
     let mut put = |name: HeaderName, value| headers.insert(name, HeaderValue::from_static(value));
     put(header::CONTENT_TYPE, kind(file.name));
-    put(header::CONTENT_SECURITY_POLICY, POLICY);
+    let is_shell = file.name.starts_with("/i/");
+    put(header::CONTENT_SECURITY_POLICY, if is_shell { SHELL_POLICY } else { POLICY });
+    if is_shell {
+        // Its worker lies below the path that it serves.
+        put(HeaderName::from_static("service-worker-allowed"), "/i");
+    }
     put(header::REFERRER_POLICY, "no-referrer");
     put(header::ETAG, file.tag);
     // The names of what Vite makes have a hash of what is in them.

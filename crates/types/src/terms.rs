@@ -309,6 +309,7 @@ terms! {
     "invite.accept": Anybody NONE, Ignores, Listed, Other, Elsewhere;
     "device.list": Known NONE, Ignores, Listed, Host, Looks;
     "device.revoke": Known one(Grant), Ignores, Sessions, Other, Elsewhere;
+    "page.get": Proven NONE, Ignores, Fixed, Host, Looks;
     "host.metrics": Known NONE, Ignores, Sessions, Host, Looks;
     "host.status": Anybody NONE, Ignores, Sessions, Host, Looks;
     "host.stop": Known one(Configure), Ignores, Sessions, Host, Elsewhere;

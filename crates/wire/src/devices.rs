@@ -172,3 +172,34 @@ pub struct RelaysAnswer {
     /// Its relays.
     pub relays: Vec<RelayView>,
 }
+
+/// Which page a browser has already.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageGetParams {
+    /// The signature of the page it has: the files of that one are not sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub have: Option<Signature>,
+}
+
+/// The page, signed: what a browser runs that came through a relay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PageView {
+    /// The version of the program it belongs to.
+    pub version: String,
+    /// Its files, in the order in which their bytes follow the answer.
+    pub files: Vec<PageFile>,
+    /// The host's, over the version and the files' names and digests.
+    pub signature: Signature,
+}
+
+/// A file of the page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PageFile {
+    /// Its name; `.gz` is packed.
+    pub name: String,
+    /// SHA-256 of its bytes.
+    pub digest: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+}

@@ -362,6 +362,8 @@ operations! {
     DeviceList = "device.list" (Nothing) -> Vec<DeviceView>, Route::Get("/devices");
     #[doc = "Revoke a device at once: its connections and its grants end."]
     DeviceRevoke = "device.revoke" (DeviceParams) -> DeviceView, Route::Delete("/devices/{device}");
+    #[doc = "Get the page for a browser that comes through a relay, signed by the host; the answer's bytes are its files."]
+    PageGet = "page.get" (PageGetParams) -> PageView, Route::Connection, Bytes::Answered;
     #[doc = "Get the host's metrics in the Prometheus text format."]
     Metrics = "host.metrics" (Nothing) -> MetricsAnswer, Route::Get("/host/metrics");
     #[doc = "Get the host's version and status."]

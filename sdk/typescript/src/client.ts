@@ -99,6 +99,7 @@ const REPEATABLE = new Set<string>([
   "host.metrics",
   "host.status",
   "invite.list",
+  "page.get",
   "policy.get",
   "policy.may",
   "question.get",

@@ -87,8 +87,9 @@ export class Connection {
     try {
       const hello = connection.request("hello", { versions: VERSIONS, program }, NO_BYTES);
       connection.hello = (await orAbort(hello, signal)).result as HelloAnswer;
-      if (dialer.prover) {
-        const proof = dialer.prover.identify(connection.hello.challenge);
+      const prover = connection.transport.prover ?? dialer.prover;
+      if (prover) {
+        const proof = await orAbort(Promise.resolve(prover.identify(connection.hello.challenge)), signal);
         await orAbort(connection.request("identify", proof, NO_BYTES), signal);
       }
       return connection;

@@ -12,6 +12,8 @@ export interface Receiver {
 export interface Transport {
   /** It may swallow everything without a word. */
   readonly isNetwork?: boolean;
+  /** Who speaks on this carrier alone; else the dialer says. */
+  readonly prover?: Prover;
   /** Sends a JSON text and the bytes that belong to it. */
   send(json: Uint8Array, bytes: Uint8Array): void;
   /** Ends it. */
@@ -20,10 +22,16 @@ export interface Transport {
   hold?(isWaiting: boolean): void;
 }
 
+/** An actor, and its signature over what spec/protocol.md says. */
+export interface Proven {
+  actor: { id: string; handle: string };
+  signature: string;
+}
+
 /** Who proves itself on a connection, where the carrier does not say who speaks. */
 export interface Prover {
   /** Answers a host's challenge. */
-  identify(challenge: string): { actor: { id: string; handle: string }; signature: string };
+  identify(challenge: string): Proven | Promise<Proven>;
 }
 
 /** How to open another connection to the same host. */

@@ -3392,6 +3392,32 @@ export interface DeviceParams {
   device: string;
 }
 
+/** Which page a browser has already. */
+export interface PageGetParams {
+  /** The signature of the page it has: the files of that one are not sent again. */
+  have?: Signature | null;
+}
+
+/** The page, signed: what a browser runs that came through a relay. */
+export interface PageView {
+  /** The version of the program it belongs to. */
+  version: string;
+  /** Its files, in the order in which their bytes follow the answer. */
+  files: PageFile[];
+  /** The host's, over the version and the files' names and digests. */
+  signature: Signature;
+}
+
+/** A file of the page. */
+export interface PageFile {
+  /** Its name; `.gz` is packed. */
+  name: string;
+  /** SHA-256 of its bytes. */
+  digest: string;
+  /** How many bytes it has. */
+  bytes: number;
+}
+
 /** The host's counters. */
 export interface MetricsAnswer {
   /** In the Prometheus text format. */
@@ -3863,6 +3889,8 @@ export interface Operations {
   "device.list": { params: Nothing; answer: DeviceView[] };
   /** Revoke a device at once: its connections and its grants end. */
   "device.revoke": { params: DeviceParams; answer: DeviceView };
+  /** Get the page for a browser that comes through a relay, signed by the host; the answer's bytes are its files. */
+  "page.get": { params: PageGetParams; answer: PageView };
   /** Get the host's metrics in the Prometheus text format. */
   "host.metrics": { params: Nothing; answer: MetricsAnswer };
   /** Get the host's version and status. */
@@ -3901,6 +3929,7 @@ export const GIVES_BYTES = [
   "session.journal",
   "files.read",
   "run.output",
+  "page.get",
 ] as const;
 
 /** The names of all operations. */
@@ -4001,6 +4030,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "invite.accept",
   "device.list",
   "device.revoke",
+  "page.get",
   "host.metrics",
   "host.status",
   "host.stop",

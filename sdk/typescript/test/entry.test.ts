@@ -24,6 +24,11 @@ it("the browser's entry needs nothing but itself", () => {
   expect(foreign("index.ts")).toEqual([]);
 });
 
+it("the sealed channel's entry needs nothing but itself and the browser", () => {
+  expect(reached(source("channel.ts")).size).toBeGreaterThan(10);
+  expect(foreign("channel.ts")).toEqual([]);
+});
+
 it("that of Node needs Node, and `ws` for WebSockets", () => {
   expect(foreign("node.ts").filter((module) => !module.startsWith("node:"))).toEqual(["ws"]);
 });

@@ -10,13 +10,14 @@ import { QuestionCard } from "../ask/QuestionCard.js";
 import { notifies, toggleNotifications } from "../lib/attention.js";
 import { mayStart } from "../lib/guest.js";
 import { leave, login, myActor } from "../lib/login.js";
+import { askShell, phone } from "../lib/phone.js";
 import { approvals, followTails, link, loaded, questions, sessions, type LiveSession } from "../lib/store.js";
 import { commandLine } from "../lib/text.js";
 import { chooseTheme, theme, THEMES } from "../lib/theme.js";
 import { pages } from "../panels/index.js";
 import { follow } from "../lib/route.js";
 import { ActorChip } from "../ui/Actor.js";
-import { Icon } from "../ui/icons.js";
+import { Icon, Mark } from "../ui/icons.js";
 import { Line } from "../ui/Text.js";
 import { Card } from "./Card.js";
 import { NewSession } from "./NewSession.js";
@@ -141,7 +142,7 @@ function Bar({ onNew }: { onNew: () => void }) {
   return (
     <header class="bar">
       <a class="brand" href="/" onClick={follow} aria-label="Holdfast, all sessions">
-        <img src="/icon.svg" alt="" width="26" height="26" />
+        <Mark size={26} />
         <span>Holdfast</span>
       </a>
       <label class="search">
@@ -156,16 +157,18 @@ function Bar({ onNew }: { onNew: () => void }) {
             <span>{page.title}</span>
           </a>
         ))}
-        <button
-          type="button"
-          class="quiet icon-only"
-          aria-pressed={notifies.value}
-          aria-label="Notify me when a session waits"
-          title={notifies.value ? "Notifications are on" : "Notify me when a session waits"}
-          onClick={() => void toggleNotifications()}
-        >
-          <Icon name={notifies.value ? "bell" : "bellOff"} />
-        </button>
+        {!phone && (
+          <button
+            type="button"
+            class="quiet icon-only"
+            aria-pressed={notifies.value}
+            aria-label="Notify me when a session waits"
+            title={notifies.value ? "Notifications are on" : "Notify me when a session waits"}
+            onClick={() => void toggleNotifications()}
+          >
+            <Icon name={notifies.value ? "bell" : "bellOff"} />
+          </button>
+        )}
         {me && (
           <details class="menu">
             <summary aria-label={`You are ${me.handle}`}>
@@ -177,8 +180,13 @@ function Bar({ onNew }: { onNew: () => void }) {
                   Theme: {one}
                 </button>
               ))}
+              {phone && (
+                <button type="button" onClick={() => askShell({ hosts: true })}>
+                  Other machines
+                </button>
+              )}
               <button type="button" onClick={() => void leave()}>
-                Sign out
+                {phone ? "Forget this machine" : "Sign out"}
               </button>
             </div>
           </details>

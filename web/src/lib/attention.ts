@@ -3,20 +3,24 @@
 import { effect, signal } from "@preact/signals";
 import type { ApprovalView, QuestionView } from "@holdfast/client";
 import { approvals, find, isAsked, loaded, questions, sessions, waiting, type LiveSession } from "./store.js";
+import { askShell, phone } from "./phone.js";
 import { go, route, sessionPath } from "./route.js";
 import { tell } from "../ui/told.js";
 import { shownLine } from "./text.js";
 
 const STORED = "holdfast.notify";
 
+/** A frame without an origin is allowed none. */
+export const mayNotify = typeof Notification !== "undefined" && !phone;
+
 /** Notifications are wanted, and allowed. */
 export const notifies = signal(
-  typeof Notification !== "undefined" && Notification.permission === "granted" && localStorage.getItem(STORED) === "yes",
+  mayNotify && Notification.permission === "granted" && localStorage.getItem(STORED) === "yes",
 );
 
 /** Asks the browser for leave. Only on a click: a page that asks by itself is refused for good. */
 export async function toggleNotifications(): Promise<void> {
-  const allowed = async () => typeof Notification !== "undefined" && (await Notification.requestPermission()) === "granted";
+  const allowed = async () => mayNotify && (await Notification.requestPermission()) === "granted";
   const wanted = !notifies.value && (await allowed());
   if (!wanted && !notifies.value) tell("This browser does not allow notifications here.", "bad", "allow them for this page in the browser's settings; the page must use https or come from this machine");
   notifies.value = wanted;
@@ -29,10 +33,12 @@ export function start(): void {
     const count = waiting.value;
     const here = route.value.view === "session" ? `${shownLine(find(route.value.name)?.name ?? route.value.name)} · ` : "";
     document.title = `${count > 0 ? `(${count}) ` : ""}${here}Holdfast`;
+    askShell({ title: document.title });
     const icon = document.getElementById("favicon") as HTMLLinkElement | null;
     const href = count > 0 ? "/icon-waits.svg" : "/icon.svg";
     if (icon && icon.getAttribute("href") !== href) icon.href = href;
   });
+  if (phone) return;
   notifyOfNews();
   followClicks();
 }

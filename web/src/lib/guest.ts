@@ -23,7 +23,8 @@ function isGuest(handle: string): boolean {
 }
 
 /** Whether this login may start sessions: a right of people and agents, where its token does not leave it out. */
-export function mayStart({ actor, token }: Me): boolean {
+export function mayStart({ actor, known, token }: Me): boolean {
+  if (known === false) return false;
   const isOf = (kind: string) => actor.handle.startsWith(`${kind}:`);
   const can = token?.can;
   return (isOf("human") || isOf("agent")) && (can === undefined || can === null || can.split(/[ ,]+/).includes("start"));

@@ -3,13 +3,16 @@
 // it sends to nobody: it only shows its host that it has it.
 
 import { signal } from "@preact/signals";
-import { HoldfastError, pageKey, showPage, type Actor, type Challenge } from "@holdfast/client";
+import { HoldfastError, pageKey, showPage, type Actor, type Challenge, type Client } from "@holdfast/client";
 import { forget, keep, kept } from "./keys.js";
+import { askShell, phoneClient } from "./phone.js";
 import { go } from "./route.js";
 
 /** For whom the host takes this browser. */
 export interface Me {
   actor: Actor;
+  /** The host knows this actor: a guest of one session it does not. */
+  known?: boolean;
   /** By what it was let in. */
   token?: {
     /** The most it may do, `observe,type`; none: whatever the actor may. */
@@ -17,6 +20,9 @@ export interface Me {
     until_ms?: number | null;
   } | null;
 }
+
+/** How long a host behind a relay may take to answer before the page says that it is cut off. */
+const LOOK_MS = 5_000;
 
 export type Login =
   | { state: "asking" }
@@ -127,12 +133,25 @@ async function exchange(body: Ticket["body"], as?: Me): Promise<{ why?: string; 
 
 /** Asks the host who we are. */
 export async function look(why?: string): Promise<void> {
+  if (phoneClient) return lookThrough(phoneClient);
   try {
     const answer = await whoAmI();
     if (answer.ok) login.value = { state: "in", me: (await answer.json()) as Me };
     else login.value = { state: "out", ...(why ? { why } : {}) };
   } catch {
     if (login.value.state !== "in") login.value = { state: "cut off" };
+  }
+}
+
+/** The same behind a relay: the channel says who speaks. */
+async function lookThrough(client: Client): Promise<void> {
+  try {
+    const me = await client.call("actor.me", {}, { signal: AbortSignal.timeout(LOOK_MS) });
+    login.value = { state: "in", me };
+  } catch (error) {
+    const isOut = error instanceof HoldfastError && error.code === "unidentified";
+    if (isOut) login.value = { state: "out" };
+    else if (login.value.state !== "in") login.value = { state: "cut off" };
   }
 }
 
@@ -145,6 +164,7 @@ export function followLinks(): void {
 
 /** Gives both halves back. Where the host is not reached they are forgotten here. */
 export async function leave(): Promise<void> {
+  if (phoneClient) return askShell({ leave: true });
   await authorization()
     .then((headers) => send("/v1/logout", {}, headers))
     .catch(() => undefined);

@@ -1,6 +1,7 @@
 // Which view the address names: `/`, `/s/NAME`, `/s/NAME/PANEL`, `/share`.
 
 import { signal } from "@preact/signals";
+import { askShell, followShell, phone } from "./phone.js";
 
 export type Route = { view: "home" } | { view: "session"; name: string; panel?: string } | { view: "page"; page: string };
 
@@ -19,9 +20,18 @@ function decode(part: string): string {
   }
 }
 
-export const route = signal<Route>(read(location.pathname));
+/** Where we are. In the shell's frame the shell has the address. */
+let path = phone?.path ?? location.pathname;
 
-addEventListener("popstate", () => (route.value = read(location.pathname)));
+export const route = signal<Route>(read(path));
+
+function arrive(at: string): void {
+  path = at;
+  route.value = read(at);
+}
+
+addEventListener("popstate", () => arrive(location.pathname));
+followShell(arrive);
 
 /** The address of a session, and of a panel beside it. */
 export function sessionPath(name: string, panel?: string): string {
@@ -29,10 +39,11 @@ export function sessionPath(name: string, panel?: string): string {
 }
 
 /** Goes to a view. */
-export function go(path: string, how: "push" | "replace" = "push"): void {
+export function go(to: string, how: "push" | "replace" = "push"): void {
   // A fragment goes, too: it may have been a login code.
-  if (path !== location.pathname || location.hash !== "") history[how === "push" ? "pushState" : "replaceState"](null, "", path);
-  route.value = read(path);
+  if (phone) to !== path && askShell({ path: to, how });
+  else if (to !== path || location.hash !== "") history[how === "push" ? "pushState" : "replaceState"](null, "", to);
+  arrive(to);
 }
 
 /** For links: goes there without loading the page anew. */

@@ -15,6 +15,7 @@ import {
 } from "@holdfast/client";
 import { plain } from "./ink.js";
 import { look, myActor, pass } from "./login.js";
+import { phoneClient } from "./phone.js";
 
 /** What a session does: the part of a state that is shown. */
 export type Doing = Pick<StateView, "since_ms"> & { state: StateView["state"]; prompt?: string; kind?: string; by?: string };
@@ -79,11 +80,13 @@ export function isAsked(doing: Doing | undefined): boolean {
 }
 
 /** The client of this page's host. It gives up nothing: a page waits until its host is there again. */
-export const client: Client = connect(location.origin, {
-  name: "holdfast-web",
-  token: pass,
-  retry: { forMs: Number.POSITIVE_INFINITY, maxDelayMs: 2_000 },
-});
+export const client: Client =
+  phoneClient ??
+  connect(location.origin, {
+    name: "holdfast-web",
+    token: pass,
+    retry: { forMs: Number.POSITIVE_INFINITY, maxDelayMs: 2_000 },
+  });
 
 const all = signal<ReadonlyMap<string, LiveSession>>(new Map());
 export const questions = signal<QuestionView[]>([]);

@@ -4,6 +4,7 @@
 // and add a line here; nothing else has to know it.
 
 import type { ComponentType } from "preact";
+import { phone } from "../lib/phone.js";
 import type { LiveSession } from "../lib/store.js";
 import type { Screen } from "../session/screen.js";
 
@@ -33,7 +34,8 @@ export const panels: Panel[] = [
   { id: "timeline", title: "Timeline", load: () => import("./timeline/Timeline.js") },
   { id: "graph", title: "Graph", load: () => import("./graph/Graph.js") },
   { id: "files", title: "Files", needs: "files:read", load: () => import("./files/Files.js") },
-  { id: "share", title: "Share", needs: "grant", load: () => import("./share/Share.js") },
+  // Links are tokens, which a device behind a relay cannot make.
+  ...(phone ? [] : [{ id: "share", title: "Share", needs: "grant", load: () => import("./share/Share.js") }]),
 ];
 
 export const pages: Page[] = [{ id: "watch", title: "Watch several", isWide: true, load: () => import("../watch/Watch.js") }];

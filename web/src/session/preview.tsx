@@ -1,13 +1,15 @@
 // The ports that a session listens on. Who may type there opens one in a tab: the host shows it at an origin of its own.
 
 import { post } from "../lib/login.js";
+import { phone } from "../lib/phone.js";
 import type { LiveSession, Port } from "../lib/store.js";
 import { shownLine } from "../lib/text.js";
 import { attempt, tell } from "../ui/told.js";
 
 /** The ports that can be opened, each once: a server often listens at several addresses. */
 export function previewed(live: LiveSession): Port[] {
-  const open = live.ports.value.filter(({ kind }) => kind === "stream");
+  // A preview is a tab at the host's own address, which is not reached from behind a relay.
+  const open = phone ? [] : live.ports.value.filter(({ kind }) => kind === "stream");
   return open.filter(({ port }, at) => open.findIndex((one) => one.port === port) === at);
 }
 
@@ -35,7 +37,7 @@ export function Ports({ live, mayOpen }: { live: LiveSession; mayOpen: boolean }
 
 function PortChip({ live, port, mayOpen }: { live: LiveSession; port: Port; mayOpen: boolean }) {
   const title = shownLine(port.address);
-  if (!mayOpen || port.kind !== "stream" || live.view.value.life !== "running") {
+  if (phone || !mayOpen || port.kind !== "stream" || live.view.value.life !== "running") {
     return (
       <span class="port" title={title}>
         <span class="visually-hidden">listens on port </span>:{port.port}

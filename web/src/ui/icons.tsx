@@ -31,3 +31,17 @@ export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
     </svg>
   );
 }
+
+/** Holdfast's own, in its own colours: drawn here, since the page may have no address to fetch a picture from. */
+export function Mark({ size }: { size: number }) {
+  return (
+    <svg width={size} height={size} viewBox="0 0 64 64" aria-hidden="true" focusable="false">
+      <rect width="64" height="64" rx="15" fill="#0f5e57" />
+      <g fill="none" stroke="#d9f5ee" stroke-width="5" stroke-linecap="round" stroke-linejoin="round">
+        <path d="M19 17l11 9-11 9" />
+        <path d="M37 35h9" />
+        <path d="M14 50c5-5 9-5 18-5s13 0 18 5" stroke="#5fd0bd" />
+      </g>
+    </svg>
+  );
+}

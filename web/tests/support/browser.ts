@@ -1,6 +1,6 @@
 // Debian's chromium, and a page of it that is logged in. What the page complains about fails the test that used it.
 
-import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Frame, type Page } from "playwright-core";
 import { onTestFinished } from "vitest";
 import { until, type Home } from "./home.js";
 
@@ -10,9 +10,10 @@ export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, is
 /** A name of this machine that only the browser knows. */
 export const ELSEWHERE = "box.test";
 
-export function launch(): Promise<Browser> {
-  const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-  return chromium.launch({ executablePath, args: ["--no-sandbox", `--host-resolver-rules=MAP ${ELSEWHERE} 127.0.0.1`] });
+export const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+
+export function launch(executablePath = CHROMIUM, more: string[] = []): Promise<Browser> {
+  return chromium.launch({ executablePath, args: [...more, "--no-sandbox", `--host-resolver-rules=MAP ${ELSEWHERE} 127.0.0.1`] });
 }
 
 /** What a page may say without being at fault: a driver's advice, and that nobody is logged in yet, that a host went away when a
@@ -51,7 +52,7 @@ export async function enter(browser: Browser, home: Home, session?: string, opti
 }
 
 /** The rows of the session's screen, by the page's own buffer; or those in its window, wherever that is scrolled to. */
-export function rows(opened: Page, from: "baseY" | "viewportY" = "baseY"): Promise<string[]> {
+export function rows(opened: Page | Frame, from: "baseY" | "viewportY" = "baseY"): Promise<string[]> {
   return opened.evaluate((from) => {
     const { holdfastTerminal: term } = window as unknown as { holdfastTerminal?: import("@xterm/xterm").Terminal };
     const buffer = term?.buffer.active;
@@ -61,7 +62,7 @@ export function rows(opened: Page, from: "baseY" | "viewportY" = "baseY"): Promi
 }
 
 /** Waits until the terminal shows a text. */
-export async function shows(opened: Page, text: string | RegExp): Promise<void> {
+export async function shows(opened: Page | Frame, text: string | RegExp): Promise<void> {
   const fits = (row: string) => (typeof text === "string" ? row.includes(text) : text.test(row));
   let last: string[] = [];
   try {
@@ -72,8 +73,17 @@ export async function shows(opened: Page, text: string | RegExp): Promise<void> 
 }
 
 /** Takes the free turn by the button, and gives the terminal the focus. */
-export async function take(opened: Page): Promise<void> {
+export async function take(opened: Page | Frame): Promise<void> {
   await opened.getByRole("button", { name: "Take", exact: true }).click();
   await opened.getByText("You have the turn").waitFor();
   await opened.locator(".xterm-screen").click();
+}
+
+/** Every line of the terminal's buffer, what scrolled away too. */
+export function lines(opened: Page | Frame): Promise<string[]> {
+  return opened.evaluate(() => {
+    const { holdfastTerminal: term } = window as unknown as { holdfastTerminal: import("@xterm/xterm").Terminal };
+    const buffer = term.buffer.normal;
+    return Array.from({ length: buffer.length }, (_, row) => buffer.getLine(row)?.translateToString(true).trimEnd() ?? "");
+  });
 }

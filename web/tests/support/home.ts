@@ -39,12 +39,12 @@ export const HUMAN = "human:ann";
 export class Home {
   readonly dir = mkdtempSync(join(tmpdir(), "hfweb"));
   readonly env: Record<string, string>;
-  private readonly program: string;
+  readonly program: string;
   /** Where the page is. */
   url = "";
   private shut = () => {};
 
-  private constructor() {
+  private constructor(private readonly within: readonly string[]) {
     const program = process.env["HOLDFAST_BIN"];
     if (!program) throw new Error("set HOLDFAST_BIN to the holdfast program the tests shall use");
     this.program = program;
@@ -61,8 +61,10 @@ export class Home {
     };
   }
 
-  static async open(): Promise<Home> {
-    const home = new Home();
+  /** `within`: a command in front of each, which says where they run. Such a home does not listen for HTTP: nothing here could reach it. */
+  static async open(within: readonly string[] = [], env: Record<string, string> = {}): Promise<Home> {
+    const home = new Home(within);
+    Object.assign(home.env, env);
     try {
       await home.start();
     } catch (error) {
@@ -74,7 +76,8 @@ export class Home {
 
   private async start(): Promise<void> {
     // A human is made at a terminal: `script` is one.
-    await run("script", ["-qec", `${this.program} actor new ${HUMAN}`, "/dev/null"], { env: this.env, cwd: this.dir });
+    await run("script", ["-qec", [...this.within, this.program, "actor", "new", HUMAN].join(" "), "/dev/null"], { env: this.env, cwd: this.dir });
+    if (this.within.length > 0) return;
     // Known beforehand: the next host, after a crash, must listen there too.
     await this.as(HUMAN, "host", "start", "--http", `127.0.0.1:${await freePort()}`);
     const address = new URL((await this.login()).url).origin;
@@ -91,7 +94,8 @@ export class Home {
 
   /** Runs the program as somebody, to its end. */
   async as(actor: string, ...args: string[]): Promise<string> {
-    const { stdout } = await run(this.program, ["--as", actor, ...args], { env: this.env, cwd: this.dir });
+    const [program = "", ...all] = [...this.within, this.program, "--as", actor, ...args];
+    const { stdout } = await run(program, all, { env: this.env, cwd: this.dir });
     return stdout;
   }
 

@@ -68,4 +68,7 @@ pub struct WebArgs {
     /// Print an address that other devices can reach, and a QR code for it
     #[arg(long, conflicts_with = "no_open")]
     pub phone: bool,
+    /// Make the phone a device of this host, which also reaches it through its relays when away from here
+    #[arg(long, requires = "phone")]
+    pub away: bool,
 }

@@ -44,7 +44,7 @@ pub fn invite(here: &Here, args: &InviteArgs) -> Result<u8, Failure> {
     let times = if view.uses == 1 { "once".into() } else { format!("{} times", view.uses) };
     let can = if view.can == Rights::ALL { "everything you may".into() } else { view.can.to_string() };
     eprintln!(
-        "{}: {what}, may do: {can}; can be accepted {times}, until {}\nwhoever has the link gets in: `holdfast accept -` there; revoke it: holdfast invites revoke {}",
+        "{}: {what}, may do: {can}; can be accepted {times}, until {}\nwhoever has the link gets in: open it in a browser, or run `holdfast accept -` there; revoke it: holdfast invites revoke {}",
         view.id,
         deadline(view.until_ms, now_ms()),
         view.id,

@@ -6,6 +6,7 @@ use crate::commands::qr::code;
 use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{print, print_json};
+use holdfast_wire::devices::InviteNewParams;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
 use rustix::termios::isatty;
@@ -33,10 +34,17 @@ pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
         // An address that stands for all is asked at this machine's own.
         url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     };
-    let login = here.link()?.call::<op::LoginNew>(&Nothing {})?;
-    let link = format!("{shown}/#code={}", login.code);
+    let (link, until_ms) = if args.away {
+        let made = here.link()?.call::<op::InviteNew>(&InviteNewParams::default())?;
+        // The same invite, with the page around it from here instead of from a relay.
+        let code = made.link.split_once("/i#").map_or_else(String::new, |(_, code)| code.to_owned());
+        (format!("{shown}/i#{code}"), made.invite.until_ms)
+    } else {
+        let login = here.link()?.call::<op::LoginNew>(&Nothing {})?;
+        (format!("{shown}/#code={}", login.code), login.until_ms)
+    };
     if here.json {
-        print_json(&json!({ "url": link, "until_ms": login.until_ms }))?;
+        print_json(&json!({ "url": link, "until_ms": until_ms }))?;
         return Ok(0);
     }
     let is_seen = isatty(rustix::stdio::stdout());
@@ -45,7 +53,13 @@ pub fn web(here: &Here, args: &WebArgs) -> Result<u8, Failure> {
     }
     print(format!("{link}\n"))?;
     let at_a_desk = std::env::var_os("DISPLAY").is_some() || std::env::var_os("WAYLAND_DISPLAY").is_some();
-    eprintln!("this link logs in as {}, once, within five minutes", here.who()?.actor().handle);
+    if args.away {
+        eprintln!(
+            "this link makes one browser a device of this host, once, within an hour; open it while the phone is in this network"
+        );
+    } else {
+        eprintln!("this link logs in as {}, once, within five minutes", here.who()?.actor().handle);
+    }
     if is_new {
         eprintln!("the host listens at {url} from now on; to turn that off: holdfast host start --no-http");
     }

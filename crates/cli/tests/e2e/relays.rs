@@ -165,6 +165,22 @@ fn a_session_behind_a_relay_is_listed_run_in_and_typed_into_and_the_relay_sees_n
     let metrics = relay.get("/metrics");
     assert!(metrics.contains("holdfast_relay_hosts 1") && !metrics.contains(key.trim()), "{metrics}");
     assert!(relay.get("/healthz").contains("ok"));
+    // A browser is told in words where the host is, and gets a shell that nothing else may frame or add to.
+    let told = relay.get(&format!("/c/{}", key.trim()));
+    assert!(
+        told.contains("access-control-allow-origin: *") && told.ends_with(r#"{"elsewhere":null,"here":true}"#),
+        "{told}"
+    );
+    for elsewhere in ["/c/", "/c/00", &format!("/c/{}", "0".repeat(64))] {
+        assert!(relay.get(elsewhere).ends_with(r#""here":false}"#), "{elsewhere}");
+    }
+    let shell = relay.get("/i?x=1");
+    for header in
+        ["frame-ancestors 'none'", "default-src 'none'", "referrer-policy: no-referrer", "cross-origin-opener-policy"]
+    {
+        assert!(shell.contains(header), "{shell}");
+    }
+    assert!(shell.contains("/i/shell.js") && relay.get("/i/../../etc/passwd").contains("404"), "{shell}");
 }
 
 #[test]

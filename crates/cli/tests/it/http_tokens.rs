@@ -245,6 +245,14 @@ fn another_device_is_given_an_address_it_reaches_or_told_why_there_is_none() {
     };
     let named = listen(&["--name", "box.example"]);
     assert!(named.out.starts_with("http://box.example:") && named.out.contains("/#code="), "{named}");
+    // Away from here it needs a relay; the shell comes from here all the same.
+    let alone = http.home.run(&["web", "--phone", "--away"]);
+    assert!(alone.status == 1 && alone.err.contains("relay add"), "{alone}");
+    http.home.run(&["relay", "add", "http://127.0.0.1:1"]);
+    let away = http.home.ok(&["web", "--phone", "--away"]);
+    assert!(away.starts_with("http://box.example:") && away.contains("/i#A"), "{away}");
+    let invites = http.home.ok(&["invites", "ls"]);
+    assert!(invites.contains("open"), "{invites}");
     let other = listen(&[]);
     if other.status != 0 {
         // A machine without a way out.

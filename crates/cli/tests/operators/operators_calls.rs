@@ -132,6 +132,7 @@ pub fn params(call: &Call) -> Value {
         Call::InviteRevoke(params) => json(params),
         Call::InviteAccept(params) => json(params),
         Call::DeviceRevoke(params) => json(params),
+        Call::PageGet(params) => json(params),
         Call::ActorRemove(params) => json(params),
         Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
     }

@@ -10,6 +10,7 @@ use holdfast_graph::Depth;
 use holdfast_harness::{Operator, Raw, World, received};
 use holdfast_types::{Actor, Right, SessionId, Signature, Size, Trace, TurnNeed, Who};
 use holdfast_wire::attention::{Until, WatchParams};
+use holdfast_wire::devices::PageGetParams;
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
 use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
@@ -56,7 +57,7 @@ enum Kind {
 fn kind(call: &Call) -> Kind {
     match call {
         Call::Hello(_) | Call::Identify(_) | Call::Status(_) => Kind::Door,
-        Call::List(_) | Call::Me(_) => Kind::Host,
+        Call::List(_) | Call::Me(_) | Call::PageGet(_) => Kind::Host,
         Call::LoginNew(_) | Call::TokenNew(_) | Call::TokenList(_) | Call::TokenRevoke(_) => Kind::Known,
         Call::RelayAdd(_) | Call::RelayList(_) | Call::RelayRemove(_) => Kind::Known,
         Call::DeviceList(_) | Call::DeviceRevoke(_) => Kind::Known,
@@ -186,6 +187,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::ActorRemove(ActorParams { handle: human.handle.clone() }),
     ]);
     all.extend(calls_about_relays(id.to_string(), human));
+    all.push(Call::PageGet(PageGetParams::default()));
     all.extend([Call::Metrics(Nothing {}), Call::Status(Nothing {}), Call::Stop(Nothing {})]);
     let names: Vec<_> = all.iter().map(|call| call.row().name).collect();
     assert_eq!(names, OPERATIONS.iter().map(|row| row.name).collect::<Vec<_>>(), "every operation is tried");

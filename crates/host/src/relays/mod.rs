@@ -6,6 +6,7 @@
 
 mod devices;
 mod enrol;
+mod page;
 
 pub use devices::Devices;
 pub use enrol::{Arrived, passes_on};

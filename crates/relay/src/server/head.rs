@@ -85,26 +85,49 @@ pub(super) async fn upgrade(stream: &mut Stream, key: &str) -> io::Result<()> {
     stream.flush().await
 }
 
+/// What runs no program and asks for nothing.
+const STRICT: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// Headers that not every answer has.
+pub(super) struct Extra {
+    /// The page's policy.
+    pub policy: &'static str,
+    /// Whole lines.
+    pub more: &'static str,
+}
+
 /// Answers with a text, and closes.
 pub(super) async fn respond(stream: &mut Stream, status: &str, kind: &str, text: &str) {
-    answer(stream, status, &format!("content-type: {kind}; charset=utf-8\r\n"), text).await;
+    answer(stream, status, &format!("content-type: {kind}; charset=utf-8\r\n"), STRICT, text.as_bytes()).await;
+}
+
+/// Answers with a file, and closes.
+pub(super) async fn file(stream: &mut Stream, kind: &str, extra: &Extra, bytes: &[u8]) {
+    answer(stream, "200 OK", &format!("content-type: {kind}\r\n{}", extra.more), extra.policy, bytes).await;
+}
+
+/// Answers a page of whatever origin in JSON, and closes: there is nothing in it that it could not ask for itself.
+pub(super) async fn words(stream: &mut Stream, json: &str) {
+    let headers = "content-type: application/json\r\naccess-control-allow-origin: *\r\n";
+    answer(stream, "200 OK", headers, STRICT, json.as_bytes()).await;
 }
 
 /// Sends a client to another relay, and closes.
 pub(super) async fn redirect(stream: &mut Stream, to: &str) {
     let headers = format!("location: {to}\r\ncontent-type: text/plain; charset=utf-8\r\n");
-    answer(stream, "307 Temporary Redirect", &headers, "another relay has that host\n").await;
+    answer(stream, "307 Temporary Redirect", &headers, STRICT, b"another relay has that host\n").await;
 }
 
-async fn answer(stream: &mut Stream, status: &str, headers: &str, text: &str) {
-    let answer = format!(
+async fn answer(stream: &mut Stream, status: &str, headers: &str, policy: &str, body: &[u8]) {
+    let head = format!(
         "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\ncache-control: no-store\r\n\
-         x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\ncontent-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\n\
-         connection: close\r\n\r\n{text}",
-        text.len()
+         x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\ncontent-security-policy: {policy}\r\n\
+         connection: close\r\n\r\n",
+        body.len()
     );
     let write = async {
-        stream.write_all(answer.as_bytes()).await?;
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(body).await?;
         stream.shutdown().await
     };
     let _ = tokio::time::timeout(HEAD, write).await;

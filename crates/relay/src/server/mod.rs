@@ -6,6 +6,7 @@ mod directory;
 mod head;
 mod join;
 mod places;
+mod shell;
 
 use crate::dial::{bad_pem, pem_chain, pem_key};
 use crate::stream::{Socket, Stream};
@@ -248,7 +249,11 @@ impl Relay {
                     let text = self.counts.text(self.hosts().len(), self.places.open(), directory);
                     respond(&mut stream, "200 OK", "text/plain; version=0.0.4", &text).await;
                 }
-                "/i" => respond(&mut stream, "200 OK", "text/html", INVITE_PAGE).await,
+                path if path.starts_with("/c/") => self.tell_where(stream, &path["/c/".len()..]).await,
+                path if path == "/i" || path.starts_with("/i/") => match shell::file(path) {
+                    Some((kind, extra, bytes)) => head::file(&mut stream, kind, &extra, bytes).await,
+                    None => respond(&mut stream, "404 Not Found", plain, "no such path\n").await,
+                },
                 "/" => respond(&mut stream, "200 OK", plain, "a holdfast relay\n").await,
                 _ => respond(&mut stream, "404 Not Found", plain, "no such path\n").await,
             };
@@ -273,6 +278,18 @@ impl Relay {
             }
             _ => respond(&mut stream, "404 Not Found", plain, "no such path\n").await,
         }
+    }
+
+    /// Says in words where a host is, for browsers: they are not told why a WebSocket was refused, and follow no redirect of one.
+    async fn tell_where(&self, mut stream: Stream, host: &str) {
+        let asked = host.parse::<HostKey>().ok();
+        let is_here = asked.is_some_and(|host| self.hosts().contains_key(&host));
+        let elsewhere = match asked.zip(self.directory.as_ref()) {
+            Some((asked, directory)) if !is_here => directory.elsewhere(&asked).await.map(|url| url.to_string()),
+            _ => None,
+        };
+        let text = serde_json::json!({ "here": is_here, "elsewhere": elsewhere }).to_string();
+        head::words(&mut stream, &text).await;
     }
 
     async fn client(&self, mut stream: Stream, key: &str, rest: Vec<u8>, host: &str, place: Place) {
@@ -330,9 +347,3 @@ async fn upgraded(mut stream: Stream, key: &str, rest: Vec<u8>) -> Option<Socket
     timeout(HANDSHAKE, head::upgrade(&mut stream, key)).await.ok()?.ok()?;
     Some(WebSocketStream::from_partially_read(stream, rest, Role::Server, Some(config())).await)
 }
-
-/// What a person sees who opens an invite's link: nothing here reads the link, and the page runs no program.
-const INVITE_PAGE: &str = "<!doctype html><meta charset=utf-8><meta name=viewport content='width=device-width'><title>Holdfast invite</title>\
-<style>body{font:16px/1.5 system-ui;max-width:36em;margin:3em auto;padding:0 1em}code{background:#eee;padding:.1em .3em}</style>\
-<h1>You were invited to a Holdfast session</h1><p>On a machine with Holdfast, run</p><p><code>holdfast accept -</code></p>\
-<p>and paste this page's whole address. The part behind <code>#</code> is the invite; it is a secret, and your browser does not send it to this relay.</p>";

@@ -6,7 +6,7 @@ use holdfast_relay::server::{Limits, Shared};
 use holdfast_relay::{Cluster, ReachError, RelayUrl, reach};
 use holdfast_types::{HostKey, hex_text};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -55,6 +55,16 @@ fn through(known: &Relay) -> Option<RelayUrl> {
     ask(&known.url, client()).ok().map(|reached| reached.relay)
 }
 
+/// What a relay says to a browser that asks where the host is.
+fn words(relay: &RelayUrl) -> String {
+    let mut stream = TcpStream::connect(relay.address()).unwrap();
+    let host = hex_text(&host().public());
+    write!(stream, "GET /c/{host} HTTP/1.1\r\nhost: {}\r\n\r\n", relay.address()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
 #[test]
 fn a_client_is_sent_on_to_the_relay_that_has_its_host_and_a_dead_relay_is_forgotten() {
     let etcds = Etcds::start(1);
@@ -64,6 +74,8 @@ fn a_client_is_sent_on_to_the_relay_that_has_its_host_and_a_dead_relay_is_forgot
     until("the second relay to know", || through(&second).is_some());
     assert_eq!(through(&second), Some(first.url.clone()));
     assert_eq!(through(&first), Some(first.url.clone()));
+    assert_eq!(words(&second.url), format!(r#"{{"elsewhere":"{}","here":false}}"#, first.url), "browsers ask in words");
+    assert_eq!(words(&first.url), r#"{"elsewhere":null,"here":true}"#);
     assert_eq!(etcds.entries().len(), 1);
     // Dead, not gone: the second one sends clients there until the lease is over, and then to nobody.
     drop(first);

@@ -26,8 +26,8 @@ SAFE = frozenset(
     {
         "actor.list", "actor.me", "approval.get", "approval.list", "checkpoint.check", "checkpoint.list",
         "device.list", "files.changes", "files.diff", "files.list", "files.read", "files.upload",
-        "flow.get", "flow.list", "fork.diff", "grant.list", "graph.get",
-        "graph.ports", "graph.watch", "host.metrics", "host.status", "invite.list", "policy.get", "policy.may",
+        "flow.get", "flow.list", "fork.diff", "grant.list", "graph.get", "graph.ports", "graph.watch", "host.metrics",
+        "host.status", "invite.list", "page.get", "policy.get", "policy.may",
         "question.get", "question.list", "relay.list", "run.cancel", "run.get", "run.list", "run.output",
         "session.cost", "session.env", "session.get", "session.journal", "session.list", "session.paint",
         "session.read", "session.resize", "session.screen", "session.state", "session.wait", "session.watch",

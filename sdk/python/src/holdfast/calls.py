@@ -335,6 +335,13 @@ class AsyncCalls:
         found, _ = await self._ask("login.new", params, b"", LoginAnswer)
         return found
 
+    async def page_get(self, *, have: Signature | None = None) -> tuple[PageView, bytes]:
+        """Get the page for a browser that comes through a relay, signed by the host; the answer's bytes are its files."""
+        params = _given({"have": have})
+        found: PageView
+        found, more = await self._ask("page.get", params, b"", PageView)
+        return found, more
+
     async def policy_get(self) -> PolicyView:
         """Get the policy in force: its rules, and what is wrong in files that are not."""
         params = _given({})
@@ -999,6 +1006,13 @@ class Calls:
         found: LoginAnswer
         found, _ = self._ask("login.new", params, b"", LoginAnswer)
         return found
+
+    def page_get(self, *, have: Signature | None = None) -> tuple[PageView, bytes]:
+        """Get the page for a browser that comes through a relay, signed by the host; the answer's bytes are its files."""
+        params = _given({"have": have})
+        found: PageView
+        found, more = self._ask("page.get", params, b"", PageView)
+        return found, more
 
     def policy_get(self) -> PolicyView:
         """Get the policy in force: its rules, and what is wrong in files that are not."""

@@ -1858,6 +1858,32 @@ class OutputEvent(Model):
     """Why it ends before that; no event follows."""
 
 
+class PageFile(Model):
+    """A file of the page."""
+    name: str
+    """Its name; `.gz` is packed."""
+    digest: str
+    """SHA-256 of its bytes."""
+    bytes: int
+    """How many bytes it has."""
+
+
+class PageGetParams(Model):
+    """Which page a browser has already."""
+    have: Signature | None = None
+    """The signature of the page it has: the files of that one are not sent again."""
+
+
+class PageView(Model):
+    """The page, signed: what a browser runs that came through a relay."""
+    version: str
+    """The version of the program it belongs to."""
+    files: list[PageFile]
+    """Its files, in the order in which their bytes follow the answer."""
+    signature: Signature
+    """The host's, over the version and the files' names and digests."""
+
+
 class PaintParams(Model):
     """Asks for the screen again."""
     session: str

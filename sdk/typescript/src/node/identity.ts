@@ -6,6 +6,7 @@ import { createPrivateKey, createPublicKey, randomBytes, sign, type KeyObject } 
 import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { HoldfastError } from "../errors.js";
+import { connectBytes, fields } from "../proof.js";
 import { pause } from "../signals.js";
 import type { Prover } from "../transport.js";
 import type { Actor, Proof } from "../types.js";
@@ -16,21 +17,9 @@ const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
 const HANDLE = /^(human|agent|service|device):([a-z0-9._-]{1,32})$/;
 
-function field(bytes: Uint8Array): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(bytes.length);
-  return Buffer.concat([length, bytes]);
-}
-
 /** What an actor signs to prove on a connection that it is itself. */
 export function challengeBytes(challenge: string, binding: string, actor: Actor): Buffer {
-  return Buffer.concat([
-    Buffer.from("holdfast connect v1\0"),
-    field(Buffer.from(challenge, "hex")),
-    field(Buffer.from(binding)),
-    field(Buffer.from(actor.id, "hex")),
-    field(Buffer.from(actor.handle)),
-  ]);
+  return Buffer.from(connectBytes(challenge, Buffer.from(binding), actor));
 }
 
 /** Its time first: a host remembers those of the last minutes, and takes no older ones. */
@@ -68,8 +57,7 @@ export class Identity implements Prover {
 
   /** Signs an act in a session: the `ask` as compact JSON, as spec/protocol.md spells it. It goes along as `proof`. */
   prove(session: string, ask: string, nonce: Uint8Array = newNonce()): Proof {
-    const fields = [Buffer.from(session), nonce, Buffer.from(ask)].map(field);
-    const signature = sign(null, Buffer.concat([Buffer.from("holdfast act v1\0"), ...fields]), this.key);
+    const signature = sign(null, fields("holdfast act v1", Buffer.from(session), nonce, Buffer.from(ask)), this.key);
     return { nonce: Buffer.from(nonce).toString("hex"), signature: signature.toString("hex") };
   }
 

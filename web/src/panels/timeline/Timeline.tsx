@@ -4,6 +4,7 @@ import { useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RunView } from "@holdfast/client";
 import { myActor } from "../../lib/login.js";
+import { phone } from "../../lib/phone.js";
 import { sessionPath } from "../../lib/route.js";
 import { ActorChip } from "../../ui/Actor.js";
 import { Icon } from "../../ui/icons.js";
@@ -83,7 +84,7 @@ export default function Timeline({ live, screen }: PanelProps) {
               Who typed this?
             </button>
           )}
-          {chosenAt !== undefined && (
+          {chosenAt !== undefined && !phone && (
             <button type="button" class="small" onClick={() => void copyLink(live, chosenAt)}>
               Copy link
             </button>
