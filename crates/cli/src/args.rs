@@ -24,7 +24,7 @@ pub use distance::{
     AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand, RelayArgs, RelayCommand, RelayServeArgs, Store,
 };
 pub use env::EnvArgs;
-pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesLsArgs};
+pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesGetArgs, FilesLsArgs};
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowRetryArgs, FlowSignalArgs, FlowStartArgs,
     FlowWatchArgs,

@@ -16,6 +16,8 @@ mod config;
 mod env;
 mod everywhere;
 mod files;
+mod files_attacked;
+mod files_moved;
 mod follow;
 mod forks;
 mod gate;

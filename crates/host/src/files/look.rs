@@ -1,5 +1,6 @@
 //! Listing and reading: what only looks. Blocks, and is done on another thread.
 
+use super::copy::read_at;
 use super::ground::{Found, Ground, Root, names, refused};
 use holdfast_types::{TimeMs, hex_bytes, hex_text};
 use holdfast_wire::files::{
@@ -11,7 +12,6 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use std::collections::BinaryHeap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::FileExt;
 
 /// A page of a directory. However many names it has, no more than a page of them is held.
 pub(super) fn list(ground: Ground, params: &FilesListParams) -> Result<FilesListAnswer, Fault> {
@@ -30,9 +30,13 @@ pub(super) fn list(ground: Ground, params: &FilesListParams) -> Result<FilesList
     let limit = params.limit.unwrap_or(ENTRIES_MAX).clamp(1, ENTRIES_MAX) as usize;
     let mut first = BinaryHeap::with_capacity(limit + 1);
     let mut is_more = false;
-    for name in names(&found, &shown)? {
+    for name in names(&found.at, &shown)? {
         let name = name.into_vec();
         if after.as_ref().is_some_and(|after| name <= *after) {
+            continue;
+        }
+        if first.len() == limit && first.peek().is_some_and(|last| name > *last) {
+            is_more = true;
             continue;
         }
         first.push(name);
@@ -95,16 +99,9 @@ pub(super) fn read(ground: Ground, params: &FilesReadParams) -> Result<(FilesRea
     }
     let most = params.max.unwrap_or(READ_BYTES_MAX).min(READ_BYTES_MAX).min(size - params.offset);
     let mut bytes = vec![0; most as usize];
-    let mut have = 0;
-    while have < bytes.len() {
-        match file.read_at(&mut bytes[have..], params.offset + have as u64) {
-            // It is shorter by now.
-            Ok(0) => break,
-            Ok(count) => have += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(io_refused(&error, &params.path)),
-        }
-    }
+    // Less than that where it is shorter by now.
+    let have = read_at(&file, &mut bytes, params.offset).map_err(|error| io_refused(&error, &params.path))?;
+    holdfast_pause::point("files.read");
     bytes.truncate(have);
     let answer = FilesReadAnswer {
         path: found.path,
