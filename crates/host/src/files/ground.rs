@@ -12,10 +12,8 @@ use holdfast_wire::files::PATH_BYTES_MAX;
 use holdfast_wire::{Code, Fault};
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
-use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
@@ -279,12 +277,16 @@ fn reopened(at: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(CWD, own_descriptor(at), flags | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())
 }
 
-/// A directory's names, as their bytes.
-pub(super) fn names(dir: &OwnedFd, shown: &str) -> Result<impl Iterator<Item = OsString> + use<>, Fault> {
+/// Goes through a directory's names, as their bytes, until there are no more or the caller has enough.
+pub(super) fn each_name(dir: &OwnedFd, shown: &str, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), Fault> {
     let dir = reopened(dir, OFlags::RDONLY | OFlags::DIRECTORY).map_err(|error| refused(error, shown))?;
-    let dir = rustix::fs::Dir::new(dir).map_err(|error| refused(error, shown))?;
-    let names = dir.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
-    Ok(names.filter(|name| name != b"." && name != b"..").map(OsString::from_vec))
+    for entry in rustix::fs::Dir::new(dir).map_err(|error| refused(error, shown))?.flatten() {
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." && !take(name) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn must_be_plain(stat: &Stat, shown: &str) -> Result<(), Fault> {

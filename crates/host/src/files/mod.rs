@@ -167,10 +167,9 @@ impl Session {
             return Err(Fault::new(Code::TooLarge, format!("a write may have at most {WRITE_BYTES_MAX} bytes"))
                 .hint("upload it in pieces: holdfast files put FILE NAME:PATH"));
         }
-        let ground = self.files_ground(actor)?;
-        self.learn(&ground, &params.path).await?;
+        self.learn(&self.files_ground(actor)?, &params.path).await?;
         let _one = self.gate.filing.lock().await;
-        let (kept, mode) = (Kept::of(&self.dir), params.mode);
+        let (ground, kept, mode) = (self.files_ground(actor)?, Kept::of(&self.dir), params.mode);
         let expected = Expected { etag: params.etag, new: params.new, hash: None };
         let content = Content::Bytes(bytes);
         let plan = there(move || Plan::of(ground, kept, &params.path, content, mode, &expected)).await?;
@@ -231,10 +230,10 @@ impl Session {
     ) -> Result<(), Fault> {
         let terms = const { terms_of("files.write") };
         self.must_write(terms, actor, &held.path).await?;
-        let ground = self.files_ground(actor)?;
-        self.learn(&ground, &held.path).await?;
+        self.learn(&self.files_ground(actor)?, &held.path).await?;
         let _one = self.gate.filing.lock().await;
-        let (kept, mode, before, held) = (Kept::of(&self.dir), held.mode, held.before, held.clone());
+        let (ground, kept, held) = (self.files_ground(actor)?, Kept::of(&self.dir), held.clone());
+        let (mode, before) = (held.mode, held.before);
         let plan = there(move || {
             let content = match held.after {
                 None => Content::Nothing,

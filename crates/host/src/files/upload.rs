@@ -2,7 +2,7 @@
 //! host it finds, goes on where that file ends. The host remembers nothing of it.
 
 use super::copy::{copy, copy_summed};
-use super::ground::{OURS, Target, names, refused};
+use super::ground::{OURS, Target, each_name, refused};
 use super::kept::{Kept, hash_of};
 use super::look::io_refused;
 use super::sums;
@@ -16,7 +16,6 @@ use holdfast_wire::files::{FilesUploadAnswer, FilesUploadParams, TAKEN_BYTES_MAX
 use holdfast_wire::{Code, Fault};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use sha2::Digest;
-use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -56,16 +55,20 @@ impl Session {
         check(&params, &bytes)?;
         let (ground, owner, id) = (self.files_ground(actor)?, actor.clone(), self.id.to_string());
         if params.finish {
-            let (part_of, part_id, by) = (params.clone(), id.clone(), owner.clone());
-            let part = ground.clone();
+            let (part_of, part_id, by, place) = (params.clone(), id.clone(), owner.clone(), ground.clone());
             sums::learn(params.path.clone(), move || {
-                let target = part.open()?.target(&part_of.path)?;
-                open_part(&target, &part_name(&target, &part_of, &part_id, &by), OFlags::RDONLY).map(Some)
+                let target = place.open()?.target(&part_of.path)?;
+                match open_part(&target, &part_name(&target, &part_of, &part_id, &by), OFlags::RDONLY) {
+                    // An earlier host may have finished it, or it has no bytes.
+                    Err(fault) if fault.code == Code::NoSuchFile => Ok(None),
+                    other => other.map(Some),
+                }
             })
             .await?;
             self.learn(&ground, &params.path).await?;
             let _one = self.gate.filing.lock().await;
-            let (kept, mode) = (Kept::of(&self.dir), params.mode);
+            // Anew: that may have taken long.
+            let (ground, kept, mode) = (self.files_ground(actor)?, Kept::of(&self.dir), params.mode);
             let planned = there(move || finish(ground, kept, &params, &id, &owner)).await?;
             let change = match planned {
                 Finished::Already(change) => change,
@@ -214,10 +217,18 @@ fn add(target: &Target, params: &FilesUploadParams, piece: Piece, session: &str,
 
 /// Removes what is left of uploads that were given up. What cannot be removed stays.
 fn sweep(target: &Target) {
-    let Ok(names) = names(&target.dir, &target.path) else { return };
-    let is_part = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(OURS) && name.ends_with(PART));
-    for name in names.take(SWEPT_MAX).filter(is_part) {
-        let Some(part) = name.to_str().and_then(|name| open_part(target, name, OFlags::RDONLY).ok()) else { continue };
+    let mut left = SWEPT_MAX;
+    let mut parts = Vec::new();
+    let _ = each_name(&target.dir, &target.path, |name| {
+        left -= 1;
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        if name.starts_with(OURS) && name.ends_with(PART) {
+            parts.push(name.to_owned());
+        }
+        left > 0
+    });
+    for name in parts {
+        let Ok(part) = open_part(target, &name, OFlags::RDONLY) else { continue };
         let modified = part.metadata().and_then(|meta| meta.modified());
         if modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|since| since > PART_KEEP)) {
             let _ = rustix::fs::unlinkat(&target.dir, name, rustix::fs::AtFlags::empty());
@@ -231,7 +242,8 @@ fn taken(process: &Peer, number: u32) -> Result<File, Fault> {
     let path = format!("/proc/{}/fd/{number}", process.id().pid);
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let at = rustix::fs::openat(CWD, path.as_str(), flags, Mode::empty()).map_err(|_| unusable())?;
-    let info = |of: &str, number: u32| std::fs::read_to_string(format!("/proc/{of}/fdinfo/{number}")).unwrap_or_default();
+    let info =
+        |of: &str, number: u32| std::fs::read_to_string(format!("/proc/{of}/fdinfo/{number}")).unwrap_or_default();
     let theirs = info(&process.id().pid.to_string(), number);
     let ours = info("self", at.as_raw_fd().unsigned_abs());
     // As long as it runs, its pid is its own. Between the two looks it may have put another file under the number.
@@ -319,6 +331,9 @@ mod tests {
         let info = "pos:\t0\nflags:\t0100000\nmnt_id:\t29\nino:\t42\n";
         assert!(is_same(info, &info.replace("0100000", "012100000")));
         assert!(!is_same(info, &info.replace("42", "43")) && !is_same(info, &info.replace("29", "30")));
-        assert!(!is_same("", "") && !is_same(info, "pos:\t0\nflags:\t0100000\nmnt_id:\t29\n"), "what is not said is not the same");
+        assert!(
+            !is_same("", "") && !is_same(info, "pos:\t0\nflags:\t0100000\nmnt_id:\t29\n"),
+            "what is not said is not the same"
+        );
     }
 }

@@ -242,7 +242,11 @@ fn sweep(goal: &Path, stem: &str, own: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(tag) = name.to_str().and_then(|name| name.strip_prefix(stem)?.strip_suffix(PART)) else { continue };
-        if tag.is_empty() || !tag.chars().all(is_of_tag) || Some(name.as_os_str()) == own.file_name() || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        if tag.is_empty()
+            || !tag.chars().all(is_of_tag)
+            || Some(name.as_os_str()) == own.file_name()
+            || !entry.file_type().is_ok_and(|kind| kind.is_file())
+        {
             continue;
         }
         let file = File::open(entry.path());
