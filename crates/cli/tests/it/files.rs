@@ -2,6 +2,7 @@
 
 use crate::gate::{BOT, with_bash};
 use crate::http::Http;
+use crate::mcp::Agent;
 use holdfast_harness::{Home, kill, until};
 use serde_json::{Value, json};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -469,4 +470,36 @@ fn a_session_of_another_user_has_no_files_that_the_host_would_reach_as_itself() 
     assert_eq!(code(&home, None, &["files", "put", "/etc/hostname", "theirs:hf-test"]), "denied");
     let said = home.fails(&["files", "get", "theirs:x"]);
     assert!(said.contains("holdfast run theirs -- cat FILE"), "{said}");
+}
+
+#[test]
+fn an_agent_lists_reads_writes_and_edits_files_by_tools() {
+    let home = with_bash("");
+    let project = home.join("project");
+    std::fs::write(project.join("a.txt"), "one\ntwo\n").unwrap();
+    let mut agent = Agent::start(&home, &[], "bot");
+    let there = |more: Value| {
+        let mut all = json!({ "session": "work" });
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        all
+    };
+    let listed = agent.ok("list_files", there(json!({})));
+    assert_eq!(listed["names"], json!(["a.txt"]));
+    assert_eq!(agent.ok("read_file", there(json!({ "path": "a.txt" })))["text"], "one\ntwo\n");
+    let edited = agent.call("edit_file", there(json!({ "path": "a.txt", "old": "two", "new": "2" })));
+    assert!(!edited.is_error && edited.text.contains("-two\n+2\n"), "{}", edited.text);
+    agent.ok("write_file", there(json!({ "path": "b.txt", "text": "made" })));
+    assert_eq!(std::fs::read_to_string(project.join("b.txt")).unwrap(), "made");
+    let long = "ü".repeat(50_000);
+    std::fs::write(project.join("long"), &long).unwrap();
+    let first = agent.ok("read_file", there(json!({ "path": "long" })));
+    let rest = agent.ok("read_file", there(json!({ "path": "long", "offset": first["next"] })));
+    assert_eq!(format!("{}{}", first["text"].as_str().unwrap(), rest["text"].as_str().unwrap()), long);
+    for (tool, more) in [("read_file", json!({})), ("edit_file", json!({ "old": "a", "new": "b" })), ("write_file", json!({}))] {
+        let mut arguments = there(json!({ "path": "../config.toml" }));
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(agent.refused(tool, arguments)["code"], "outside_root", "{tool}");
+    }
+    let changes = home.json(&["files", "changes", "work"]);
+    assert!(changes[0]["by"].as_str().unwrap().starts_with("agent:"), "{changes}");
 }
