@@ -69,6 +69,13 @@ test("a file is uploaded and downloaded, and what a write changed is shown", asy
   expect(readFileSync(await download.path(), "utf8")).toBe("uploaded\n");
   await opened.locator(".changes .entry", { hasText: "up.txt" }).click();
   await opened.locator(".diff .added", { hasText: "+uploaded" }).waitFor();
+  // Over what was there: both sides are shown.
+  await opened.getByLabel("Files to upload").setInputFiles({ name: "up.txt", mimeType: "text/plain", buffer: Buffer.from("again\n") });
+  await until("the second write", async () => readFileSync(`${cwd}/up.txt`, "utf8") === "again\n");
+  await until("its row", async () => (await opened.locator(".changes .entry", { hasText: "up.txt" }).count()) === 2);
+  await opened.locator(".changes .entry", { hasText: "up.txt" }).first().click();
+  await opened.locator(".diff .gone", { hasText: "-uploaded" }).waitFor();
+  await opened.locator(".diff .added", { hasText: "+again" }).waitFor();
 });
 
 test("a dropped file is uploaded where the list is", async () => {
@@ -80,4 +87,27 @@ test("a dropped file is uploaded where the list is", async () => {
   });
   await opened.locator(".entry", { hasText: "drop.txt" }).first().waitFor();
   expect(readFileSync(`${cwd}/drop.txt`, "utf8")).toBe("dropped");
+  // What is longer than a write goes in pieces, and arrives whole.
+  await opened.evaluate(() => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(3_000_000).fill(7), "end"], "long.bin"));
+    document.querySelector(".files")?.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+  });
+  await opened.locator(".entry", { hasText: "long.bin" }).first().waitFor();
+  const long = readFileSync(`${cwd}/long.bin`);
+  expect([long.length, long[2_999_999], long.subarray(-3).toString()]).toEqual([3_000_003, 7, "end"]);
+});
+
+test("a directory of thousands is shown page by page", async () => {
+  const { opened, cwd } = await files("many");
+  mkdirSync(`${cwd}/many`);
+  for (let number = 0; number < 1_500; number += 1) writeFileSync(`${cwd}/many/f${String(number).padStart(4, "0")}`, "");
+  await opened.getByRole("button", { name: "src/" }).waitFor();
+  await opened.reload();
+  await opened.getByRole("button", { name: "many/" }).click();
+  await opened.locator(".entry", { hasText: "f0999" }).waitFor();
+  expect(await opened.locator(".entry", { hasText: "f1499" }).count()).toBe(0);
+  await opened.getByRole("button", { name: "Show more" }).click();
+  await opened.locator(".entry", { hasText: "f1499" }).waitFor();
+  expect(await opened.getByRole("button", { name: "Show more" }).count()).toBe(0);
 });

@@ -32,7 +32,7 @@ pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs
 pub use bot::{BotCommand, BotEnrolArgs, BotForgetArgs, BotInitArgs, BotRemoveArgs, BotServiceArgs};
 pub use distance::{AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand};
 pub use env::EnvArgs;
-pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesLsArgs};
+pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesGetArgs, FilesLsArgs};
 #[cfg(target_os = "linux")]
 pub use flow::{
     FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowDevArgs, FlowHistoryArgs, FlowRetryArgs,

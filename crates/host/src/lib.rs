@@ -73,6 +73,7 @@ pub mod parts {
     pub use crate::picture::{Picture, Step};
 }
 
+pub use files::copy::copy as copy_file;
 pub use gate::{Choice, POLICY_DIR};
 pub use given::given;
 pub use holder::{hold, let_go};

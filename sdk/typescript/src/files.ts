@@ -84,22 +84,25 @@ export class Files {
     return decoder.decode(await this.read(path, options));
   }
 
-  /** Writes a whole file at once. */
-  async write(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<FileChange> {
+  /** Writes a whole file at once. A `Blob`, such as a file that was chosen in a browser, is read piece by piece. */
+  async write(path: string, data: string | Uint8Array | Blob, options: WriteOptions = {}): Promise<FileChange> {
     const { new: isNew = false, mode, onProgress, ...call } = options;
-    const bytes = typeof data === "string" ? encoder.encode(data) : data;
+    const whole = typeof data === "string" ? encoder.encode(data) : data;
+    const size = whole instanceof Uint8Array ? whole.length : whole.size;
+    const slice = async (from: number, to: number) =>
+      whole instanceof Uint8Array ? whole.subarray(from, to) : new Uint8Array(await whole.slice(from, to).arrayBuffer());
     const how = mode === undefined ? {} : { mode };
-    if (isNew || bytes.length <= WRITE_BYTES_MAX) {
+    if (isNew || size <= WRITE_BYTES_MAX) {
       const params = { session: this.session, path, ...how, ...(isNew ? { new: true } : {}) };
-      return this.client.call("files.write", params, { ...call, bytes });
+      return this.client.call("files.write", params, { ...call, bytes: await slice(0, size) });
     }
     // Letters and digits alone.
     const tag = newKey().replace(/[^0-9A-Za-z]/g, "").slice(0, 64);
-    const upload = { session: this.session, path, size: bytes.length, tag, ...how };
-    for (let offset = 0; offset < bytes.length; ) {
-      const piece = bytes.subarray(offset, offset + WRITE_BYTES_MAX);
-      offset = (await this.client.call("files.upload", { ...upload, offset }, { ...call, bytes: piece })).offset;
-      onProgress?.(offset, bytes.length);
+    const upload = { session: this.session, path, size, tag, ...how };
+    for (let offset = 0; offset < size; ) {
+      const bytes = await slice(offset, offset + WRITE_BYTES_MAX);
+      offset = (await this.client.call("files.upload", { ...upload, offset }, { ...call, bytes })).offset;
+      onProgress?.(offset, size);
     }
     const done = await this.client.call("files.upload", { ...upload, finish: true }, { ...call, bytes: new Uint8Array() });
     return done.change as FileChange;

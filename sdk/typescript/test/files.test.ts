@@ -47,6 +47,9 @@ it("a large file goes in pieces, and says how far it is", async () => {
   expect(Buffer.compare(readFileSync(`${cwd}/large`), content)).toBe(0);
   expect(Buffer.compare(await session.files.read("large"), content)).toBe(0);
   expect((await session.files.read("large", { max: 10 })).length).toBe(10);
+  await session.files.write("blob", new Blob([content.subarray(0, 2_000_000), "end"]));
+  expect(readFileSync(`${cwd}/blob`).length).toBe(2_000_003);
+  expect(readFileSync(`${cwd}/blob`).subarray(-3).toString()).toBe("end");
 });
 
 it("a watched directory tells what changes", async () => {

@@ -79,6 +79,9 @@ pub struct FilesGetArgs {
     /// Where to put it: a file, a directory, or - for standard output [default: this directory]
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub to: Option<PathBuf>,
+    /// Take a file that is being written as far as it goes; such a download does not go on after a break
+    #[arg(long)]
+    pub changing: bool,
 }
 
 #[derive(Debug, clap::Args)]

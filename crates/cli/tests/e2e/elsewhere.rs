@@ -127,6 +127,27 @@ fn a_session_elsewhere_is_listed_run_in_and_typed_into_over_ssh_by_an_actor_of_i
 }
 
 #[test]
+fn files_go_over_ssh_and_go_on_where_they_were_cut_off() {
+    let two = Two::new();
+    let tree = crate::transfers::tree(&two.far);
+    two.add();
+    let command = |args: &[&str]| two.command(args);
+    // The connection that commands share dies.
+    let breaks = || {
+        let near = two.near.path().display().to_string();
+        let control = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let line = holdfast_harness::command_line(pid);
+            let is_ssh = line.contains("/ssh_config") || line.contains("[mux]");
+            (is_ssh && line.contains(&near)).then_some(pid)
+        });
+        control.collect::<Vec<_>>().into_iter().for_each(kill);
+    };
+    let way = crate::transfers::Way { near: &two.near, far: &two.far, command: &command, breaks: &breaks };
+    way.carries_files(&tree);
+}
+
+#[test]
 fn a_terminal_attached_over_ssh_sizes_types_and_goes_on_when_the_way_breaks() {
     let two = Two::new();
     two.far.ok(&["new", "-d", "-n", "work", "--", "bash", "--norc"]);

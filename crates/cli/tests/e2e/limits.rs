@@ -45,6 +45,38 @@ impl Drop for SmallDisk {
 }
 
 #[test]
+fn a_full_disk_cuts_an_upload_off_and_it_goes_on_once_there_is_space() {
+    let (home, disk) = (Home::new(), SmallDisk::mount("12m"));
+    let tree = disk.dir.path();
+    home.ok(&["new", "-d", "-n", "s", "--cwd", tree.to_str().unwrap(), "--", "cat"]);
+    std::fs::write(tree.join("goal"), "the old one").unwrap();
+    let content: Vec<u8> = (0..9 << 20).map(|at: u32| (at % 251) as u8).collect();
+    let near = home.join("near");
+    std::fs::write(&near, &content).unwrap();
+    let filler = tree.join("filler");
+    std::fs::write(&filler, vec![1; 6 << 20]).unwrap();
+    let put = ["files", "put", near.to_str().unwrap(), "s:goal"];
+    let refused = home.fails(&put);
+    assert!(refused.contains("no space is left") && refused.contains("free some space"), "{refused}");
+    assert_eq!(std::fs::read_to_string(tree.join("goal")).unwrap(), "the old one");
+    // A short write leaves nothing behind.
+    let before = std::fs::read_dir(tree).unwrap().count();
+    let short = home.run_with_input(&["files", "put", "-", "s:short"], &content[..3 << 20]);
+    assert!(short.status != 0 && short.err.contains("no space is left"), "{short}");
+    assert_eq!(std::fs::read_dir(tree).unwrap().count(), before);
+    std::fs::remove_file(&filler).unwrap();
+    home.ok(&put);
+    assert!(std::fs::read(tree.join("goal")).unwrap() == content);
+    home.ok(&["journal", "s", "--verify"]);
+    // Downwards the same.
+    std::fs::rename(tree.join("goal"), tree.join("source")).unwrap();
+    let (from, to) = ("s:source", tree.join("copy"));
+    let refused = home.fails(&["files", "get", from, to.to_str().unwrap()]);
+    assert!(refused.contains("No space left") && !to.exists(), "{refused}");
+    home.ok(&["end", "s"]);
+}
+
+#[test]
 fn a_full_disk_refuses_new_sessions_clearly_and_takes_nothing_from_running_ones() {
     let disk = SmallDisk::mount("48m");
     let home = Home::at(disk.dir.path());

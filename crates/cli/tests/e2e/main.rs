@@ -29,5 +29,6 @@ mod secrets;
 mod storm;
 mod stuck;
 mod thousand;
+mod transfers;
 mod versions;
 mod whereabouts;

@@ -184,6 +184,24 @@ fn a_session_behind_a_relay_is_listed_run_in_and_typed_into_and_the_relay_sees_n
 }
 
 #[test]
+fn files_go_through_a_relay_and_go_on_where_they_were_cut_off() {
+    let two = Two::new();
+    let relay = std::cell::RefCell::new(Relay::start(&two.near));
+    let (url, address) = (relay.borrow().url(), relay.borrow().address.clone());
+    let tree = crate::transfers::tree(&two.far);
+    two.far.ok(&["relay", "add", &url]);
+    two.invited(&["--host-wide"]);
+    let command = |args: &[&str]| two.near.command(args);
+    // The relay dies, and another one takes its place.
+    let breaks = || {
+        relay.borrow_mut().stop();
+        *relay.borrow_mut() = Relay::at(&two.near, &address);
+    };
+    let way = crate::transfers::Way { near: &two.near, far: &two.far, command: &command, breaks: &breaks };
+    way.carries_files(&tree);
+}
+
+#[test]
 fn an_invite_opens_what_it_says_once_and_says_why_it_does_not() {
     let two = Two::new();
     let relay = Relay::start(&two.near);

@@ -2,6 +2,7 @@
 
 use crate::gate::{BOT, with_bash};
 use crate::http::Http;
+use crate::mcp::Agent;
 use holdfast_harness::{Home, kill, until};
 use serde_json::{Value, json};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +10,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-fn code(home: &Home, who: Option<&str>, args: &[&str]) -> String {
+pub fn code(home: &Home, who: Option<&str>, args: &[&str]) -> String {
     let args = [&["--json"], args].concat();
     let ran = who.map_or_else(|| home.run(&args), |who| home.run_as(who, &args));
     assert_ne!(ran.status, 0, "{args:?}: {ran}");
@@ -17,12 +18,12 @@ fn code(home: &Home, who: Option<&str>, args: &[&str]) -> String {
     error["error"]["code"].as_str().unwrap().to_owned()
 }
 
-fn put(home: &Home, text: &str, place: &str) -> Value {
+pub fn put(home: &Home, text: &str, place: &str) -> Value {
     let ran = home.run_with_input(&["--json", "files", "put", "-", place], text.as_bytes());
     serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{place}: {ran}"))
 }
 
-fn names(listed: &Value) -> Vec<&str> {
+pub fn names(listed: &Value) -> Vec<&str> {
     listed["entries"].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect()
 }
 
@@ -244,7 +245,11 @@ fn agents_write_as_the_policy_says_and_a_human_approves_the_rest() {
     until("the write", || std::fs::read_to_string(&path).is_ok_and(|text| text == "key"));
     let journal = home.ok(&["journal", "home", "--json"]);
     assert!(journal.lines().any(|act| act.contains("files.write") && act.contains(id)), "{journal}");
-    let upload = code(&home, Some(BOT), &["files", "put", "/etc/hostname", "home:.ssh/config"]);
+    let short = code(&home, Some(BOT), &["files", "put", "/etc/hostname", "home:.ssh/config"]);
+    assert_eq!(short, "approval_needed");
+    std::fs::write(home.join("large"), vec![1; 5 * 1024 * 1024]).unwrap();
+    let large = home.join("large").display().to_string();
+    let upload = code(&home, Some(BOT), &["files", "put", &large, "home:.ssh/config"]);
     assert_eq!(upload, "denied", "an upload cannot wait");
     // `locked` permits agents no write at all, and people all of them.
     let locked = with_bash("policy = \"locked\"\n");
@@ -335,7 +340,7 @@ fn large_directories_come_page_by_page() {
 }
 
 /// Bytes that are no text and repeat nowhere.
-fn noise(count: usize) -> Vec<u8> {
+pub fn noise(count: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut bytes = Vec::with_capacity(count + 8);
     while bytes.len() < count {
@@ -347,7 +352,7 @@ fn noise(count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn an_upload_and_a_download_go_on_after_host_and_client_were_killed() {
+fn an_upload_that_was_recorded_is_finished_after_host_and_client_were_killed() {
     let home = with_bash("");
     let (project, local) = (home.join("project"), tempfile::tempdir().unwrap());
     let (source, content) = (local.path().join("big.bin"), noise(20 * 1024 * 1024));
@@ -379,14 +384,6 @@ fn an_upload_and_a_download_go_on_after_host_and_client_were_killed() {
     home.ok(&args);
     assert_eq!(std::fs::metadata(project.join("big.bin")).unwrap().len(), content.len() as u64 + 4);
     assert_eq!(std::fs::read_dir(&project).unwrap().count(), 1);
-    // A download goes on in the file that was left.
-    let about = home.json(&["files", "get", "work:big.bin", local.path().join("first").to_str().unwrap()]);
-    assert_eq!(about["size"], content.len() + 4);
-    let goal = local.path().join("second");
-    home.ok(&["files", "get", "work:big.bin", goal.to_str().unwrap()]);
-    assert!(std::fs::read(&goal).unwrap().starts_with(&content));
-    let left = std::fs::read_dir(local.path()).unwrap().flatten();
-    assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().contains("part")).count(), 0);
 }
 
 #[test]
@@ -473,4 +470,36 @@ fn a_session_of_another_user_has_no_files_that_the_host_would_reach_as_itself() 
     assert_eq!(code(&home, None, &["files", "put", "/etc/hostname", "theirs:hf-test"]), "denied");
     let said = home.fails(&["files", "get", "theirs:x"]);
     assert!(said.contains("holdfast run theirs -- cat FILE"), "{said}");
+}
+
+#[test]
+fn an_agent_lists_reads_writes_and_edits_files_by_tools() {
+    let home = with_bash("");
+    let project = home.join("project");
+    std::fs::write(project.join("a.txt"), "one\ntwo\n").unwrap();
+    let mut agent = Agent::start(&home, &[], "bot");
+    let there = |more: Value| {
+        let mut all = json!({ "session": "work" });
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        all
+    };
+    let listed = agent.ok("list_files", there(json!({})));
+    assert_eq!(listed["names"], json!(["a.txt"]));
+    assert_eq!(agent.ok("read_file", there(json!({ "path": "a.txt" })))["text"], "one\ntwo\n");
+    let edited = agent.call("edit_file", there(json!({ "path": "a.txt", "old": "two", "new": "2" })));
+    assert!(!edited.is_error && edited.text.contains("-two\n+2\n"), "{}", edited.text);
+    agent.ok("write_file", there(json!({ "path": "b.txt", "text": "made" })));
+    assert_eq!(std::fs::read_to_string(project.join("b.txt")).unwrap(), "made");
+    let long = "ü".repeat(50_000);
+    std::fs::write(project.join("long"), &long).unwrap();
+    let first = agent.ok("read_file", there(json!({ "path": "long" })));
+    let rest = agent.ok("read_file", there(json!({ "path": "long", "offset": first["next"] })));
+    assert_eq!(format!("{}{}", first["text"].as_str().unwrap(), rest["text"].as_str().unwrap()), long);
+    for (tool, more) in [("read_file", json!({})), ("edit_file", json!({ "old": "a", "new": "b" })), ("write_file", json!({}))] {
+        let mut arguments = there(json!({ "path": "../config.toml" }));
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(agent.refused(tool, arguments)["code"], "outside_root", "{tool}");
+    }
+    let changes = home.json(&["files", "changes", "work"]);
+    assert!(changes[0]["by"].as_str().unwrap().starts_with("agent:"), "{changes}");
 }

@@ -17,6 +17,8 @@ mod config;
 mod env;
 mod everywhere;
 mod files;
+mod files_attacked;
+mod files_moved;
 mod flows;
 mod follow;
 mod forks;

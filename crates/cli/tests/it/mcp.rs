@@ -21,7 +21,7 @@ pub struct Agent {
 pub struct Told {
     pub text: String,
     pub content: Value,
-    is_error: bool,
+    pub is_error: bool,
 }
 
 impl Agent {

@@ -12,18 +12,18 @@ use holdfast_wire::files::PATH_BYTES_MAX;
 use holdfast_wire::{Code, Fault};
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
-use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 /// The kernel asks to try again where a directory was renamed while `..` was followed; more often than this somebody does it on purpose.
 const TRIES_MAX: u32 = 64;
+/// How the names of the host's own hidden files begin.
+pub(super) const OURS: &str = ".holdfast-";
 /// File systems whose files are no data: reading them would tell of the host itself, writing them would change the machine. procfs,
-/// sysfs, devpts, cgroup, cgroup2, debugfs, tracefs, securityfs, bpf, configfs.
-const NO_DATA: [u32; 10] = [
+/// sysfs, devpts, cgroup, cgroup2, debugfs, tracefs, securityfs, bpf, configfs, efivarfs, pstore, selinuxfs, smackfs, binfmt_misc, nsfs.
+const NO_DATA: [u32; 16] = [
     0x9fa0,
     0x6265_6572,
     0x1cd1,
@@ -34,6 +34,12 @@ const NO_DATA: [u32; 10] = [
     0x7363_6673,
     0xcafe_4a11,
     0x6265_6570,
+    0xde5e_81e4,
+    0x6165_676c,
+    0xf97c_ff8c,
+    0x4341_5d53,
+    0x4249_4e4d,
+    0x6e73_6673,
 ];
 
 /// What decides where the top of a session's working tree is.
@@ -87,7 +93,9 @@ impl Ground {
     /// for those who could go there.
     pub fn open(self) -> Result<Root, Fault> {
         let start = directory(&self.start);
-        let live = self.pid.and_then(|pid| directory(&format!("/proc/{pid}/cwd")).ok());
+        // In another mount namespace, paths mean other files than those that are judged.
+        let live = self.pid.filter(|pid| is_in_our_mounts(*pid));
+        let live = live.and_then(|pid| directory(&format!("/proc/{pid}/cwd")).ok());
         let live = live.and_then(|live| Some((real(&live).ok()?, live)));
         let own = self.own.iter().map(|path| real_text(path)).collect();
         let (top, path, cwd) = match (start, live) {
@@ -224,6 +232,10 @@ impl Root {
         };
         self.must_be_open(&target.path, path)?;
         self.must_be_data(&target.dir, path)?;
+        if target.name.starts_with(OURS) {
+            return Err(Fault::new(Code::Denied, format!("{path:?} may be of an upload that is under way"))
+                .hint(format!("choose a name that does not begin with {OURS}")));
+        }
         match &self.wall {
             Some(wall) if !wall.iter().any(|dir| is_below(&target.path, dir)) => {
                 Err(Fault::new(Code::Denied, format!("the session's wall keeps it from writing {}", target.path))
@@ -232,6 +244,11 @@ impl Root {
             Some(_) | None => Ok(target),
         }
     }
+}
+
+fn is_in_our_mounts(pid: u32) -> bool {
+    let mounts = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
+    mounts("self").is_some_and(|ours| mounts(&pid.to_string()) == Some(ours))
 }
 
 /// A directory, not opened.
@@ -260,12 +277,16 @@ fn reopened(at: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(CWD, own_descriptor(at), flags | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())
 }
 
-/// A directory's names, as their bytes.
-pub(super) fn names(found: &Found, shown: &str) -> Result<impl Iterator<Item = OsString>, Fault> {
-    let dir = reopened(&found.at, OFlags::RDONLY | OFlags::DIRECTORY).map_err(|error| refused(error, shown))?;
-    let dir = rustix::fs::Dir::new(dir).map_err(|error| refused(error, shown))?;
-    let names = dir.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
-    Ok(names.filter(|name| name != b"." && name != b"..").map(OsString::from_vec))
+/// Goes through a directory's names, as their bytes, until there are no more or the caller has enough.
+pub(super) fn each_name(dir: &OwnedFd, shown: &str, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), Fault> {
+    let dir = reopened(dir, OFlags::RDONLY | OFlags::DIRECTORY).map_err(|error| refused(error, shown))?;
+    for entry in rustix::fs::Dir::new(dir).map_err(|error| refused(error, shown))?.flatten() {
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." && !take(name) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn must_be_plain(stat: &Stat, shown: &str) -> Result<(), Fault> {

@@ -58,6 +58,17 @@ impl Kept {
         all
     }
 
+    /// The last write of an actor that was not undone, and is not an undoing itself.
+    pub fn last_of(&self, actor: ActorId, path: Option<&str>) -> Option<FileChange> {
+        let all = self.all();
+        let undone: Vec<u64> = all.iter().filter_map(|change| change.view.undoes).collect();
+        let is_its = |Change { view, actor: by, .. }: &Change| {
+            let is_open = view.undoes.is_none() && !undone.contains(&view.id);
+            *by == actor && is_open && path.is_none_or(|path| path == view.path)
+        };
+        all.into_iter().rev().find(is_its).map(|change| change.view)
+    }
+
     /// The bytes of a file as it once was, where they are kept. What is there is believed only if it is what it is called.
     pub fn bytes(&self, hash: Hash) -> Option<Vec<u8>> {
         let path = self.0.join(hash.to_string());

@@ -1,6 +1,7 @@
 //! Listing and reading: what only looks. Blocks, and is done on another thread.
 
-use super::ground::{Found, Ground, Root, names, refused};
+use super::copy::read_at;
+use super::ground::{Found, Ground, Root, each_name, refused};
 use holdfast_types::{TimeMs, hex_bytes, hex_text};
 use holdfast_wire::files::{
     ENTRIES_MAX, FileEntry, FileKind, FilesListAnswer, FilesListParams, FilesReadAnswer, FilesReadParams,
@@ -10,8 +11,7 @@ use holdfast_wire::{Code, Fault};
 use rustix::fs::{AtFlags, FileType, Stat};
 use std::collections::BinaryHeap;
 use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::FileExt;
+use std::os::unix::ffi::OsStrExt;
 
 /// A page of a directory. However many names it has, no more than a page of them is held.
 pub(super) fn list(ground: Ground, params: &FilesListParams) -> Result<FilesListAnswer, Fault> {
@@ -28,19 +28,23 @@ pub(super) fn list(ground: Ground, params: &FilesListParams) -> Result<FilesList
         None => None,
     };
     let limit = params.limit.unwrap_or(ENTRIES_MAX).clamp(1, ENTRIES_MAX) as usize;
-    let mut first = BinaryHeap::with_capacity(limit + 1);
+    let mut first = BinaryHeap::with_capacity(limit);
     let mut is_more = false;
-    for name in names(&found, &shown)? {
-        let name = name.into_vec();
-        if after.as_ref().is_some_and(|after| name <= *after) {
-            continue;
+    each_name(&found.at, &shown, |name| {
+        if after.as_ref().is_some_and(|after| name <= after.as_slice()) {
+            return true;
         }
-        first.push(name);
-        if first.len() > limit {
+        if first.len() < limit {
+            first.push(name.to_vec());
+            return true;
+        }
+        is_more = true;
+        if first.peek().is_some_and(|last: &Vec<u8>| name < last.as_slice()) {
             first.pop();
-            is_more = true;
+            first.push(name.to_vec());
         }
-    }
+        true
+    })?;
     let names = first.into_sorted_vec();
     let next = names.last().filter(|_| is_more).map(|last| hex_text(last));
     let entries = names.iter().filter_map(|name| {
@@ -95,16 +99,9 @@ pub(super) fn read(ground: Ground, params: &FilesReadParams) -> Result<(FilesRea
     }
     let most = params.max.unwrap_or(READ_BYTES_MAX).min(READ_BYTES_MAX).min(size - params.offset);
     let mut bytes = vec![0; most as usize];
-    let mut have = 0;
-    while have < bytes.len() {
-        match file.read_at(&mut bytes[have..], params.offset + have as u64) {
-            // It is shorter by now.
-            Ok(0) => break,
-            Ok(count) => have += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(io_refused(&error, &params.path)),
-        }
-    }
+    // Less than that where it is shorter by now.
+    let have = read_at(&file, &mut bytes, params.offset).map_err(|error| io_refused(&error, &params.path))?;
+    holdfast_pause::point("files.read");
     bytes.truncate(have);
     let answer = FilesReadAnswer {
         path: found.path,

@@ -6,9 +6,11 @@
 //! Sessions of another user and portable ones have no files here: the host would reach them with its own rights, or in its own view of
 //! the file system.
 
+pub(crate) mod copy;
 mod ground;
 mod kept;
 mod look;
+mod sums;
 mod upload;
 mod write;
 
@@ -37,15 +39,37 @@ use write::{Content, Expected, Plan};
 pub(crate) struct HeldWrite {
     /// The file, without links.
     path: String,
+    /// What was there when a human was asked; absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Was>,
     /// What it shall have in it; none: it is removed.
     after: Option<Hash>,
     mode: Option<u32>,
+}
+
+/// A file at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Was {
+    Absent,
+    File(Hash),
+}
+
+impl From<Option<Hash>> for Was {
+    fn from(hash: Option<Hash>) -> Was {
+        hash.map_or(Was::Absent, Was::File)
+    }
 }
 
 /// Does something with files on another thread.
 async fn there<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
     let done = aside(move || Ok(work())).await;
     done.map_err(|_| crate::connection::internal())?
+}
+
+/// There is nothing to undo.
+fn nothing(message: String) -> Fault {
+    Fault::new(Code::NoSuchFile, message).hint("list what is remembered: holdfast files changes NAME")
 }
 
 impl Server {
@@ -143,6 +167,7 @@ impl Session {
             return Err(Fault::new(Code::TooLarge, format!("a write may have at most {WRITE_BYTES_MAX} bytes"))
                 .hint("upload it in pieces: holdfast files put FILE NAME:PATH"));
         }
+        self.learn(&self.files_ground(actor)?, &params.path).await?;
         let _one = self.gate.filing.lock().await;
         let (ground, kept, mode) = (self.files_ground(actor)?, Kept::of(&self.dir), params.mode);
         let expected = Expected { etag: params.etag, new: params.new, hash: None };
@@ -172,23 +197,16 @@ impl Session {
         self.must_write(terms, actor, params.path.as_deref().unwrap_or_default()).await?;
         let _one = self.gate.filing.lock().await;
         let (ground, kept, id) = (self.files_ground(actor)?, Kept::of(&self.dir), actor.id);
-        let (plan, undoes) = there(move || {
-            let root = ground.clone().open()?;
+        let (place, all) = (ground.clone(), kept.clone());
+        let last = there(move || {
+            let root = place.open()?;
             let wanted = params.path.as_deref().map(|path| root.target(path).map(|target| target.path)).transpose()?;
-            let all = kept.all();
-            let undone: Vec<u64> = all.iter().filter_map(|change| change.view.undoes).collect();
-            let is_its = |change: &&Change| {
-                let view = &change.view;
-                change.actor == id
-                    && view.undoes.is_none()
-                    && !undone.contains(&view.id)
-                    && wanted.as_ref().is_none_or(|path| *path == view.path)
-            };
-            let last = all.iter().rev().find(is_its).map(|change| change.view.clone());
-            let nothing = |message: String| {
-                Fault::new(Code::NoSuchFile, message).hint("list what is remembered: holdfast files changes NAME")
-            };
-            let last = last.ok_or_else(|| nothing("no write of yours is remembered here".into()))?;
+            all.last_of(id, wanted.as_deref()).ok_or_else(|| nothing("no write of yours is remembered here".into()))
+        })
+        .await?;
+        self.learn(&ground, &last.path).await?;
+        let undoes = last.id;
+        let plan = there(move || {
             let content = match last.before {
                 None => Content::Nothing,
                 Some(hash) => {
@@ -197,8 +215,7 @@ impl Session {
                 }
             };
             let expected = Expected { hash: Some(last.after), ..Expected::default() };
-            let plan = Plan::of(ground, kept, &last.path, content, None, &expected)?;
-            Ok((plan, last.id))
+            Plan::of(ground, kept, &last.path, content, None, &expected)
         })
         .await?;
         self.file(terms, plan, None, actor, Some(undoes), None).await.map(|(change, _)| change)
@@ -213,8 +230,10 @@ impl Session {
     ) -> Result<(), Fault> {
         let terms = const { terms_of("files.write") };
         self.must_write(terms, actor, &held.path).await?;
+        self.learn(&self.files_ground(actor)?, &held.path).await?;
         let _one = self.gate.filing.lock().await;
-        let (ground, kept, mode, held) = (self.files_ground(actor)?, Kept::of(&self.dir), held.mode, held.clone());
+        let (ground, kept, held) = (self.files_ground(actor)?, Kept::of(&self.dir), held.clone());
+        let (mode, before) = (held.mode, held.before);
         let plan = there(move || {
             let content = match held.after {
                 None => Content::Nothing,
@@ -228,7 +247,18 @@ impl Session {
         if plan.written.before == plan.written.after {
             return Ok(());
         }
+        // What the human saw is replaced, and nothing that came after.
+        if before.is_some_and(|before| before != plan.written.before.into()) {
+            let message = format!("{} was changed since a human was asked", plan.written.path);
+            return Err(Fault::new(Code::FileChanged, message).hint("read it, and write it again"));
+        }
         self.file(terms, plan, mode, actor, None, released).await.map(drop)
+    }
+
+    /// Hashes the file at a path, where that takes long.
+    async fn learn(&self, ground: &Ground, path: &str) -> Result<(), Fault> {
+        let (ground, path) = (ground.clone(), path.to_owned());
+        sums::learn(path.clone(), move || write::present(&ground.open()?.target(&path)?)).await
     }
 
     /// Who may not write is refused before anything is looked at, and that is on record.
@@ -264,7 +294,7 @@ impl Session {
         let (said, plan) = match self.consider(&ask, asked).await {
             None => (None, plan),
             Some(considered) => {
-                let (path, after) = (plan.written.path.clone(), plan.written.after);
+                let (path, before, after) = (plan.written.path.clone(), plan.written.before, plan.written.after);
                 let (mut plan, mut can_wait) = (plan, true);
                 if considered.verdict.outcome == Outcome::Ask {
                     (can_wait, plan) = there(move || Ok((plan.keep_after()?, plan))).await?;
@@ -275,7 +305,7 @@ impl Session {
                     return Err(Fault::new(Code::Denied, message)
                         .hint("write files of at most 4 MiB, which can wait for an answer"));
                 }
-                let held = Act::Write(HeldWrite { path, after, mode });
+                let held = Act::Write(HeldWrite { path, before: Some(before.into()), after, mode });
                 (Some(self.said(considered, held, released)?), plan)
             }
         };

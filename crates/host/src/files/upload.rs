@@ -1,10 +1,12 @@
 //! Uploads: pieces go into a hidden file beside the target, whose name follows from the upload; so whoever was cut off, and whichever
 //! host it finds, goes on where that file ends. The host remembers nothing of it.
 
-use super::ground::{Target, refused};
+use super::copy::{copy, copy_summed};
+use super::ground::{OURS, Target, each_name, refused};
 use super::kept::{Kept, hash_of};
 use super::look::io_refused;
-use super::write::{Content, Expected, Plan, hash_file};
+use super::sums;
+use super::write::{Content, Expected, Plan};
 use super::{Ground, there};
 use crate::session::Session;
 use holdfast_gate::{Action, Outcome};
@@ -12,16 +14,22 @@ use holdfast_observe::ancestry::Peer;
 use holdfast_types::{Actor, Hash, hex_text, terms_of};
 use holdfast_wire::files::{FilesUploadAnswer, FilesUploadParams, TAKEN_BYTES_MAX, UPLOAD_BYTES_MAX};
 use holdfast_wire::{Code, Fault};
-use rustix::fs::{CWD, FileType, Mode, OFlags, copy_file_range};
-use rustix::io::Errno;
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use sha2::Digest;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Largest file: what no disk here holds is a mistake.
 const SIZE_MAX: u64 = 1 << 44;
-/// Copied at once where the kernel cannot do it by itself.
-const CHUNK_BYTES: usize = 1024 * 1024;
+/// The end of a hidden file's name.
+const PART: &str = ".part";
+/// An upload that nobody went on with for so long is given up.
+const PART_KEEP: Duration = Duration::from_hours(7 * 24);
+/// Names that are looked at for such ones: a larger directory is searched in part.
+const SWEPT_MAX: usize = 10_000;
 /// The magic number of FUSE: what serves such a file may never answer.
 const FUSE: u32 = 0x6573_5546;
 
@@ -47,8 +55,20 @@ impl Session {
         check(&params, &bytes)?;
         let (ground, owner, id) = (self.files_ground(actor)?, actor.clone(), self.id.to_string());
         if params.finish {
+            let (part_of, part_id, by, place) = (params.clone(), id.clone(), owner.clone(), ground.clone());
+            sums::learn(params.path.clone(), move || {
+                let target = place.open()?.target(&part_of.path)?;
+                match open_part(&target, &part_name(&target, &part_of, &part_id, &by), OFlags::RDONLY) {
+                    // An earlier host may have finished it, or it has no bytes.
+                    Err(fault) if fault.code == Code::NoSuchFile => Ok(None),
+                    other => other.map(Some),
+                }
+            })
+            .await?;
+            self.learn(&ground, &params.path).await?;
             let _one = self.gate.filing.lock().await;
-            let (kept, mode) = (Kept::of(&self.dir), params.mode);
+            // Anew: that may have taken long.
+            let (ground, kept, mode) = (self.files_ground(actor)?, Kept::of(&self.dir), params.mode);
             let planned = there(move || finish(ground, kept, &params, &id, &owner)).await?;
             let change = match planned {
                 Finished::Already(change) => change,
@@ -124,9 +144,9 @@ fn check(params: &FilesUploadParams, bytes: &[u8]) -> Result<(), Fault> {
 }
 
 /// The hidden file of an upload: another actor's is another.
-fn part(target: &Target, params: &FilesUploadParams, session: &str, actor: &Actor) -> String {
+fn part_name(target: &Target, params: &FilesUploadParams, session: &str, actor: &Actor) -> String {
     let all = format!("{session} {} {} {} {}", actor.id, params.size, params.tag, target.path);
-    format!(".holdfast-{}.part", &hex_text(&hash_of(all.as_bytes()).0)[..32])
+    format!("{OURS}{}{PART}", &hex_text(&hash_of(all.as_bytes()).0)[..32])
 }
 
 fn open_part(target: &Target, name: &str, flags: OFlags) -> Result<File, Fault> {
@@ -143,7 +163,7 @@ fn open_part(target: &Target, name: &str, flags: OFlags) -> Result<File, Fault> 
 
 /// Puts a piece where it belongs. Sending it twice is the same as once.
 fn add(target: &Target, params: &FilesUploadParams, piece: Piece, session: &str, actor: &Actor) -> Result<u64, Fault> {
-    let name = part(target, params, session, actor);
+    let name = part_name(target, params, session, actor);
     let Some(offset) = params.offset else {
         // Only a look: where there is nothing yet, it begins at 0.
         return match open_part(target, &name, OFlags::RDONLY) {
@@ -152,6 +172,9 @@ fn add(target: &Target, params: &FilesUploadParams, piece: Piece, session: &str,
             Err(fault) => Err(fault),
         };
     };
+    if offset == 0 {
+        sweep(target);
+    }
     let file = open_part(target, &name, OFlags::RDWR | OFlags::CREATE)?;
     let length = file.metadata().map_err(|error| io_refused(&error, &target.path))?.len();
     if offset > length {
@@ -159,21 +182,58 @@ fn add(target: &Target, params: &FilesUploadParams, piece: Piece, session: &str,
         fault.details = Some(Box::new(serde_json::json!({ "offset": length })));
         return Err(fault.hint("ask without `offset` how far it is, and go on from there"));
     }
+    // What is in the same file twice need not be copied twice: whoever asks again after a kill is further than it knows.
+    let offset = if matches!(piece, Piece::Taken(..)) { length.min(params.size) } else { offset };
     let room = params.size.saturating_sub(offset);
-    let end = match piece {
+    // What is sent again, and what an earlier host took, is hashed at the end.
+    let mut sum = sums::take(&file).filter(|sum| sum.length == offset);
+    let failed = |error: std::io::Error| io_refused(&error, &target.path);
+    let count = match piece {
         Piece::Bytes(bytes) => {
             if bytes.len() as u64 > room {
                 return Err(bad("this piece goes beyond the size that was announced"));
             }
-            file.write_all_at(&bytes, offset).map_err(|error| io_refused(&error, &target.path))?;
-            offset + bytes.len() as u64
+            file.write_all_at(&bytes, offset).map_err(failed)?;
+            if let Some(sum) = &mut sum {
+                sum.sha.update(&bytes);
+            }
+            bytes.len() as u64
         }
         Piece::Taken(process, number) => {
-            let source = taken(&process, number)?;
-            offset + copy(&source, &file, offset, room.min(TAKEN_BYTES_MAX), &target.path)?
+            let (source, most) = (taken(&process, number)?, room.min(TAKEN_BYTES_MAX));
+            match &mut sum {
+                Some(sum) => copy_summed(&source, &file, offset, most, &mut sum.sha).map_err(failed)?,
+                None => copy(&source, &file, offset, most).map_err(failed)?,
+            }
         }
     };
-    Ok(end.max(length))
+    if let Some(mut sum) = sum {
+        sum.length += count;
+        sums::remember(&file, sum);
+    }
+    holdfast_pause::point("files.piece");
+    Ok((offset + count).max(length))
+}
+
+/// Removes what is left of uploads that were given up. What cannot be removed stays.
+fn sweep(target: &Target) {
+    let mut left = SWEPT_MAX;
+    let mut parts = Vec::new();
+    let _ = each_name(&target.dir, &target.path, |name| {
+        left -= 1;
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        if name.starts_with(OURS) && name.ends_with(PART) {
+            parts.push(name.to_owned());
+        }
+        left > 0
+    });
+    for name in parts {
+        let Ok(part) = open_part(target, &name, OFlags::RDONLY) else { continue };
+        let modified = part.metadata().and_then(|meta| meta.modified());
+        if modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|since| since > PART_KEEP)) {
+            let _ = rustix::fs::unlinkat(&target.dir, name, rustix::fs::AtFlags::empty());
+        }
+    }
 }
 
 /// The file that a process has open under this number. It proves that the process could open it.
@@ -182,9 +242,12 @@ fn taken(process: &Peer, number: u32) -> Result<File, Fault> {
     let path = format!("/proc/{}/fd/{number}", process.id().pid);
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let at = rustix::fs::openat(CWD, path.as_str(), flags, Mode::empty()).map_err(|_| unusable())?;
-    let info = std::fs::read_to_string(format!("/proc/{}/fdinfo/{number}", process.id().pid)).unwrap_or_default();
-    // As long as it runs, its pid is its own.
-    if !process.is_there() || !is_readable(&info) {
+    let info =
+        |of: &str, number: u32| std::fs::read_to_string(format!("/proc/{of}/fdinfo/{number}")).unwrap_or_default();
+    let theirs = info(&process.id().pid.to_string(), number);
+    let ours = info("self", at.as_raw_fd().unsigned_abs());
+    // As long as it runs, its pid is its own. Between the two looks it may have put another file under the number.
+    if !process.is_there() || !is_readable(&theirs) || !is_same(&theirs, &ours) {
         return Err(unusable());
     }
     let is_plain =
@@ -193,8 +256,13 @@ fn taken(process: &Peer, number: u32) -> Result<File, Fault> {
     if !is_plain || is_fuse {
         return Err(unusable());
     }
-    use std::os::fd::AsRawFd;
     File::open(format!("/proc/self/fd/{}", at.as_raw_fd())).map_err(|_| unusable())
+}
+
+/// Whether two descriptors are of one file at one mount, by what the kernel says of them.
+fn is_same(one: &str, other: &str) -> bool {
+    let field = |info: &str, name: &str| Some(info.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned());
+    ["ino:", "mnt_id:"].into_iter().all(|name| field(one, name).is_some() && field(one, name) == field(other, name))
 }
 
 /// Whether a descriptor was opened to be read: what only names a file, or only writes it, does not show that its process may.
@@ -202,32 +270,6 @@ fn is_readable(info: &str) -> bool {
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
     flags.is_some_and(|flags| flags & 0o3 != 1 && flags & 0o10_000_000 == 0)
-}
-
-/// Copies so many bytes at most, from and to the same offset.
-fn copy(source: &File, to: &File, offset: u64, most: u64, shown: &str) -> Result<u64, Fault> {
-    let mut done = 0;
-    while done < most {
-        let (mut from, mut at) = (offset + done, offset + done);
-        match copy_file_range(source, Some(&mut from), to, Some(&mut at), (most - done) as usize) {
-            Ok(0) => break,
-            Ok(count) => done += count as u64,
-            Err(Errno::INTR) => {}
-            Err(Errno::XDEV | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                let mut chunk = vec![0; CHUNK_BYTES.min((most - done) as usize)];
-                match source.read_at(&mut chunk, offset + done).map_err(|error| io_refused(&error, shown))? {
-                    0 => break,
-                    count => {
-                        let written = to.write_all_at(&chunk[..count], offset + done);
-                        written.map_err(|error| io_refused(&error, shown))?;
-                        done += count as u64;
-                    }
-                }
-            }
-            Err(error) => return Err(refused(error, shown)),
-        }
-    }
-    Ok(done)
 }
 
 /// What is to be done at the end of an upload.
@@ -245,7 +287,7 @@ fn finish(
     actor: &Actor,
 ) -> Result<Finished, Fault> {
     let target = ground.open()?.target(&params.path)?;
-    let name = part(&target, params, session, actor);
+    let name = part_name(&target, params, session, actor);
     let mut file =
         match open_part(&target, &name, OFlags::RDWR | if params.size == 0 { OFlags::CREATE } else { OFlags::empty() })
         {
@@ -256,7 +298,7 @@ fn finish(
             }
             other => other?,
         };
-    let (hash, length) = hash_file(&mut file, &target.path)?;
+    let (hash, length) = sums::hash_of_file(&mut file, &target.path)?;
     if length != params.size {
         return Err(Fault::new(Code::Ahead, format!("{length} of {} bytes have arrived", params.size))
             .hint("ask without `offset` how far it is, and go on from there"));
@@ -286,5 +328,12 @@ mod tests {
         ] {
             assert_eq!(is_readable(info), reads, "{info}");
         }
+        let info = "pos:\t0\nflags:\t0100000\nmnt_id:\t29\nino:\t42\n";
+        assert!(is_same(info, &info.replace("0100000", "012100000")));
+        assert!(!is_same(info, &info.replace("42", "43")) && !is_same(info, &info.replace("29", "30")));
+        assert!(
+            !is_same("", "") && !is_same(info, "pos:\t0\nflags:\t0100000\nmnt_id:\t29\n"),
+            "what is not said is not the same"
+        );
     }
 }

@@ -1,25 +1,24 @@
 //! Writes: what would change, worked out before it is judged and recorded, and then done at once: the file is the old one or the new
 //! one, whole. Blocks, and is done on another thread.
 
-use super::ground::{Ground, Target, moved, refused};
+use super::ground::{Ground, OURS, Target, moved, refused};
 use super::kept::{Change, KEPT_BYTES_MAX, Kept, hash_of};
 use super::look::{etag, io_refused};
+use super::sums;
 use holdfast_types::{Actor, Hash};
 use holdfast_wire::files::{DIFF_BYTES_MAX, FileChange, WRITE_BYTES_MAX, Written};
 use holdfast_wire::{Code, Fault};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
-use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// The mode of a new file where none is asked for.
 const MODE: u32 = 0o644;
 /// Bits that a caller may ask for: nothing by which a program runs as somebody else.
 const MODE_BITS: u32 = 0o777;
-/// Read at once while a file is hashed.
-const CHUNK_BYTES: usize = 1024 * 1024;
+/// Largest file that is replaced: a sparse one costs whoever makes it nothing, and its hash a second for each GiB.
+const REPLACED_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
 /// A diff that takes longer is not worth it.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
@@ -154,7 +153,7 @@ impl Plan {
     fn put(&self, shown: &str) -> Result<(), Fault> {
         match &self.content {
             Content::Bytes(bytes) => {
-                let name = format!(".holdfast-{}.new", holdfast_types::hex_text(&crate::random_token()));
+                let name = format!("{OURS}{}.new", holdfast_types::hex_text(&crate::random_token()));
                 let made = self.stage(&name, bytes).and_then(|file| self.place(&file, &name));
                 if made.is_err() {
                     let _ = rustix::fs::unlinkat(&self.target.dir, &*name, AtFlags::empty());
@@ -164,7 +163,13 @@ impl Plan {
             Content::Staged(name, ..) => {
                 let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = rustix::fs::openat(&self.target.dir, &**name, flags, Mode::empty());
-                self.place(&file.map_err(|error| refused(error, shown))?, name)
+                let file = File::from(file.map_err(|error| refused(error, shown))?);
+                let sum = sums::take(&file);
+                self.place(&file, name)?;
+                if let Some(sum) = sum {
+                    sums::remember(&file, sum);
+                }
+                Ok(())
             }
             Content::Nothing => {
                 let gone = rustix::fs::unlinkat(&self.target.dir, &*self.target.name, AtFlags::empty());
@@ -173,16 +178,16 @@ impl Plan {
         }
     }
 
-    fn stage(&self, name: &str, bytes: &[u8]) -> Result<OwnedFd, Fault> {
+    fn stage(&self, name: &str, bytes: &[u8]) -> Result<File, Fault> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.target.dir, name, flags, Mode::from_raw_mode(0o600));
         let mut file = File::from(file.map_err(|error| refused(error, &self.target.path))?);
         file.write_all(bytes).map_err(|error| io_refused(&error, &self.target.path))?;
-        Ok(file.into())
+        Ok(file)
     }
 
     /// Gives a file the owner and the mode of the one it replaces, and its name.
-    fn place(&self, file: &OwnedFd, name: &str) -> Result<(), Fault> {
+    fn place(&self, file: &File, name: &str) -> Result<(), Fault> {
         let fail = |error| refused(error, &self.target.path);
         if let Some(Stat { st_uid, st_gid, .. }) = self.target.there {
             let own = rustix::fs::fstat(file).map_err(fail)?;
@@ -191,7 +196,8 @@ impl Plan {
                 rustix::fs::fchown(file, Some(owner.0), Some(owner.1)).map_err(fail)?;
             }
         }
-        let mode = self.target.there.as_ref().map_or(self.mode, |stat| stat.st_mode & 0o7777);
+        // What runs as somebody else does so with the bytes it had, not with these.
+        let mode = self.target.there.as_ref().map_or(self.mode, |stat| stat.st_mode & MODE_BITS);
         rustix::fs::fchmod(file, Mode::from_raw_mode(mode)).map_err(fail)?;
         // What appeared there meanwhile is not replaced unseen.
         let flags = if self.target.there.is_none() { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
@@ -204,39 +210,33 @@ impl Plan {
 /// The hash of a file, and its bytes where they are few.
 type Before = (Hash, Option<Vec<u8>>);
 
-/// What is there.
-fn there(target: &Target) -> Result<Option<Before>, Fault> {
+/// The file that is there.
+pub(super) fn present(target: &Target) -> Result<Option<File>, Fault> {
     let Some(stat) = &target.there else { return Ok(None) };
+    if stat.st_size as u64 > REPLACED_BYTES_MAX {
+        let message = format!("{} is larger than 64 GiB: its hash would take minutes", target.path);
+        return Err(Fault::new(Code::TooLarge, message).hint("remove it first, or write under another name"));
+    }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&target.dir, &*target.name, flags, Mode::empty());
     let file = file.map_err(|error| refused(error, &target.path))?;
     if rustix::fs::fstat(&file).ok().as_ref().map(etag) != Some(etag(stat)) {
         return Err(moved(&target.path));
     }
-    let mut file = File::from(file);
+    Ok(Some(file.into()))
+}
+
+/// What is there.
+fn there(target: &Target) -> Result<Option<Before>, Fault> {
+    let (Some(stat), Some(file)) = (&target.there, present(target)?) else { return Ok(None) };
     if stat.st_size as u64 <= KEPT_BYTES_MAX {
         let mut bytes = Vec::new();
         let read = file.take(KEPT_BYTES_MAX + 1).read_to_end(&mut bytes);
         read.map_err(|error| io_refused(&error, &target.path))?;
         return Ok(Some((hash_of(&bytes), Some(bytes))));
     }
-    Ok(Some((hash_file(&mut file, &target.path)?.0, None)))
-}
-
-/// The SHA-256 of a file from where it stands, and how many bytes that were.
-pub(super) fn hash_file(file: &mut File, shown: &str) -> Result<(Hash, u64), Fault> {
-    let (mut sum, mut count, mut chunk) = (Sha256::new(), 0, vec![0; CHUNK_BYTES]);
-    loop {
-        match file.read(&mut chunk) {
-            Ok(0) => return Ok((Hash(sum.finalize().into()), count)),
-            Ok(read) => {
-                sum.update(&chunk[..read]);
-                count += read as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(io_refused(&error, shown)),
-        }
-    }
+    let (hash, _) = sums::hash_of_file(&file, &target.path)?;
+    Ok(Some((hash, None)))
 }
 
 /// A file with one text in place of another, which must be there once.

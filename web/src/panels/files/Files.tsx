@@ -54,9 +54,8 @@ function useFiles({ live }: PanelProps) {
   const upload = async (list: FileList | null | undefined) => {
     for (const file of list ?? []) {
       setTransfer({ name: file.name, done: 0, size: file.size });
-      const bytes = new Uint8Array(await file.arrayBuffer());
       const path = below(page?.path ?? "", file.name);
-      const done = await attempt(() => files.write(path, bytes, { onProgress: moving(file.name) }));
+      const done = await attempt(() => files.write(path, file, { onProgress: moving(file.name) }));
       if (done) tell(`${shownLine(file.name)} is uploaded.`);
     }
     setTransfer(undefined);

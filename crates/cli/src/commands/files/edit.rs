@@ -1,6 +1,6 @@
 //! `holdfast files edit`: a file of a session in one's own editor, or one text replaced by another.
 
-use super::transfer::whole;
+use super::get::whole;
 use super::{session_of, told};
 use crate::args::FilesEditArgs;
 use crate::failure::Failure;

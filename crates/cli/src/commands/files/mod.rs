@@ -1,8 +1,9 @@
 //! `holdfast files`: files of a session's working tree.
 
 mod edit;
+mod get;
 mod progress;
-mod transfer;
+mod put;
 
 use crate::args::{FilePlace, FilesCommand, FilesLsArgs};
 use crate::failure::Failure;
@@ -19,8 +20,8 @@ use holdfast_wire::operations::op;
 pub fn files(here: &Here, command: &FilesCommand) -> Result<u8, Failure> {
     match command {
         FilesCommand::Ls(args) => list(here, args),
-        FilesCommand::Get(args) => transfer::get(here, &args.of.place, args.to.as_deref()),
-        FilesCommand::Put(args) => transfer::put(here, &args.from, &args.of.place),
+        FilesCommand::Get(args) => get::get(here, args),
+        FilesCommand::Put(args) => put::put(here, &args.from, &args.of.place),
         FilesCommand::Edit(args) => edit::edit(here, args),
         FilesCommand::Undo(args) => undo(here, &args.place),
         FilesCommand::Changes(args) => changes(here, &args.session),
