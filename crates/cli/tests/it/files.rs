@@ -495,7 +495,9 @@ fn an_agent_lists_reads_writes_and_edits_files_by_tools() {
     let first = agent.ok("read_file", there(json!({ "path": "long" })));
     let rest = agent.ok("read_file", there(json!({ "path": "long", "offset": first["next"] })));
     assert_eq!(format!("{}{}", first["text"].as_str().unwrap(), rest["text"].as_str().unwrap()), long);
-    for (tool, more) in [("read_file", json!({})), ("edit_file", json!({ "old": "a", "new": "b" })), ("write_file", json!({}))] {
+    for (tool, more) in
+        [("read_file", json!({})), ("edit_file", json!({ "old": "a", "new": "b" })), ("write_file", json!({}))]
+    {
         let mut arguments = there(json!({ "path": "../config.toml" }));
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         assert_eq!(agent.refused(tool, arguments)["code"], "outside_root", "{tool}");
