@@ -169,17 +169,18 @@ offer is named as not provided. CI runs a minute of a small one.
     (
         "package",
         "\
-usage: cargo xtask package [--only deb,tar,npm,wheel] [--target TRIPLE] [--profile NAME] [--program FILE] [--out DIR] [--url BASE]
+usage: cargo xtask package [--static] [--only deb,tar,npm,wheel] [--target TRIPLE] [--profile NAME] [--program FILE] [--out DIR] [--url BASE]
        cargo xtask package --verify […]
        cargo xtask package --check [--program FILE]
        cargo xtask package --elsewhere
        cargo xtask package --previous FILE [--program FILE]
 
-Builds the program for release, with this system's C library and static for x86-64 and arm64, and writes packages into target/package: a .deb,
-tarballs, npm packages, wheels, recipes for Homebrew and AUR that fetch the tarball from BASE, a Containerfile of a relay, a bill of
+Builds the program for release and writes packages into target/package: a .deb, a
+tarball, an npm package, a wheel, recipes for Homebrew and AUR that fetch the tarball from BASE, a Containerfile of a relay, a bill of
 materials (CycloneDX) and SHA256SUMS. --program takes a program that is built. Completions, the manual page and systemd units are in
 all of them. What the program needs of glibc is read from it and stated in each package; for a target of musl it is
-static. --target builds for that one alone. Other targets than this machine's are built with zig (fetched into target/venv) and, where rustup
+static. --static makes the .deb and a tarball as before, and tarballs, npm packages and wheels with a static program for x86-64 and arm64.
+--target builds for that one alone. Other targets than this machine's are built with zig (fetched into target/venv) and, where rustup
 has no standard library for them, with Debian's Rust (unpacked into target/elsewhere, never installed). Times of files are SOURCE_DATE_EPOCH, or the last commit's.
 
 --verify builds everything once more in a copy of the tree elsewhere and fails unless all bytes are the same.

@@ -33,7 +33,7 @@ const STATIC: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-m
 struct Wanted {
     /// Where tools of other targets are kept.
     tools: PathBuf,
-    /// One target; none: this machine's, and static ones.
+    /// One target; none: this machine's.
     triple: Option<String>,
     profile: String,
     program: Option<PathBuf>,
@@ -44,6 +44,8 @@ struct Wanted {
     time: u64,
     verify: bool,
     check: bool,
+    /// Static programs too, for two processors.
+    statics: bool,
     elsewhere: bool,
     /// A program of an earlier version.
     previous: Option<PathBuf>,
@@ -84,6 +86,7 @@ fn wanted(root: &Path, args: &[String]) -> Result<Wanted> {
         time: 0,
         verify: false,
         check: false,
+        statics: false,
         elsewhere: false,
         previous: None,
     };
@@ -99,6 +102,7 @@ fn wanted(root: &Path, args: &[String]) -> Result<Wanted> {
             "--only" => wanted.only = value()?.split(',').map(str::to_owned).collect(),
             "--verify" => wanted.verify = true,
             "--check" => wanted.check = true,
+            "--static" => wanted.statics = true,
             "--elsewhere" => wanted.elsewhere = true,
             "--previous" => wanted.previous = Some(std::path::absolute(value()?)?),
             _ => bail!("`package` does not take {arg}; see: cargo xtask package --help"),
@@ -142,15 +146,14 @@ fn make(root: &Path, target: &Path, wanted: &Wanted, out: &Path) -> Result<Vec<P
 
 /// Which targets, and which packages of each: the .deb and a tarball with this system's C library, everything else static.
 fn builds(wanted: &Wanted, own: &str) -> Result<Vec<(String, Vec<&'static str>)>> {
-    if wanted.program.is_some() || wanted.triple.is_some() {
+    if wanted.program.is_some() || wanted.triple.is_some() || !wanted.statics {
         return Ok(vec![(wanted.triple.clone().unwrap_or_else(|| own.to_owned()), KINDS.to_vec())]);
     }
     // Before the first build, which takes long.
-    let possible =
-        STATIC.iter().try_for_each(|triple| cross::prepare(&wanted.tools, triple, Depth::Linked).map(|_| ()));
-    if let Err(why) = possible {
-        say(&format!("NOT MADE: static packages, and those for arm64: {why:#}"));
-        return Ok(vec![(own.to_owned(), KINDS.to_vec())]);
+    for triple in STATIC {
+        cross::prepare(&wanted.tools, triple, Depth::Linked).with_context(|| {
+            format!("cannot build for {triple}; without --static only packages of this machine are made")
+        })?;
     }
     let statics = STATIC.iter().map(|triple| ((*triple).to_owned(), vec!["tar", "npm", "wheel"]));
     Ok(std::iter::once((own.to_owned(), vec!["deb", "tar"])).chain(statics).collect())
