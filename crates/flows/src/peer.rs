@@ -51,8 +51,13 @@ pub fn admit(home: &Home, peer: Option<&Peer>, hello: &Hello, said: &Prove) -> R
         );
     }
     if *vouched {
+        // Actors that have tokens alone are known and have no key here.
+        let who = Identity::load(home, &actor.handle).ok().filter(|who| who.actor().id == actor.id);
+        let Some(who) = who else {
+            return Err(unknown(&format!("this home has no key of {}, by which its flow would act", actor.handle)));
+        };
         // The host has looked at who is at the other end of its own door.
-        return if is_host(home, actor, peer) {
+        return if is_host(home, &who, peer) {
             Ok(actor.clone())
         } else {
             Err(unknown("only the host speaks for others"))
@@ -69,7 +74,7 @@ pub fn admit(home: &Home, peer: Option<&Peer>, hello: &Hello, said: &Prove) -> R
 }
 
 /// Whether a process is the one that answers at the host's socket. What cannot be known is no.
-fn is_host(home: &Home, actor: &Actor, peer: Option<&Peer>) -> bool {
+fn is_host(home: &Home, who: &Identity, peer: Option<&Peer>) -> bool {
     // Its pid, and when it started.
     static KNOWN: Mutex<Option<(u32, u64)>> = Mutex::new(None);
     let Some(peer) = peer else { return false };
@@ -79,8 +84,7 @@ fn is_host(home: &Home, actor: &Actor, peer: Option<&Peer>) -> bool {
         return peer.is_there();
     }
     let asked = || {
-        let who = Identity::load(home, &actor.handle).ok()?;
-        let mut host = holdfast_client::connect(home, &who).ok()?;
+        let mut host = holdfast_client::connect(home, who).ok()?;
         host.set_patience(Some(PATIENCE)).ok()?;
         host.call::<op::Status>(&Nothing {}).ok()
     };

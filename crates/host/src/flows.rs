@@ -133,12 +133,10 @@ async fn ask(home: &Home, actor: &Actor, request: Value) -> Result<Value, Fault>
         let message = format!("the flow service speaks version {}, this host version {VERSION}", hello["flows"]);
         return Err(Fault::new(Code::Version, message).hint("to start this one's: holdfast flow stop"));
     }
-    for said in [json!({"actor": actor, "vouched": true}), request] {
-        let mut text = said.to_string();
-        text.push('\n');
-        stream.get_mut().write_all(text.as_bytes()).await.map_err(gone)?;
-    }
-    let mut answer = line(&mut stream).await.map_err(gone)?;
+    let text = format!("{}\n{request}\n", json!({"actor": actor, "vouched": true}));
+    // A service that refuses us is gone by now, and what it said still waits to be read.
+    let said = stream.get_mut().write_all(text.as_bytes()).await;
+    let mut answer = line(&mut stream).await.map_err(|error| gone(said.err().unwrap_or(error)))?;
     match answer.get("error") {
         None => Ok(answer["ok"].take()),
         Some(error) => Err(fault(error)),
