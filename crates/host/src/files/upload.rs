@@ -288,7 +288,7 @@ fn finish(
 ) -> Result<Finished, Fault> {
     let target = ground.open()?.target(&params.path)?;
     let name = part_name(&target, params, session, actor);
-    let mut file =
+    let file =
         match open_part(&target, &name, OFlags::RDWR | if params.size == 0 { OFlags::CREATE } else { OFlags::empty() })
         {
             Err(fault) if fault.code == Code::NoSuchFile => {
@@ -298,7 +298,7 @@ fn finish(
             }
             other => other?,
         };
-    let (hash, length) = sums::hash_of_file(&mut file, &target.path)?;
+    let (hash, length) = sums::hash_of_file(&file, &target.path)?;
     if length != params.size {
         return Err(Fault::new(Code::Ahead, format!("{length} of {} bytes have arrived", params.size))
             .hint("ask without `offset` how far it is, and go on from there"));
