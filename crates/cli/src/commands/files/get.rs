@@ -12,13 +12,14 @@ use crate::here::{Here, Link};
 use crate::show::{bytes, print, print_json, visible};
 use holdfast_wire::files::{FilesReadAnswer, FilesReadParams, READ_BYTES_MAX, WRITE_BYTES_MAX};
 use holdfast_wire::operations::op;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, RawMode, flock};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Copied between two looks at the clock.
+#[cfg(target_os = "linux")]
 const PIECE_BYTES: u64 = 64 * 1024 * 1024;
 /// The end of a hidden file's name.
 const PART: &str = ".holdfast-part";
@@ -113,18 +114,12 @@ impl Source<'_> {
         progress: &mut Progress,
     ) -> Result<u64, Failure> {
         let mut offset = part.length()?.min(about.size);
+        #[cfg(target_os = "linux")]
         if let Some(source) = same_file(here, about) {
-            loop {
-                let most = PIECE_BYTES.min(about.size - offset);
-                let copied = holdfast_host::copy_file(&source, &part.file, offset, most);
-                let copied = copied.map_err(|error| part.cannot(error))?;
-                offset += copied;
-                progress.at(offset);
-                if copied == 0 {
-                    break;
-                }
-            }
+            offset = part.copy(&source, offset, about.size, progress)?;
         }
+        #[cfg(not(target_os = "linux"))]
+        let _ = here;
         while offset < about.size {
             let (answer, bytes) = self.piece(offset, READ_BYTES_MAX.min(about.size - offset))?;
             part.file.write_all_at(&bytes, offset).map_err(|error| part.cannot(error))?;
@@ -144,6 +139,7 @@ impl Source<'_> {
 }
 
 /// The file that the host named, where this program can open that very file.
+#[cfg(target_os = "linux")]
 fn same_file(here: &Here, about: &FilesReadAnswer) -> Option<File> {
     if here.is_elsewhere() {
         return None;
@@ -206,6 +202,19 @@ impl Part {
         self.file.metadata().map(|meta| meta.len()).map_err(|error| self.cannot(error))
     }
 
+    /// Copies the rest of a file of this machine; gives how far that went.
+    #[cfg(target_os = "linux")]
+    fn copy(&self, source: &File, mut offset: u64, size: u64, progress: &mut Progress) -> Result<u64, Failure> {
+        loop {
+            let copied = holdfast_host::copy_file(source, &self.file, offset, PIECE_BYTES.min(size - offset));
+            match copied.map_err(|error| self.cannot(error))? {
+                0 => return Ok(offset),
+                count => offset += count,
+            }
+            progress.at(offset);
+        }
+    }
+
     fn remove(&self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -214,8 +223,8 @@ impl Part {
     fn become_goal(&self, goal: &Path, mode: u32) -> Result<(), Failure> {
         let umask = rustix::process::umask(Mode::empty());
         rustix::process::umask(umask);
-        let mode = std::fs::Permissions::from_mode(mode & 0o777 & !umask.as_raw_mode());
-        self.file.set_permissions(mode).map_err(|error| self.cannot(error))?;
+        let mode = Mode::from_raw_mode((mode & 0o777) as RawMode) & !umask;
+        rustix::fs::fchmod(&self.file, mode).map_err(|error| self.cannot(error.into()))?;
         std::fs::rename(&self.path, goal).map_err(|error| cannot_write(goal, error))
     }
 }
