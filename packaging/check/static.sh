@@ -15,7 +15,7 @@ say() { echo "packages: static: $*"; }
 fail() { say "FAILED: $*"; exit 1; }
 mount -t tmpfs -o mode=755 tmpfs "$root"
 cd "$root"
-mkdir -m 755 bin dev dev/pts proc root tmp
+mkdir -m 755 bin dev dev/pts proc home tmp
 cp "$program" bin/holdfast
 cp "$busybox" bin/busybox
 ln -s busybox bin/sh
@@ -27,7 +27,7 @@ ln -s pts/ptmx dev/ptmx
 mount -t proc proc proc
 # Of the machine itself: script(1) needs it.
 mount -t proc proc /proc
-hf() { env -i PATH=/bin HOME=/root LOGNAME=ann TERM=xterm chroot "$root" /bin/holdfast "$@"; }
+hf() { env -i PATH=/bin HOME=/home LOGNAME=ann TERM=xterm chroot "$root" /bin/holdfast "$@"; }
 until_true() {
   tries=0
   until eval "$1"; do tries=$((tries + 1)); [ $tries -lt 300 ] || fail "$2"; sleep 0.1; done
@@ -41,7 +41,7 @@ host=$(hf host status --json | tr ',{}' '\n' | sed -n 's/^ *"pid": *//p')
 kill -9 "$host" || fail "no host to kill"
 hf ls | grep -q '^work ' || fail "the session is gone with the host"
 mkfifo keys
-script -qec "env -i PATH=/bin HOME=/root LOGNAME=ann TERM=xterm chroot '$root' /bin/holdfast attach work" /dev/null < keys > seen 2>&1 &
+script -qec "env -i PATH=/bin HOME=/home LOGNAME=ann TERM=xterm chroot '$root' /bin/holdfast attach work" /dev/null < keys > seen 2>&1 &
 terminal=$!
 exec 9> keys
 until_true 'hf info work --json | tr -d " \n" | grep -q "\"clients\":\[{"' "attach did not begin: $(cat seen)"

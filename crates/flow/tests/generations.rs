@@ -82,7 +82,7 @@ fn child(name: &str) -> Command {
     Command::Child { name: name.into(), flow: "Bake".into(), input: json!("rye") }
 }
 
-fn sleep() -> Command {
+fn timer() -> Command {
     Command::Sleep { name: "Timer".into(), ms: 5 }
 }
 
@@ -146,7 +146,7 @@ fn a_flow_that_continues_has_a_new_history_other_keys_and_the_signals_that_no_st
         world.change(|flow, now| flow.signal("go", json!(id), id, "human:ann", now).unwrap());
     }
     world.ends(0, 0);
-    world.asks(2, vec![sleep()]);
+    world.asks(2, vec![timer()]);
     world.asks(3, vec![Command::Continue { input: json!(2) }]);
     assert_eq!((world.flow.generation, world.older.len(), world.words().as_str()), (2, 1, "RUNNING"));
     assert!(matches!(world.older[0].last().unwrap().event, Event::Continued { .. }));
@@ -184,7 +184,7 @@ fn a_rewound_flow_asks_for_the_step_anew_and_keeps_what_was_before() {
     world.asks(0, vec![run("take", None), Command::Signal { name: "go".into(), timeout_ms: None }]);
     world.change(|flow, now| flow.signal("go", json!("yes"), "s1", "human:ann", now).unwrap());
     world.ends(0, 0);
-    world.asks(2, vec![sleep()]);
+    world.asks(2, vec![timer()]);
     world.change(|flow, now| flow.fire(2, Fires::Over, now));
     world.asks(3, vec![run("bake", None)]);
     assert_eq!(world.rewind("Timer", false), Err(Refusal::StillOn("bake".into())));
@@ -198,7 +198,7 @@ fn a_rewound_flow_asks_for_the_step_anew_and_keeps_what_was_before() {
     let seq = world.flow.seq;
     world.change(|flow, now| flow.fire(2, old, now));
     assert_eq!(world.flow.seq, seq, "nothing is open");
-    world.asks(2, vec![sleep()]);
+    world.asks(2, vec![timer()]);
     world.change(|flow, now| flow.fire(2, Fires::Over, now));
     world.asks(3, vec![run("bake", None)]);
     assert!(
@@ -217,7 +217,7 @@ fn a_rewound_flow_asks_for_the_step_anew_and_keeps_what_was_before() {
 #[test]
 fn a_step_that_still_runs_before_the_one_that_is_taken_back_keeps_its_key() {
     let mut world = World::start();
-    world.asks(0, vec![run("oven", None), sleep()]);
+    world.asks(0, vec![run("oven", None), timer()]);
     world.change(|flow, now| flow.fire(1, Fires::Over, now));
     world.rewind("Timer", false).unwrap();
     assert!(matches!(&world.effects[0], Effect::Start { n: 0, key, .. } if key == "flow/F-1/a1/0/0"));
@@ -248,9 +248,9 @@ fn what_was_undone_is_done_again_without_asking_and_nothing_behind_it_is_kept() 
 fn values_of_time_and_chance_are_no_effects_and_other_steps_are() {
     let step = |name: &str| Command::Step { name: name.into(), ok: true, value: json!(7) };
     let mut world = World::start();
-    world.asks(0, vec![step("now"), step("version oven"), step("uuid"), sleep()]);
+    world.asks(0, vec![step("now"), step("version oven"), step("uuid"), timer()]);
     world.change(|flow, now| flow.fire(3, Fires::Over, now));
     world.rewind("1", false).unwrap();
-    world.asks(0, vec![step("pay"), sleep()]);
+    world.asks(0, vec![step("pay"), timer()]);
     assert_eq!(world.rewind("1", false), Err(Refusal::Twice("pay".into())));
 }

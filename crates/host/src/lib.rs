@@ -248,12 +248,7 @@ async fn serve(home: &Home, config: &HostConfig, given: Option<OwnedFd>) -> io::
         tokio::task::spawn_local(notify::follow(Rc::clone(&server)));
     }
     relays::begin(&server);
-    tokio::task::spawn_local(hooks::follow(Rc::clone(&server)));
-    tokio::task::spawn_local(lives::follow(Rc::clone(&server)));
-    tokio::task::spawn_local(reap::follow(Rc::clone(&server)));
-    tokio::task::spawn_local(portable::auto::follow(Rc::clone(&server)));
-    tokio::task::spawn_local(gate::follow(Rc::clone(&server)));
-    tokio::task::spawn_local(lookout::ports::follow(Rc::clone(&server)));
+    follow_all(&server);
     let mut spare = room::Spare::keep();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -302,6 +297,16 @@ async fn serve(home: &Home, config: &HostConfig, given: Option<OwnedFd>) -> io::
     // The answer to whoever asked us to stop is on its way.
     tokio::time::sleep(Duration::from_millis(20)).await;
     Ok(())
+}
+
+/// What the host does by itself for as long as it runs.
+fn follow_all(server: &Rc<serve::Server>) {
+    tokio::task::spawn_local(hooks::follow(Rc::clone(server)));
+    tokio::task::spawn_local(lives::follow(Rc::clone(server)));
+    tokio::task::spawn_local(reap::follow(Rc::clone(server)));
+    tokio::task::spawn_local(portable::auto::follow(Rc::clone(server)));
+    tokio::task::spawn_local(gate::follow(Rc::clone(server)));
+    tokio::task::spawn_local(lookout::ports::follow(Rc::clone(server)));
 }
 
 /// Which file lies at a path.

@@ -16,7 +16,7 @@ struct Closed {
 
 const CLOSED: &[Closed] = &[
     Closed { dir: "types", pure: true, may: &["schemars", "serde", "thiserror"] },
-    Closed { dir: "graph", pure: true, may: &["holdfast-types", "schemars", "serde", "thiserror"] },
+    Closed { dir: "graph", pure: true, may: &["holdfast-types", "schemars", "serde", "thiserror", "unicode-width"] },
     Closed {
         dir: "wire",
         pure: true,

@@ -198,11 +198,11 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Resize(args) => vec![&mut args.of.session],
         Command::Rename(args) => vec![&mut args.of.session],
         Command::Keep(args) => vec![&mut args.of.session],
-        Command::Detach(args) => args.session.iter_mut().collect(),
+        Command::Detach(args) => maybe(&mut args.session),
         Command::Signal(args) => vec![&mut args.of.session],
         Command::End(args) => maybe(&mut args.session),
         Command::Recover(args) => vec![&mut args.of.session],
-        Command::Checkpoint(args) => args.session.iter_mut().collect(),
+        Command::Checkpoint(args) => maybe(&mut args.session),
         Command::Checkpoints(CheckpointsCommand::Ls(args)) => maybe(&mut args.session),
         Command::Restore(args) => vec![&mut args.what],
         Command::Fork(args) => forked(args),
@@ -230,15 +230,9 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Completions(_)
         | Command::Man
         | Command::Schema => Vec::new(),
+        // What only hosts have names none, but for the policy.
         #[cfg(target_os = "linux")]
-        Command::Bot(_)
-        | Command::Doctor(_)
-        | Command::Flow(_)
-        | Command::Host(_)
-        | Command::Prove(_)
-        | Command::Relay(_)
-        | Command::Upgrade(_)
-        | Command::Web(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

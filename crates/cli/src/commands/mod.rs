@@ -113,10 +113,6 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Export(args)) => export::export(&here()?, &args),
         Some(Command::Files(command)) => files::files(&here()?, &command),
         Some(Command::Run(args)) => run::run(&here()?, &args),
-        #[cfg(target_os = "linux")]
-        Some(Command::Flow(command)) => flow::flow(&here()?, &command),
-        #[cfg(target_os = "linux")]
-        Some(Command::Bot(command)) => bot::bot(&here()?, &command),
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::State(args)) => state::state(&here()?, &args.session),
         Some(Command::Env(args)) => env::env(&here()?, &args),
@@ -125,8 +121,6 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Questions(args)) => questions::questions(&here()?, &args),
         Some(Command::Answer(args)) => questions::answer(&here()?, &args),
         Some(Command::Approvals(command)) => approvals::approvals(&here()?, &command),
-        #[cfg(target_os = "linux")]
-        Some(Command::Policy(command)) => policy::policy(&here()?, &command),
         Some(Command::Wait(args)) => wait::wait(&here()?, &args),
         Some(Command::Ui) => attach::ui(&here()?),
         Some(Command::Resize(args)) => steer::resize(&here()?, &args),
@@ -152,33 +146,44 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Grants(args)) => grants::grants(&here()?, &args),
         Some(Command::Whoami) => whoami::whoami(&here()?),
         Some(Command::Actor(command)) => actor::actor(&here()?, &command),
-        #[cfg(target_os = "linux")]
-        Some(Command::Web(args)) => web::web(&here()?, &args),
         Some(Command::Token(command)) => token::token(&here()?, &command),
         Some(Command::End(args)) => end::end(&here()?, &args),
         Some(Command::Hosts(command)) => hosts::hosts(&here()?, &command),
         Some(Command::Connect(args)) => hosts::connect(&here()?, &args),
-        #[cfg(target_os = "linux")]
-        Some(Command::Relay(args)) => relay::relay(&here()?, &args),
         Some(Command::Invite(args)) => invites::invite(&here()?, &args),
         Some(Command::Invites(command)) => invites::invites(&here()?, &command),
         Some(Command::Accept(args)) => invites::accept(&here()?, &args),
         Some(Command::Devices(command)) => invites::devices(&here()?, &command),
-        #[cfg(target_os = "linux")]
-        Some(Command::Host(command)) => host::host(&here()?, command),
-        #[cfg(target_os = "linux")]
-        Some(Command::Upgrade(args)) => upgrade::upgrade(&here()?, args),
-        #[cfg(target_os = "linux")]
-        // It says what is wrong with a home, whatever that is.
-        Some(Command::Doctor(args)) => doctor::doctor(&find()?, args),
         Some(Command::Mcp(args)) => mcp::mcp(&here()?, &args),
         // These need no home, or make their own.
-        #[cfg(target_os = "linux")]
-        Some(Command::Prove(args)) => prove::prove(&args, json),
         Some(Command::Skill) => skill::skill(),
         Some(Command::Completions(args)) => completions::completions(args.shell),
         Some(Command::Man) => man::man(),
         Some(Command::Schema) => crate::show::print_json(&holdfast_wire::schema::document()).map(|()| 0),
+        #[cfg(target_os = "linux")]
+        Some(Command::Flow(command)) => flow::flow(&here()?, &command),
+        #[cfg(target_os = "linux")]
+        Some(Command::Bot(command)) => bot::bot(&here()?, &command),
+        #[cfg(target_os = "linux")]
+        Some(Command::Policy(command)) => policy::policy(&here()?, &command),
+        #[cfg(target_os = "linux")]
+        Some(command) => of_hosts(command, json, find),
+    }
+}
+
+/// The rest of what only machines with a host have.
+#[cfg(target_os = "linux")]
+fn of_hosts(command: Command, json: bool, find: &dyn Fn() -> Result<Here, Failure>) -> Result<u8, Failure> {
+    let here = || find()?.if_ours();
+    match command {
+        Command::Web(args) => web::web(&here()?, &args),
+        Command::Relay(args) => relay::relay(&here()?, &args),
+        Command::Host(command) => host::host(&here()?, command),
+        Command::Upgrade(args) => upgrade::upgrade(&here()?, args),
+        // It says what is wrong with a home, whatever that is.
+        Command::Doctor(args) => doctor::doctor(&find()?, args),
+        Command::Prove(args) => prove::prove(&args, json),
+        other => Err(Failure::new("internal", format!("{other:?} is not done here"))),
     }
 }
 

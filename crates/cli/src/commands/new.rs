@@ -209,9 +209,9 @@ fn shell(configured: Option<String>) -> String {
 }
 
 /// It can only be read by setting it.
+#[allow(clippy::useless_conversion)] // it has 16 bits on macOS
 fn file_mode_mask() -> u32 {
     let mask = umask(Mode::from_raw_mode(0o077));
     umask(mask);
-    // 16 bits on macOS.
     u32::from(mask.as_raw_mode())
 }

@@ -167,12 +167,9 @@ fn a_session_behind_a_relay_is_listed_run_in_and_typed_into_and_the_relay_sees_n
     assert!(relay.get("/healthz").contains("ok"));
     // A browser is told in words where the host is, and gets a shell that nothing else may frame or add to.
     let told = relay.get(&format!("/c/{}", key.trim()));
-    assert!(
-        told.contains("access-control-allow-origin: *") && told.ends_with(r#"{"elsewhere":null,"here":true}"#),
-        "{told}"
-    );
+    assert!(told.contains("access-control-allow-origin: *") && told.contains(r#""here":true"#), "{told}");
     for elsewhere in ["/c/", "/c/00", &format!("/c/{}", "0".repeat(64))] {
-        assert!(relay.get(elsewhere).ends_with(r#""here":false}"#), "{elsewhere}");
+        assert!(relay.get(elsewhere).contains(r#""here":false"#), "{elsewhere}");
     }
     let shell = relay.get("/i?x=1");
     for header in

@@ -51,10 +51,11 @@ pub fn calls_about_files(session: &str) -> Vec<Call> {
     ]
 }
 
+fn json(params: impl serde::Serialize) -> Value {
+    serde_json::to_value(params).unwrap()
+}
+
 pub fn params(call: &Call) -> Value {
-    fn json(params: impl serde::Serialize) -> Value {
-        serde_json::to_value(params).unwrap()
-    }
     match call {
         Call::Hello(params) => json(params),
         Call::Identify(params) => json(params),
@@ -111,12 +112,8 @@ pub fn params(call: &Call) -> Value {
         Call::ApprovalGet(params) => json(params),
         Call::ApprovalList(params) => json(params),
         Call::PolicyMay(params) => json(params),
-        Call::FlowStart(params) => json(params),
-        Call::FlowList(params) => json(params),
-        Call::FlowGet(params) => json(params),
-        Call::FlowSignal(params) => json(params),
-        Call::FlowAnswer(params) => json(params),
-        Call::FlowCancel(params) => json(params),
+        Call::FlowStart(_) | Call::FlowList(_) | Call::FlowGet(_) => params_of_flows(call),
+        Call::FlowSignal(_) | Call::FlowAnswer(_) | Call::FlowCancel(_) => params_of_flows(call),
         Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
         Call::Release(params) | Call::Thaw(params) => json(params),
         Call::Give(params) => json(params),
@@ -136,6 +133,19 @@ pub fn params(call: &Call) -> Value {
         Call::ActorRemove(params) => json(params),
         Call::Actors(params) | Call::Metrics(params) | Call::Status(params) | Call::Stop(params) => json(params),
     }
+}
+
+fn params_of_flows(call: &Call) -> Value {
+    let params = match call {
+        Call::FlowStart(params) => serde_json::to_value(params),
+        Call::FlowList(params) => serde_json::to_value(params),
+        Call::FlowGet(params) => serde_json::to_value(params),
+        Call::FlowSignal(params) => serde_json::to_value(params),
+        Call::FlowAnswer(params) => serde_json::to_value(params),
+        Call::FlowCancel(params) => serde_json::to_value(params),
+        other => panic!("{} is not about flows", other.row().name),
+    };
+    params.unwrap()
 }
 
 fn params_of_files(call: &Call) -> Value {

@@ -30,6 +30,7 @@ mod waits;
 
 pub use attaching::Peer;
 pub use drive::{Missed, connect, drive};
+pub use sizes::read_sizes;
 
 pub(crate) use decide::{counted, event, fault};
 pub(crate) use graph::{Owned, ports_of};
@@ -183,8 +184,7 @@ fn left(origin: Origin, dir: &Path) -> (Vec<holdfast_session::Run>, Questions) {
 impl Session {
     /// A session from its files, not yet connected.
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
-        let home = &shared.home;
-        let dir = home.session(spec.id);
+        let (home, dir) = (&shared.home, shared.home.session(spec.id));
         let (kept, questions) = left(origin, &dir);
         let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, shared.policy());
         let reply_stream = crate::store::checksum(spec.secret.as_bytes());
@@ -580,24 +580,6 @@ pub struct Shared {
     pub attention: Rc<crate::attention::Attention>,
     /// Which names are taken.
     pub(crate) names: crate::names::Names,
-}
-
-/// The sizes in the log from `from` to `to`: where they are there, the output offsets at which they came, and the sizes.
-pub fn read_sizes(ring: &Ring, from: u64, to: u64) -> Vec<(u64, u64, Size)> {
-    use holdfast_abi::log::{Kind, Record};
-    let mut sizes = Vec::new();
-    let Ok(length) = usize::try_from(to.saturating_sub(from)) else { return sizes };
-    let mut bytes = vec![0; length.min(ring.log_bytes() as usize)];
-    ring.copy_log(from, &mut bytes);
-    let mut rest = bytes.as_slice();
-    while let Some((record, length)) = Record::decode(rest) {
-        if record.kind == Kind::Resize {
-            let logged = to - rest.len() as u64;
-            sizes.push((logged, record.at, Size::clamped(record.stream as u16, record.seq as u16)));
-        }
-        rest = &rest[length..];
-    }
-    sizes
 }
 
 /// Whether a directory name is a session's.

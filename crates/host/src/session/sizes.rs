@@ -1,6 +1,5 @@
 //! Which size the session had when a byte was written, as far back as readers ask: the latest changes, from the keeper's log.
 
-use super::read_sizes;
 use holdfast_abi::ring::Ring;
 use holdfast_types::{Offset, Size};
 use std::collections::VecDeque;
@@ -50,6 +49,24 @@ impl Sizes {
         let size = self.changes.iter().rev().find(|(at, _)| *at <= offset).map_or(self.before, |(_, size)| *size);
         (size, self.changes.iter().map(|(at, _)| *at).find(|at| *at > offset))
     }
+}
+
+/// The sizes in the log from `from` to `to`: where they are there, the output offsets at which they came, and the sizes.
+pub fn read_sizes(ring: &Ring, from: u64, to: u64) -> Vec<(u64, u64, Size)> {
+    use holdfast_abi::log::{Kind, Record};
+    let mut sizes = Vec::new();
+    let Ok(length) = usize::try_from(to.saturating_sub(from)) else { return sizes };
+    let mut bytes = vec![0; length.min(ring.log_bytes() as usize)];
+    ring.copy_log(from, &mut bytes);
+    let mut rest = bytes.as_slice();
+    while let Some((record, length)) = Record::decode(rest) {
+        if record.kind == Kind::Resize {
+            let logged = to - rest.len() as u64;
+            sizes.push((logged, record.at, Size::clamped(record.stream as u16, record.seq as u16)));
+        }
+        rest = &rest[length..];
+    }
+    sizes
 }
 
 #[cfg(test)]
