@@ -3,8 +3,8 @@
     python3 examples/fenced-ledger.py keep 7000 ledger.db                           # the ledger, somewhere else
     holdfast new --portable -- python3 examples/fenced-ledger.py enter 7000         # who enters orders
 
-Two things make that so. Each order has a key that is the same in every life of the session, so an order that is entered again is
-there already. And each entry shows the fence of its life, so a life that was replaced enters nothing more.
+Two things make that so. Each order has a key that is the same in every life of the session, so an order that is entered
+again is there already. And each entry shows the fence of its life, so a life that was replaced enters nothing more.
 """
 
 import itertools
@@ -66,7 +66,8 @@ def enter(port):
             try:
                 connection = connection or socket.create_connection(("127.0.0.1", port), timeout=10).makefile("rwb")
                 now = life()
-                order = {"key": f"order-{number:05}", "session": now["session"], "fence": now["fence"], "life": now["incarnation"]}
+                order = {"key": f"order-{number:05}", "session": now["session"]}
+                order |= {"fence": now["fence"], "life": now["incarnation"]}
                 connection.write(json.dumps(order).encode() + b"\n")
                 connection.flush()
                 answer = connection.readline()

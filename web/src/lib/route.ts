@@ -40,9 +40,10 @@ export function sessionPath(name: string, panel?: string): string {
 
 /** Goes to a view. */
 export function go(to: string, how: "push" | "replace" = "push"): void {
-  // A fragment goes, too: it may have been a login code.
-  if (phone) to !== path && askShell({ path: to, how });
-  else if (to !== path || location.hash !== "") history[how === "push" ? "pushState" : "replaceState"](null, "", to);
+  if (phone) {
+    if (to !== path) askShell({ path: to, how });
+    // A fragment goes, too: it may have been a login code.
+  } else if (to !== path || location.hash !== "") history[how === "push" ? "pushState" : "replaceState"](null, "", to);
   arrive(to);
 }
 

@@ -1,7 +1,7 @@
 """`python -m holdfast.flow FILE.py`: a worker for the flows of a file. `holdfast flow worker` and `flow test` start it.
 
-With `--test` it replays every recorded history of these flows against the file and says what would diverge; with `--names` it prints
-the names of the file's flows.
+With `--test` it replays every recorded history of these flows against the file and says what would diverge; with
+`--names` it prints the names of the file's flows.
 """
 
 from __future__ import annotations
