@@ -113,6 +113,14 @@ class Storm:
         return status in ("COMPLETED", "FAILED")
 
 
+def effects(flow: str, is_delivered: bool) -> dict[str, int]:
+    """What a flow leaves in the ledger, and how often."""
+    wanted = {"go": is_delivered, "untake": not is_delivered, "unbake": not is_delivered}
+    # One step is that of a child.
+    names = {what: f"{flow}.5 {what}" if what == "knead" else f"{flow} {what}" for what in STEPS}
+    return {names[what]: count if wanted.get(what, True) else 0 for what, count in STEPS.items()}
+
+
 def test_a_storm_of_kills_of_worker_service_and_host_and_every_effect_happens_once(home: TestHome, tmp_path: Path) -> None:
     kills = int(os.environ.get("HOLDFAST_FLOW_KILLS") or 9)
     seed = int(os.environ.get("HOLDFAST_FLOW_SEED") or time.time_ns() % 100_000)
@@ -154,12 +162,8 @@ def test_a_storm_of_kills_of_worker_service_and_host_and_every_effect_happens_on
         storm.kill("worker")
     counted = storm.counted()
     for flow in started:
-        for what, count in STEPS.items():
-            if what in ("knead",):
-                assert counted.pop(f"{flow}.5 knead", 0) == count, (seed, flow, what)
-                continue
-            wanted = {"go": delivered(flow), "untake": not delivered(flow), "unbake": not delivered(flow)}.get(what, True)
-            assert counted.pop(f"{flow} {what}", 0) == (count if wanted else 0), (seed, flow, what, storm.show(flow))
+        for effect, count in effects(flow, delivered(flow)).items():
+            assert counted.pop(effect, 0) == count, (seed, effect, storm.show(flow))
     assert not counted, (seed, counted)
     assert killed["worker"] > 0 or kills < 4
     print(f"seed {seed}: {len(started)} flows, kills {dict(killed)}, {storm.lost} lost")

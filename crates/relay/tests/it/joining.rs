@@ -140,7 +140,7 @@ fn one_address_has_so_many_connections_and_what_is_no_request_is_told() {
     assert!(get("GET /healthz HTTP/1.1\r\n\r\n").ends_with("ok\n"));
     assert!(get("GET /i HTTP/1.1\r\n\r\n").contains("holdfast accept"));
     assert!(get("HELO x\r\n\r\n").starts_with("HTTP/1.1 400"));
-    assert!(get("GET /c/ab HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(get("GET /x/ab HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
     let deadline = std::time::Instant::now() + PATIENCE;
     // A place is given back behind its answer, so one of these may be turned away: another takes its turn.
     let mut held = vec![];

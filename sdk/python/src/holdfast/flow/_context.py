@@ -369,19 +369,11 @@ class Replay:
 
     def decide(self) -> dict[str, Any]:
         """Runs the function as far as it goes: its new commands, or why it cannot go on."""
-        context, running = self.context, self._running
-        context._new = []
-        if running is None:
+        self.context._new = []
+        if self._running is None:
             return {"blocked": "the history has no beginning"}
         try:
-            while True:
-                awaited: Awaitable[Any] = running.send(None)
-                if not isinstance(awaited, (Step, _Any)):
-                    running.close()
-                    return {"blocked": f"a flow awaits only what ctx gives, not {awaited!r}; put it into ctx.step"}
-                while not awaited.done:
-                    if not context._release():
-                        return {"commands": context._new}
+            return self._advance(self._running)
         except StopIteration as end:
             return self._end(True, end.value)
         except Failed as failed:
@@ -393,6 +385,17 @@ class Replay:
         except Exception as error:
             hint = "; a flow awaits only what ctx gives" if "event loop" in str(error) else ""
             return {"blocked": f"{type(error).__name__}: {error}{hint}"}
+
+    def _advance(self, running: Coroutine[Any, Any, Any]) -> dict[str, Any]:
+        """Runs it until it waits for something that has not happened; what ends it is raised."""
+        while True:
+            awaited: Awaitable[Any] = running.send(None)
+            if not isinstance(awaited, (Step, _Any)):
+                running.close()
+                return {"blocked": f"a flow awaits only what ctx gives, not {awaited!r}; put it into ctx.step"}
+            while not awaited.done:
+                if not self.context._release():
+                    return {"commands": self.context._new}
 
     def _append(self, command: dict[str, Any]) -> dict[str, Any]:
         context = self.context
