@@ -18,7 +18,7 @@ PATIENCE = 30
 # What clients before 2026-07-28 subscribe by is tested as well.
 warnings.simplefilter("ignore", UserWarning)
 LOOKS = {"may", "wait_for", "read_output", "session_state", "sessions", "overview", "runs", "graph", "ports"}
-LOOKS |= {"list_files", "read_file"}
+LOOKS |= {"list_files", "read_file", "flow_status"}
 
 
 def expect(holds, *told):
@@ -47,7 +47,10 @@ async def tools_are_told(client):
         expect(tool.annotations.read_only_hint == (name in LOOKS), name, "says whether it only looks")
     acts = {"run_command", "send_input", "open_session", "end_session", "turn", "interrupt", "ask_human"}
     acts |= {"write_file", "edit_file"}
-    expect(LOOKS | acts == set(tools), sorted(tools))
+    # Those for flows are shown where there are flows, and by a host that others reach.
+    flows = {"start_flow", "signal_flow", "flow_status"}
+    expect((LOOKS | acts) - flows == set(tools) - flows, sorted(tools))
+    expect(flows & set(tools) in (flows, set()), sorted(tools))
 
 
 async def commands_run(client, session):

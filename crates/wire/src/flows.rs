@@ -145,6 +145,7 @@ pub struct FlowView {
     pub children: Vec<FlowChild>,
     /// Events of its history, as `spec/flows.md` has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     pub history: Vec<Value>,
 }
 

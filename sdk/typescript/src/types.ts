@@ -2910,7 +2910,7 @@ export interface FlowView {
   /** Flows that its steps started. */
   children?: FlowChild[];
   /** Events of its history, as `spec/flows.md` has them. */
-  history?: unknown[];
+  history?: Array<Record<string, unknown>>;
 }
 
 /** One thing that a flow waits for. */

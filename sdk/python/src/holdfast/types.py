@@ -1028,7 +1028,7 @@ class FlowView(Model):
     """What it waits for."""
     children: list[FlowChild] = Field(default_factory=list)
     """Flows that its steps started."""
-    history: list[Any] = Field(default_factory=list)
+    history: list[dict[str, Any]] = Field(default_factory=list)
     """Events of its history, as `spec/flows.md` has them."""
 
 
