@@ -195,7 +195,7 @@ test("the graph names an integrated shell as the person does, and a page without
   const other = await opened.context().newPage();
   await other.goto(`${home.url}/`);
   await other.getByText("Cannot reach the host").waitFor();
-  await until("the picture", () => other.evaluate(() => (document.querySelector("img")?.naturalWidth ?? 0) > 0));
+  await until("the picture", () => other.evaluate(() => (document.querySelector("main svg")?.getBoundingClientRect().width ?? 0) > 0));
 });
 
 test("a password is typed on a card, and the journal has its length only", async () => {

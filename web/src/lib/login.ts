@@ -143,6 +143,12 @@ export async function look(why?: string): Promise<void> {
   }
 }
 
+/** The host said that it does not know this browser: behind a relay that is its word, elsewhere a cookie may be the reason. */
+export async function unknown(): Promise<void> {
+  if (phoneClient) login.value = { state: "out" };
+  else await look();
+}
+
 /** The same behind a relay: the channel says who speaks. */
 async function lookThrough(client: Client): Promise<void> {
   try {
@@ -151,7 +157,8 @@ async function lookThrough(client: Client): Promise<void> {
   } catch (error) {
     const isOut = error instanceof HoldfastError && error.code === "unidentified";
     if (isOut) login.value = { state: "out" };
-    else if (login.value.state !== "in") login.value = { state: "cut off" };
+    // A later look may fail for another reason; what the host said stays.
+    else if (!["in", "out"].includes(login.value.state)) login.value = { state: "cut off" };
   }
 }
 

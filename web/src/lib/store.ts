@@ -14,7 +14,7 @@ import {
   type WatchEvent,
 } from "@holdfast/client";
 import { plain } from "./ink.js";
-import { look, myActor, pass } from "./login.js";
+import { look, myActor, pass, unknown } from "./login.js";
 import { phoneClient } from "./phone.js";
 
 /** What a session does: the part of a state that is shown. */
@@ -170,7 +170,7 @@ async function watch(): Promise<void> {
       for (let next = await first; !next.done; next = await events.next()) await happened(next.value);
     } catch (error) {
       if (client.link.isClosed) return;
-      if (error instanceof HoldfastError && error.code === "unidentified") return look();
+      if (error instanceof HoldfastError && error.code === "unidentified") return unknown();
       console.error(error);
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
