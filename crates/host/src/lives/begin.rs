@@ -227,6 +227,7 @@ async fn keep(
     let apart = crate::portable::apart(&shared.home, spec).map_err(cannot)?;
     if let Some(restore) = &how.restore {
         let portable = spec.portable.clone().unwrap_or_default();
+        restore.unpack(&session.dir).await.map_err(cannot)?;
         restore.orders(&shared.home, &session.dir, &portable, start).map_err(cannot)?;
     }
     let (mut child, started) = spawn::start(&keeper, apart.as_deref(), &session.id.to_string(), start).await?;

@@ -140,7 +140,7 @@ impl Session {
 
 impl Registry {
     /// Makes a checkpoint that no actor asked for if it is still due once it is known what is in the way, and removes the oldest of its
-    /// kind. Waits until nothing else is made of the session.
+    /// kind.
     pub(crate) async fn checkpoint_by_itself(
         &self,
         session: &Rc<Session>,
@@ -148,7 +148,10 @@ impl Registry {
         stop: bool,
         is_due: impl Fn() -> bool,
     ) -> Result<CheckpointView, Fault> {
-        let _one = session.reviving.lock().await;
+        // Not waited for: one session that takes long must not keep all others from theirs.
+        let Ok(_one) = session.reviving.try_lock() else {
+            return Err(Fault::new(Code::Busy, "another checkpoint or life of it is being made"));
+        };
         let ready = self.ready(session, Purpose::Automatic).await?;
         let params =
             CheckpointParams { session: session.id.to_string(), keep_running: !stop, ..CheckpointParams::default() };

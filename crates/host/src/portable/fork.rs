@@ -288,7 +288,6 @@ impl Fork<'_> {
         let begin = |(one, manifest): (&Wanted, kept::Manifest)| {
             let dir = shared.home.session(one.id);
             let screen = kept::small(&dir, &manifest.view.id, "screen");
-            let image = kept::image(&dir, &manifest.view.id);
             let of = Forked {
                 parent: self.parent.id,
                 name: spec.name.clone(),
@@ -296,7 +295,7 @@ impl Fork<'_> {
                 checkpoint: manifest.view.id.clone(),
                 cut: manifest.view.cut.clone(),
             };
-            let restore = Restore { manifest, criu: criu.to_owned(), image, screen };
+            let restore = Restore { manifest, criu: criu.to_owned(), screen };
             let input = Input::Forked { by: self.actor.clone(), of, parent: Box::new(state.clone()) };
             let session = Session::new(spec_of(&spec, one, &restore, branch.clone()), shared, Origin::New);
             let first = begin_branch(Rc::clone(shared), Rc::clone(&session), restore, base, input);

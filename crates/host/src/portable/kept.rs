@@ -137,19 +137,20 @@ fn pack(img: &Path) -> io::Result<Vec<(String, u64)>> {
     Ok(packed)
 }
 
-/// An image as CRIU reads it: its own directory, or `work` with its files unpacked in it. Blocks as long as the disk does.
-pub(crate) fn unpacked(dir: &Path, manifest: &Manifest, work: &Path) -> io::Result<PathBuf> {
-    let img = image(dir, &manifest.view.id);
-    if manifest.packed.is_empty() {
-        return Ok(img);
-    }
-    let bytes: u64 = manifest.packed.iter().map(|(_, bytes)| bytes).sum();
+/// Whether there is room for an image's unpacked files.
+pub(crate) fn fits(dir: &Path, manifest: &Manifest) -> io::Result<()> {
+    let bytes = manifest.packed.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
     let disk = rustix::fs::statvfs(dir)?;
     if disk.f_bavail.saturating_mul(disk.f_frsize) < bytes {
         return Err(io::Error::other(format!("there is no room to unpack it: it takes {} MiB", bytes >> 20)));
     }
-    let to = work.join("img");
-    make_dir(&to)?;
+    Ok(())
+}
+
+/// An image as CRIU reads it, in a new directory. Blocks as long as the disk does.
+pub(crate) fn unpack(dir: &Path, manifest: &Manifest, to: &Path) -> io::Result<()> {
+    let img = image(dir, &manifest.view.id);
+    make_dir(to)?;
     for (name, ..) in &manifest.files {
         match manifest.packed.iter().find(|(plain, _)| name.strip_suffix(PACKED) == Some(plain)) {
             Some((plain, bytes)) => {
@@ -160,7 +161,7 @@ pub(crate) fn unpacked(dir: &Path, manifest: &Manifest, work: &Path) -> io::Resu
             None => fs::hard_link(img.join(name), to.join(name))?,
         }
     }
-    Ok(to)
+    Ok(())
 }
 
 /// Gives a branch its own checkpoint: the image's files are shared until the last branch that has them removes them.

@@ -36,8 +36,6 @@ const LEFT_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Restore {
     pub(super) manifest: kept::Manifest,
     pub(super) criu: PathBuf,
-    /// Its image, as CRIU reads it.
-    pub(super) image: PathBuf,
     pub(super) screen: Vec<u8>,
 }
 
@@ -107,13 +105,33 @@ impl Restore {
         text
     }
 
+    /// Where CRIU reads its image.
+    fn image(&self, dir: &Path) -> PathBuf {
+        match self.manifest.packed.is_empty() {
+            true => kept::image(dir, self.id()),
+            false => dir.join(WORK).join("img"),
+        }
+    }
+
+    /// Makes the directory in which a restore works, with the image's unpacked files in it.
+    pub async fn unpack(&self, dir: &Path) -> io::Result<()> {
+        let (dir, manifest, img) = (dir.to_owned(), self.manifest.clone(), self.image(dir));
+        off_thread(move || {
+            anew(&dir)?;
+            if manifest.packed.is_empty() {
+                return Ok(());
+            }
+            kept::unpack(&dir, &manifest, &img).inspect_err(|_| drop(std::fs::remove_dir_all(&img)))
+        })
+        .await
+    }
+
     /// The keeper's child has CRIU bring the processes back.
     pub fn orders(&self, home: &Home, dir: &Path, portable: &Portable, start: &mut Start) -> io::Result<()> {
         let (id, work) = (self.id(), dir.join(WORK));
-        crate::store::make_dir(&work)?;
         let source = |mount: &str| portable.source(dir, mount);
         let mounts = &self.manifest.view.mounts;
-        let criu = criu::restore(&self.criu, &self.image, &work, &self.manifest.terminal(), mounts, source);
+        let criu = criu::restore(&self.criu, &self.image(dir), &work, &self.manifest.terminal(), mounts, source);
         let helper = spawn::install(&home.state, spawn::PORTABLE)?;
         let library = spawn::install(&home.state, spawn::CTTY)?;
         let input = kept::place(dir).join(id).join("input");
@@ -141,10 +159,10 @@ impl Restore {
     pub async fn wait(&self, dir: &Path, keeper: &mut Child) -> Result<(), Fault> {
         let work = dir.join(WORK);
         let waited = self.wait_in(&work, keeper).await;
-        let unpacked = self.image.clone();
-        if unpacked.starts_with(&work) {
+        let img = self.image(dir);
+        if img.starts_with(&work) {
             // The next restore removes what cannot be removed now.
-            let _ = off_thread(move || std::fs::remove_dir_all(unpacked)).await;
+            let _ = off_thread(move || std::fs::remove_dir_all(img)).await;
         }
         waited
     }
@@ -173,20 +191,20 @@ pub(super) fn is_done(dir: &Path) -> bool {
 }
 
 /// An empty directory for a restore.
-fn anew(dir: &Path) -> io::Result<PathBuf> {
+fn anew(dir: &Path) -> io::Result<()> {
     let work = dir.join(WORK);
     match std::fs::remove_dir_all(&work) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    crate::store::make_dir(&work)?;
-    Ok(work)
+    crate::store::make_dir(&work)
 }
 
 /// Whether a checkpoint can be restored here: it is whole, and the machine has what it needs. Blocks.
 fn prepare(home: &Home, dir: &Path, portable: &Portable, id: &str) -> io::Result<Restore> {
     let manifest = kept::load(dir, id)?;
     kept::verify(dir, &manifest)?;
+    kept::fits(dir, &manifest)?;
     let criu =
         criu::find(&home.state).ok_or_else(|| io::Error::other("CRIU is not installed: holdfast doctor --fix"))?;
     if let Some(branch) = &portable.branch {
@@ -207,8 +225,7 @@ fn prepare(home: &Home, dir: &Path, portable: &Portable, id: &str) -> io::Result
     for _ in 0..LEFT_LOOKS {
         if !is_left(dir, seen) {
             let screen = kept::small(dir, id, "screen");
-            let image = kept::unpacked(dir, &manifest, &anew(dir)?)?;
-            return Ok(Restore { manifest, criu, image, screen });
+            return Ok(Restore { manifest, criu, screen });
         }
         std::thread::sleep(LEFT_PAUSE);
     }
