@@ -136,12 +136,12 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
-/// Installs a cargo subcommand unless it is there.
+/// Installs a cargo subcommand unless it is there. Without optimisation: it waits for what it starts, and is built in half the time.
 pub fn cargo_has(root: &Path, subcommand: &str) -> Result<()> {
     if works(cargo(root).args([subcommand, "--version"])) {
         return Ok(());
     }
-    must(cargo(root).args(["install", "--locked", &format!("cargo-{subcommand}")]))
+    must(cargo(root).args(["install", "--debug", "--locked", &format!("cargo-{subcommand}")]))
 }
 
 /// Our exit code for a child's status; a signal is 128+n, as in a shell.

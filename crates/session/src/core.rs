@@ -273,7 +273,7 @@ impl Core {
             let linked = self.handle(out, now, Input::Linked { connection, log: logged });
             self.say_writer(out);
             // What lies in the terminal of a keeper that was just started is what a checkpoint had there: nobody else could write yet.
-            if keeper_fence < self.fence() && first != Some(Origin::New) {
+            if self.authority.state().owes_flush(keeper_fence) && first != Some(Origin::New) {
                 self.flush(out, self.fence());
             }
             linked

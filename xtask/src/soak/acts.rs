@@ -2,7 +2,7 @@
 //! tools of MCP, through the relay, and by the clients for Python and TypeScript.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -174,6 +174,7 @@ impl Operator<'_> {
     fn types(&mut self) -> Result<()> {
         let Some(session) = self.session(|kind| kind == Kind::Repeats) else { return Ok(()) };
         let token = self.token();
+        let began = Instant::now();
         let answer = match self.way {
             Way::Mcp => {
                 let arguments = json!({ "session": session.name, "text": token, "keys": ["Enter"], "yield_ms": 300 });
@@ -201,9 +202,9 @@ impl Operator<'_> {
         self.log.count(match outcome {
             Outcome::Done => "lines typed",
             Outcome::Refused => "lines refused",
-            Outcome::Unknown => "lines nobody answered for",
+            Outcome::Unknown | Outcome::Seized => "lines nobody answered for",
         });
-        self.log.typed(Deed { session: session.name.clone(), token, outcome });
+        self.log.typed(Deed { session: session.name.clone(), token, outcome, during: began..=Instant::now() });
         self.maybe_releases(&session.name, outcome)?;
         answer.map(drop)
     }
@@ -213,6 +214,7 @@ impl Operator<'_> {
         let Some(session) = self.session(|kind| kind == Kind::Shell) else { return Ok(()) };
         let token = self.token();
         let command = format!("echo {token} >> {}.ledger", session.name);
+        let began = Instant::now();
         let mut outcome = Outcome::Unknown;
         for _ in 0..3 {
             let code = match self.way {
@@ -247,7 +249,7 @@ impl Operator<'_> {
             }
         }
         self.log.count(if outcome == Outcome::Done { "runs ended" } else { "runs refused or unknown" });
-        self.log.ran(Deed { session: session.name.clone(), token, outcome });
+        self.log.ran(Deed { session: session.name.clone(), token, outcome, during: began..=Instant::now() });
         self.maybe_releases(&session.name, outcome)
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Plan;
 use super::checks;
 use super::dice::Dice;
-use super::log::Log;
+use super::log::{Log, Seizure};
 use super::place::{HUMAN, Place, signal};
 
 /// How long the next host may take to answer.
@@ -84,6 +84,7 @@ pub fn rage(plan: &Plan, place: &Place, log: &Log, began: Instant) {
 }
 
 fn freeze_and_thaw(place: &Place, log: &Log, name: &str) {
+    let began = Instant::now();
     let froze = place.run(HUMAN, &["seize", name, "--freeze", "--reason", "soak"]);
     // A host that was killed meanwhile, or a full disk, is a reason to ask again.
     let thawed = (0..20).any(|_| {
@@ -91,6 +92,7 @@ fn freeze_and_thaw(place: &Place, log: &Log, name: &str) {
         ran.is_ok_and(|ran| ran.status == 0 || ran.err.contains("not frozen"))
     });
     let _ = place.run(HUMAN, &["release", name]);
+    log.seized(Seizure { session: name.to_owned(), during: began..=Instant::now() });
     if !thawed {
         log.violation(format!("{name} cannot be thawed ({froze:?})"));
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::clients::http;
 use super::dice::Dice;
-use super::log::{Log, judge};
+use super::log::{Log, Outcome, judge};
 use super::place::{HUMAN, Kind, Place, Session, memory_kib, open_files, signal, started};
 
 /// Without any answer for this long the host counts as dead.
@@ -171,6 +171,9 @@ fn typed_once(place: &Place, log: &Log) -> Result<()> {
     }
     let times =
         |session: &str, token: &str| found.get(&(session.to_owned(), token.to_owned())).copied().unwrap_or_default();
+    let seized = deeds.iter().filter(|deed| deed.outcome == Outcome::Seized);
+    let dropped = seized.clone().filter(|deed| times(&deed.session, &deed.token) == 0).count();
+    log.note(format!("lines typed right before a seizure: {}, of which it dropped {dropped}", seized.count()));
     judge(&deeds, |deed| times(&deed.session, &deed.token))
         .into_iter()
         .for_each(|wrong| log.violation(format!("typed: {wrong}")));

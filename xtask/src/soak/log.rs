@@ -1,10 +1,18 @@
 //! What was done, what came of it, and what did not hold.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// More violations than this say nothing new.
 const VIOLATIONS_SHOWN_MAX: usize = 40;
+
+/// A program on a busy machine has read what was typed by then.
+const READ_WITHIN: Duration = Duration::from_secs(10);
+
+/// From before something was asked for until after its answer.
+pub type During = RangeInclusive<Instant>;
 
 /// What came of something that must happen once or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +23,8 @@ pub enum Outcome {
     Refused,
     /// Nobody said: it happened once or not at all.
     Unknown,
+    /// It was acknowledged, and a seizure came before its program had surely read it: it happened once or not at all.
+    Seized,
 }
 
 /// Something that leaves a trace in a session.
@@ -24,6 +34,23 @@ pub struct Deed {
     /// Unlike every other.
     pub token: String,
     pub outcome: Outcome,
+    pub during: During,
+}
+
+/// A seizure, which drops what the session's program has not read yet.
+#[derive(Debug, Clone)]
+pub struct Seizure {
+    pub session: String,
+    pub during: During,
+}
+
+impl Seizure {
+    /// Whether it may have come between the typing of a line and its reading.
+    fn may_have_dropped(&self, deed: &Deed) -> bool {
+        self.session == deed.session
+            && self.during.end() >= deed.during.start()
+            && *self.during.start() <= *deed.during.end() + READ_WITHIN
+    }
 }
 
 /// All of it, from every thread.
@@ -34,6 +61,7 @@ pub struct Log {
     notes: Mutex<Vec<String>>,
     typed: Mutex<Vec<Deed>>,
     run: Mutex<Vec<Deed>>,
+    seizures: Mutex<Vec<Seizure>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -66,12 +94,24 @@ impl Log {
         lock(&self.typed).push(deed);
     }
 
+    pub fn seized(&self, seizure: Seizure) {
+        lock(&self.seizures).push(seizure);
+    }
+
     pub fn ran(&self, deed: Deed) {
         lock(&self.run).push(deed);
     }
 
+    /// All typed lines, with those marked that a seizure may have dropped: that they reached the terminal is all that was acknowledged.
     pub fn all_typed(&self) -> Vec<Deed> {
-        lock(&self.typed).clone()
+        let mut deeds = lock(&self.typed).clone();
+        for seizure in lock(&self.seizures).iter() {
+            for deed in deeds.iter_mut().filter(|deed| deed.outcome == Outcome::Done && seizure.may_have_dropped(deed))
+            {
+                deed.outcome = Outcome::Seized;
+            }
+        }
+        deeds
     }
 
     pub fn all_run(&self) -> Vec<Deed> {
@@ -115,7 +155,7 @@ pub fn judge(deeds: &[Deed], found: impl Fn(&Deed) -> usize) -> Vec<String> {
     let wrong = |deed: &Deed| {
         let times = found(deed);
         match (deed.outcome, times) {
-            (Outcome::Done, 1) | (Outcome::Refused, 0) | (Outcome::Unknown, 0 | 1) => None,
+            (Outcome::Done, 1) | (Outcome::Refused, 0) | (Outcome::Unknown | Outcome::Seized, 0 | 1) => None,
             (outcome, times) => {
                 Some(format!("{} in {} was {outcome:?} and is there {times} times", deed.token, deed.session))
             }
@@ -124,10 +164,32 @@ pub fn judge(deeds: &[Deed], found: impl Fn(&Deed) -> usize) -> Vec<String> {
     deeds.iter().filter_map(wrong).collect()
 }
 
+#[cfg(test)]
+fn deed(outcome: Outcome, during: During) -> Deed {
+    Deed { session: "s".into(), token: "t".into(), outcome, during }
+}
+
+#[test]
+fn a_seizure_may_have_dropped_only_what_was_typed_there_right_before_it() {
+    let began = Instant::now();
+    let at = |second: u64| began + Duration::from_secs(second);
+    let outcome = |session: &str, seized: During| {
+        let log = Log::default();
+        log.typed(deed(Outcome::Done, at(20)..=at(21)));
+        log.seized(Seizure { session: session.into(), during: seized });
+        log.all_typed()[0].outcome
+    };
+    assert_eq!(outcome("s", at(22)..=at(23)), Outcome::Seized);
+    assert_eq!(outcome("s", at(19)..=at(20)), Outcome::Seized, "it may have ended behind the typing");
+    assert_eq!(outcome("s", at(18)..=at(19)), Outcome::Done);
+    assert_eq!(outcome("s", at(32)..=at(33)), Outcome::Done);
+    assert_eq!(outcome("other", at(22)..=at(23)), Outcome::Done);
+}
+
 #[test]
 fn what_was_acknowledged_is_there_once_and_what_was_refused_is_not() {
-    let deed = |outcome| Deed { session: "s".into(), token: "t".into(), outcome };
-    let all = [deed(Outcome::Done), deed(Outcome::Refused), deed(Outcome::Unknown)];
+    let now = Instant::now();
+    let all = [Outcome::Done, Outcome::Refused, Outcome::Unknown].map(|outcome| deed(outcome, now..=now));
     let wrong = |times| judge(&all, |_| times).len();
     assert_eq!((wrong(0), wrong(1), wrong(2)), (1, 1, 3));
 }

@@ -76,6 +76,8 @@ impl Authority {
             self.commit(step, By::Host, Act::Restarted, ours, changes);
             if keeper < ours {
                 step.effects.push(Effect::Fence { fence: ours, writer: None });
+            }
+            if self.state.owes_flush(keeper) {
                 step.effects.push(Effect::FlushInput { fence: ours });
             }
         }

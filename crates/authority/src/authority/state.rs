@@ -82,6 +82,14 @@ impl State {
         self.fence
     }
 
+    /// Whether a seizure may be among the changes that a keeper with this fence has not heard of: what it was typed before that and its
+    /// program has not read must go. A turn that only passed on drops nothing, as it would have with its host alive.
+    #[must_use]
+    pub fn owes_flush(&self, keeper: Fence) -> bool {
+        let is_seized = self.turn.hold().is_some_and(|hold| hold.how == How::Seized);
+        keeper < self.fence && (is_seized || keeper.0 + 1 < self.fence.0)
+    }
+
     /// Which life of the session this is.
     #[must_use]
     pub fn incarnation(&self) -> u32 {

@@ -1,6 +1,8 @@
 //! The turn, as sentences.
 
-use crate::world::expect;
+use crate::world::{World, expect};
+use holdfast_authority::{Ask, Effect, Input, Moment};
+use holdfast_types::Fence;
 
 #[test]
 fn a_person_alone_never_notices_the_turn() {
@@ -387,4 +389,27 @@ fn nothing_is_lent_to_a_program_nor_by_a_human_nor_by_what_is_frozen() {
             7s bob isawaited: done
         "#,
     );
+}
+
+#[test]
+fn a_host_that_died_before_its_keeper_knew_of_a_change_flushes_only_where_it_may_have_been_a_seizure() {
+    let flushes = |script: &[(&str, Ask)], behind: u64| {
+        let mut world = World::new();
+        for (who, ask) in script {
+            world.ask(who, ask.clone()).reply.unwrap();
+        }
+        let keeper_fence = Fence(world.keeper.fence.0 - behind);
+        let authority = world.authority.clone();
+        let moment = Moment { time_ms: world.now, at: 0 };
+        let answer = { authority }.handle(Input::Restarted { keeper_fence, connection: 1 }, moment);
+        answer.effects.iter().any(|effect| matches!(effect, Effect::FlushInput { .. }))
+    };
+    let take = ("bot", Ask::Take);
+    let seize = ("ann", Ask::Seize { freeze: false, reason: String::new() });
+    let release = ("ann", Ask::Release);
+    assert!(!flushes(std::slice::from_ref(&take), 1), "a line acknowledged before it is read all the same");
+    assert!(flushes(&[take.clone(), seize.clone()], 1));
+    assert!(!flushes(&[take.clone(), seize.clone()], 0), "the keeper has heard of it");
+    assert!(!flushes(&[take.clone(), seize.clone(), release.clone()], 1), "it heard of the seizure");
+    assert!(flushes(&[take, seize, release], 2), "the seizure may be among them");
 }
